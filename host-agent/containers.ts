@@ -175,7 +175,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   };
 }
 
-/** Watches how full the engine's disk is, and removes containers that write more than their share. */
+/** Watches how full the engine's disk is, and removes containers that exceed their share. */
 function createDisk(
   { settings, owner, faults, metrics, steadyMs, log }: ContainersParts,
   engine: Engine,

@@ -38,8 +38,8 @@ export interface NatsIdentityFiles {
   /** Seed of the key with which actors sign the users of hosts. */
   readonly hostsSigningSeedFile: string;
   /**
-   * Public key of the account HOSTS. The JWT of a host's user names it, because a signing key of the
-   * account signs the JWT in its place.
+   * Public key of the account HOSTS. The JWT of a host's user names it, because a signing key of
+   * the account signs the JWT in its place.
    */
   readonly hostsAccount: string;
 }

@@ -210,7 +210,7 @@ export class Sieve {
       return;
     }
     const text = this.#nameLength > limits.engineNameBytes ? undefined : Buffer.concat(this.#name).toString('utf8');
-    this.#next = memberOf(frame.shape, text && (JSON.parse(`"${text}"`) as string));
+    this.#next = memberOf(frame.shape, text && String(JSON.parse(`"${text}"`)));
   }
 
   /** Writes what comes before a kept value. */

@@ -19,8 +19,8 @@ export const programs = {
   /** A part that only ends a wait. */
   stopPartMs: 1 * seconds,
   /**
-   * An agent waits for the acknowledgement of its log blocks (`logAckTimeoutMs`), then for its farewell
-   * and its connection (`farewellMs` each).
+   * An agent waits for the acknowledgement of its log blocks (`logAckTimeoutMs`), then for its
+   * farewell and its connection (`farewellMs` each).
    */
   stopAgentMs: 14 * seconds,
   /** An actors process hands its partitions over (`leaveMs`), and commits before. */

@@ -1,4 +1,4 @@
-/** How a peer is shown, and what its network is told of it. Pure. */
+/** How the API shows a peer, and what its network learns about it. Pure. */
 import type { CertificateRef } from '../../../schemas/api/network.ts';
 import type { PeerTold } from '../../../schemas/wire/asks.ts';
 import {

@@ -1,4 +1,4 @@
-/** Which containers of this host the engine has: as it last listed them, or as a look found since. */
+/** The containers that the engine has: as it last listed them, or as a later look found. */
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';

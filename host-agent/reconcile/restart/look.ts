@@ -94,10 +94,10 @@ function seenDown(
 }
 
 /**
- * A run that was neither seen nor started since `watchedSinceMs` ended while the agent or the engine
- * was away: most likely it went down with its engine, as at a reboot. That is no failure of its own;
- * the agent starts it again at once and keeps its back-off. The engine's times do not tell: its
- * clock may have been set. A start that failed never ran; its error shows that.
+ * A run that was neither seen nor started since `watchedSinceMs` ended while the agent or the
+ * engine was away: most likely it went down with its engine, as at a reboot. The container did not
+ * fail; the agent starts it again at once and keeps its back-off. The engine's times do not decide
+ * this: its clock may have been set. A start that failed never ran; its error shows that.
  */
 const endedUnwatched = (restart: RestartState, exit: Exit, { watchedSinceMs }: Look): boolean =>
   exit.error === '' && !isSince(restart.seenUpAtMs, watchedSinceMs) && !isSince(restart.startedAtMs, watchedSinceMs);

@@ -24,6 +24,6 @@ export const scrub = {
   scrubLag: 1000,
   /** Between a suspicion and the second look. */
   scrubConfirmMs: 10 * seconds,
-  /** A replica that diverges in so many pages is made anew whatever the others hold. */
+  /** A replica that diverges in so many pages is replaced, whatever the others hold. */
   scrubDivergentPages: 16,
 } as const;

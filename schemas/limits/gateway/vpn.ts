@@ -57,8 +57,8 @@ export const vpn = {
   certificateRenewFraction: 1 / 3,
   crlLifetimeMs: 7 * days,
   /**
-   * A revocation list is signed anew when it is older than this: far ahead of its end, and soon
-   * after a revocation.
+   * A revocation list older than this is signed again: long before it expires, and soon after a
+   * revocation.
    */
   crlFreshMs: 2 * seconds,
   /** How old the counts of peers and the ends of certificates in /metrics/forage may be. */

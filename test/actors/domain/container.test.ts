@@ -443,7 +443,7 @@ t.test('observe', (t) => {
   apply(repeated, same);
   t.same(observe(repeated, h1, 2, newer({ seq: 9 }), context), noChanges, 'but the older session is over');
   const [confirmed] = observe(repeated, h1, 3, itemOf(before, { seq: 3 }), context).records;
-  t.match(confirmed, { observedOrder: { session: 3, seq: 3 } }, 'the same, numbered anew in one session → stored');
+  t.match(confirmed, { observedOrder: { session: 3, seq: 3 } }, 'the same with a new number in one session → stored');
   const between = stateOf(confirmed as ContainerRecord);
   t.same(observe(between, h1, 3, newer({ seq: 2 }), context), noChanges, 'for what was sent before it may come later');
   const wanted = container({ ...before, generation: 3 });

@@ -296,7 +296,7 @@ t.test('placement: fits', (t) => {
     ['not started yet', { capacity: null }, false],
     ['its engine is away', { hasEngine: false }, false],
     ['it tells of faults, and may be the only one', { isSound: false }, true],
-    ['nobody has told of it, as after a start of everything', { standing: 'unheard' }, true],
+    ['no message has named it yet, as after a start of everything', { standing: 'unheard' }, true],
   ];
   for (const [name, more, expected] of rows) t.equal(fits(fleetHost(h1, more), need), expected, name);
   t.end();

@@ -1,6 +1,6 @@
 /**
- * Decisions about VPN networks: what they allocate, what they are told, what they refuse, and
- * secrets sealed anew.
+ * Decisions about VPN networks: what they allocate, what they learn, what they refuse, and secrets
+ * that are sealed again.
  */
 import t from 'tap';
 import { lapse } from '../../../actors/domain/network/learn.ts';
@@ -97,8 +97,7 @@ t.test(
     const set = put(settingsOf({ ipv6_pool: 'fd00:0086:0::/112', endpoint: 'new.example.com' }), server);
     t.match(dataOf<NetworkView>(set), { endpoint: 'new.example.com', server_certificate: { serial: server.serial } });
     t.equal(state.vpn.network(home).record?.ca.serial, made.ca.serial);
-    // The certificate would be for another endpoint: whoever asks has seen the network before it
-    // moved.
+    // The certificate would be for another endpoint: its sender saw the network before the move.
     t.equal(put(settingsOf({ ipv6_pool: 'fd00:86::/112' })).code, 'conflict', 'back, without a certificate');
     t.equal(put(settingsOf({ ipv6_pool: 'fd00:86::/112', endpoint: 'new.example.com' })).code, 'ok');
 
@@ -195,7 +194,7 @@ t.test('a reservation: the same for the same peer, for tenants that may have one
   t.end();
 });
 
-t.test('what a network is told of a peer', (t) => {
+t.test('what a network learns about a peer', (t) => {
   const record = peerRecord({ generation: 3 });
   const { id: peer } = record;
   const other = leaseOf(2, acme, peerId());
@@ -293,7 +292,7 @@ t.test('leases come in pages, by index, only those that are held', (t) => {
   t.end();
 });
 
-t.test('a revocation list names whoever is not to come in, in order, in pages', (t) => {
+t.test('a revocation list names every refused certificate, in order, in pages', (t) => {
   const ref = (serial: string, notAfterMs = farMs) => ({ ...certificate({ serial, notAfterMs }) });
   const state = stateOf(
     networkRecord(),

@@ -340,7 +340,7 @@ t.test('renewal keeps the certificate before until it expires, and sixteen of th
   t.end();
 });
 
-t.test('a removed peer leaves a tombstone that its network is told of, and its tokens die', (t) => {
+t.test('a removed peer leaves a tombstone, which its network learns, and its tokens die', (t) => {
   const record = peerRecord({
     tokens: [token('hash')],
     renewed: [{ serial: 'a2', notAfterMs: farMs }],

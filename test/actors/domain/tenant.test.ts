@@ -69,7 +69,7 @@ t.test('revocations: pages that fit a message, then what changed alone', (t) => 
   t.same(
     pages.map(({ whole }) => whole),
     pages.map((_, n) => n === 0),
-    'the first begins anew',
+    'the first page begins again',
   );
   t.equal(
     new Set(pages.flatMap(({ data }) => data.map((one) => `${one.tenant} ${JSON.stringify(one.match)}`))).size,

@@ -1,8 +1,8 @@
 /**
- * A tenant's partition and a network's, between them messages that are lost, doubled and as late as
- * they like, gateways that stop anywhere, owners that start anew. At every step: no address without
- * its peer's claim to it, none twice, no cap exceeded. At rest: each peer has its lease as it is
- * now, there is no other, and every revoked serial is listed.
+ * A tenant's partition and a network's. The messages between them are lost, repeated and delayed
+ * without bound; gateways stop anywhere; owners restart. At every step each address has a peer that
+ * claims it, no address has two, and no cap is exceeded. At rest each peer has its current lease,
+ * there is no other lease, and every revoked serial is listed.
  */
 import fc from 'fast-check';
 import t from 'tap';

@@ -1,7 +1,7 @@
 /**
- * Whoever holds credentials of a host from before it was enrolled again, or was removed: tries to
- * read what the host runs, to take over its session, to draw all placements, and to hear what its
- * agent is answered. Nothing of it must work.
+ * An attacker holds credentials of a host from before the host enrolled again or was removed. The
+ * attacker tries to read what the host runs, to take over its session, to attract all placements,
+ * and to hear the answers to its agent. None of it works.
  */
 import { readFileSync } from 'node:fs';
 import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';

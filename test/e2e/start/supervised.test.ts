@@ -1,6 +1,6 @@
 /**
- * Each program and server of `npm start` is killed in turn. `npm start` starts it again, and the API
- * serves as before.
+ * Each program and server of `npm start` is killed in turn. `npm start` starts it again, and the
+ * API serves as before.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * strongSwan in a namespace, run as an operator or a user does: `swanctl` loads the files from their
- * folders. ESP runs in user space, so the kernel need not support it.
+ * strongSwan in a namespace, run as an operator or a user does: `swanctl` loads the files from
+ * their folders. ESP runs in user space, so the kernel need not support it.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

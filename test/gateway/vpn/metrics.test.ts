@@ -69,7 +69,7 @@ t.test('a scrape does not take away what another has begun to tell', async (t) =
   t.match(await second, told);
 });
 
-t.test('what can not be had is absent, and not what it was', async (t) => {
+t.test('a value that can not be fetched is absent, not stale', async (t) => {
   let seconds = 0;
   const meters = createForageMeters('1', () => seconds);
   const { actors, answer, fail } = cluster();

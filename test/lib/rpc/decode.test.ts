@@ -1,4 +1,4 @@
-/** Asks and answers at the boundary: what passes, what is refused, and that a refusal costs one line alone. */
+/** Asks and answers at the boundary: valid ones pass; a refused line spoils no other. */
 import t from 'tap';
 import { DecodeError } from '../../../lib/decode.ts';
 import { decodeAnswer, decodeAsk, decodeAsks } from '../../../lib/rpc/decode.ts';

@@ -50,7 +50,12 @@ t.test('failures are picked from the output of a file', (t) => {
 
 t.test('files are selected by path, compiled path or part of a path', (t) => {
   const self = 'dist/test/support/runner/tap-stream.test.js';
-  for (const name of ['test/support/runner/tap-stream.test.ts', './test/support/runner/tap-stream', self, 'tap-stream']) {
+  for (const name of [
+    'test/support/runner/tap-stream.test.ts',
+    './test/support/runner/tap-stream',
+    self,
+    'tap-stream',
+  ]) {
     t.same(testFiles([name]), [self], name);
   }
   t.same(testFiles(['no such file']), []);
