@@ -8,6 +8,7 @@ import type { Store } from '../../actors/runtime/store/store.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import { buckets } from '../../schemas/records/buckets.ts';
 import { BackupError } from '../backup/error.ts';
+import { isNoResponders } from '../backup/stream.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export type LoadedPartition =
@@ -30,7 +31,11 @@ export async function fenceAndLoad(
   if (value === null) return { kind: 'loads', lastEntry: 0, quarantined: [] };
   // A process that owned it at the time of the backup, and is still running, would pass the fence
   // at the old revision.
-  const epoch = await store.takeEpoch(value, revision);
+  const epoch = await repeated(
+    () => store.takeEpoch(value, revision),
+    // The stream's leader has just changed. Nothing was written, so the epoch can still be taken.
+    (error) => isNoResponders(error),
+  );
   if (epoch !== lastRevision + 1) {
     throw new BackupError(
       `a process wrote to partition ${partition} during the restore: stop all actors, then restore again`,
@@ -40,15 +45,27 @@ export async function fenceAndLoad(
 }
 
 async function load(store: Store, epoch: number): Promise<LoadedPartition> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const { last, quarantined } = readPartition(await store.load(epoch), records);
-      return { kind: 'loads', lastEntry: last, quarantined };
-    } catch (error) {
-      if (error instanceof LoadError) return { kind: 'refuses', why: error.message };
+  try {
+    const { last, quarantined } = await repeated(
+      async () => readPartition(await store.load(epoch), records),
       // A replica that lags behind may have answered.
-      if (attempt === limits.restoreLoadAttempts) throw error;
-      await sleep(limits.restoreLoadPauseMs);
+      (error) => !(error instanceof LoadError),
+    );
+    return { kind: 'loads', lastEntry: last, quarantined };
+  } catch (error) {
+    if (error instanceof LoadError) return { kind: 'refuses', why: error.message };
+    throw error;
+  }
+}
+
+/** Tries again after a pause while the failure may be passing, `limits.restoreAttempts` in all. */
+async function repeated<T>(attempt: () => Promise<T>, isPassing: (error: unknown) => boolean): Promise<T> {
+  for (let count = 1; ; count++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (count === limits.restoreAttempts || !isPassing(error)) throw error;
+      await sleep(limits.restorePauseMs);
     }
   }
 }

@@ -155,9 +155,13 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
     recording,
     collect: async (goOn) => {
       if (policy === 'none') return;
+      // An image that is pulled while the engine lists its images may be missing from the list.
+      const before = [...pulled];
       const images = await engine.images();
       const present = new Set(images.map(({ Id }) => Id));
-      for (const [entry, { id }] of pulled) if (!present.has(id)) pulled.delete(entry);
+      for (const [entry, image] of before) {
+        if (!present.has(image.id) && pulled.get(entry) === image) pulled.delete(entry);
+      }
       file.touch();
       const kept = await keptIds();
       for (const removal of removalsOf(images, [...pulled.values()], kept, policy)) {

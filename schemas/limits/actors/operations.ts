@@ -31,7 +31,7 @@ export const operations = {
   restoreMarkStillMs: 2 * seconds,
   /** To write the mark. */
   restoreMarkWriteMs: 5 * seconds,
-  /** Attempts to load a restored partition, to say whether it will be served. */
-  restoreLoadAttempts: 20,
-  restoreLoadPauseMs: 500,
+  /** Attempts to fence off and load a restored partition; its stream may lack a leader for now. */
+  restoreAttempts: 20,
+  restorePauseMs: 500,
 } as const;
