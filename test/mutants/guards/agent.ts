@@ -207,7 +207,7 @@ export const agentMutants: readonly Mutant[] = [
     guard: 'Blocks of log lines are bounded in their encoded size (ADR 23)',
     file: 'host-agent/logs/block.ts',
     changes: [{ in: 'BlockQueue.#encode', replace: 'Buffer.byteLength(text)', by: 'line.bytes' }],
-    killedBy: 'test/host-agent/logs/lines.test.ts',
+    killedBy: 'test/host-agent/logs/block.test.ts',
   },
   {
     name: 'spool drops the oldest lines of any tenant',
