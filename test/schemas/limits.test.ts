@@ -7,8 +7,8 @@ import { limits } from '../../schemas/limits.ts';
 const folder = join(process.cwd(), 'schemas', 'limits');
 
 t.test('each bound is declared once, and each file is part of the table', (t) => {
-  const declared = readdirSync(folder)
-    .filter((file) => file !== 'units.ts')
+  const declared = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && file !== 'units.ts')
     .flatMap((file) => {
       const [, table = ''] = readFileSync(join(folder, file), 'utf8').split(/^export const \w+ = \{$/m, 2);
       return [...table.split(/^\}/m, 1)[0]!.matchAll(/^ {2}(\w+):/gm)].map(([, key]) => key);
