@@ -10,54 +10,8 @@ import { createMembers } from '../support/members.ts';
 import { createFractions } from '../support/random.ts';
 import { World } from '../../sim/world/time.ts';
 
-t.test('a renewal that was answered during a pause is worth nothing after it', async (t) => {
-  const world = new World();
-  const process = world.process('member');
-  let revision = 0;
-  const store: MemberStore = {
-    list: async () => Promise.resolve([]),
-    read: async () => Promise.resolve({ revision, value: null }),
-    replace: async () => {
-      await sleep(10);
-      return ++revision;
-    },
-  };
-  const validAtMs: number[] = [];
-  const membership = world.as(
-    process,
-    () =>
-      new Membership({
-        store,
-        clock: process.clock,
-        log: quietLog,
-        newId: () => 'm1' as MemberId,
-        held: () => [],
-        refused: () => [],
-        onRenewed: () => {
-          if (membership.lease().isValid()) validAtMs.push(world.nowMs);
-        },
-        onRevoked: () => {},
-        onLooked: () => {},
-      }),
-  );
-  await world.run(createFractions(1), async () => {
-    void world.spawn(process, () => membership.start());
-    // The first renewal is under way when the process is stopped, and answered while it is.
-    await world.until(() => false, 5);
-    world.pause(process);
-    await world.until(() => false, 3 * limits.leaseMs);
-    t.same(validAtMs, []);
-    world.resume(process);
-    await world.until(() => revision > 0, 1);
-    t.same(validAtMs, [], 'the answer is taken in, and the lease is over');
-    t.notOk(membership.lease().isValid());
-    await world.until(() => validAtMs.length > 0, limits.leaseMs);
-    t.ok(membership.lease().isValid(), 'until the next');
-  });
-});
-
 /** A member over a store. */
-function startMember(world: World, store: MemberStore, name: string) {
+function startMember(world: World, store: MemberStore, name: string, onRenewed = (_: Membership): void => {}) {
   const process = world.process(name);
   const events: string[] = [];
   let incarnations = 0;
@@ -71,7 +25,10 @@ function startMember(world: World, store: MemberStore, name: string) {
         newId: () => `${name}-${++incarnations}` as MemberId,
         held: () => [],
         refused: () => [],
-        onRenewed: () => events.push('renewed'),
+        onRenewed: () => {
+          events.push('renewed');
+          onRenewed(membership);
+        },
         onRevoked: () => events.push('revoked'),
         onLooked: () => {},
       }),
@@ -79,6 +36,36 @@ function startMember(world: World, store: MemberStore, name: string) {
   void world.spawn(process, () => membership.start());
   return { process, membership, events };
 }
+
+t.test('a renewal that was answered during a pause is worth nothing after it', async (t) => {
+  const world = new World();
+  let revision = 0;
+  const store: MemberStore = {
+    list: async () => Promise.resolve([]),
+    read: async () => Promise.resolve({ revision, value: null }),
+    replace: async () => {
+      await sleep(10);
+      return ++revision;
+    },
+  };
+  const validAtMs: number[] = [];
+  await world.run(createFractions(1), async () => {
+    const { process, membership } = startMember(world, store, 'member', (member) => {
+      if (member.lease().isValid()) validAtMs.push(world.nowMs);
+    });
+    // The first renewal is under way when the process is stopped, and answered while it is.
+    await world.until(() => false, 5);
+    world.pause(process);
+    await world.until(() => false, 3 * limits.leaseMs);
+    t.same(validAtMs, []);
+    world.resume(process);
+    await world.until(() => revision > 0, 1);
+    t.same(validAtMs, [], 'the answer is taken in, and the lease is over');
+    t.notOk(membership.lease().isValid());
+    await world.until(() => validAtMs.length > 0, limits.leaseMs);
+    t.ok(membership.lease().isValid(), 'until the next');
+  });
+});
 
 /** Runs the world for so long, whatever happens. */
 const pass = async (world: World, ms: number): Promise<boolean> => world.until(() => false, ms);
