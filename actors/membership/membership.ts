@@ -4,6 +4,8 @@
  * at the same rate, two promises hold: no member declares a valid lease dead, and a lease that was
  * declared dead is no longer valid.
  */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -13,17 +15,20 @@ import { decodeValue, encodeValue } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { MemberStore } from './member-store.ts';
 
-export interface MemberRecord {
-  readonly id: MemberId;
+const partitionNumbers = Type.Unsafe<readonly number[]>(Type.Array(Type.Integer()));
+const MemberRecord = Type.Object({
+  id: Type.Unsafe<MemberId>(Type.String()),
   /** Leaving: it takes no more partitions, and hands over those it has. Dead is final. */
-  readonly state: 'live' | 'leaving' | 'dead';
+  state: Type.Enum(['live', 'leaving', 'dead']),
   /** Counts renewals, so that each record differs from the one before. */
-  readonly renewal: number;
+  renewal: Type.Integer(),
   /** The partitions that it serves, as a hint. The epoch record of each partition decides. */
-  readonly partitions: readonly number[];
+  partitions: partitionNumbers,
   /** Partitions that it cannot load; another member tries. Absent in records from before 0.1.0. */
-  readonly refused?: readonly number[];
-}
+  refused: Type.Optional(partitionNumbers),
+});
+export type MemberRecord = Readonly<Static<typeof MemberRecord>>;
+const memberShape = Compile(MemberRecord);
 
 export interface MembershipOptions {
   readonly store: MemberStore;
@@ -327,6 +332,6 @@ export class Membership {
 }
 
 function recordOf(value: string): MemberRecord | undefined {
-  const decoded = decodeValue<MemberRecord>(value);
+  const decoded = decodeValue(value, memberShape);
   return decoded.ok ? decoded.value : undefined;
 }

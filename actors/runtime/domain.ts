@@ -5,7 +5,7 @@
  *
  * Each function is synchronous, and pure but for the memory that it is handed.
  */
-import type { OperationRecord } from '../../schemas/api/container.ts';
+import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { isSuccessCode, type ErrorCode, type SuccessCode } from '../../schemas/errors.ts';
 import type { ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { OutgoingEvent } from './journal/codec.ts';

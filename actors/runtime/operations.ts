@@ -3,7 +3,7 @@
  * for a time that is longer than any deadline, and never by count: a ring broke under a storm of
  * pauses.
  */
-import type { OperationRecord } from '../../schemas/api/container.ts';
+import type { OperationRecord } from '../../schemas/records/operation.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
 import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -9,7 +9,7 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/time/slices.ts';
-import type { OperationRecord } from '../../schemas/api/container.ts';
+import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';

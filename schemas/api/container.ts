@@ -3,9 +3,8 @@
  * sixteen fields of `Container`; operator-only fields are in `ContainerRecord.operator`.
  */
 import Type, { type Static } from 'typebox';
-import type { SuccessCode } from '../errors.ts';
 import { ContainerId, HostKey, TenantId } from '../ids.ts';
-import type { OperationId, Region } from '../ids.ts';
+import type { Region } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { cpuLimitPattern, memLimitPattern } from '../quantity.ts';
 import { nullable } from './nullable.ts';
@@ -316,18 +315,4 @@ export interface TombstoneRecord {
   readonly history: readonly HostKey[];
   readonly goneAtMs: number;
   readonly idempotency: Idempotency | null;
-}
-
-/**
- * The outcome of a write, kept for `operationTtlMs` under the id of the operation, so that a retry
- * gets the same answer. If the body is a container's view, it is not stored but made again from the
- * record.
- */
-export interface OperationRecord {
-  readonly op: OperationId;
-  readonly atMs: number;
-  readonly code: SuccessCode;
-  readonly answer:
-    | { readonly kind: 'container'; readonly tenant: TenantId; readonly id: ContainerId }
-    | { readonly kind: 'body'; readonly body: string };
 }

@@ -11,6 +11,8 @@
  * committed and not published, and those that were published a moment ago, since any replica
  * answers a read and one may lag (ADR 12).
  */
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -19,7 +21,7 @@ import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { RecentEvents as RecentPage } from '../../../schemas/wire/answers.ts';
 import type { RecentAsk } from '../../../schemas/wire/asks.ts';
-import { encodeValue, type OutgoingEvent } from '../journal/codec.ts';
+import { encodeValue, OutgoingEvent } from '../journal/codec.ts';
 import { RecentEvents, bytesOf, settlingOf, tenantOf } from './recent-events.ts';
 import type { EventSink, StoreWrite, StoredEvent } from '../store/store.ts';
 
@@ -28,6 +30,11 @@ export interface EntryEvents {
   readonly number: number;
   readonly events: readonly OutgoingEvent[];
 }
+
+/** The value of a key of parked events. */
+export const eventsShape = Compile(
+  Type.Array(Type.Object({ number: Type.Integer(), events: Type.Array(OutgoingEvent) })),
+);
 
 /** A key of the bucket, and the events that lie there; oldest first. */
 export interface ParkedEvents {

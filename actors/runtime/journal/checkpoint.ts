@@ -5,13 +5,15 @@
  * batch (event-outbox.ts), so an event is as durable as the state it reports; after a crash between
  * the two they are published again under the same ids.
  */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
 import { keys } from '../../../schemas/records/buckets.ts';
-import type { OperationRecord } from '../../../schemas/api/container.ts';
+import type { OperationRecord } from '../../../schemas/records/operation.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { noReading, type CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
-import { encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
+import { clockFields, encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
 import type { RecordsDigest } from './digest.ts';
 import type { EventOutbox } from '../events/event-outbox.ts';
 import type { Store, StoreWrite, WriteOutcome } from '../store/store.ts';
@@ -81,10 +83,13 @@ export interface Standing {
 }
 
 /** Stored with every digest: a load that finds one without the other knows that one is lost. */
-export interface StoredClock extends ClockReading {
+const StoredClock = Type.Object({
+  ...clockFields,
   /** The checkpoint mark that it belongs to. */
-  readonly mark: number;
-}
+  mark: Type.Integer(),
+});
+export type StoredClock = Readonly<Static<typeof StoredClock>>;
+export const clockShape = Compile(StoredClock);
 
 /**
  * The writes that bring the keys to where these entries left them, and the digest of the records

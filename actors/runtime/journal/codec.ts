@@ -4,8 +4,10 @@
  * A record that does not match its checksum is quarantined.
  */
 import { crc32 } from 'node:zlib';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
-import type { OperationRecord } from '../../../schemas/api/container.ts';
+import { OperationRecord } from '../../../schemas/records/operation.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 
 const formatVersion = '1';
@@ -25,14 +27,24 @@ function open(text: string): Decoded<string> {
   return { ok: true, value: body };
 }
 
-function parse<T>(text: string): Decoded<T> {
-  const opened = open(text);
-  if (!opened.ok) return opened;
+/**
+ * What a value looks like, as a compiled schema. Such schemas are open: a newer release may have
+ * written more.
+ */
+export interface Shape<T> {
+  Check(value: unknown): value is T;
+}
+
+export const anyShape: Shape<unknown> = Compile(Type.Unknown());
+
+function parse<T>(json: string, shape: Shape<T>): Decoded<T> {
+  let value: unknown;
   try {
-    return { ok: true, value: JSON.parse(opened.value) as T };
+    value = JSON.parse(json);
   } catch {
     return { ok: false, fault: 'JSON' };
   }
+  return shape.Check(value) ? { ok: true, value } : { ok: false, fault: 'shape' };
 }
 
 /** The checksum in a value's head; computed over the whole value if it has no head. */
@@ -43,16 +55,20 @@ export function checksumOf(text: string): number {
 
 /** For values under keys of their own: records, the epoch, the mark, outcomes of operations. */
 export const encodeValue = (value: unknown): string => seal(JSON.stringify(value));
-export const decodeValue = <T>(text: string): Decoded<T> => parse<T>(text);
+export function decodeValue<T>(text: string, shape: Shape<T>): Decoded<T> {
+  const opened = open(text);
+  return opened.ok ? parse(opened.value, shape) : opened;
+}
 
 /** A key's encoded value, or null for its deletion. */
 export type Change = readonly [key: string, value: string | null];
 
 /** An event, and the subject on which it is published. */
-export interface OutgoingEvent {
-  readonly subject: string;
-  readonly event: Event;
-}
+export const OutgoingEvent = Type.Object({
+  subject: Type.String(),
+  event: Type.Unsafe<Event>(Type.Object({ id: Type.String() })),
+});
+export type OutgoingEvent = Readonly<Static<typeof OutgoingEvent>>;
 
 // Upper bounds of the bytes that these take in a message; they bound groups and checkpoints. An
 // answer is JSON inside JSON.
@@ -71,19 +87,24 @@ export interface JournalEntry {
   readonly clock?: ClockReading;
 }
 
-interface EntryHead {
-  readonly number: number;
-  readonly keys: readonly string[];
-  readonly operations: readonly OperationRecord[];
-  readonly events: readonly OutgoingEvent[];
-  readonly clock?: ClockReading;
-}
+/** By which a partition deletes (lib/time/cautious-clock.ts). */
+export const clockFields = { atMs: Type.Number(), wallMs: Type.Number(), agreedMs: Type.Number() };
+
+const headShape = Compile(
+  Type.Object({
+    number: Type.Integer(),
+    keys: Type.Array(Type.String()),
+    operations: Type.Array(OperationRecord),
+    events: Type.Array(OutgoingEvent),
+    clock: Type.Optional(Type.Object(clockFields)),
+  }),
+);
 
 /**
  * The head as JSON, then a line for each change: its value, already encoded, or `-` for a deletion.
  */
 export function encodeEntry(entry: JournalEntry): string {
-  const head: EntryHead = {
+  const head = {
     number: entry.number,
     keys: entry.changes.map(([key]) => key),
     operations: entry.operations,
@@ -99,9 +120,11 @@ export function decodeEntry(text: string): Decoded<JournalEntry> {
   const opened = open(text);
   if (!opened.ok) return opened;
   const [first = '', ...values] = opened.value.split('\n');
-  const head = JSON.parse(first) as EntryHead;
-  if (values.length !== head.keys.length) return { ok: false, fault: 'length' };
-  const changes = head.keys.map((key, index): Change => [key, values[index] === '-' ? null : (values[index] ?? null)]);
-  const { number, operations, events, clock } = head;
+  const head = parse(first, headShape);
+  if (!head.ok) return head;
+  const { keys } = head.value;
+  if (values.length !== keys.length) return { ok: false, fault: 'length' };
+  const changes = keys.map((key, index): Change => [key, values[index] === '-' ? null : (values[index] ?? null)]);
+  const { number, operations, events, clock } = head.value;
   return { ok: true, value: { number, changes, operations, events, ...(clock === undefined ? {} : { clock }) } };
 }

@@ -4,16 +4,20 @@
  * does not take them for records that never existed (ADR 11).
  */
 import { crc32 } from 'node:zlib';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
 import { checksumOf } from './codec.ts';
 
 /** The stored form. A damaged value changes one of the two sums, a missing record both. */
-export interface StoredDigest {
+const StoredDigest = Type.Object({
   /** The checkpoint mark that it belongs to. */
-  readonly mark: number;
-  readonly count: number;
-  readonly keys: number;
-  readonly values: number;
-}
+  mark: Type.Integer(),
+  count: Type.Integer(),
+  keys: Type.Number(),
+  values: Type.Number(),
+});
+export type StoredDigest = Readonly<Static<typeof StoredDigest>>;
+export const digestShape = Compile(StoredDigest);
 
 /**
  * Spreads a change of one bit over all (the finaliser of MurmurHash3): sums of checksums alone

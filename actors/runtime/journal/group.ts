@@ -4,7 +4,7 @@
  */
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { OperationRecord } from '../../../schemas/api/container.ts';
+import type { OperationRecord } from '../../../schemas/records/operation.ts';
 import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEvent } from './codec.ts';
 import type { Dirt } from '../domain.ts';
 

@@ -6,16 +6,18 @@
  * is served. A load is long work, so it is a generator that yields after every value
  * (lib/time/slices.ts).
  */
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
 import { keys } from '../../../schemas/records/buckets.ts';
-import type { OperationRecord } from '../../../schemas/api/container.ts';
+import { OperationRecord } from '../../../schemas/records/operation.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { runAtOnce, sorting } from '../../../lib/time/slices.ts';
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
-import type { StoredClock } from './checkpoint.ts';
-import { decodeEntry, decodeValue, type JournalEntry } from './codec.ts';
-import { RecordsDigest, type StoredDigest } from './digest.ts';
+import { clockShape, type StoredClock } from './checkpoint.ts';
+import { anyShape, decodeEntry, decodeValue, type JournalEntry, type Shape } from './codec.ts';
+import { digestShape, RecordsDigest, type StoredDigest } from './digest.ts';
 import type { RecordFormat } from '../domain.ts';
-import type { EntryEvents, ParkedEvents } from '../events/event-outbox.ts';
+import { eventsShape, type ParkedEvents } from '../events/event-outbox.ts';
 import type { StoredValue } from '../store/store.ts';
 
 export interface Loaded<R> {
@@ -55,10 +57,13 @@ export class LoadError extends Error {
   }
 }
 
+const markShape = Compile(Type.Integer());
+const operationsShape = Compile(Type.Array(OperationRecord));
+
 function readMark(values: readonly StoredValue[]): number {
   const stored = values.find(({ key }) => key === keys.checkpoint)?.value;
   if (stored == null) return 0;
-  const decoded = decodeValue<number>(stored);
+  const decoded = decodeValue(stored, markShape);
   if (!decoded.ok) throw new LoadError(`the checkpoint mark is damaged (${decoded.fault})`);
   return decoded.value;
 }
@@ -66,7 +71,7 @@ function readMark(values: readonly StoredValue[]): number {
 /** The time that the last checkpoint of this release kept. */
 function readClock(values: readonly StoredValue[]): StoredClock | undefined {
   const stored = values.find(({ key }) => key === keys.clock)?.value;
-  const decoded = stored == null ? undefined : decodeValue<StoredClock>(stored);
+  const decoded = stored == null ? undefined : decodeValue(stored, clockShape);
   return decoded?.ok === true ? decoded.value : undefined;
 }
 
@@ -79,7 +84,7 @@ function readDigest(values: readonly StoredValue[], mark: number): StoredDigest 
   }
   if (stored === undefined) return 'no digest';
   if (stored.value === null) return 'overridden';
-  const decoded = decodeValue<StoredDigest>(stored.value);
+  const decoded = decodeValue(stored.value, digestShape);
   if (!decoded.ok) throw new LoadError(`the digest of the checkpoint is damaged (${decoded.fault})`);
   if (decoded.value.mark > mark) {
     throw new LoadError(`the checkpoint mark ${mark} is older than the digest of entry ${decoded.value.mark}`);
@@ -95,7 +100,7 @@ function readDigest(values: readonly StoredValue[], mark: number): StoredDigest 
 
 const whatToDo = 'docs/runbook.md, "Partition that refuses to load", says what to do';
 
-const isUndamaged = (value: string | null): boolean => value === null || decodeValue(value).ok;
+const isUndamaged = (value: string | null): boolean => value === null || decodeValue(value, anyShape).ok;
 
 /** @throws LoadError where the records are not those that the checkpoint counted. */
 function* verifying(
@@ -165,7 +170,7 @@ function* readParked(
   for (const { key, value } of values) {
     if (value === null || !key.startsWith('events.')) continue;
     yield;
-    const decoded = decodeValue<EntryEvents[]>(value);
+    const decoded = decodeValue(value, eventsShape);
     if (decoded.ok) parked.push({ key, entries: decoded.value });
     else damagedEvents.push(key);
   }
@@ -189,7 +194,7 @@ export function* loading<R>(values: readonly StoredValue[], format: RecordFormat
       digest.set(key, value);
     }
     if (!key.startsWith('ops.')) continue;
-    const decoded = decodeValue<OperationRecord[]>(value);
+    const decoded = decodeValue(value, operationsShape);
     // A lost outcome makes a retry within two minutes an ordinary request; names and quota still
     // hold.
     if (decoded.ok) for (const record of decoded.value) operations.push({ record, commit: mark });
@@ -206,12 +211,12 @@ export function* loading<R>(values: readonly StoredValue[], format: RecordFormat
 
   const { parked, damagedEvents } = yield* readParked(values);
 
+  const recordShape: Shape<R> = { Check: (value) => format.isRecord(value) };
   const records: R[] = [];
   const quarantined: string[] = [];
   for (const [key, value] of current) {
-    const decoded = decodeValue(value);
-    if (decoded.ok && format.isRecord(decoded.value) && format.keyOf(decoded.value) === key)
-      records.push(decoded.value);
+    const decoded = decodeValue(value, recordShape);
+    if (decoded.ok && format.keyOf(decoded.value) === key) records.push(decoded.value);
     else quarantined.push(key);
     yield;
   }

@@ -2,20 +2,24 @@
  * Takes and releases a partition: compare-and-set moves its epoch key, and the new revision fences
  * every earlier owner.
  */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { decodeValue, encodeValue } from '../journal/codec.ts';
 import type { Store } from './store.ts';
 import { limits } from '../../../schemas/limits.ts';
 
-export interface EpochRecord {
+const EpochRecord = Type.Object({
   /** Unique to this move: tells our own compare-and-set, whose answer was lost, from another's. */
-  readonly token: string;
-  readonly owner: MemberId;
-  readonly takenAtMs: number;
+  token: Type.String(),
+  owner: Type.Unsafe<MemberId>(Type.String()),
+  takenAtMs: Type.Number(),
   /** The owner has released it: any member may take it. Absent in records from before leases. */
-  readonly released?: boolean;
-}
+  released: Type.Optional(Type.Boolean()),
+});
+export type EpochRecord = Readonly<Static<typeof EpochRecord>>;
+export const epochShape = Compile(EpochRecord);
 
 export type Moved = { readonly kind: 'moved'; readonly epoch: number } | { readonly kind: 'refused' };
 
@@ -60,6 +64,6 @@ export async function moveEpoch(
 }
 
 function recordOf(value: string | null): EpochRecord | undefined {
-  const decoded = value === null ? undefined : decodeValue<EpochRecord>(value);
+  const decoded = value === null ? undefined : decodeValue(value, epochShape);
   return decoded?.ok === true ? decoded.value : undefined;
 }

@@ -11,7 +11,7 @@ import type { MemberStore } from '../../../actors/membership/member-store.ts';
 import { Membership } from '../../../actors/membership/membership.ts';
 import { memberFor } from '../../../actors/membership/rendezvous.ts';
 import { decodeValue } from '../../../actors/runtime/journal/codec.ts';
-import type { EpochRecord } from '../../../actors/runtime/store/epoch.ts';
+import { epochShape, type EpochRecord } from '../../../actors/runtime/store/epoch.ts';
 import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/time/clock.ts';
@@ -254,7 +254,7 @@ async function epochsOf({ nc }: Ground): Promise<EpochRecord[]> {
   for (let partition = 0; partition < partitions; partition++) {
     const { bucket } = buckets.state;
     const { value } = await createJetStreamStore(nc, bucket(partition), randomUUID).readEpoch();
-    const decoded = decodeValue<EpochRecord>(value ?? '');
+    const decoded = decodeValue(value ?? '', epochShape);
     if (decoded.ok) records.push(decoded.value);
   }
   return records;

@@ -284,8 +284,8 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'shape of a record not checked',
     guard: 'A record of the wrong shape is quarantined, and its partition serves (ADR 11)',
-    file: 'actors/runtime/journal/load.ts',
-    changes: [{ in: 'loading', omit: 'format.isRecord(decoded.value)' }],
+    file: 'actors/runtime/journal/codec.ts',
+    changes: [{ in: 'parse', always: 'shape.Check(value)' }],
     killedBy: 'test/actors/runtime/journal/load.test.ts',
   },
   {

@@ -1,0 +1,24 @@
+/** The outcomes of writes, as a partition stores them. */
+import Type, { type Static } from 'typebox';
+import { successStatus, type SuccessCode } from '../errors.ts';
+import type { ContainerId, OperationId, TenantId } from '../ids.ts';
+
+/**
+ * The outcome of a write, kept for `operationTtlMs` under the id of the operation, so that a retry
+ * gets the same answer. If the body is a container's view, it is not stored but made again from the
+ * record.
+ */
+export const OperationRecord = Type.Object({
+  op: Type.Unsafe<OperationId>(Type.String()),
+  atMs: Type.Number(),
+  code: Type.Enum(Object.keys(successStatus) as SuccessCode[]),
+  answer: Type.Union([
+    Type.Object({
+      kind: Type.Literal('container'),
+      tenant: Type.Unsafe<TenantId>(Type.String()),
+      id: Type.Unsafe<ContainerId>(Type.String()),
+    }),
+    Type.Object({ kind: Type.Literal('body'), body: Type.String() }),
+  ]),
+});
+export type OperationRecord = Readonly<Static<typeof OperationRecord>>;
