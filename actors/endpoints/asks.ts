@@ -7,7 +7,7 @@ import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
 import { DecodeError } from '../../lib/decode.ts';
-import { Room, line as lineOf } from '../../lib/fill.ts';
+import { Room, line as lineOf, type Piece } from '../../lib/fill.ts';
 import { decodeAsks, type AskBatch } from '../../lib/rpc/decode.ts';
 import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -118,7 +118,8 @@ export function collectAnswers(
   log: Pick<Log, 'error'>,
   protocol: number,
 ): { add(answer: Answer): void } {
-  const lineBytesMax = maxPayloadBytes - encodeAnswers([], protocol).length;
+  // The last line has no line break behind it.
+  const lineBytesMax = maxPayloadBytes - encodeAnswers([], protocol).length + 1;
   const bounds = { bytes: limits.answerPartBytes };
   let lines: string[] = [];
   let room = new Room(bounds);
@@ -135,15 +136,15 @@ export function collectAnswers(
       log.error('answer_not_sent', { bytes: payload.length, error });
     }
   };
-  const encode = (answer: Answer): string => {
-    const line = encodeAnswer(answer);
-    if (Buffer.byteLength(line) <= lineBytesMax) return line;
-    log.error('answer_too_large', { bytes: line.length, maxPayloadBytes });
-    return encodeAnswer({ ...answer, code: 'internal', body: internal });
+  const encode = (answer: Answer): Piece<string> => {
+    const line = lineOf(encodeAnswer(answer));
+    if (line.bytes <= lineBytesMax) return line;
+    log.error('answer_too_large', { bytes: line.bytes, maxPayloadBytes });
+    return lineOf(encodeAnswer({ ...answer, code: 'internal', body: internal }));
   };
   return {
     add(answer) {
-      const { value, bytes } = lineOf(encode(answer));
+      const { value, bytes } = encode(answer);
       if (!room.take(bytes)) {
         flush();
         room.take(bytes);

@@ -64,9 +64,11 @@ function decodeAnswer(line: string): Answer | undefined {
 export function decodeAnswers(payload: string, onMalformed: (line: string) => void = () => {}): Answer[] {
   const version = versionLine.exec(payload);
   if (version !== null) protocolOf({ protocol: Number(version[1]) });
-  return linesOf(payload.slice(version?.[0].length ?? 0)).flatMap((line) => {
+  const answers: Answer[] = [];
+  for (const line of linesOf(payload.slice(version?.[0].length ?? 0))) {
     const answer = decodeAnswer(line);
     if (answer === undefined) onMalformed(line);
-    return answer ?? [];
-  });
+    else answers.push(answer);
+  }
+  return answers;
 }
