@@ -8,7 +8,7 @@ import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { ContainerId, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
-import { routes, type RouteName } from '../schemas/routes.ts';
+import { routes } from '../schemas/routes.ts';
 import { createAccess, type Access } from './auth/access.ts';
 import type { Knowledge } from './auth/revocation-feed.ts';
 import { UrlTokens } from './auth/url-tokens.ts';
@@ -19,7 +19,7 @@ import type { IssuerSetting } from './configuration/issuers.ts';
 import { redisAccessOf } from './configuration/redis.ts';
 import type { GatewayConfiguration } from './configuration/settings.ts';
 import { defaultNetworkOf, publicUrlOf, vaultKeysOf } from './configuration/vpn.ts';
-import type { Handler, Services } from './http/call.ts';
+import type { Handlers, Services } from './http/call.ts';
 import { Dispatcher } from './http/dispatch.ts';
 import { createEngine } from './http/engine/choose.ts';
 import type { HttpEngine } from './http/engine/engine.ts';
@@ -205,11 +205,7 @@ function forageOf({ configuration, version }: Parts, services: Services, listenU
   });
 }
 
-const handlersOf = (
-  services: Services,
-  forage: Forage,
-  about: Parameters<typeof publicHandlers>[0],
-): Record<RouteName, Handler> => ({
+const handlersOf = (services: Services, forage: Forage, about: Parameters<typeof publicHandlers>[0]): Handlers => ({
   ...containerHandlers(services),
   ...streamHandlers(services),
   ...tenantHandlers(services),
@@ -224,7 +220,7 @@ function dispatcherOf(
   { configuration, access, backend, clock, log, meters }: Parts,
   services: Services,
   forage: Forage,
-  handlers: Record<RouteName, Handler>,
+  handlers: Handlers,
 ): Dispatcher {
   const { gate } = access;
   const publicSeats = () =>

@@ -2,7 +2,7 @@
  * The HTTP route table. It drives routing, validation, the OpenAPI document and the tests; there is
  * no route beside it.
  */
-import Type, { type TSchema } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import { Container, ContainerStatus, ContainerStatusView, CreateBody, OperatorFields } from './api/container.ts';
 import type { ErrorCode, SuccessCode } from './errors.ts';
 import { Event } from './api/event.ts';
@@ -35,9 +35,14 @@ export type OperatorScope = 'operator:read' | 'operator:tenants' | 'operator:hos
 export const scopeText = (scope: OperatorScope | 'operator'): string =>
   scope === 'network:' ? 'network:<name>' : scope;
 
+/** Of a query: texts, integers and flags. */
+export type QueryValue = string | number | boolean;
+
 export interface QueryParameter {
   readonly schema: TSchema;
   readonly description: string;
+  /** The value of a request without the parameter. */
+  readonly fallback?: QueryValue;
 }
 
 export interface Route {
@@ -86,10 +91,10 @@ const forage = '/api/forage';
 
 const networkErrors = ['forbidden', 'not_found'] as const;
 const bodyErrors = ['bad_request', 'unsupported_media_type', 'too_large', 'invalid'] as const;
-const downloadToken: QueryParameter = {
+const downloadToken = {
   schema: Type.String(),
   description: 'A download token of the peer, in place of other credentials.',
-};
+} satisfies QueryParameter;
 
 /** A file of the VPN server, whose ETag changes with the file. */
 const serverFile = <Name extends string>(name: Name, file: string, media: string, summary: string) =>
@@ -108,24 +113,19 @@ const serverFile = <Name extends string>(name: Name, file: string, media: string
     deadlineMs: limits.keyDeadlineMs,
   }) as const;
 
-const integer = (minimum: number, maximum: number, fallback: number, description: string): QueryParameter => ({
-  schema: Type.Integer({ minimum, maximum, default: fallback }),
-  description,
-});
-const cursor: QueryParameter = { schema: Type.String(), description: 'The `next_cursor` of the previous page.' };
-const follow: QueryParameter = {
-  schema: Type.Boolean({ default: false }),
-  description: 'Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes.',
-};
-const force: QueryParameter = {
-  schema: Type.Boolean({ default: false }),
-  description: 'Remove the host even if containers may run on it: it stays fenced until they have stopped.',
-};
-const dead: QueryParameter = {
-  schema: Type.Boolean({ default: false }),
-  description:
-    'With `force`: you confirm that nothing runs on the host any more; its containers are placed elsewhere at once.',
-};
+const integer = (minimum: number, maximum: number, fallback: number, description: string) =>
+  ({ schema: Type.Integer({ minimum, maximum }), description, fallback }) satisfies QueryParameter;
+const flag = (description: string) =>
+  ({ schema: Type.Boolean(), description, fallback: false }) satisfies QueryParameter;
+const cursor = {
+  schema: Type.String(),
+  description: 'The `next_cursor` of the previous page.',
+} satisfies QueryParameter;
+const follow = flag('Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes.');
+const force = flag('Remove the host even if containers may run on it: it stays fenced until they have stopped.');
+const dead = flag(
+  'With `force`: you confirm that nothing runs on the host any more; its containers are placed elsewhere at once.',
+);
 const nextCursor = { next_cursor: Type.String() };
 
 export const pathParameters = {
@@ -170,7 +170,7 @@ export const routes = [
     path: `${compute}/quota`,
     access: 'tenant',
     summary: 'What the caller uses of its caps.',
-    query: { region: { schema: Type.String({ default: '*' }), description: 'A region, or `*` for all.' } },
+    query: { region: { schema: Type.String(), description: 'A region, or `*` for all.', fallback: '*' } },
     success: 'ok',
     data: QuotaView,
     errors: ['invalid'],
@@ -250,8 +250,9 @@ export const routes = [
       'Answers as soon as the container has the status; 504 at the timeout, 409 if the container is being removed. `removed` waits until it is gone and answers with its last status.',
     query: {
       status: {
-        schema: Type.Enum([...ContainerStatus.enum, 'removed'], { default: 'running' }),
+        schema: Type.Enum([...ContainerStatus.enum, 'removed']),
         description: 'The status to wait for.',
+        fallback: 'running',
       },
       timeout: integer(1, limits.waitMaxSeconds, limits.waitDefaultSeconds, 'Seconds.'),
     },
@@ -568,8 +569,9 @@ export const routes = [
     query: {
       token: downloadToken,
       format: {
-        schema: Type.Enum(['json', 'mobileconfig', 'sswan', 'ps1', 'swanctl'], { default: 'json' }),
+        schema: Type.Enum(['json', 'mobileconfig', 'sswan', 'ps1', 'swanctl']),
         description: 'JSON; Apple, strongSwan for Android, Windows, strongSwan for Linux.',
+        fallback: 'json',
       },
     },
     success: 'ok',
@@ -592,8 +594,9 @@ export const routes = [
     query: {
       token: downloadToken,
       encryption: {
-        schema: Type.Enum(['compat', 'modern'], { default: 'compat' }),
+        schema: Type.Enum(['compat', 'modern']),
         description: '3DES and SHA-1, which everything imports, or AES-256 and SHA-256.',
+        fallback: 'compat',
       },
     },
     success: 'ok',
@@ -769,7 +772,40 @@ export const routes = [
   },
 ] as const satisfies readonly Route[];
 
-export type RouteName = (typeof routes)[number]['name'];
+type AnyRoute = (typeof routes)[number];
+export type RouteName = AnyRoute['name'];
+export type RouteWithBody = Extract<AnyRoute, { readonly body: TSchema }>['name'];
+type RouteByName = { readonly [R in AnyRoute as R['name']]: R };
+
+type ParameterNames<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`
+  ? Name | ParameterNames<`/${Rest}`>
+  : Path extends `${string}/:${infer Name}`
+    ? Name
+    : never;
+
+type ParamsByName = {
+  readonly [R in RouteName]: {
+    readonly [Name in ParameterNames<RouteByName[R]['path']>]: Name extends keyof typeof pathParameters
+      ? Static<(typeof pathParameters)[Name]>
+      : never;
+  };
+};
+
+type ValueOf<Parameter extends QueryParameter> =
+  Extract<Static<Parameter['schema']>, QueryValue> | (Parameter extends Required<QueryParameter> ? never : undefined);
+
+type QueryByName = {
+  readonly [R in RouteName]: RouteByName[R] extends {
+    readonly query: infer Parameters extends Readonly<Record<string, QueryParameter>>;
+  }
+    ? { readonly [Name in keyof Parameters]: ValueOf<Parameters[Name]> }
+    : Readonly<Record<never, never>>;
+};
+
+/** The parameters in the path of a route. */
+export type Params<R extends RouteName> = ParamsByName[R];
+/** The query of a route; a parameter without a fallback is undefined where it is not given. */
+export type Query<R extends RouteName> = QueryByName[R];
 
 /** Errors that any route may answer beside its own. */
 export const commonErrors = ['method_not_allowed', 'internal', 'unavailable', 'timeout'] as const;

@@ -2,7 +2,14 @@
 import type { Settings } from '../../lib/config.ts';
 import { containerStatuses, reasons } from '../../schemas/api/container.ts';
 import { errorStatus, successStatus, type ErrorCode } from '../../schemas/errors.ts';
-import { authErrors, commonErrors, scopeText, type Access, type Route } from '../../schemas/routes.ts';
+import {
+  authErrors,
+  commonErrors,
+  scopeText,
+  type Access,
+  type QueryParameter,
+  type Route,
+} from '../../schemas/routes.ts';
 import type { ToolEntry } from '../fetch/tool-table.ts';
 import { code, table } from './markdown.ts';
 import type { MetricDescription } from './program-metrics.ts';
@@ -101,15 +108,14 @@ interface ParameterSchema {
   readonly enum?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly default?: unknown;
 }
 
-function parameterText(name: string, schema: ParameterSchema): string {
-  const { minimum, maximum } = schema;
+function parameterText(name: string, { schema, fallback }: QueryParameter): string {
+  const { minimum, maximum, enum: choices }: ParameterSchema = schema;
   const range = minimum === undefined ? '' : ` ${minimum}–${maximum}`;
-  const values = schema.enum === undefined ? '' : ` ${schema.enum.join(', ')}`;
-  const fallback = schema.default === undefined ? '' : ` (${String(schema.default)})`;
-  return `${code(name)}${range}${values}${fallback}`;
+  const values = choices === undefined ? '' : ` ${choices.join(', ')}`;
+  const otherwise = fallback === undefined ? '' : ` (${fallback})`;
+  return `${code(name)}${range}${values}${otherwise}`;
 }
 
 export function routesTable(routes: readonly Route[], ...accesses: readonly Access[]): string {
@@ -122,7 +128,7 @@ export function routesTable(routes: readonly Route[], ...accesses: readonly Acce
         route.method,
         code(route.path),
         Object.entries(route.query ?? {})
-          .map(([name, { schema }]) => parameterText(name, schema))
+          .map(([name, parameter]) => parameterText(name, parameter))
           .join('<br>'),
         `${successStatus[route.success]}${route.streams === true ? ', or a stream' : ''}`,
         ...(hasScopes ? [(route.scopes ?? []).map((scope) => code(scopeText(scope))).join('<br>')] : []),

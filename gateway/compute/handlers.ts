@@ -1,9 +1,8 @@
 /** Containers of a tenant: declare, list, look at, start, stop, remove. */
 import { createHash } from 'node:crypto';
-import type { ContainerSpec } from '../../schemas/api/container.ts';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { LaneKind, Question } from '../../lib/rpc/partition-client.ts';
-import { containerOf, tenantOf, type Call, type Handler, type Services } from '../http/call.ts';
+import { tenantOf, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { canonicalSpec } from '../validation/container.ts';
 import { wrongCursor } from '../http/pages.ts';
 import { invalid } from '../http/respond.ts';
@@ -15,35 +14,35 @@ export function containerHandlers(services: Services) {
   const ask = (kind: LaneKind, call: Call, question: Question) => services.ask(kind, question, call.deadlineMs);
 
   const read =
-    (type: 'container.get' | 'container.status'): Handler =>
+    (type: 'container.get' | 'container.status'): HandlerOf<typeof type> =>
     (call) =>
-      ask('read', call, { type, tenant: tenantOf(call), id: containerOf(call), rid: call.requestId });
+      ask('read', call, { type, tenant: tenantOf(call), id: call.params.id, rid: call.requestId });
 
   const write =
-    (type: 'container.start' | 'container.stop' | 'container.delete'): Handler =>
+    (type: 'container.start' | 'container.stop' | 'container.delete'): HandlerOf<typeof type> =>
     (call) =>
       ask('write', call, {
         type,
         tenant: tenantOf(call),
-        id: containerOf(call),
+        id: call.params.id,
         rid: call.requestId,
         op: services.newOperationId(),
       });
 
-  const list: Handler = (call) => {
+  const list: HandlerOf<'container.list'> = (call) => {
     const { limit, cursor } = call.query;
-    const before = cursor === undefined ? null : decodeCursor(String(cursor));
+    const before = cursor === undefined ? null : decodeCursor(cursor);
     if (before === undefined) return wrongCursor;
     const tenant = tenantOf(call);
-    return ask('read', call, { type: 'container.list', tenant, limit: Number(limit), before, rid: call.requestId });
+    return ask('read', call, { type: 'container.list', tenant, limit, before, rid: call.requestId });
   };
 
-  const create: Handler = (call) => {
+  const create: HandlerOf<'container.create'> = (call) => {
     const { idempotencyKey: key } = call.exchange.head.headers;
     if (key !== undefined && !idempotencyKeyPattern.test(key)) {
       return invalid({ 'Idempotency-Key': ['must be 1 to 255 visible ASCII characters'] });
     }
-    const spec = call.body as ContainerSpec;
+    const spec = call.body;
     return ask('write', call, {
       type: 'container.create',
       tenant: tenantOf(call),
@@ -58,8 +57,8 @@ export function containerHandlers(services: Services) {
     });
   };
 
-  const quota: Handler = (call) => {
-    const region = String(call.query['region']);
+  const quota: HandlerOf<'tenant.quota'> = (call) => {
+    const { region } = call.query;
     return ask('read', call, { type: 'tenant.quota', tenant: tenantOf(call), region, rid: call.requestId });
   };
 

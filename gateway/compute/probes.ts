@@ -2,33 +2,23 @@
  * Whether what a path names is there at all. Asked only of a request that is faulty otherwise: the
  * contract puts the 404 before the 422.
  */
-import type { RouteName } from '../../schemas/routes.ts';
 import { failure } from '../http/respond.ts';
-import {
-  containerOf,
-  hostOf,
-  networkOf,
-  peerOf,
-  tenantOf,
-  tenantParameterOf,
-  type Handler,
-  type Services,
-} from '../http/call.ts';
+import { tenantOf, type HandlerOf, type Handlers, type Services } from '../http/call.ts';
 
-export function probesOf(services: Services): Readonly<Partial<Record<RouteName, Handler>>> {
-  const traced: Handler = (call) =>
+export function probesOf(services: Services): Partial<Handlers> {
+  const traced: HandlerOf<'container.logs' | 'container.events'> = (call) =>
     services.ask(
       'read',
-      { type: 'container.trace', tenant: tenantOf(call), id: containerOf(call), rid: call.requestId },
+      { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
       call.deadlineMs,
     );
   // A token of one peer sees no other peer.
-  const peer: Handler = (call) =>
-    call.grant !== undefined && call.grant.peer !== peerOf(call)
+  const peer: HandlerOf<'peer.update' | 'peer.token.create' | 'artifact.profile' | 'artifact.p12'> = (call) =>
+    call.grant !== undefined && call.grant.peer !== call.params.peer
       ? failure('not_found')
       : services.ask(
           'read',
-          { type: 'peer.get', tenant: tenantOf(call), peer: peerOf(call), rid: call.requestId },
+          { type: 'peer.get', tenant: tenantOf(call), peer: call.params.peer, rid: call.requestId },
           call.deadlineMs,
         );
   return {
@@ -37,13 +27,13 @@ export function probesOf(services: Services): Readonly<Partial<Record<RouteName,
     'container.wait': (call) =>
       services.ask(
         'read',
-        { type: 'container.get', tenant: tenantOf(call), id: containerOf(call), rid: call.requestId },
+        { type: 'container.get', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
         call.deadlineMs,
       ),
     'container.operate': (call) =>
       services.ask(
         'read',
-        { type: 'container.get', tenant: tenantParameterOf(call), id: containerOf(call), rid: call.requestId },
+        { type: 'container.get', tenant: call.params.tenant, id: call.params.id, rid: call.requestId },
         call.deadlineMs,
       ),
     'peer.update': peer,
@@ -51,8 +41,8 @@ export function probesOf(services: Services): Readonly<Partial<Record<RouteName,
     'artifact.profile': peer,
     'artifact.p12': peer,
     'network.put': (call) =>
-      services.ask('read', { type: 'network.get', network: networkOf(call), rid: call.requestId }, call.deadlineMs),
+      services.ask('read', { type: 'network.get', network: call.params.network, rid: call.requestId }, call.deadlineMs),
     'host.update': (call) =>
-      services.ask('read', { type: 'host.get', host: hostOf(call), rid: call.requestId }, call.deadlineMs),
+      services.ask('read', { type: 'host.get', host: call.params.key, rid: call.requestId }, call.deadlineMs),
   };
 }

@@ -9,8 +9,7 @@ import { lackOf } from '../auth/scopes.ts';
 import type { BodyValidator, BodyValidators } from '../validation/bodies.ts';
 import type { Validated } from '../validation/faults.ts';
 import { queryReader, type QueryReader } from '../validation/query.ts';
-import { bodyValidator } from '../validation/schema.ts';
-import type { Call, Handler } from './call.ts';
+import type { Call, Handler, Handlers } from './call.ts';
 import { forbidden, operatorTokenAlone } from './refusals.ts';
 import { missingScope, type Result } from './respond.ts';
 
@@ -26,23 +25,26 @@ export interface AppRoute extends Route {
 }
 
 export interface RouteParts {
-  readonly handlers: Readonly<Record<RouteName, Handler>>;
-  readonly probes: Readonly<Partial<Record<RouteName, Handler>>>;
-  /** Of routes whose bodies need more than their schema. */
+  readonly handlers: Handlers;
+  readonly probes: Partial<Handlers>;
   readonly validators: BodyValidators;
 }
 
-export const prepareRoute = (
+export function prepareRoute(
   route: Route & { readonly name: RouteName },
   { handlers, probes, validators }: RouteParts,
-): AppRoute => ({
-  ...route,
-  handler: handlers[route.name],
-  probe: probes[route.name],
-  readQuery: queryReader(route),
-  validateBody: validators[route.name] ?? (route.body === undefined ? undefined : bodyValidator(route.body)),
-  bodyBoundBytes: route.body === undefined ? 0 : (route.maxBodyBytes ?? limits.bodyDefaultBytes),
-});
+): AppRoute {
+  const validatorsByName: Readonly<Partial<Record<RouteName, BodyValidator>>> = validators;
+  return {
+    ...route,
+    // Safe: the dispatcher calls them only with what `paramsCanBe` and `check` let through.
+    handler: handlers[route.name] as Handler,
+    probe: probes[route.name] as Handler | undefined,
+    readQuery: queryReader(route),
+    validateBody: validatorsByName[route.name],
+    bodyBoundBytes: route.body === undefined ? 0 : (route.maxBodyBytes ?? limits.bodyDefaultBytes),
+  };
+}
 
 const parameterChecks = new Map(
   Object.entries(pathParameters).map(([name, schema]) => [name, Compile(schema as TSchema)] as const),

@@ -2,10 +2,10 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { errorStatus, outcomeStatus } from '../../schemas/errors.ts';
-import type { ContainerId, HostKey, NetworkName, OperationId, PeerId, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, OperationId, TenantId } from '../../schemas/ids.ts';
 import type { PeerGrant } from '../../schemas/api/peer.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
-import type { OwnToken, RouteName } from '../../schemas/routes.ts';
+import type { OwnToken, Params, Query, RouteName } from '../../schemas/routes.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { Exchange } from './engine/engine.ts';
@@ -13,6 +13,7 @@ import type { Result } from './respond.ts';
 import type { EventReader } from '../streams/events.ts';
 import type { LogReader } from '../streams/logs.ts';
 import type { StreamHost } from '../streams/host.ts';
+import type { Body } from '../validation/bodies.ts';
 import type { QueryValues } from '../validation/query.ts';
 
 /** What a token in a URL granted when the request came, and the hash that actors know it by. */
@@ -20,12 +21,12 @@ export interface TokenGrant extends PeerGrant {
   readonly tokenHash: string;
 }
 
+/** A request of any route. */
 export interface Call {
   readonly exchange: Exchange;
   readonly route: RouteName;
   readonly params: Readonly<Record<string, string>>;
   readonly query: QueryValues;
-  /** Validated by the route's schema, or undefined where the route has none. */
   readonly body: unknown;
   /** Undefined on public routes only. */
   readonly identity: Identity | undefined;
@@ -40,9 +41,18 @@ export interface Call {
   readonly client: string;
 }
 
+/** A request of the route `R`, or of each route of a union, with what its checks let through. */
+export interface CallOf<R extends RouteName> extends Call {
+  readonly params: Params<R>;
+  readonly query: Query<R>;
+  readonly body: Body<R>;
+}
+
 /** A result to send, or 'streamed' if the handler has used the exchange itself. */
 export type Handled = Result | 'streamed';
-export type Handler = (call: Call) => Handled | Promise<Handled>;
+export type Handler<C extends Call = Call> = (call: C) => Handled | Promise<Handled>;
+export type HandlerOf<R extends RouteName> = Handler<CallOf<R>>;
+export type Handlers = { readonly [R in RouteName]: HandlerOf<R> };
 
 export interface Services {
   ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome>;
@@ -70,13 +80,6 @@ export function tenantOf(call: Call): TenantId {
   if (tenant === undefined) throw new Error(`${call.route}: no identity`);
   return tenant;
 }
-
-// Path parameters are checked against their patterns before a handler runs.
-export const containerOf = (call: Call): ContainerId => call.params['id'] as ContainerId;
-export const tenantParameterOf = (call: Call): TenantId => call.params['tenant'] as TenantId;
-export const peerOf = (call: Call): PeerId => call.params['peer'] as PeerId;
-export const networkOf = (call: Call): NetworkName => call.params['network'] as NetworkName;
-export const hostOf = (call: Call): HostKey => call.params['key'] as HostKey;
 
 const firstErrorStatus = Math.min(...Object.values(errorStatus));
 export const succeeded = ({ code }: Outcome | Result): boolean => outcomeStatus[code] < firstErrorStatus;

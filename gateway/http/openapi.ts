@@ -120,12 +120,12 @@ function parametersOf(route: Route): Json[] {
     required: true,
     schema: pathParameters[name as keyof typeof pathParameters],
   }));
-  const inQuery = Object.entries(route.query ?? {}).map(([name, { schema, description }]) => ({
+  const inQuery = Object.entries(route.query ?? {}).map(([name, { schema, description, fallback }]) => ({
     name,
     in: 'query',
     required: false,
     description,
-    schema,
+    schema: fallback === undefined ? schema : { ...schema, default: fallback },
   }));
   const resume = { name: 'Last-Event-ID', in: 'header', required: false, schema: { type: 'string' } };
   const idempotency = {

@@ -4,28 +4,16 @@
  * holds a token, a password or a key.
  */
 import type { HostKey } from '../../schemas/ids.ts';
-import type { EnrolBody } from '../../schemas/api/host.ts';
-import type { PeerUpdate } from '../../schemas/wire/asks.ts';
 import type { RouteName } from '../../schemas/routes.ts';
-import type { RevocationBody, TenantBody } from '../../schemas/api/tenant.ts';
 import type { Fields } from '../../lib/log.ts';
 import { timestamp } from '../../lib/time/clock.ts';
-import {
-  hostOf,
-  networkOf,
-  peerOf,
-  succeeded,
-  tenantOf,
-  tenantParameterOf,
-  type Call,
-  type Handled,
-} from '../http/call.ts';
+import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../http/call.ts';
 import { hostOfJoinToken } from './hosts.ts';
 
-interface Kind {
+interface Kind<C extends Call> {
   readonly event: string;
   /** Undefined if this request changes nothing about security. */
-  readonly fields: (call: Call) => Fields | undefined;
+  readonly fields: (call: C) => Fields | undefined;
 }
 
 export interface AuditEvent {
@@ -33,12 +21,13 @@ export interface AuditEvent {
   readonly fields: Fields;
 }
 
-const ofPeer = (call: Call): Fields => ({ tenant: tenantOf(call), peer: peerOf(call) });
+type OfPeer = 'peer.update' | 'peer.rotate' | 'peer.password' | 'peer.token.remove' | 'peer.remove';
+const ofPeer = (call: CallOf<OfPeer>): Fields => ({ tenant: tenantOf(call), peer: call.params.peer });
 const ofHost = (host: HostKey): Fields => ({ host });
 
 /** Only what decides whether the peer may connect. */
-function peerChange(call: Call): Fields | undefined {
-  const { enabled, expiresAtMs } = call.body as PeerUpdate;
+function peerChange(call: CallOf<'peer.update'>): Fields | undefined {
+  const { enabled, expiresAtMs } = call.body;
   if (enabled === undefined && expiresAtMs === undefined) return undefined;
   return {
     ...ofPeer(call),
@@ -47,25 +36,25 @@ function peerChange(call: Call): Fields | undefined {
   };
 }
 
-export const auditKinds: Readonly<Partial<Record<RouteName, Kind>>> = {
+export const auditKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> } = {
   // `match` is the body that repeats the revocation; an empty one means all tokens of the tenant.
   'tenant.revoke': {
     event: 'revoked',
-    fields: (call) => ({ tenant: tenantParameterOf(call), match: call.body as RevocationBody }),
+    fields: (call) => ({ tenant: call.params.tenant, match: call.body }),
   },
   'tenant.put': {
     event: 'tenant_changed',
     fields: (call) => {
-      const { repair, ...settings } = call.body as TenantBody;
-      return { tenant: tenantParameterOf(call), settings, ...(repair === true ? { repair } : {}) };
+      const { repair, ...settings } = call.body;
+      return { tenant: call.params.tenant, settings, ...(repair === true ? { repair } : {}) };
     },
   },
-  'host.remove': { event: 'host_removed', fields: (call) => ofHost(hostOf(call)) },
-  'host.join_token': { event: 'join_token_replaced', fields: (call) => ofHost(hostOf(call)) },
+  'host.remove': { event: 'host_removed', fields: (call) => ofHost(call.params.key) },
+  'host.join_token': { event: 'join_token_replaced', fields: (call) => ofHost(call.params.key) },
   'host.enrol': {
     event: 'host_enrolled',
     fields: (call) => {
-      const host = hostOfJoinToken((call.body as EnrolBody).join_token);
+      const host = hostOfJoinToken(call.body.join_token);
       return host === undefined ? undefined : ofHost(host);
     },
   },
@@ -74,10 +63,10 @@ export const auditKinds: Readonly<Partial<Record<RouteName, Kind>>> = {
   'peer.password': { event: 'peer_password_changed', fields: ofPeer },
   'peer.token.remove': {
     event: 'peer_token_removed',
-    fields: (call) => ({ ...ofPeer(call), token_id: call.params['token'] }),
+    fields: (call) => ({ ...ofPeer(call), token_id: call.params.token }),
   },
   'peer.remove': { event: 'peer_removed', fields: ofPeer },
-  'network.remove': { event: 'network_removed', fields: (call) => ({ network: networkOf(call) }) },
+  'network.remove': { event: 'network_removed', fields: (call) => ({ network: call.params.network }) },
 };
 
 /** A write without an answer may have been executed, or may be later. */
@@ -85,7 +74,8 @@ const unknownOutcomes: ReadonlySet<string> = new Set(['internal', 'timeout', 'un
 
 /** The event of a handled request; undefined if a restore leaves nothing to repeat. */
 export function auditOf(call: Call, handled: Handled): AuditEvent | undefined {
-  const kind = auditKinds[call.route];
+  // Safe: it is of the call's own route.
+  const kind = auditKinds[call.route] as Kind<Call> | undefined;
   if (kind === undefined || handled === 'streamed') return undefined;
   const isDone = succeeded(handled);
   if (!isDone && !unknownOutcomes.has(handled.code)) return undefined;

@@ -1,11 +1,11 @@
 /** The fleet: hosts, their join tokens, and the one call that a join token is good for. */
-import type { EnrolBody, HostUpdate, HostView } from '../../schemas/api/host.ts';
-import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
+import type { HostView } from '../../schemas/api/host.ts';
+import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
 import { timestamp } from '../../lib/time/clock.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
-import { hostOf, succeeded, type Call, type Handler, type Services } from '../http/call.ts';
+import { succeeded, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
 import { created, failure, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
@@ -40,12 +40,11 @@ export function hostHandlers(services: Services) {
   };
   const writeOf = (call: Call) => ({ rid: call.requestId, op: services.newOperationId() });
 
-  const list: Handler = async (call) => {
+  const list: HandlerOf<'host.list'> = async (call) => {
     const partitions = services.partitions();
     if (partitions === undefined) return failure('unavailable');
-    const { cursor } = call.query;
-    const limit = Number(call.query['limit']);
-    const after = cursor === undefined ? '' : decodeKeyCursor(String(cursor), isHostKey);
+    const { cursor, limit } = call.query;
+    const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isHostKey);
     if (after === undefined) return wrongCursor;
     const asks = Array.from({ length: partitions }, (_, partition) =>
       services.ask('read', { type: 'host.list', partition, limit, after, rid: call.requestId }, call.deadlineMs),
@@ -53,8 +52,8 @@ export function hostHandlers(services: Services) {
     return mergeHosts(await Promise.all(asks), limit);
   };
 
-  const create: Handler = async (call) => {
-    const { key: host, region } = call.body as { key: HostKey; region: Region };
+  const create: HandlerOf<'host.create'> = async (call) => {
+    const { key: host, region } = call.body;
     const joinToken = `lsj_${host}_${services.newSecret()}`;
     const question = {
       type: 'host.create',
@@ -66,15 +65,15 @@ export function hostHandlers(services: Services) {
     return withToken(await services.ask('write', question, call.deadlineMs), joinToken);
   };
 
-  const joinToken: Handler = async (call) => {
-    const host = hostOf(call);
+  const joinToken: HandlerOf<'host.join_token'> = async (call) => {
+    const host = call.params.key;
     const token = `lsj_${host}_${services.newSecret()}`;
     const question = { type: 'host.join_token', host, joinTokenHash: hashOfToken(token), ...writeOf(call) } as const;
     return withToken(await services.ask('write', question, call.deadlineMs), token);
   };
 
-  const enrol: Handler = async (call) => {
-    const { join_token: token, public_key: publicKey } = call.body as EnrolBody;
+  const enrol: HandlerOf<'host.enrol'> = async (call) => {
+    const { join_token: token, public_key: publicKey } = call.body;
     const host = hostOfJoinToken(token);
     const outcome: Outcome =
       host === undefined
@@ -100,28 +99,28 @@ export function hostHandlers(services: Services) {
     'host.get': ((call) =>
       services.ask(
         'read',
-        { type: 'host.get', host: hostOf(call), rid: call.requestId },
+        { type: 'host.get', host: call.params.key, rid: call.requestId },
         call.deadlineMs,
-      )) satisfies Handler,
+      )) satisfies HandlerOf<'host.get'>,
     'host.update': ((call) =>
       services.ask(
         'write',
-        { type: 'host.update', host: hostOf(call), update: call.body as HostUpdate, ...writeOf(call) },
+        { type: 'host.update', host: call.params.key, update: call.body, ...writeOf(call) },
         call.deadlineMs,
-      )) satisfies Handler,
+      )) satisfies HandlerOf<'host.update'>,
     'host.join_token': joinToken,
     'host.remove': ((call) =>
       services.ask(
         'write',
         {
           type: 'host.remove',
-          host: hostOf(call),
-          force: call.query['force'] === true,
-          dead: call.query['dead'] === true,
+          host: call.params.key,
+          force: call.query.force,
+          dead: call.query.dead,
           ...writeOf(call),
         },
         call.deadlineMs,
-      )) satisfies Handler,
+      )) satisfies HandlerOf<'host.remove'>,
     'host.enrol': enrol,
   };
 }

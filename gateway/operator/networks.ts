@@ -1,8 +1,9 @@
 /** The operator's VPN networks, and the files that a VPN server is given of one. */
 import { isNetworkName } from '../../schemas/ids.ts';
 import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
+import type { RouteName } from '../../schemas/routes.ts';
 import type { NetworkRecord, NetworkView } from '../../schemas/api/network.ts';
-import { networkOf, type Call, type Handler } from '../http/call.ts';
+import type { CallOf, HandlerOf } from '../http/call.ts';
 import { networkPlace } from '../vpn/service/networks/authority.ts';
 import { conditional } from '../http/conditional.ts';
 import type { Forage } from '../vpn/vpn.ts';
@@ -12,17 +13,21 @@ import { resealAll } from '../vpn/service/reseal.ts';
 import { nftablesOfServer, swanctlOfServer, wireguardOfServer } from '../vpn/service/networks/server-files.ts';
 import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
 import { ok } from '../http/respond.ts';
-import type { AskedSettings, NetworkToMake } from '../validation/network.ts';
+
+/** Routes of a network's files that its VPN server fetches. */
+type ServerFile = Extract<
+  RouteName,
+  `network.${'wireguard' | 'swanctl' | 'nftables' | 'server_certificate' | 'server_key' | 'ca'}`
+>;
 
 const nameOf = ({ name }: Pick<NetworkView, 'name'>): string => name;
 const text = 'text/plain; charset=utf-8';
 const pem = 'application/x-pem-file';
 
 export function networkHandlers({ actors, networks, keyring, clock, log }: Forage) {
-  const list = refusing(log, async (call) => {
-    const { cursor } = call.query;
-    const limit = Number(call.query['limit']);
-    const after = cursor === undefined ? '' : decodeKeyCursor(String(cursor), isNetworkName);
+  const list = refusing<'network.list'>(log, async (call) => {
+    const { cursor, limit } = call.query;
+    const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isNetworkName);
     if (after === undefined) return wrongCursor;
     const pages = await Promise.all(
       actors
@@ -32,25 +37,27 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
     return pageResult(mergePages(pages, limit, nameOf), nameOf);
   });
 
-  const create = refusing(log, async (call) => {
-    return networks.create(call, call.body as NetworkToMake, keyringOf(keyring));
+  const create = refusing<'network.create'>(log, async (call) => {
+    return networks.create(call, call.body, keyringOf(keyring));
   });
 
-  const get: Handler = (call) => actors.ask(call, { type: 'network.get', network: networkOf(call) });
+  const get: HandlerOf<'network.get'> = (call) =>
+    actors.ask(call, { type: 'network.get', network: call.params.network });
 
-  const put = refusing(log, async (call) =>
-    networks.put(call, networkOf(call), call.body as AskedSettings, keyringOf(keyring)),
+  const put = refusing<'network.put'>(log, async (call) =>
+    networks.put(call, call.params.network, call.body, keyringOf(keyring)),
   );
 
-  const remove: Handler = (call) => actors.askWrite(call, { type: 'network.remove', network: networkOf(call) });
+  const remove: HandlerOf<'network.remove'> = (call) =>
+    actors.askWrite(call, { type: 'network.remove', network: call.params.network });
 
   const serverFile = (
     type: string,
-    contentOf: (call: Call, network: NetworkRecord, keys: Keyring) => Promise<string> | string,
-  ): Handler =>
-    refusing(log, async (call) => {
+    contentOf: (call: CallOf<ServerFile>, network: NetworkRecord, keys: Keyring) => Promise<string> | string,
+  ): HandlerOf<ServerFile> =>
+    refusing<ServerFile>(log, async (call) => {
       const keys = keyringOf(keyring);
-      const network = await networks.fresh(call, await networks.load(call, networkOf(call)), keys);
+      const network = await networks.fresh(call, await networks.load(call, call.params.network), keys);
       const whole = ['content-type', type, 'x-content-type-options', 'nosniff'];
       return conditional(call, await contentOf(call, network, keys), { whole });
     });
@@ -58,7 +65,7 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
   const openKey = ({ name, server }: NetworkRecord, { vault }: Keyring): string =>
     vault.open(networkPlace(name, 'server'), server.privateKey);
 
-  const reseal = refusing(log, async (call) => {
+  const reseal = refusing<'secret.reseal'>(log, async (call) => {
     const { vault } = keyringOf(keyring);
     return ok(await resealAll(call, { actors, vault, clock, log }));
   });
@@ -78,5 +85,5 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
     'network.server_key': serverFile(pem, (_call, network, keys) => openKey(network, keys)),
     'network.ca': serverFile(pem, (_call, { ca }) => ca.pem),
     'secret.reseal': reseal,
-  } satisfies Record<string, Handler>;
+  };
 }

@@ -1,10 +1,9 @@
 /** The operator's view of tenants and of their containers. */
-import type { OperatorFields } from '../../schemas/api/container.ts';
-import type { Revocation, RevocationBody, TenantBody } from '../../schemas/api/tenant.ts';
+import type { Revocation, RevocationBody } from '../../schemas/api/tenant.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import { timestamp } from '../../lib/time/clock.ts';
-import { containerOf, succeeded, tenantParameterOf, type Handler, type Services } from '../http/call.ts';
+import { succeeded, type HandlerOf, type Services } from '../http/call.ts';
 import { created } from '../http/respond.ts';
 
 /**
@@ -28,12 +27,12 @@ export function tenantHandlers(services: Services) {
   const revocation = (tenant: Revocation['tenant'], body: RevocationBody): Revocation =>
     revocationOf(tenant, body, { nowMs: services.clock.nowMs(), tokenLifeMaxMs: services.tokenLifeMaxMs });
 
-  const get: Handler = (call) =>
-    services.ask('read', { type: 'tenant.get', tenant: tenantParameterOf(call), rid: call.requestId }, call.deadlineMs);
+  const get: HandlerOf<'tenant.get'> = (call) =>
+    services.ask('read', { type: 'tenant.get', tenant: call.params.tenant, rid: call.requestId }, call.deadlineMs);
 
-  const put: Handler = (call) => {
-    const tenant = tenantParameterOf(call);
-    const { repair, ...settings } = call.body as TenantBody;
+  const put: HandlerOf<'tenant.put'> = (call) => {
+    const tenant = call.params.tenant;
+    const { repair, ...settings } = call.body;
     const question = {
       type: 'tenant.put',
       tenant,
@@ -46,9 +45,9 @@ export function tenantHandlers(services: Services) {
     return services.ask('write', question, call.deadlineMs);
   };
 
-  const revoke: Handler = async (call) => {
-    const tenant = tenantParameterOf(call);
-    const made = revocation(tenant, call.body as RevocationBody);
+  const revoke: HandlerOf<'tenant.revoke'> = async (call) => {
+    const tenant = call.params.tenant;
+    const made = revocation(tenant, call.body);
     const op = services.newOperationId();
     const outcome = await services.ask(
       'write',
@@ -64,21 +63,21 @@ export function tenantHandlers(services: Services) {
     });
   };
 
-  const inspect: Handler = (call) =>
+  const inspect: HandlerOf<'container.inspect'> = (call) =>
     services.ask(
       'read',
-      { type: 'container.inspect', tenant: tenantParameterOf(call), id: containerOf(call), rid: call.requestId },
+      { type: 'container.inspect', tenant: call.params.tenant, id: call.params.id, rid: call.requestId },
       call.deadlineMs,
     );
 
-  const operate: Handler = (call) =>
+  const operate: HandlerOf<'container.operate'> = (call) =>
     services.ask(
       'write',
       {
         type: 'container.operate',
-        tenant: tenantParameterOf(call),
-        id: containerOf(call),
-        fields: call.body as OperatorFields,
+        tenant: call.params.tenant,
+        id: call.params.id,
+        fields: call.body,
         rid: call.requestId,
         op: services.newOperationId(),
       },

@@ -7,12 +7,12 @@ import { subjects } from '../../schemas/wire/subjects.ts';
 import type { LaneKind } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import {
-  containerOf,
   succeeded,
   tenantOf,
   type Call,
+  type CallOf,
   type Handled,
-  type Handler,
+  type HandlerOf,
   type Services,
 } from '../http/call.ts';
 import {
@@ -127,8 +127,12 @@ class EventFollower {
   }
 }
 
-async function eventsOf(services: Services, call: Call, container: ContainerId | null): Promise<Handled> {
-  const limit = Number(call.query['limit']);
+async function eventsOf(
+  services: Services,
+  call: CallOf<'container.events' | 'event.list'>,
+  container: ContainerId | null,
+): Promise<Handled> {
+  const { limit } = call.query;
   const source = new EventSource(services, call, container);
   if (wantsList(call)) {
     return readNow(services, call, async () => {
@@ -141,10 +145,10 @@ async function eventsOf(services: Services, call: Call, container: ContainerId |
 }
 
 export function eventHandlers(services: Services) {
-  const ofContainer: Handler = async (call) => {
+  const ofContainer: HandlerOf<'container.events'> = async (call) => {
     const traced = await traceOf(services, call, 'read', call.deadlineMs);
-    return traced.ok ? eventsOf(services, call, containerOf(call)) : traced.outcome;
+    return traced.ok ? eventsOf(services, call, call.params.id) : traced.outcome;
   };
-  const ofTenant: Handler = (call) => eventsOf(services, call, null);
+  const ofTenant: HandlerOf<'event.list'> = (call) => eventsOf(services, call, null);
   return { 'container.events': ofContainer, 'event.list': ofTenant };
 }

@@ -1,7 +1,7 @@
 /** `GET /:id/logs`: the newest lines, or a stream of them. */
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { containerOf, tenantOf, type Call, type Handler, type Services } from '../http/call.ts';
+import { tenantOf, type CallOf, type HandlerOf, type Services } from '../http/call.ts';
 import type { Showing } from './host.ts';
 import type { LogPage, LogPosition } from './logs.ts';
 import { follow, readNow, traceOf, wantsList } from './requests.ts';
@@ -16,13 +16,13 @@ const ended: Showing = { frames: [], more: false, ended: true };
 /** One client that follows a container's lines. */
 class LogFollower {
   readonly #services: Services;
-  readonly #call: Call;
+  readonly #call: CallOf<'container.logs'>;
   readonly #limit: number;
   readonly #resumeSeq: number | undefined;
   #position: LogPosition | undefined;
   #quietSinceMs: number;
 
-  constructor(services: Services, call: Call, limit: number) {
+  constructor(services: Services, call: CallOf<'container.logs'>, limit: number) {
     this.#services = services;
     this.#call = call;
     this.#limit = limit;
@@ -53,7 +53,7 @@ class LogFollower {
 
   async #read({ history }: ContainerTrace): Promise<LogPage> {
     const { logs } = this.#services;
-    const [tenant, id] = [tenantOf(this.#call), containerOf(this.#call)];
+    const [tenant, id] = [tenantOf(this.#call), this.#call.params.id];
     if (this.#position === undefined && this.#resumeSeq !== undefined) {
       this.#position = await logs.positionAfter(tenant, id, history, this.#resumeSeq);
     }
@@ -64,12 +64,12 @@ class LogFollower {
 }
 
 export const logHandler =
-  (services: Services): Handler =>
+  (services: Services): HandlerOf<'container.logs'> =>
   async (call) => {
     const traced = await traceOf(services, call, 'read', call.deadlineMs);
     if (!traced.ok) return traced.outcome;
     const { history } = traced.trace;
-    const [tenant, id, limit] = [tenantOf(call), containerOf(call), Number(call.query['limit'])];
+    const [tenant, id, limit] = [tenantOf(call), call.params.id, call.query.limit];
     if (wantsList(call)) {
       return readNow(services, call, async () => (await services.logs.newest(tenant, id, history, limit)).entries);
     }

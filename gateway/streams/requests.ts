@@ -2,7 +2,7 @@
 import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 import type { LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import { containerOf, succeeded, tenantOf, type Call, type Handled, type Services } from '../http/call.ts';
+import { succeeded, tenantOf, type Call, type CallOf, type Handled, type Services } from '../http/call.ts';
 import { failure, ok } from '../http/respond.ts';
 import type { Guest, Showing } from './host.ts';
 
@@ -20,12 +20,20 @@ export class AskError extends Error {
 export type Traced =
   { readonly ok: true; readonly trace: ContainerTrace } | { readonly ok: false; readonly outcome: Outcome };
 
+/** Routes about the past of one container. */
+export type TracedRoute = 'container.logs' | 'container.events';
+
 /** Where the container has run, and whether it is gone; the owner checks the tenant (A6). */
-export async function traceOf(services: Services, call: Call, kind: LaneKind, deadlineMs: number): Promise<Traced> {
+export async function traceOf(
+  services: Services,
+  call: CallOf<TracedRoute>,
+  kind: LaneKind,
+  deadlineMs: number,
+): Promise<Traced> {
   const question = {
     type: 'container.trace',
     tenant: tenantOf(call),
-    id: containerOf(call),
+    id: call.params.id,
     rid: call.requestId,
   } as const;
   const outcome = await services.ask(kind, question, deadlineMs);
@@ -34,8 +42,8 @@ export async function traceOf(services: Services, call: Call, kind: LaneKind, de
 }
 
 /** Whether the request wants a list now, and no stream. */
-export const wantsList = ({ query, exchange }: Call): boolean =>
-  query['follow'] !== true || exchange.head.method === 'HEAD';
+export const wantsList = ({ query, exchange }: CallOf<TracedRoute | 'event.list'>): boolean =>
+  !query.follow || exchange.head.method === 'HEAD';
 
 /** A list read from a stream; 503 while the stream's server or an owner is away. */
 export async function readNow(services: Services, call: Call, read: () => Promise<unknown>): Promise<Handled> {

@@ -4,15 +4,7 @@ import type { AnswerOf } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import {
-  containerOf,
-  succeeded,
-  tenantOf,
-  type Call,
-  type Handled,
-  type Handler,
-  type Services,
-} from '../http/call.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../http/call.ts';
 import { failure, ok } from '../http/respond.ts';
 import type { Doorbell } from './host.ts';
 import { guestOf } from './requests.ts';
@@ -47,14 +39,14 @@ export function judgeWait(wanted: string, outcome: Outcome, last: StatusSeen | u
 
 async function waitFor(
   { ask, clock, streams }: Services,
-  call: Call,
+  call: CallOf<'container.wait'>,
   { wanted, deadlineMs }: { readonly wanted: string; readonly deadlineMs: number },
   doorbell: Doorbell,
 ): Promise<Handled> {
   const question = {
     type: 'container.status',
     tenant: tenantOf(call),
-    id: containerOf(call),
+    id: call.params.id,
     rid: call.requestId,
   } as const;
   let last: StatusSeen | undefined;
@@ -73,14 +65,14 @@ async function waitFor(
 }
 
 export const waitHandler =
-  (services: Services): Handler =>
+  (services: Services): HandlerOf<'container.wait'> =>
   async (call) => {
     const { clock, streams } = services;
     const goal = {
-      wanted: String(call.query['status']),
-      deadlineMs: clock.monotonicMs() + Number(call.query['timeout']) * 1000,
+      wanted: call.query.status,
+      deadlineMs: clock.monotonicMs() + call.query.timeout * 1000,
     };
-    const changed = subjects.changed(tenantOf(call), containerOf(call));
+    const changed = subjects.changed(tenantOf(call), call.params.id);
     return streams.withPlace(guestOf(call), () =>
       streams.withDoorbell(changed, call.exchange, (doorbell) => waitFor(services, call, goal, doorbell)),
     );

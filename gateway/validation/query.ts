@@ -1,9 +1,8 @@
 /** Query parameters by the schemas of the route table. Pure. */
 import type { FieldErrors } from '../../schemas/errors.ts';
-import type { QueryParameter, Route } from '../../schemas/routes.ts';
+import type { QueryValue, Route } from '../../schemas/routes.ts';
 import type { Validated } from './faults.ts';
 
-type QueryValue = string | number | boolean;
 export type QueryValues = Readonly<Record<string, QueryValue | undefined>>;
 export type QueryReader = (query: string) => Validated<QueryValues>;
 
@@ -13,7 +12,6 @@ interface ParameterSchema {
   readonly enum?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly default?: QueryValue;
 }
 
 type Read = { readonly ok: true; readonly value: QueryValue } | { readonly ok: false; readonly fault: string };
@@ -45,17 +43,15 @@ function readParameter(schema: ParameterSchema, text: string): Read {
 
 /** Unknown parameters are ignored; of one that comes twice the first counts. */
 export function queryReader(route: Pick<Route, 'query'>): QueryReader {
-  const parameters = Object.entries(route.query ?? {}).map(
-    ([name, { schema }]: [string, QueryParameter]) => [name, schema as ParameterSchema] as const,
-  );
-  const defaults = Object.fromEntries(parameters.map(([name, schema]) => [name, schema.default]));
-  const none: Validated<QueryValues> = { ok: true, value: defaults };
+  const parameters = Object.entries(route.query ?? {});
+  const fallbacks = Object.fromEntries(parameters.map(([name, { fallback }]) => [name, fallback]));
+  const none: Validated<QueryValues> = { ok: true, value: fallbacks };
   return (query) => {
     if (query === '' || parameters.length === 0) return none;
     const given = new URLSearchParams(query);
-    const values: Record<string, QueryValue | undefined> = { ...defaults };
+    const values: Record<string, QueryValue | undefined> = { ...fallbacks };
     const faults: FieldErrors = {};
-    for (const [name, schema] of parameters) {
+    for (const [name, { schema }] of parameters) {
       const text = given.get(name);
       if (text === null) continue;
       const read = readParameter(schema, text);

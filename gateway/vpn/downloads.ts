@@ -5,7 +5,7 @@ import { isBearerOf } from '../../lib/bearer.ts';
 import type { PeerId } from '../../schemas/ids.ts';
 import { servesTenant } from '../../schemas/api/network.ts';
 import { standingOf } from '../../schemas/api/peer.ts';
-import { networkOf, peerOf, tenantOf, type Call, type Handled, type Handler } from '../http/call.ts';
+import { tenantOf, type Call, type CallOf, type Handled, type HandlerOf } from '../http/call.ts';
 import type { Encryption } from './service/artifacts.ts';
 import { conditional } from '../http/conditional.ts';
 import type { Forage } from './vpn.ts';
@@ -21,7 +21,8 @@ import { sswan } from './render/strongswan/sswan.ts';
 import type { Subject } from './render/subject.ts';
 import { clientSwanctl } from './render/strongswan/swanctl.ts';
 
-type Format = 'json' | 'mobileconfig' | 'sswan' | 'ps1' | 'swanctl';
+/** Routes of the files that are one peer's. */
+type FileOfPeer = 'artifact.config' | 'artifact.qr' | 'artifact.profile' | 'artifact.p12';
 
 /** No referrer: the URL may hold a token. */
 const common = ['referrer-policy', 'no-referrer', 'x-content-type-options', 'nosniff'];
@@ -58,8 +59,8 @@ export function artifactHandlers(forage: Forage) {
   const { actors, peers, artifacts, revocationLists, meters, log, keyring } = forage;
 
   /** The peer of the path. @throws Refusal if the caller may not have its files. */
-  async function subjectOf(call: Call, keys: Keyring, needs: 'keys' | 'certificate'): Promise<Subject> {
-    const peer = peerOf(call);
+  async function subjectOf(call: CallOf<FileOfPeer>, keys: Keyring, needs: 'keys' | 'certificate'): Promise<Subject> {
+    const peer = call.params.peer;
     // With a token, no other peer than its own exists.
     if (call.grant !== undefined && call.grant.peer !== peer) throw new Refusal(failure('not_found'));
     const access = accessOf(call, peer);
@@ -74,13 +75,13 @@ export function artifactHandlers(forage: Forage) {
     return { ...material, baseUrl: forage.publicUrl() };
   }
 
-  const download = (
+  const download = <R extends FileOfPeer>(
     artifact: string,
     needs: 'keys' | 'certificate',
-    formatOf: (call: Call) => string,
-    make: (call: Call, subject: Subject, keys: Keyring) => Promise<Result> | Result,
-  ): Handler => {
-    const handler = refusing(log, async (call) => {
+    formatOf: (call: CallOf<R>) => string,
+    make: (call: CallOf<R>, subject: Subject, keys: Keyring) => Promise<Result> | Result,
+  ): HandlerOf<R> => {
+    const handler = refusing<R>(log, async (call) => {
       const keys = keyringOf(keyring);
       return make(call, await subjectOf(call, keys, needs), keys);
     });
@@ -92,7 +93,7 @@ export function artifactHandlers(forage: Forage) {
     return handled;
   }
 
-  const config = download(
+  const config = download<'artifact.config'>(
     'config',
     'keys',
     () => 'conf',
@@ -100,14 +101,14 @@ export function artifactHandlers(forage: Forage) {
       file(artifacts.conf(subject, keys), 'text/plain; charset=utf-8', ...named(subject, 'conf')),
   );
 
-  const qr = download(
+  const qr = download<'artifact.qr'>(
     'qr',
     'keys',
     () => 'svg',
     async (call, subject, keys) => file(await artifacts.qr(call, subject, keys), 'image/svg+xml'),
   );
 
-  const formatOf = ({ query }: Call): Format => query['format'] as Format;
+  const formatOf = ({ query }: CallOf<'artifact.profile'>) => query.format;
 
   const profile = download('profile', 'certificate', formatOf, async (call, subject, keys) => {
     const format = formatOf(call);
@@ -133,7 +134,7 @@ export function artifactHandlers(forage: Forage) {
     }
   });
 
-  const encryptionOf = ({ query }: Call): Encryption => query['encryption'] as Encryption;
+  const encryptionOf = ({ query }: CallOf<'artifact.p12'>): Encryption => query.encryption;
 
   const p12 = download('p12', 'certificate', encryptionOf, async (call, subject, keys) =>
     file(
@@ -143,7 +144,7 @@ export function artifactHandlers(forage: Forage) {
     ),
   );
 
-  const proxyConfig = refusing(log, async (call) => {
+  const proxyConfig = refusing<'artifact.pac'>(log, async (call) => {
     const { grant } = call;
     if (grant === undefined) return failure('unauthenticated');
     const material = await peers.load(call, accessOf(call, grant.peer));
@@ -154,11 +155,11 @@ export function artifactHandlers(forage: Forage) {
     });
   });
 
-  const crl = refusing(log, async (call) =>
-    file(await revocationLists.of(call, networkOf(call), keyringOf(keyring)), 'application/pkix-crl'),
+  const crl = refusing<'crl'>(log, async (call) =>
+    file(await revocationLists.of(call, call.params.network, keyringOf(keyring)), 'application/pkix-crl'),
   );
 
-  const metrics: Handler = async (call) => {
+  const metrics: HandlerOf<'forage.metrics'> = async (call) => {
     if (!mayScrape(call)) return failure('unauthenticated');
     return file(await meters.scrape(call, actors), meters.registry.contentType);
   };
@@ -176,8 +177,9 @@ export function artifactHandlers(forage: Forage) {
     'artifact.qr': qr,
     'artifact.profile': profile,
     'artifact.p12': p12,
-    'artifact.pac': async (call) => counted('pac', 'pac', await proxyConfig(call)),
+    'artifact.pac': (async (call) =>
+      counted('pac', 'pac', await proxyConfig(call))) satisfies HandlerOf<'artifact.pac'>,
     crl,
     'forage.metrics': metrics,
-  } satisfies Record<string, Handler>;
+  };
 }

@@ -1,8 +1,9 @@
 /** A call as handlers get it, and the services that they use, without sockets and servers. */
-import type { Call, Services } from '../../gateway/http/call.ts';
+import type { Call, CallOf, Services } from '../../gateway/http/call.ts';
 import type { Exchange, Reply, RequestHead } from '../../gateway/http/engine/engine.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { ContainerId, OperationId, TenantId } from '../../schemas/ids.ts';
+import type { RouteName } from '../../schemas/routes.ts';
 import { quietLog } from './support.ts';
 
 export const headOf = (more: Partial<RequestHead> = {}): RequestHead => ({
@@ -34,7 +35,8 @@ export function exchangeOf(head: Partial<RequestHead> = {}, body = ''): Exchange
   };
 }
 
-export const callOf = (more: Partial<Call> = {}): Call => ({
+/** A call of a route that reads nothing of path, query and body. */
+export const anyCall: Call = {
   exchange: exchangeOf(),
   route: 'container.get',
   params: {},
@@ -54,8 +56,11 @@ export const callOf = (more: Partial<Call> = {}): Call => ({
   deadlineMs: 1000,
   client: '192.0.2.1',
   leaveSeat: () => {},
-  ...more,
-});
+};
+
+/** A call of `route`; `more` has what its handler reads of path, query and body. */
+export const callOf = <R extends RouteName>(route: R, more: Partial<CallOf<R>> = {}): CallOf<R> =>
+  ({ ...anyCall, exchange: exchangeOf(), route, ...more }) as CallOf<R>;
 
 export interface Asked {
   readonly lane: LaneKind;

@@ -1,6 +1,7 @@
 /** A step that cannot go on throws the answer to the request; no later step checks for it. */
 import type { Log } from '../../../lib/log.ts';
-import type { Call, Handled, Handler } from '../../http/call.ts';
+import type { RouteName } from '../../../schemas/routes.ts';
+import type { Call, CallOf, Handled, HandlerOf } from '../../http/call.ts';
 import { PoolBusy } from '../pki/pool.ts';
 import { SealError } from '../pki/vault.ts';
 import { failure, type Result } from '../../http/respond.ts';
@@ -29,7 +30,7 @@ function resultOf(error: unknown, call: Call, log: Log): Result | undefined {
 
 /** A handler whose steps may throw their answer. */
 export const refusing =
-  (log: Log, handler: (call: Call) => Promise<Handled>): Handler =>
+  <R extends RouteName>(log: Log, handler: (call: CallOf<R>) => Promise<Handled>): HandlerOf<R> =>
   async (call) => {
     try {
       return await handler(call);

@@ -7,7 +7,7 @@ function createWith(body: unknown, idempotencyKey?: string) {
   const valid = validateCreate(body);
   if (!valid.ok) throw new Error(JSON.stringify(valid.faults));
   const headers = idempotencyKey === undefined ? {} : { idempotencyKey };
-  return callOf({ body: valid.value, exchange: exchangeOf({ headers }) });
+  return callOf('container.create', { body: valid.value, exchange: exchangeOf({ headers }) });
 }
 
 t.test('a create carries the token’s tenant, new ids, and a hash of what it declares', async (t) => {
@@ -38,7 +38,10 @@ t.test('an Idempotency-Key that cannot be one is refused, and nothing is asked',
 t.test('a list refuses a cursor that it did not give', async (t) => {
   const services = servicesWith();
   const { 'container.list': list } = containerHandlers(services);
-  t.match(await list(callOf({ query: { limit: 10, cursor: 'x' } })), { code: 'invalid', body: /next_cursor/ });
-  await list(callOf({ query: { limit: 10 } }));
+  t.match(await list(callOf('container.list', { query: { limit: 10, cursor: 'x' } })), {
+    code: 'invalid',
+    body: /next_cursor/,
+  });
+  await list(callOf('container.list', { query: { limit: 10, cursor: undefined } }));
   t.match(services.asked, [{ lane: 'read', question: { type: 'container.list', limit: 10, before: null } }]);
 });

@@ -2,7 +2,7 @@ import t from 'tap';
 import { AccessLog, tenantOfCaller, type Caller } from '../../../gateway/http/access-log.ts';
 import type { Fields, Log } from '../../../lib/log.ts';
 import { peerId } from '../vpn/support.ts';
-import { callOf, exchangeOf } from '../calls.ts';
+import { anyCall, exchangeOf } from '../calls.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 
 /** Lines with the fields of the log that they were written to. */
@@ -20,7 +20,7 @@ function linesLog(lines: Fields[], own: Fields = {}): Log {
 t.test('a line names the caller and its token, never the token itself', (t) => {
   const lines: Fields[] = [];
   const log = new AccessLog(linesLog(lines));
-  const { identity } = callOf();
+  const { identity } = anyCall;
   if (identity === undefined) throw new Error('no identity');
   const tenant = 'acme' as TenantId;
   const tokenHash = 'abcdefghijklmnopqrstuvwxyz';

@@ -1,17 +1,20 @@
 import t from 'tap';
 import { check, missing, paramsCanBe, prepareRoute, refusalOf } from '../../../gateway/http/app-route.ts';
 import type { Handler } from '../../../gateway/http/call.ts';
+import { createBodyValidators } from '../../../gateway/validation/bodies.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { routes, type RouteName } from '../../../schemas/routes.ts';
-import { callOf } from '../calls.ts';
+import { anyCall } from '../calls.ts';
 
 const handler: Handler = () => ({ code: 'ok', body: '' });
 const handlers = Object.fromEntries(routes.map(({ name }) => [name, handler])) as Record<RouteName, Handler>;
+const validators = createBodyValidators(systemClock);
 
 function prepared(name: RouteName, probe?: Handler) {
   const route = routes.find((one) => one.name === name);
   if (route === undefined) throw new Error(name);
-  return prepareRoute(route, { handlers, probes: probe === undefined ? {} : { [name]: probe }, validators: {} });
+  return prepareRoute(route, { handlers, probes: probe === undefined ? {} : { [name]: probe }, validators });
 }
 
 t.test('a route without a body takes none, and the others have a bound', (t) => {
@@ -45,7 +48,7 @@ t.test('faults of query and body are reported together', (t) => {
 });
 
 t.test('a caller without the scope, or from another site, is refused', (t) => {
-  const { identity } = callOf();
+  const { identity } = anyCall;
   if (identity === undefined) throw new Error('no identity');
   const caller = (powers: string[], crossSite = false) =>
     ({ kind: 'admitted', identity: { ...identity, powers }, crossSite }) as const;
@@ -62,8 +65,8 @@ t.test('a caller without the scope, or from another site, is refused', (t) => {
 
 t.test('an invalid request about something that does not exist is 404', async (t) => {
   const probe = (code: 'ok' | 'not_found' | 'unavailable') => prepared('container.wait', () => ({ code, body: '' }));
-  t.match(await missing(probe('not_found'), callOf()), { code: 'not_found' });
-  t.equal(await missing(probe('ok'), callOf()), undefined);
-  t.equal(await missing(probe('unavailable'), callOf()), undefined);
-  t.equal(await missing(prepared('container.wait'), callOf()), undefined);
+  t.match(await missing(probe('not_found'), anyCall), { code: 'not_found' });
+  t.equal(await missing(probe('ok'), anyCall), undefined);
+  t.equal(await missing(probe('unavailable'), anyCall), undefined);
+  t.equal(await missing(prepared('container.wait'), anyCall), undefined);
 });

@@ -4,7 +4,7 @@ import { callOf, exchangeOf } from '../calls.ts';
 
 const file = (ifNoneMatch?: string, content = 'text') =>
   conditional(
-    callOf({ exchange: exchangeOf({ headers: ifNoneMatch === undefined ? {} : { ifNoneMatch } }) }),
+    callOf('network.ca', { exchange: exchangeOf({ headers: ifNoneMatch === undefined ? {} : { ifNoneMatch } }) }),
     content,
     { whole: ['content-type', 'text/plain'], always: ['cache-control', 'private'] },
   );

@@ -23,7 +23,8 @@ t.test('a list of hosts is whole or not at all', (t) => {
 });
 
 t.test('a wrong join token and an unknown host get the same answer, and count', async (t) => {
-  const call = (token: string) => callOf({ identity: undefined, body: { join_token: token, public_key: 'U' } });
+  const call = (token: string) =>
+    callOf('host.enrol', { identity: undefined, body: { join_token: token, public_key: 'U' } });
   for (const code of ['unauthenticated', 'not_found'] as const) {
     const services = servicesWith(() => ({ code, body: '' }));
     const answer = await hostHandlers(services)['host.enrol'](call(`lsj_host-1_${secret}`));

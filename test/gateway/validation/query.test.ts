@@ -2,18 +2,22 @@ import t from 'tap';
 import Type from 'typebox';
 import { queryReader } from '../../../gateway/validation/query.ts';
 
-const described = (schema: Type.TSchema) => ({ schema, description: '' });
+const described = (schema: Type.TSchema, fallback?: number | boolean) => ({
+  schema,
+  description: '',
+  ...(fallback === undefined ? {} : { fallback }),
+});
 const read = queryReader({
   query: {
-    limit: described(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
-    follow: described(Type.Boolean({ default: false })),
+    limit: described(Type.Integer({ minimum: 1, maximum: 100 }), 20),
+    follow: described(Type.Boolean(), false),
     status: described(Type.Enum(['running', 'stopped'])),
     cursor: described(Type.String()),
   },
 });
 const absent = { limit: 20, follow: false, status: undefined, cursor: undefined };
 
-t.test('a parameter that is absent has the default of its schema', (t) => {
+t.test('a parameter that is absent has its fallback', (t) => {
   t.same(read(''), { ok: true, value: absent });
   t.same(read('unknown=1'), { ok: true, value: absent }, 'unknown ones are ignored');
   t.same(queryReader({})('limit=x'), { ok: true, value: {} });

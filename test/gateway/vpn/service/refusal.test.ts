@@ -9,7 +9,8 @@ import { recordingLog } from '../../support.ts';
 
 t.test('a step that cannot go on answers the request; a bug does not', async (t) => {
   const log = recordingLog();
-  const thrown = (error: Error) => refusing(log, () => Promise.reject(error))(callOf());
+  const call = callOf('network.ca');
+  const thrown = (error: Error) => refusing<'network.ca'>(log, () => Promise.reject(error))(call);
   t.match(await thrown(new Refusal(failure('conflict', 'x'))), { code: 'conflict' });
   t.match(await thrown(new PoolBusy('full')), { code: 'unavailable' });
   t.match(await thrown(new SealError('unknown_key')), { code: 'unavailable' }, 'another gateway may have the key');
