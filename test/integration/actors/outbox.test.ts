@@ -319,7 +319,7 @@ t.test('each outbox item has its question, and each answer its change', (t) => {
   ]);
   t.equal(found.length, 3);
   t.not(partitionOf(home, 16), partitionOf(acme, 16));
-  const asks = byPartition(found, 16).map((items) => items.map(questionOf));
+  const asks = byPartition(found, 16).map((group) => group.map(({ question }) => question));
   t.match(asks, [
     [
       { type: 'network.learn', network: home, op: `tell-${peer.id}-1` },

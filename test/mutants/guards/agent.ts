@@ -103,7 +103,7 @@ export const agentMutants: readonly Mutant[] = [
     guard: 'An agent whose new credentials get no answer returns to the ones before (ADR 22)',
     file: 'host-agent/control-plane/identity/credentials.ts',
     changes: [{ in: 'createCredentials.fallBack', replace: 'isFallenBack = true', by: 'isFallenBack = false' }],
-    killedBy: 'test/integration/host-agent/control-plane/bound.test.ts',
+    killedBy: 'test/host-agent/control-plane/identity/credentials.test.ts',
   },
   {
     name: 'isolation ended by any answer',

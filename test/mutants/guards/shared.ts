@@ -55,7 +55,7 @@ export const sharedMutants: readonly Mutant[] = [
     guard: 'Epochs and members move only by compare-and-set (ADR 8)',
     file: 'lib/nats/kv-keys.ts',
     changes: [{ in: 'compareAndSet', omit: 'head.set(expectedSequence, String(expected))' }],
-    killedBy: 'simulation',
+    killedBy: 'test/lib/nats/kv-keys.test.ts',
   },
   {
     name: 'gap in a page not detected',
