@@ -193,7 +193,7 @@ class OwnerProcess implements Owner {
     await this.#options.nc.flush();
   }
 
-  readonly #onFault = (error: unknown): void => this.#options.log.error('errand_failed', { error });
+  readonly #onFault = (error: unknown): void => this.#options.log.error('handover_failed', { error });
 
   #listen(): void {
     const { nc, cluster, log } = this.#options;

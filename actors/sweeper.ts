@@ -48,7 +48,7 @@ export class Sweeper {
     const regionIsSilent = fleet.regionSilence();
     for (const partition of owned()) {
       partition.keepTime();
-      this.#sweepOne(partition, regionIsSilent).catch((error: unknown) => log.error('errand_failed', { error }));
+      this.#sweepOne(partition, regionIsSilent).catch((error: unknown) => log.error('sweep_failed', { error }));
     }
   }
 

@@ -87,7 +87,7 @@ export class DirectoryExchange {
     const { slices, log } = this.#options;
     slices
       .run('directory', this.#sendingAll())
-      .catch((error: unknown) => log.error('errand_failed', { error }))
+      .catch((error: unknown) => log.error('directory_not_sent', { error }))
       .finally(() => {
         this.#isSending = false;
         if (this.#isWanted) this.sendAll();

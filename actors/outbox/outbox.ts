@@ -115,15 +115,22 @@ export function outcomeOf(
   }
 }
 
+/** An item, and the question that sends it. */
+export interface Outgoing {
+  readonly item: OutboxItem;
+  readonly question: Question;
+}
+
 /** Groups items by destination, so that the answers of one owner are settled together. Pure. */
-export function byPartition(items: readonly OutboxItem[], partitions: number): OutboxItem[][] {
-  const groups = new Map<number, OutboxItem[]>();
+export function byPartition(items: readonly OutboxItem[], partitions: number): Outgoing[][] {
+  const groups = new Map<number, Outgoing[]>();
   for (const item of items) {
-    const address = addressOf(questionOf(item));
+    const question = questionOf(item);
+    const address = addressOf(question);
     const to = typeof address === 'number' ? address : partitionOf(address, partitions);
     const group = groups.get(to);
-    if (group === undefined) groups.set(to, [item]);
-    else group.push(item);
+    if (group === undefined) groups.set(to, [{ item, question }]);
+    else group.push({ item, question });
   }
   return [...groups.values()];
 }
@@ -138,7 +145,7 @@ const answerOf = (outcome: Outcome): Outcome | undefined =>
 /** The fields of a log line. They name no peer. */
 const saidOf = (partition: Partition, item: OutboxItem) => ({
   partition: partition.number,
-  errand: item.kind,
+  item: item.kind,
   network: item.kind === 'tell' ? item.network : item.lease.network,
 });
 
@@ -202,7 +209,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     round.isLooking = true;
     slices
       .run('outbox', looking(partition, round))
-      .catch((error: unknown) => log.error('errand_failed', { partition: partition.number, error }))
+      .catch((error: unknown) => log.error('outbox_item_failed', { partition: partition.number, error }))
       .finally(() => {
         round.isLooking = false;
         if (round.isLookWanted) look(partition);
@@ -231,23 +238,23 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     for (const { about } of items) round.underWay.add(about);
     for (const group of byPartition(items, partitions)) {
       setOut(partition, round, group).catch((error: unknown) =>
-        log.error('errand_failed', { partition: partition.number, error }),
+        log.error('outbox_item_failed', { partition: partition.number, error }),
       );
     }
   }
 
-  async function setOut(partition: Partition, round: Round, items: readonly OutboxItem[]): Promise<void> {
+  async function setOut(partition: Partition, round: Round, group: readonly Outgoing[]): Promise<void> {
     const deadlineMs = clock.monotonicMs() + limits.outboxTimeoutMs;
-    const outcomes = await Promise.all(items.map((item) => client.ask('write', questionOf(item), deadlineMs)));
-    for (const { about } of items) round.underWay.delete(about);
+    const outcomes = await Promise.all(group.map(({ question }) => client.ask('write', question, deadlineMs)));
+    for (const { item } of group) round.underWay.delete(item.about);
     if (isStopped) return;
     let isAnyTaken = false;
-    for (const [index, item] of items.entries()) {
+    for (const [index, { item }] of group.entries()) {
       try {
         const outcome = outcomes[index];
         if (settle(partition, round, item, outcome && answerOf(outcome))) isAnyTaken = true;
       } catch (error) {
-        log.error('errand_failed', { ...saidOf(partition, item), error });
+        log.error('outbox_item_failed', { ...saidOf(partition, item), error });
         settle(partition, round, item, undefined);
       }
     }
@@ -273,7 +280,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     // Logged once for each item.
     if (count === 0 && problem !== null) log.error('peer_refused', { ...saidOf(partition, item), problem });
     else if (count === 0 && answer !== undefined && answer.code !== 'ok') {
-      log.warn('errand_refused', { ...saidOf(partition, item), code: answer.code });
+      log.warn('outbox_item_refused', { ...saidOf(partition, item), code: answer.code });
     }
     return false;
   }

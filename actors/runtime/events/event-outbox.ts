@@ -14,6 +14,7 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
+import { fill } from '../../../lib/fill.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { Event } from '../../../schemas/api/event.ts';
@@ -83,14 +84,17 @@ export function eventMessages(entries: readonly EntryEvents[]): StoredEvent[] {
 /**
  * As many entries as one message holds, should all their events be of one container; one at least.
  */
-function takeEntries(entries: readonly EntryEvents[], upTo: number): readonly EntryEvents[] {
-  let bytes = 0;
-  const end = entries.findIndex(({ number, events }, index) => {
-    bytes += bytesOf(events);
-    return number > upTo || (index > 0 && bytes > limits.journalEntryBytes);
-  });
-  // A copy: entries join the list while this one is published.
-  return entries.slice(0, end < 0 ? undefined : end);
+const takeEntries = (entries: readonly EntryEvents[], upTo: number): readonly EntryEvents[] =>
+  fill(through(entries, upTo), { bytes: limits.journalEntryBytes }, (entry) => ({
+    value: entry,
+    bytes: bytesOf(entry.events),
+  })).values;
+
+function* through(entries: readonly EntryEvents[], upTo: number): Generator<EntryEvents, void, void> {
+  for (const entry of entries) {
+    if (entry.number > upTo) return;
+    yield entry;
+  }
 }
 
 const bytesOfEntries = (entries: readonly EntryEvents[]): number =>
