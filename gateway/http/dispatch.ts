@@ -24,8 +24,8 @@ import type { Seat, Seats } from './seats.ts';
 
 export interface DispatcherOptions extends RouteParts {
   readonly routes: readonly (Route & { readonly name: RouteName })[];
-  readonly gate: Gate;
-  readonly urlTokens: UrlTokens;
+  readonly gate: Pick<Gate, 'admit' | 'limitedByFailures' | 'limitedByAddress' | 'clientOf' | 'addressOf'>;
+  readonly urlTokens: Pick<UrlTokens, 'admit'>;
   readonly meters: Meters;
   readonly log: Log;
   readonly clock: Clock;
