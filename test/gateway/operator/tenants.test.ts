@@ -1,11 +1,12 @@
-/** How long a revocation is kept. */
+/** How long a revocation is kept, and when the other gateways hear of it. */
 import fc from 'fast-check';
 import t from 'tap';
 import { meets } from '../../../gateway/auth/revocations.ts';
-import { revocationOf } from '../../../gateway/operator/tenants.ts';
-import type { TenantId } from '../../../schemas/ids.ts';
+import { revocationOf, tenantHandlers } from '../../../gateway/operator/tenants.ts';
+import type { Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { isCovered, type Revocation, type RevocationBody } from '../../../schemas/api/tenant.ts';
+import { callOf, servicesWith } from '../calls.ts';
 
 const acme = 'acme' as TenantId;
 
@@ -71,4 +72,38 @@ t.test('what a later revocation takes the place of refuses nothing that it does 
     { numRuns: 3000 },
   );
   t.end();
+});
+
+t.test('a revocation is announced after its commit, and only then', async (t) => {
+  const steps: string[] = [];
+  const revoke = async (code: 'created' | 'timeout' | 'conflict') => {
+    steps.length = 0;
+    const committed = () => (steps.push('asked'), { code, body: '{"data":{}}' });
+    const services = servicesWith(committed, { announceRevocation: ({ match }) => void steps.push(match.by) });
+    const { 'tenant.revoke': handler } = tenantHandlers(services);
+    const answer = await handler(callOf('tenant.revoke', { params: { tenant: acme }, body: { sub: 'mallory' } }));
+    t.match(services.asked, [{ lane: 'write', question: { type: 'tenant.revoke', revocation: { untilMs: 60_000 } } }]);
+    return answer;
+  };
+  const shown = '{"data":{"issued_until":"1970-01-01T00:00:00.000Z","expires_at":"1970-01-01T00:01:00.000Z"}}';
+  t.match(await revoke('created'), { code: 'created', body: shown });
+  t.same(steps, ['asked', 'sub']);
+  for (const code of ['timeout', 'conflict'] as const) {
+    t.match(await revoke(code), { code });
+    t.same(steps, ['asked'], code);
+  }
+});
+
+t.test('a repair revokes all tokens of the tenant, a change of settings none', async (t) => {
+  const services = servicesWith();
+  const { 'tenant.put': put } = tenantHandlers(services);
+  const params = { tenant: acme };
+  const regions = ['eu' as Region];
+  await put(callOf('tenant.put', { params, body: { regions, repair: true } }));
+  await put(callOf('tenant.put', { params, body: { regions, repair: false } }));
+  const same = { type: 'tenant.put', tenant: 'acme', settings: { regions } };
+  t.match(services.asked, [
+    { lane: 'write', question: { ...same, repair: { tenant: 'acme', match: { by: 'tenant' } } } },
+    { lane: 'write', question: { ...same, repair: null } },
+  ]);
 });
