@@ -2,18 +2,19 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import { limits } from '../../../schemas/limits.ts';
-import { Bodies, Body, type BodyResult } from './body.ts';
+import { Bodies, Body } from './body.ts';
 import {
   boundUrl,
   isBodiless,
   plainAddress,
   type Dispatch,
   type EngineOptions,
-  type Exchange,
   type HttpEngine,
+  type Reply,
   type RequestHead,
+  type Sink,
 } from './engine.ts';
-import type { Reply, Sink } from './engine.ts';
+import { EngineExchange } from './exchange.ts';
 import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
 
 const nothing = new Uint8Array(0);
@@ -39,60 +40,22 @@ function headOf(request: IncomingMessage, headers: HeaderBag): RequestHead {
   };
 }
 
-class NodeExchange implements Exchange {
-  readonly head: RequestHead;
-  readonly body: Body;
-  aborted = false;
+class NodeExchange extends EngineExchange {
   readonly #response: ServerResponse;
   readonly #lastOfConnection: () => boolean;
-  #onAborted: (() => void) | undefined;
-  #onReplied: (() => void) | undefined;
-  #isFinished = false;
 
   constructor(head: RequestHead, body: Body, response: ServerResponse, lastOfConnection: () => boolean) {
-    this.head = head;
-    this.body = body;
+    super(head, body);
     this.#response = response;
     this.#lastOfConnection = lastOfConnection;
     response.once('close', () => {
-      if (!response.writableFinished) this.#abort();
-      this.#isFinished = true;
-      this.#onReplied?.();
+      if (!response.writableFinished) this.cutOff();
+      this.finish();
     });
   }
 
-  #abort(): void {
-    this.aborted = true;
-    this.body.abort();
-    this.#onAborted?.();
-  }
-
-  whenFinished(listener: () => void): void {
-    if (this.#isFinished) listener();
-    else this.#onReplied = listener;
-  }
-
-  get bodyBytes(): number | undefined {
-    return this.body.declaredBytes;
-  }
-
-  expectBody(maxBytes: number, client: string): void {
-    this.body.expect(maxBytes, client);
-  }
-
-  claimBody(tenant: string): void {
-    this.body.claim(tenant);
-  }
-
-  readBody(done: (body: BodyResult) => void): void {
-    this.body.whenKnown(done);
-  }
-
   reply(reply: Reply): void {
-    this.body.discard();
-    // What came in the same packet as the headers is read by then.
-    if (!this.body.ended()) setImmediate(() => this.body.drain());
-    this.body.whenEnded(() => {
+    this.afterBody(() => {
       if (this.aborted) return;
       const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
       const length = isBodiless(reply) ? [] : ['content-length', String(bytes.byteLength)];
@@ -114,10 +77,6 @@ class NodeExchange implements Exchange {
       onDrain: (listener) => void response.on('drain', listener),
       end: () => void response.end(),
     };
-  }
-
-  onAborted(listener: () => void): void {
-    this.#onAborted = listener;
   }
 
   #connection(): string[] {

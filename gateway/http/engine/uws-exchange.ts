@@ -2,8 +2,9 @@
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from 'uWebSockets.js';
 import { limits } from '../../../schemas/limits.ts';
-import type { Body, BodyResult } from './body.ts';
-import { isBodiless, type Exchange, type Reply, type RequestHead, type Sink } from './engine.ts';
+import type { Body } from './body.ts';
+import { isBodiless, type Reply, type RequestHead, type Sink } from './engine.ts';
+import { EngineExchange } from './exchange.ts';
 import { safeHeaderValue } from './guard.ts';
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
@@ -11,72 +12,36 @@ const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [
 /** What happens to a connection after a reply. */
 type Ending = 'kept' | 'ended';
 
-export class UwsExchange implements Exchange {
-  readonly head: RequestHead;
-  readonly body: Body;
-  aborted = false;
+export class UwsExchange extends EngineExchange {
   readonly #response: HttpResponse;
   readonly #isLast: boolean;
-  readonly #keepAliveRefused: () => boolean;
-  readonly #onFinished: () => void;
-  #onAborted: (() => void) | undefined;
-  #onReplied: (() => void) | undefined;
-  #isFinished = false;
+  readonly #server: { readonly keepAliveRefused: () => boolean; readonly onFinished: () => void };
 
   constructor(
     response: HttpResponse,
     request: { readonly head: RequestHead; readonly body: Body; readonly isLast: boolean },
     server: { readonly keepAliveRefused: () => boolean; readonly onFinished: () => void },
   ) {
+    super(request.head, request.body);
     this.#response = response;
-    this.head = request.head;
-    this.body = request.body;
     this.#isLast = request.isLast;
-    this.#keepAliveRefused = server.keepAliveRefused;
-    this.#onFinished = server.onFinished;
+    this.#server = server;
   }
 
   /** uWS calls this for a connection that a reply has ended, too. */
   abort(): void {
-    if (this.#isFinished) return;
-    this.aborted = true;
-    this.body.abort();
-    this.#onAborted?.();
-    this.#finish();
+    if (this.isFinished) return;
+    this.cutOff();
+    this.finish();
   }
 
-  #finish(): void {
-    this.#isFinished = true;
-    this.#onFinished();
-    this.#onReplied?.();
-  }
-
-  whenFinished(listener: () => void): void {
-    if (this.#isFinished) listener();
-    else this.#onReplied = listener;
-  }
-
-  get bodyBytes(): number | undefined {
-    return this.body.declaredBytes;
-  }
-
-  expectBody(maxBytes: number, client: string): void {
-    this.body.expect(maxBytes, client);
-  }
-
-  claimBody(tenant: string): void {
-    this.body.claim(tenant);
-  }
-
-  readBody(done: (body: BodyResult) => void): void {
-    this.body.whenKnown(done);
+  protected override finish(): void {
+    this.#server.onFinished();
+    super.finish();
   }
 
   reply(reply: Reply): void {
-    this.body.discard();
-    // By then the engine has read what came in the same packet as the headers.
-    if (!this.body.ended()) setImmediate(() => this.body.drain());
-    this.body.whenEnded(() => {
+    this.afterBody(() => {
       // After an answer in this callback, the engine would run what follows in the same packet
       // before it closes the connection. While a request is unanswered, such bytes end the
       // connection.
@@ -91,7 +56,7 @@ export class UwsExchange implements Exchange {
 
   #send(reply: Reply): void {
     const response = this.#response;
-    const ending: Ending = this.#isLast || this.#keepAliveRefused() || !this.body.whole() ? 'ended' : 'kept';
+    const ending: Ending = this.#isLast || this.#server.keepAliveRefused() || !this.body.whole() ? 'ended' : 'kept';
     this.#writeHead(reply);
     if (isBodiless(reply) || this.head.method === 'HEAD') {
       this.#sendNoBody(reply, ending);
@@ -101,7 +66,7 @@ export class UwsExchange implements Exchange {
       this.#sendLarge(typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body);
       return;
     }
-    this.#finish();
+    this.finish();
   }
 
   /**
@@ -123,12 +88,12 @@ export class UwsExchange implements Exchange {
     const response = this.#response;
     const [, done] = response.tryEnd(bytes, bytes.byteLength);
     if (done) {
-      this.#finish();
+      this.finish();
       return;
     }
     response.onWritable((offset) => {
       const [taken, whole] = response.tryEnd(bytes.subarray(offset), bytes.byteLength);
-      if (whole) this.#finish();
+      if (whole) this.finish();
       return taken;
     });
   }
@@ -158,16 +123,12 @@ export class UwsExchange implements Exchange {
         if (ended || this.aborted) return;
         ended = true;
         const ending: Ending = this.#isLast || !this.body.whole() ? 'ended' : 'kept';
-        this.#finish();
+        this.finish();
         // Not `end(…, true)`: uWS would write a `Connection: close` header into the body.
         if (ending === 'ended') response.close();
         else response.cork(() => response.end());
       },
     };
-  }
-
-  onAborted(listener: () => void): void {
-    this.#onAborted = listener;
   }
 
   #writeHead(reply: Omit<Reply, 'body'>): void {

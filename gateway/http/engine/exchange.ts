@@ -1,0 +1,66 @@
+/** What the exchanges of all engines have in common: the body, and who hears of the end. */
+import type { Body, BodyResult } from './body.ts';
+import type { Exchange, Reply, RequestHead, Sink } from './engine.ts';
+
+export abstract class EngineExchange implements Exchange {
+  readonly head: RequestHead;
+  readonly body: Body;
+  aborted = false;
+  protected isFinished = false;
+  #onAborted: (() => void) | undefined;
+  #onFinished: (() => void) | undefined;
+
+  constructor(head: RequestHead, body: Body) {
+    this.head = head;
+    this.body = body;
+  }
+
+  abstract reply(reply: Reply): void;
+  abstract stream(reply: Omit<Reply, 'body'>): Sink;
+
+  get bodyBytes(): number | undefined {
+    return this.body.declaredBytes;
+  }
+
+  expectBody(maxBytes: number, client: string): void {
+    this.body.expect(maxBytes, client);
+  }
+
+  claimBody(tenant: string): void {
+    this.body.claim(tenant);
+  }
+
+  readBody(done: (body: BodyResult) => void): void {
+    this.body.whenKnown(done);
+  }
+
+  onAborted(listener: () => void): void {
+    this.#onAborted = listener;
+  }
+
+  whenFinished(listener: () => void): void {
+    if (this.isFinished) listener();
+    else this.#onFinished = listener;
+  }
+
+  /** The client is gone. */
+  protected cutOff(): void {
+    this.aborted = true;
+    this.body.abort();
+    this.#onAborted?.();
+  }
+
+  /** The reply is written, or nobody takes it any more. */
+  protected finish(): void {
+    this.isFinished = true;
+    this.#onFinished?.();
+  }
+
+  /** Calls `send` when the body has ended, as a reply must not overtake it. */
+  protected afterBody(send: () => void): void {
+    this.body.discard();
+    // By then the engine has read what came in the same packet as the headers.
+    if (!this.body.ended()) setImmediate(() => this.body.drain());
+    this.body.whenEnded(send);
+  }
+}
