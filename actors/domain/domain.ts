@@ -1,6 +1,6 @@
 /** Longshore as the runtime runs it: the decisions, the memory and the records of this folder. */
 import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../../schemas/api/container.ts';
-import { isNetworkName, type ContainerId, type HostKey, type NetworkName } from '../../schemas/ids.ts';
+import { isHostKey, isNetworkName, type ContainerId, type HostKey, type NetworkName } from '../../schemas/ids.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
@@ -40,7 +40,7 @@ const dirtyKeyAround = (ask: Ask): string =>
 function touch(state: PartitionState, record: StateRecord, dirt: Dirt): void {
   dirt.markDirty(recordKey(record));
   switch (record.kind) {
-    // Read by surveys of the whole partition alone.
+    // Written with the record of its host, which is dirty then; surveys read the whole partition.
     case 'revoked_key':
       return;
     case 'host':
@@ -79,10 +79,12 @@ function raise(state: PartitionState, record: ContainerRecord | TombstoneRecord,
   }
 }
 
-/** What is read of a tenant or a network is dirty with each of its records. */
+/** What is read of a host, a tenant or a network is dirty with each of its records. */
 function touchDeleted(key: string, dirt: Dirt): void {
   dirt.markDirty(key);
   const [kind, first = ''] = key.split('.');
+  // A sync tells a host that it was removed, and its agent then stops its containers.
+  if (kind === 'host' && isHostKey(first)) dirt.markDirty(hostDirtyKey(first));
   if (isOfNetwork(kind) && isNetworkName(first)) dirt.markDirty(networkDirtyKey(first));
   else if (kind === 'peer') dirt.markDirty(tenantDirtyKey(first));
 }
