@@ -1,4 +1,4 @@
-/** What the runtime is told of the domain: what a change makes dirty, which answers are final. */
+/** The domain as the runtime sees it: what a change makes dirty, which answers are final. */
 import t from 'tap';
 import { createDomain, hostDirtyKey, records } from '../../../actors/domain/domain.ts';
 import type { StateRecord } from '../../../actors/domain/records.ts';

@@ -1,4 +1,4 @@
-/** Turns that wait for a load or for a lease: in which order they run, which do not, and the bound. */
+/** Turns that wait for a load or a lease: their order, which of them run, and the bound. */
 import { setImmediate as nextStep } from 'node:timers/promises';
 import t from 'tap';
 import { WaitingTurns } from '../../../actors/runtime/waiting-turns.ts';
