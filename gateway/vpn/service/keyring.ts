@@ -6,7 +6,7 @@ import { Refusal } from './refusal.ts';
 
 export interface Keyring {
   readonly vault: Vault;
-  readonly pool: PkiPool;
+  readonly pool: Pick<PkiPool, 'run'>;
 }
 
 /** @throws Refusal without configured keys: the gateway can open no secret of the VPN area. */
