@@ -1,4 +1,4 @@
-/** Everything that decides who gets in, built from the configuration. */
+/** Builds everything that decides which requests are admitted, from the configuration. */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { IssuerSetting } from '../configuration/issuers.ts';

@@ -10,7 +10,7 @@ import { powersOf } from './scopes.ts';
 export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const;
 export type Algorithm = (typeof algorithms)[number];
 
-/** An accepted issuer, and what its tokens must say. */
+/** An accepted issuer, and the rules for its tokens. */
 export interface Issuer {
   readonly issuer: string;
   readonly audience: string;
@@ -90,8 +90,8 @@ export function preview(
   if (![claims.aud].flat().includes(issuer.audience)) return refused('audience');
   if (claims.exp <= nowS) return refused('expired');
   if (claims.nbf !== undefined && claims.nbf > nowS + clockToleranceS) return refused('not yet valid');
-  // A revocation of all tokens issued until now must still match later, and is kept for the longest
-  // life.
+  // A revocation covers tokens by their `iat` and is kept only for the longest life, so a token
+  // that lives longer, or was issued in the future, is refused.
   if (claims.iat !== undefined && claims.iat > nowS + clockToleranceS) return refused('issued in the future');
   if (claims.exp - (claims.iat ?? nowS) > lifeMaxS) return refused('lives too long');
   if (identityOf(claims, issuer, '') === undefined) return refused('tenant');
@@ -102,9 +102,9 @@ const mayName = ({ tenants }: Issuer, tenant: string): boolean =>
   tenants.some((name) => (name.endsWith('*') ? tenant.startsWith(name.slice(0, -1)) : tenant === name));
 
 /**
- * Undefined if the tenant claim is not a valid tenant (its form matters: it goes into NATS
- * subjects), or if the token claims more than its issuer may: a token is accepted whole or not at
- * all. `unnamed`: the name of a token without `jti`.
+ * The identity in a token's claims. Undefined if the tenant claim is not a valid tenant (its form
+ * matters, because it goes into NATS subjects), or if the token claims more than its issuer may: a
+ * token is accepted as a whole or not at all. `unnamed`: the name of a token without `jti`.
  */
 export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Identity | undefined {
   const tenant: unknown = Object.hasOwn(claims, issuer.tenantClaim)

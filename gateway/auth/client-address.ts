@@ -1,4 +1,4 @@
-/** Where a request comes from: the client's address, and the name under which it is limited. */
+/** The client's address, and the name under which the client is rate-limited. */
 import { isIP, isIPv4, isIPv6, type BlockList } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -30,8 +30,8 @@ interface Found {
 
 /**
  * The address of the socket; or, behind a trusted proxy, the last address in X-Forwarded-For that
- * is not a trusted proxy. Anyone may have written what stands before it. If that hop is not an
- * address, the proxy that wrote it counts.
+ * is not a trusted proxy. The client itself may have written the entries before it. If that entry
+ * is not an address, the address is that of the proxy that wrote it.
  */
 function clientAddress(socket: string, forwardedFor: string, isTrusted: (address: string) => boolean): Found {
   if (!isTrusted(socket)) return { address: socket };
@@ -51,8 +51,8 @@ function clientAddress(socket: string, forwardedFor: string, isTrusted: (address
 }
 
 /**
- * What counts as one client. An IPv6 client has at least a /64 to itself and may use another
- * address for every request (RFC 6177, RFC 8981), so its network counts.
+ * The name of a client for rate limits. An IPv6 client has at least a /64 to itself and may use
+ * another address for every request (RFC 6177, RFC 8981), so it is named by its network.
  */
 export function clientOf(address: string): string {
   if (!isIPv6(address)) return address;
@@ -76,7 +76,7 @@ export class ClientAddresses {
   readonly #trusted: BlockList;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** The list is native code, and a gateway has few proxies. */
+  /** Caches verdicts: `BlockList` calls native code, and a gateway has few proxies. */
   readonly #verdicts = new LRUCache<string, boolean>({ max: limits.addressesRemembered });
   readonly #networks = new LRUCache<string, string>({ max: limits.addressesRemembered });
   readonly #warnedAtMs: Record<Warning, number> = {

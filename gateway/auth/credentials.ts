@@ -1,4 +1,4 @@
-/** Where a request's token is, and whether its cookie counts. Pure. */
+/** Finds a request's token, and decides whether its cookie is accepted. Pure. */
 import type { RequestHeaders } from '../http/engine/guard.ts';
 import { limits } from '../../schemas/limits.ts';
 
@@ -6,7 +6,7 @@ export const cookieName = '_dro_token';
 
 export type Credentials =
   | { readonly kind: 'none' }
-  /** Present, but not in the form of a token. */
+  /** There is a token, but not in the form of one. */
   | { readonly kind: 'malformed' }
   | { readonly kind: 'token'; readonly token: string; readonly from: 'bearer' | 'cookie' };
 
@@ -19,7 +19,7 @@ const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const judge = (token: string, from: 'bearer' | 'cookie'): Credentials =>
   token.length <= limits.tokenBytes && compactJws.test(token) ? { kind: 'token', token, from } : malformed;
 
-/** The first cookie of that name: browsers send the most specific first (RFC 6265 section 5.4). */
+/** The first cookie of this name: browsers send the most specific first (RFC 6265 section 5.4). */
 export function cookieValue(header: string, name: string): string | undefined {
   let from = 0;
   while (from < header.length) {
@@ -35,7 +35,7 @@ export function cookieValue(header: string, name: string): string | undefined {
   return undefined;
 }
 
-/** Bearer wins over the cookie; with any other scheme the cookie counts. */
+/** The token of a Bearer header; without one, the cookie, also if the header has another scheme. */
 export function credentialsOf(headers: RequestHeaders): Credentials {
   const { authorization, cookie } = headers;
   if (authorization !== undefined) {
@@ -57,8 +57,9 @@ function sameOrigin(origin: string, host: string | undefined): boolean {
 }
 
 /**
- * A browser sends the cookie with requests that another site makes, too. Those with an unsafe
- * method are refused: by `Sec-Fetch-Site`, or by Origin from browsers that do not send it.
+ * A browser also sends the cookie with requests that another site makes. Such requests with an
+ * unsafe method are refused; `Sec-Fetch-Site` shows them, or Origin in browsers that do not send
+ * it.
  */
 export function isCrossSite(method: string, from: 'bearer' | 'cookie', headers: RequestHeaders): boolean {
   if (from === 'bearer' || safeMethods.has(method)) return false;

@@ -1,4 +1,4 @@
-/** Admission: credentials, the verdict on them, and how many failures one client may have. */
+/** Admission: checks credentials, and limits how many failures one client may have. */
 import type { TenantId } from '../../schemas/ids.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
 import type { TokenGrant } from '../http/call.ts';
@@ -15,7 +15,7 @@ import type { Verdict, Verifier } from './verifier.ts';
 export type Admission =
   /** `crossSite`: another site made the request with the user's cookie; that is refused last. */
   | { readonly kind: 'admitted'; readonly identity: Identity; readonly crossSite: boolean }
-  /** By a token in the URL, which opens the files of one peer. */
+  /** Admitted by a token in the URL, which opens the files of one peer. */
   | { readonly kind: 'granted'; readonly grant: TokenGrant }
   | Refusal;
 
@@ -57,9 +57,9 @@ const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
 };
 
 /**
- * What a failure counts against, beside the client. Each kind has its own budget, so that junk of
- * one kind does not lock out others behind a shared address. `key <id>`: signatures that a
- * published key did not make. `url token <hash>`: a token that was valid before.
+ * What a failure counts against, besides the client. Each kind has its own budget, so that junk of
+ * one kind does not lock out others behind a shared address. `key <id>`: wrong signatures that name
+ * this published key. `url token <hash>`: a token that was valid before.
  */
 export type FailureKind = `key ${string}` | 'url token' | `url token ${string}` | OwnToken;
 
@@ -104,12 +104,12 @@ export class Gate {
       : this.#conclude(head, from, verdict);
   }
 
-  /** The name under which limits of clients count this request. */
+  /** The name under which this request counts against client limits. */
   clientOf(head: RequestHead): string {
     return this.#options.clients.clientOf(head);
   }
 
-  /** A refusal if this client had too many failures lately. */
+  /** A refusal if this client has had too many failures recently. */
   limitedByFailures(head: RequestHead, kind: FailureKind): Refusal | undefined {
     const retryAfter = this.#options.failureRates.peek(this.#bucketOf(head, kind));
     if (retryAfter === 0) return undefined;
@@ -136,7 +136,7 @@ export class Gate {
     return { kind: 'refused', result: rateLimited(retryAfter) };
   }
 
-  /** Of the client, for the log. */
+  /** The client's address, for the log. */
   addressOf(head: RequestHead): string {
     return this.#options.clients.addressOf(head);
   }

@@ -15,9 +15,9 @@ export type KeySource =
 
 export type KeyAnswer =
   | { readonly kind: 'key'; readonly key: VerificationKey }
-  /** The issuer's current keys have none with that id. */
+  /** The issuer's current keys include none with that id. */
   | { readonly kind: 'unknown' }
-  /** Whether the issuer has such a key is unknown. */
+  /** It is unknown whether the issuer has such a key. */
   | { readonly kind: 'unavailable' };
 
 /** Reads the set again; undefined if it has not changed. Rejects if it is unavailable. */
@@ -61,7 +61,7 @@ function fromFile(path: string): Read {
   };
 }
 
-/** How often each source is read: a file costs a `stat`, a URL costs its server a request. */
+/** How often each source is read: a file takes only a `stat`, a URL a request to its server. */
 const paceOf = (source: KeySource) =>
   source.kind === 'file'
     ? { read: fromFile(source.path), freshMs: limits.jwksFilePollMs, unknownKidMs: 0 }
@@ -90,7 +90,7 @@ export class IssuerKeys {
     return this.#keys !== undefined;
   }
 
-  /** Reads once, and again in the background until `stop`. */
+  /** Reads the keys once, and then again and again in the background until `stop`. */
   async start(): Promise<void> {
     await this.#renew();
     const tick = (): void => {

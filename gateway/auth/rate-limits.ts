@@ -1,8 +1,8 @@
 /**
  * Token buckets: requests per second of a tenant, failed authentications of an address. Each
- * gateway decides from its own memory. It learns from Redis what the others let through for the
- * same tenant (redis.ts) and charges that a fraction of a second later. Redis may lie: a charge
- * never takes the last `limits.rateLocalShare` of a tenant's rate, and never adds to it.
+ * gateway decides from its own memory. It learns from Redis how many requests of the same tenant
+ * the others admitted (redis.ts) and charges these a fraction of a second later. Redis may lie: a
+ * charge never takes the last `limits.rateLocalShare` of a tenant's rate, and never adds to it.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -14,18 +14,18 @@ export interface Rate {
 }
 
 interface Bucket {
-  /** Left after the requests of this gateway. */
+  /** Tokens left after the requests of this gateway. */
   tokens: number;
-  /** Left after the requests of all gateways. */
+  /** Tokens left after the requests of all gateways. */
   common: number;
-  /** Left of the share that charges do not touch. */
+  /** Tokens left of the share that charges do not touch. */
   floor: number;
   filledAtMs: number;
-  /** Taken here since the last report to the others. */
+  /** Tokens taken here since the last report to the other gateways. */
   takenUntold: number;
 }
 
-/** 0: go on. Otherwise, seconds until there is room. */
+/** 0: admitted. Otherwise, the seconds until there is room. */
 export type RetryAfterSeconds = number;
 
 export class RateLimiter {
@@ -35,7 +35,7 @@ export class RateLimiter {
   readonly #untold = new Set<string>();
   readonly #telling: boolean;
 
-  /** `shared`: counts what is to be reported to the other gateways. */
+  /** `shared`: also counts the tokens taken, for reports to the other gateways. */
   constructor(rate: Rate, clock: Clock, options: { readonly shared: boolean }) {
     this.#rate = rate;
     this.#clock = clock;
@@ -63,15 +63,15 @@ export class RateLimiter {
   }
 
   /**
-   * Takes what the other gateways let through. The debt is at most one burst, so that a tenant is
-   * not limited to its local share for long.
+   * Charges the requests that the other gateways admitted. The debt is at most one burst, so that a
+   * tenant is not limited to its local share for long.
    */
   charge(key: string, amount: number): void {
     const bucket = this.#filled(key);
     bucket.common = Math.max(-this.#rate.burst, bucket.common - amount);
   }
 
-  /** What was taken here since the last call, by key. */
+  /** How many tokens were taken here since the last call, by key. */
   tellUntold(): Map<string, number> {
     const taken = new Map<string, number>();
     for (const key of this.#untold) {

@@ -1,10 +1,10 @@
 /**
- * Redis as the gateways' shared memory: how many requests each let through (rate limits), and
- * doorbells for revocations. No request waits for Redis, and no data is lost with it: without it,
+ * Redis as the gateways' shared memory: how many requests each admitted (rate limits), and
+ * doorbells for revocations. No request waits for Redis, and its loss loses no data: without it,
  * each gateway limits rates by itself and polls for revocations. The gateway trusts nothing in
  * Redis, because others may write to it. A doorbell only makes the gateway ask the owner of a
- * partition; counts leave every tenant a share of its rate; and the gateway leaves a connection
- * that sends too much for a while.
+ * partition; counts leave every tenant a share of its rate; and the gateway closes a connection
+ * that sends too much, and pauses before it connects again.
  */
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -15,7 +15,7 @@ import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { RateLimiter } from './rate-limits.ts';
 
-/** Where Redis is, and with which user. */
+/** The address of Redis, and the user. */
 export interface RedisAccess {
   readonly host: string;
   readonly port: number;
@@ -82,7 +82,7 @@ function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs
   });
 }
 
-/** A connection that is left for a while if it receives more than it should. */
+/** A connection that is closed for a while if it receives more than it should. */
 class Guarded {
   readonly redis: Redis;
   readonly #role: string;
@@ -104,7 +104,7 @@ class Guarded {
     this.#logWhenAway();
   }
 
-  /** The bytes so far were a message, or answers to commands. */
+  /** The bytes so far were a message, or answers to commands: resets their count. */
   understood(): void {
     this.#unreadBytes = 0;
   }
@@ -174,7 +174,7 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
   };
 }
 
-/** Undefined for a message that names no partition, as before 0.1.0. */
+/** Undefined for a message that names no partition, like those before 0.1.0. */
 function partitionOfDoorbell(message: Buffer): number | undefined {
   const text = message.length <= 4 ? message.toString('latin1') : '';
   return /^\d+$/.test(text) ? Number(text) : undefined;
@@ -193,9 +193,10 @@ function perSecond(most: number, clock: Clock): () => boolean {
 }
 
 /**
- * Each gateway adds what it let through to a tenant's common count and reads the sum; what the sum
- * grew by beyond its own part, the others let through. A forged higher sum costs a tenant no more
- * than the limiter lets a charge take; a forged lower sum makes each gateway limit rates by itself.
+ * Each gateway adds the number of requests that it admitted to a tenant's common count, and reads
+ * the sum. Growth of the sum beyond its own part comes from the other gateways. A forged higher sum
+ * costs a tenant no more than the limiter lets a charge take; a forged lower sum makes each gateway
+ * limit rates by itself.
  */
 function shareRates(commands: Guarded, { clusterId, tenantRates, log }: SharedMemoryOptions): NodeJS.Timeout {
   const { redis } = commands;

@@ -1,12 +1,12 @@
 /**
  * Keeps the revocations up to date: asks the owner of every partition at start, every minute, and
- * when a doorbell rings. An owner answers with what changed since this gateway's cursor, in pages.
+ * when a doorbell rings. An owner answers with the changes since this gateway's cursor, in pages.
  * Until the owner of a tenant's partition has answered once, it is unknown which tokens of that
  * tenant are revoked, and the gateway refuses them. The same holds for a tenant whose record is
  * damaged, or whose revocations do not fit in memory.
  *
  * A doorbell comes through Redis, so anyone who reaches Redis can ring it. It carries no content:
- * the gateway believes only owners. Rings of one partition are merged and cost its owner at most
+ * the gateway believes only owners. Rings for one partition are merged and cost its owner at most
  * one ask in `limits.revocationDoorbellMs`.
  */
 import { jitter, sleep } from '../../lib/time/backoff.ts';
@@ -36,7 +36,7 @@ interface Heard {
   readonly unreadable: Set<TenantId>;
   /** Tenants whose revocations did not fit. */
   readonly tooMany: Set<TenantId>;
-  /** While the owner lists everything: which tenants of the two sets above it has confirmed. */
+  /** While the owner lists everything: the tenants of the two sets above that it has confirmed. */
   confirmed: Set<TenantId> | undefined;
 }
 

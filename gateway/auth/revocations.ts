@@ -24,7 +24,7 @@ export function meets(revocation: Revocation, identity: Identity): boolean {
 
 const keyOf = ({ match }: Revocation): string => (match.by === 'tenant' ? 'tenant' : `${match.by} ${match.value}`);
 
-/** Memory of one entry beside its text, roughly. */
+/** Roughly the memory of one entry without its text. */
 const overheadBytes = 400;
 const bytesOf = (revocation: Revocation): number => overheadBytes + 4 * keyOf(revocation).length;
 
@@ -85,7 +85,7 @@ export class Revocations {
   }
 }
 
-/** One revocation for two that differ only in their times. */
+/** Merges two revocations that differ only in their times. */
 const union = (one: Revocation, other: Revocation): Revocation => ({
   ...one,
   issuedUntilS: Math.max(one.issuedUntilS, other.issuedUntilS),

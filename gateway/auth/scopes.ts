@@ -1,11 +1,11 @@
-/** Which scopes of a token open which operator routes. Pure. */
+/** Decides which operator routes a token's scopes open. Pure. */
 import type { OperatorScope, Route } from '../../schemas/routes.ts';
 
-/** Opens all of the operator API, and the API of the token's tenant. */
+/** The scope that opens all of the operator API, and the API of the token's tenant. */
 const everything = 'operator';
 const networkPrefix = 'network:';
 
-/** A misspelt scope, too: its token was not meant for the tenant's API. */
+/** Matches a misspelt scope, too: a token with one was not meant for the tenant's API. */
 const isNarrow = (word: string): boolean => word.startsWith('operator:') || word.startsWith(networkPrefix);
 
 /** The words of a token's `scope` that concern the operator API. */
@@ -17,7 +17,7 @@ const wordOf = (scope: OperatorScope, params: Readonly<Record<string, string>>):
 
 /**
  * What a token lacks to call a route; undefined if it lacks nothing. A token with narrow scopes
- * opens nothing of its tenant: a VPN server's token must not declare containers.
+ * opens no route of its tenant: a VPN server's token must not declare containers.
  */
 export function lackOf(
   powers: readonly string[],

@@ -20,18 +20,18 @@ export interface UrlTokensOptions {
   readonly ask: (question: Question, deadlineMs: number) => Promise<Outcome>;
   /** Undefined until the cluster is known. */
   readonly partitions: () => number | undefined;
-  /** For a metric: `reason` is the kind of credentials. */
+  /** Counts refusals for a metric: `reason` is the kind of credentials. */
   readonly counted: (route: string, reason: 'none' | 'token' | 'session') => void;
 }
 
-/** What a token says by itself. */
+/** What a token's text says by itself. */
 interface UrlToken {
   readonly scope: TokenScope;
   readonly partition: number;
   readonly hash: string;
 }
 
-/** What an admission needs of a request beside its head. */
+/** What an admission needs of a request besides its head. */
 export interface Ride {
   readonly route: string;
   readonly requestId: string;
@@ -47,7 +47,10 @@ export class UrlTokens {
     this.#options = options;
   }
 
-  /** A token in the URL counts alone; without one, a tenant's session opens its peers' files. */
+  /**
+   * If the URL has a token, only that counts; without one, a tenant's session opens its peers'
+   * files.
+   */
   async admit(head: RequestHead, access: 'download' | 'pac', ride: Ride): Promise<Admission> {
     const { gate, counted } = this.#options;
     const text = new URLSearchParams(head.query).get('token');

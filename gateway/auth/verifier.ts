@@ -1,7 +1,7 @@
 /**
- * From a token to the identity that it proves. A verified token is cached under its SHA-256 for at
- * most a minute; expiry and revocation are checked at every use. Failures are not cached, so they
- * cannot fill the cache.
+ * Verifies tokens and returns the identity that each proves. A verified token is cached under its
+ * SHA-256 for at most a minute; expiry and revocation are checked at every use. Failures are not
+ * cached, so they cannot fill the cache.
  */
 import { hash } from 'node:crypto';
 import { errors, jwtVerify } from 'jose';
@@ -15,7 +15,7 @@ import type { Revocations } from './revocations.ts';
 
 export type Verdict =
   | { readonly kind: 'identity'; readonly identity: Identity }
-  /** `forgedFor`: the id of the key that the token names and that did not sign it. */
+  /** `forgedFor`: the id of the key that the token names, but that did not sign it. */
   | { readonly kind: 'refused'; readonly why: string; readonly forgedFor?: string }
   /** The verdict needs keys that are unavailable. */
   | { readonly kind: 'unavailable'; readonly why: string };
@@ -80,12 +80,12 @@ export class Verifier {
     return this.stillGood(cached.verdict.identity) ? cached.verdict : this.#whyNot(cached.verdict.identity);
   }
 
-  /** Whether the signature was once verified here, even if it must be verified again by now. */
+  /** Whether this gateway verified the signature before, even if it must verify it again by now. */
   provedBefore(token: string): boolean {
     return this.#cache.peek(keyOf(token)) !== undefined;
   }
 
-  /** What the token itself says, without a key. */
+  /** The verdict that needs no key. */
   glance(token: string): Preview {
     return preview(token, this.#issuers, { nowS: this.#clock.nowMs() / 1000, lifeMaxS: this.#lifeMaxS });
   }
@@ -128,7 +128,7 @@ export class Verifier {
       });
       return this.#accept(key, payload, issuer, glance.keyId);
     } catch (error) {
-      // Any other error means that jose refuses the key, such as RSA under 2048 bits.
+      // Any other error means that jose refuses the key, such as an RSA key under 2048 bits.
       if (!(error instanceof errors.JOSEError)) this.#log.warn('token_key_unfit', { keyId: glance.keyId, error });
       return { kind: 'refused', why: 'signature', forgedFor: glance.keyId };
     }
@@ -139,8 +139,8 @@ export class Verifier {
     const identity = claims === undefined ? undefined : identityOf(claims, issuer, `${keyId} ${shortHash(key)}`);
     if (identity === undefined) return refused('claims');
     const verdict = { kind: 'identity', identity } as const;
-    // A revoked token, too: its standing is checked at every use, and sending it again must not
-    // cost a verification.
+    // Also caches a revoked token: revocation is checked at every use, and sending the token again
+    // must not cost a verification.
     this.#cache.set(key, { verdict, untilMs: this.#clock.nowMs() + limits.tokenCacheTtlMs });
     return this.stillGood(identity) ? verdict : this.#whyNot(identity);
   }

@@ -1,4 +1,4 @@
-/** The log line of each request: which route, who called it, with which outcome. */
+/** The log line of each request: its route, its caller and its outcome. */
 import type { Fields, Log } from '../../lib/log.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Admission } from '../auth/gate.ts';
@@ -18,14 +18,14 @@ export interface Finished {
   readonly caller: Caller | undefined;
   readonly status: number;
   readonly ms: number;
-  /** Of the client, as proxies report it. */
+  /** The client's address, as proxies report it. */
   readonly address: string;
   readonly streamed: boolean;
 }
 
 export class AccessLog {
   readonly #log: Log;
-  /** A verified token is cached, so its caller's fields are written as JSON once for many lines. */
+  /** A verified token is cached, so its caller's fields are encoded as JSON once for many lines. */
   readonly #logs = new WeakMap<Identity | TokenGrant, Log>();
 
   constructor(log: Log) {

@@ -16,7 +16,7 @@ import { missingScope, type Result } from './respond.ts';
 export interface AppRoute extends Route {
   readonly name: RouteName;
   readonly handler: Handler;
-  /** Looks up what the path names, so that a 404 comes before a 422. */
+  /** Looks up the resource that the path names, so that a 404 comes before a 422. */
   readonly probe: Handler | undefined;
   readonly readQuery: QueryReader;
   readonly validateBody: BodyValidator | undefined;
@@ -50,7 +50,10 @@ const parameterChecks = new Map(
   Object.entries(pathParameters).map(([name, schema]) => [name, Compile(schema as TSchema)] as const),
 );
 
-/** A path parameter of the wrong form names nothing: 404, whatever else is wrong. */
+/**
+ * False if a path parameter has the wrong form: then the path names nothing, and the answer is 404,
+ * whatever else is wrong.
+ */
 export function paramsCanBe(params: Readonly<Record<string, string>>): boolean {
   for (const name in params) if (parameterChecks.get(name)?.Check(params[name]) === false) return false;
   return true;

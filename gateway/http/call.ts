@@ -16,7 +16,10 @@ import type { StreamHost } from '../streams/host.ts';
 import type { Body } from '../validation/bodies.ts';
 import type { QueryValues } from '../validation/query.ts';
 
-/** What a token in a URL granted when the request came, and the hash that actors know it by. */
+/**
+ * What a token in a URL granted when the request came, and the token's hash, by which actors know
+ * it.
+ */
 export interface TokenGrant extends PeerGrant {
   readonly tokenHash: string;
 }
@@ -33,15 +36,17 @@ export interface Call {
   /** Set if a token in the URL took the place of an identity. */
   readonly grant: TokenGrant | undefined;
   readonly requestId: string;
-  /** Of the monotonic clock. */
+  /** A time of the monotonic clock. */
   readonly deadlineMs: number;
-  /** For streams and waits, which have places of their own. */
+  /** Gives up the request's seat: streams and waits have places of their own (streams/host.ts). */
   readonly leaveSeat: () => void;
-  /** The address or network that limits of clients count by. */
+  /** The address or network under which limits of clients count this request. */
   readonly client: string;
 }
 
-/** A request of the route `R`, or of each route of a union, with what its checks let through. */
+/**
+ * A request of the route `R`, or of each route of a union, with its checked path, query and body.
+ */
 export interface CallOf<R extends RouteName> extends Call {
   readonly params: Params<R>;
   readonly query: Query<R>;
@@ -70,11 +75,11 @@ export interface Services {
   newContainerId(): ContainerId;
   /** 32 random bytes, base64url. */
   newSecret(): string;
-  /** For routes that check a token themselves, when it is wrong. */
+  /** Counts a wrong token; for routes that check their token themselves. */
   countAuthFailure(call: Call, token: OwnToken): void;
 }
 
-/** The tenant is the token's and no other (invariant A6). */
+/** The tenant comes only from the token (invariant A6). */
 export function tenantOf(call: Call): TenantId {
   const tenant = call.identity?.tenant ?? call.grant?.tenant;
   if (tenant === undefined) throw new Error(`${call.route}: no identity`);

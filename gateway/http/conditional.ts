@@ -1,9 +1,9 @@
-/** Files that are asked for again and again, and are sent when they have changed. */
+/** Files that clients fetch repeatedly, and that are sent only if they have changed (ETag). */
 import { createHash } from 'node:crypto';
 import type { Call } from './call.ts';
 import type { Result } from './respond.ts';
 
-/** A strong one: the bytes are the same where it is. RFC 9110 section 8.8.3. */
+/** A strong ETag: equal ETags mean equal bytes (RFC 9110 section 8.8.3). */
 const etagOf = (content: string | Uint8Array): string =>
   `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`;
 
@@ -12,7 +12,7 @@ const isKnown = (ifNoneMatch: string | undefined, etag: string): boolean =>
   ifNoneMatch !== undefined &&
   ifNoneMatch.split(',').some((known) => known.trim() === '*' || known.trim().replace(/^W\//, '') === etag);
 
-/** `whole`: headers that go with the content; `always`: with the word that it is unchanged too. */
+/** `whole`: headers of an answer with the content; `always`: headers of a 304, too. */
 export function conditional(
   call: Call,
   content: string,

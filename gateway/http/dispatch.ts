@@ -1,6 +1,6 @@
 /**
- * A request's way: route, credentials, body, validity, permission, handler, reply. The order of
- * refusals is the contract's: 401, 413, 415, 400, 404, 422, 403.
+ * The steps of a request: route, credentials, body, validity, permission, handler, reply. The API
+ * promises the order of refusals: 401, 413, 415, 400, 404, 422, 403.
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -32,11 +32,11 @@ export interface DispatcherOptions extends RouteParts {
   readonly requestDeadlineMs: number;
   /** The beginning of every request id made here; each process has its own. */
   readonly requestIdPrefix: string;
-  /** Of requests with credentials. */
+  /** Seats of requests with credentials. */
   readonly seats: Seats;
-  /** Of public requests without a body. */
+  /** Seats of public requests without a body. */
   readonly publicSeats: Seats;
-  /** Of public requests with a body: slow ones do not block the other public routes. */
+  /** Seats of public requests with a body: so slow ones do not block the other public routes. */
   readonly enrolSeats: Seats;
   /** False if the log's level drops these lines. */
   readonly accessLog: boolean;
@@ -86,7 +86,7 @@ export class Dispatcher {
     }
   }
 
-  /** Up to the body: a route, a seat, and a caller who is known. */
+  /** The steps before the body: finds the route, takes a seat, and identifies the caller. */
   async #serve(exchange: Exchange, requestId: string, startedMs: number, trace: Trace): Promise<Handled> {
     const { head } = exchange;
     const { gate } = this.#options;
@@ -120,7 +120,7 @@ export class Dispatcher {
     return this.#handle(exchange, match, { requestId, deadlineMs, client }, trace);
   }
 
-  /** Counts the seat and the body as the tenant's, too; a refusal if the tenant has no room. */
+  /** Counts the seat and the body against the tenant, too; a refusal if the tenant has no room. */
   #claim(exchange: Exchange, seat: Seat | undefined, caller: Caller): Result | undefined {
     const tenant = tenantOfCaller(caller);
     const refused = seat?.claim(tenant);
@@ -129,7 +129,7 @@ export class Dispatcher {
     return undefined;
   }
 
-  /** From the body on: what an admitted caller asks of a route. */
+  /** The steps from the body on, for an admitted caller. */
   async #handle(
     exchange: Exchange,
     { route, params }: { readonly route: AppRoute; readonly params: Call['params'] },

@@ -1,4 +1,4 @@
-/** The JSON of a request: what it may be, and what it is. */
+/** Checks the type and length of a request's JSON body, and parses it. */
 import { DecodeError, decodeJson } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { BodyResult } from './engine/body.ts';
@@ -12,16 +12,16 @@ const jsonType = /^application\/json *(?:; *charset *= *"?utf-8"? *)?$/i;
 export const readBody = (exchange: Exchange): Promise<BodyResult> =>
   new Promise((resolve) => exchange.readBody(resolve));
 
-/** Refuses a body by its headers, before any of it has come. */
+/** Refuses a body by its headers, before any of it has arrived. */
 export function judgeBody({ head, bodyBytes }: Exchange, maxBytes: number): Result | undefined {
   const { contentType } = head.headers;
   if (bodyBytes !== undefined && bodyBytes > maxBytes) return tooLarge;
-  // Chunks without a type are judged when it is known whether there are any.
+  // A chunked body without a type may be empty, so `parseBody` checks it once it has arrived.
   const isTyped = contentType === undefined ? bodyBytes === undefined || bodyBytes === 0 : jsonType.test(contentType);
   return isTyped ? undefined : wrongType;
 }
 
-/** The JSON of a body, or the refusal of what is none. */
+/** The JSON of a body, or the refusal of a body that is not JSON. */
 export function parseBody(head: RequestHead, body: Uint8Array): Result | { readonly value: unknown } {
   if (head.headers.contentType === undefined && body.byteLength > 0) return wrongType;
   if (hasMoreValues(body, limits.bodyValues)) return tooManyValues;

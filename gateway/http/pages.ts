@@ -1,6 +1,6 @@
 /**
- * Lists whose items are in every partition: each partition gives a page by key, and these are
- * merged into one. Pure.
+ * Lists whose items are spread over all partitions: each partition gives a page ordered by key, and
+ * these are merged into one. Pure.
  */
 import type { KeyPage } from '../../schemas/wire/answers.ts';
 import { encodeKeyCursor } from '../../schemas/api/cursor.ts';
@@ -9,8 +9,8 @@ import { invalid, type TextResult } from './respond.ts';
 export const wrongCursor = invalid({ cursor: ['must be the `next_cursor` of an earlier answer'] });
 
 /**
- * An item behind the end of a page that was cut short may have others before it, so it waits for
- * the next page.
+ * If a partition's page ends early, items of other partitions with later keys wait for the next
+ * page, because the partition may have keys before them.
  */
 export function mergePages<T>(pages: readonly KeyPage<T>[], limit: number, keyOf: (item: T) => string): KeyPage<T> {
   const cuts = pages.flatMap(({ data, more }) => (more ? data.slice(-1).map(keyOf) : [])).sort();

@@ -1,4 +1,4 @@
-/** What anybody may ask: whether the process lives, whether it serves, and what the API is. */
+/** Public routes: whether the process lives, whether it serves, and what the API is. */
 import { routes } from '../../schemas/routes.ts';
 import type { Handler } from './call.ts';
 import { openApiDocument } from './openapi.ts';

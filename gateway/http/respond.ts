@@ -59,9 +59,9 @@ function bareError(code: ErrorCode): string {
   return body;
 }
 
-/** An actor says in the body how long to wait. */
+/** The seconds to wait, which an actor says in the body. */
 function secondsIn(body: Result['body']): number | undefined {
-  // A quote within a JSON text is escaped, so this is the field and no part of a message.
+  // A quote within a JSON text is escaped, so this matches the field, never a part of a message.
   const [, seconds] = typeof body === 'string' ? (/"retry_after_seconds":(\d+)/.exec(body) ?? []) : [];
   return seconds === undefined ? undefined : Number(seconds);
 }

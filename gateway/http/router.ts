@@ -1,7 +1,7 @@
 /**
  * From a method and a raw path to a route of the table. Pure; compiled once. Literal segments are
- * compared as they were sent, so nothing that needs decoding ever matches one; a parameter is
- * decoded once, and what could be read as a path of its own (`%2f`, `..`, NUL) matches nothing.
+ * compared as they were sent, so an encoded segment never matches one. A parameter is decoded once,
+ * and a value that could be read as a path of its own (`%2f`, `..`, NUL) matches nothing.
  */
 import type { Access, Method, Route } from '../../schemas/routes.ts';
 
@@ -11,10 +11,10 @@ export interface Router<R extends Route> {
 
 export type Match<R extends Route> =
   | { readonly kind: 'route'; readonly route: R; readonly params: Readonly<Record<string, string>> }
-  /** The path is one of the table, the method is none of its methods. */
+  /** The table has the path, but not with this method. */
   | { readonly kind: 'method'; readonly allow: string; readonly access: Access }
   | { readonly kind: 'options'; readonly allow: string }
-  /** `guarded`: under a prefix where even "not found" wants credentials. */
+  /** `guarded`: under a prefix where even "not found" needs credentials. */
   | { readonly kind: 'none'; readonly guarded: boolean };
 
 interface Node<R extends Route> {
@@ -32,8 +32,8 @@ const newNode = <R extends Route>(): Node<R> => ({
 });
 
 /**
- * `/api/v2/compute`, `/api/forage`: an area of the API is told by its first segments, and all of it
- * is guarded or none.
+ * `/api/v2/compute`, `/api/forage`: the first segments identify an area of the API; either all of
+ * an area is guarded, or none of it.
  */
 const areaOf = (segments: readonly string[]): string => segments.slice(0, segments[1] === 'v2' ? 3 : 2).join('/');
 
@@ -44,7 +44,7 @@ const segmentsOf = (path: string): string[] => {
   return segments;
 };
 
-/** Undefined where the segment can't be one name. */
+/** Undefined if the segment can't be a single name. */
 function decodeSegment(raw: string): string | undefined {
   if (raw === '') return undefined;
   let decoded = raw;

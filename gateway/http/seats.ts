@@ -1,10 +1,10 @@
 /**
  * Shares of a limited resource: in all, per client and per tenant. A request in flight takes one
  * seat. Streams and waits give it up when they have a place of their own (streams/host.ts), and
- * probes need none. A body takes as many as it holds bytes (engine/held-bytes.ts).
+ * probes need none. A body takes one for each byte that it holds (engine/held-bytes.ts).
  */
 
-/** Why there is no room: everything is taken, or this client or tenant has its share. */
+/** Why there is no room: all seats are taken, or this client or tenant has its whole share. */
 export type Unseated = 'full' | 'client' | 'tenant';
 
 export interface SeatBounds {

@@ -25,7 +25,7 @@ type OfPeer = 'peer.update' | 'peer.rotate' | 'peer.password' | 'peer.token.remo
 const ofPeer = (call: CallOf<OfPeer>): Fields => ({ tenant: tenantOf(call), peer: call.params.peer });
 const ofHost = (host: HostKey): Fields => ({ host });
 
-/** Only what decides whether the peer may connect. */
+/** Only the changes that decide whether the peer may connect. */
 function peerChange(call: CallOf<'peer.update'>): Fields | undefined {
   const { enabled, expiresAtMs } = call.body;
   if (enabled === undefined && expiresAtMs === undefined) return undefined;
@@ -69,12 +69,12 @@ export const auditKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> } = {
   'network.remove': { event: 'network_removed', fields: (call) => ({ network: call.params.network }) },
 };
 
-/** A write without an answer may have been executed, or may be later. */
+/** A write with one of these outcomes may have been executed, or may be later. */
 const unknownOutcomes: ReadonlySet<string> = new Set(['internal', 'timeout', 'unavailable']);
 
-/** The event of a handled request; undefined if a restore leaves nothing to repeat. */
+/** The event of a handled request; undefined if there is nothing to repeat after a restore. */
 export function auditOf(call: Call, handled: Handled): AuditEvent | undefined {
-  // Safe: it is of the call's own route.
+  // Safe: the kind is that of the call's own route.
   const kind = auditKinds[call.route] as Kind<Call> | undefined;
   if (kind === undefined || handled === 'streamed') return undefined;
   const isDone = succeeded(handled);

@@ -1,4 +1,4 @@
-/** The fleet: hosts, their join tokens, and the one call that a join token is good for. */
+/** The fleet: hosts, their join tokens, and enrolment, the only call that accepts a join token. */
 import type { HostView } from '../../schemas/api/host.ts';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -11,7 +11,7 @@ import { created, failure, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 
-/** `lsj_<host key>_<secret>`: the key says which partition can tell whether the secret is right. */
+/** `lsj_<host key>_<secret>`: the key determines the partition, whose owner checks the secret. */
 const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
 
 /** The host that a join token is for; undefined if the text can't be a join token. */
@@ -22,7 +22,7 @@ export function hostOfJoinToken(joinToken: string): HostKey | undefined {
 
 const keyOf = ({ key }: Pick<HostView, 'key'>): string => key;
 
-/** The pages of all partitions as one; the first answer that failed where one did. */
+/** Merges the pages of all partitions; if an ask failed, the result is the first failure. */
 export function mergeHosts(outcomes: readonly Outcome[], limit: number): Result {
   const failed = outcomes.find((outcome) => !succeeded(outcome));
   if (failed !== undefined) return failed;
@@ -31,7 +31,9 @@ export function mergeHosts(outcomes: readonly Outcome[], limit: number): Result 
 }
 
 export function hostHandlers(services: Services) {
-  /** Adds the token to the actor's answer. It is shown only here, and stored nowhere. */
+  /**
+   * Adds the token to the actor's answer. Only this answer shows the token; actors store its hash.
+   */
   const withToken = (outcome: Outcome, joinToken: string): Result => {
     if (!succeeded(outcome)) return outcome;
     const { data: host } = decodeAnswer('host.create', outcome.body);
@@ -83,7 +85,7 @@ export function hostHandlers(services: Services) {
             { type: 'host.enrol', host, joinTokenHash: hashOfToken(token), publicKey, ...writeOf(call) },
             call.deadlineMs,
           );
-    // The same answer for a host that does not exist as for a wrong token.
+    // A host that does not exist gets the same answer as a wrong token.
     if (outcome.code === 'unauthenticated' || outcome.code === 'not_found') {
       services.countAuthFailure(call, 'join token');
       return failure('unauthenticated');

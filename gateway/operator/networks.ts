@@ -1,4 +1,4 @@
-/** The operator's VPN networks, and the files that a VPN server is given of one. */
+/** The operator's VPN networks, and the files that a network's VPN server fetches. */
 import { isNetworkName } from '../../schemas/ids.ts';
 import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
 import type { RouteName } from '../../schemas/routes.ts';

@@ -7,9 +7,9 @@ import { succeeded, type HandlerOf, type Services } from '../http/call.ts';
 import { created } from '../http/respond.ts';
 
 /**
- * By `jti`, by `sub`, or by neither: all tokens of the tenant. It ends when every token that it
- * refuses has expired. A token named by its `jti` may have an `iat` in the future, if the clock of
- * its issuer is ahead.
+ * A revocation of tokens by `jti`, by `sub`, or, without either, of all tokens of the tenant. It
+ * ends when every token that it refuses has expired. A token named by its `jti` may have an `iat`
+ * in the future, if the clock of its issuer is ahead.
  */
 export function revocationOf(
   tenant: Revocation['tenant'],

@@ -75,7 +75,10 @@ class EventSource {
   }
 }
 
-/** Where a follower is: at the newest, behind a frame that the client names, or behind a page. */
+/**
+ * Where a follower continues: at the newest event, after the frame that the client names, or after
+ * a page.
+ */
 type Place =
   | { readonly kind: 'newest' }
   | { readonly kind: 'frame'; readonly frame: FrameId }
@@ -116,12 +119,12 @@ class EventFollower {
     const place = this.#place;
     if (place.kind === 'newest') return this.#source.newest('watch', this.#limit, deadlineMs);
     const given = place.kind === 'frame' ? place.frame.eventId : place.position.given;
-    // The owner first: see streams/events.ts.
+    // Asks the owner first: see streams/events.ts.
     const recent = await this.#source.recent('watch', { after: given ?? '' }, limits.eventsMax, deadlineMs);
     const subject = this.#source.subject();
     const { events } = this.#services;
     const position = place.kind === 'frame' ? await events.positionAfter(subject, place.frame, recent) : place.position;
-    // Kept where the next read fails: the frame's place is looked up once.
+    // Kept even if the next read fails, so that the frame's position is looked up only once.
     this.#place = { kind: 'position', position };
     return followedBy(await events.after(subject, position), recent);
   }

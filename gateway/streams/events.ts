@@ -1,7 +1,7 @@
 /**
- * What happened to a tenant's containers. A message of the stream EVENTS holds a list of events of
- * one container; the owner of the tenant's partition has those that are not in the stream yet. Both
- * are merged by the ids of the events.
+ * The events of a tenant's containers. A message of the stream EVENTS holds a list of events of one
+ * container; the owner of the tenant's partition has those that are not in the stream yet. Both are
+ * merged by the ids of the events.
  *
  * Ask the owner first, then read the stream. An event that was committed before the owner answered
  * is in its answer, or was published so long before that every replica has it when the stream is
@@ -19,19 +19,20 @@ import { SubjectReader } from './subject-reader.ts';
 const decodeEvents = decoder(Type.Array(Event));
 
 /**
- * How far a reader is. A tenant's events come from one partition, in order; after a crash the last
- * ones are published again, so events up to the newest given one are repetitions.
+ * How far a reader has read. A tenant's events come from one partition, in order. After a crash the
+ * last ones are published again, so events up to the newest one that the reader was given are
+ * repetitions.
  */
 export interface EventPosition {
   /** Position in the stream to read from next. */
   readonly next: number;
-  /** Id of the newest event that was given. */
+  /** Id of the newest event that the reader was given. */
   readonly given: string | null;
 }
 
 export const beginning: EventPosition = { next: 1, given: null };
 
-/** An event, and a position in the stream that it is not before. */
+/** An event, and a position in the stream; the event is at this position or later. */
 export interface PlacedEvent {
   readonly seq: number;
   readonly event: Event;
@@ -43,7 +44,7 @@ export interface EventPage {
   readonly more: boolean;
 }
 
-/** What `Last-Event-ID` holds: where to read, and what was given last. */
+/** What `Last-Event-ID` holds: where to read, and which event was sent last. */
 export interface FrameId {
   readonly seq: number;
   readonly eventId: string;
@@ -53,13 +54,13 @@ const frameIdPattern = /^(\d{1,15})\.(\d{1,6}-\d{1,15}-\d{1,6})$/;
 
 export const frameIdOf = ({ seq, event }: PlacedEvent): string => `${seq}.${event.id}`;
 
-/** Undefined where the text is none of ours: the stream then starts as if there were none. */
+/** Undefined if the text is not a frame id of ours: the stream then starts as without one. */
 export function parseFrameId(text: string): FrameId | undefined {
   const [, seq, eventId] = frameIdPattern.exec(text) ?? [];
   return seq === undefined || eventId === undefined ? undefined : { seq: Number(seq), eventId };
 }
 
-/** What of some messages was not given before. Pure. */
+/** The events among these that the reader was not given before. Pure. */
 export function unseen(placed: readonly PlacedEvent[], from: EventPosition): EventPage {
   const events: PlacedEvent[] = [];
   let { given } = from;
@@ -72,7 +73,7 @@ export function unseen(placed: readonly PlacedEvent[], from: EventPosition): Eve
   return { events, position: { next: from.next, given }, more: false };
 }
 
-/** The newest `limit` of all, as they happened, each once. Pure. */
+/** The newest `limit` events in the order in which they happened, each once. Pure. */
 export function newestEvents(events: readonly PlacedEvent[], limit: number): readonly PlacedEvent[] {
   const sorted = events.toSorted((one, other) => compareEvents(one.event.id, other.event.id) || one.seq - other.seq);
   return sorted.filter(({ event }, at) => event.id !== sorted[at - 1]?.event.id).slice(-limit);
@@ -86,7 +87,7 @@ const positionAt = (next: number, events: readonly PlacedEvent[]): EventPosition
 const placedAt = (events: readonly Event[], seq: number): readonly PlacedEvent[] =>
   events.map((event) => ({ seq, event }));
 
-/** The newest with what the owner knows beyond the stream. Pure. */
+/** A page of the newest events, with those that only the owner has. Pure. */
 export function withRecent(page: EventPage, recent: readonly Event[], limit: number): EventPage {
   const { next } = page.position;
   const events = newestEvents([...page.events, ...placedAt(recent, next - 1)], limit);
@@ -94,7 +95,8 @@ export function withRecent(page: EventPage, recent: readonly Event[], limit: num
 }
 
 /**
- * A follower's page; after the last of the stream's pages, what the owner knows beyond it. Pure.
+ * A follower's page; after the last page of the stream come the events that only the owner has.
+ * Pure.
  */
 export function followedBy(page: EventPage, recent: Pick<RecentEvents, 'events' | 'more'>): EventPage {
   if (page.more) return page;
@@ -112,7 +114,7 @@ export class EventReader {
     this.#onMalformed = onMalformed;
   }
 
-  /** The newest events of a subject, oldest first, and where a follower goes on from there. */
+  /** The newest events of a subject, oldest first, and where a follower continues. */
   newest(subject: string, limit: number): Promise<EventPage> {
     const read = async (pages: AsyncIterable<readonly ReadMessage[]>): Promise<EventPage> => {
       let events: readonly PlacedEvent[] = [];
@@ -128,15 +130,15 @@ export class EventReader {
     return this.#reader.newest(subject, read, ({ events }) => events.length / limit);
   }
 
-  /** Where a follower goes on that was given the event of this frame last, and all before it. */
+  /** Where a follower continues that was last given the event of this frame. */
   async positionAfter(subject: string, { seq, eventId }: FrameId, recent: RecentEvents): Promise<EventPosition> {
-    // Later than all that was committed: of a past that a restore took back. The same numbers are
-    // given again.
+    // The event is later than everything that was committed, so a restore has undone it. Its
+    // numbers will be used again.
     if ((placeOfEvent(eventId)?.entry ?? Infinity) > recent.last) return beginning;
     const next = Math.max(1, seq);
     const [first] = this.#placeAll((await this.#reader.page(subject, next)).messages);
-    // Where the frame's place does not hold what it should, all is read; the id tells what was
-    // given.
+    // If the stream does not have the event at the frame's position, all of it is read; the id
+    // shows which events were given before.
     const isThere = first !== undefined && compareEvents(first.event.id, eventId) <= 0;
     return { next: isThere ? next : 1, given: eventId };
   }

@@ -14,7 +14,7 @@ import { failure, rateLimited, type Result } from '../http/respond.ts';
 import type { Seats, Unseated } from '../http/seats.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
 
-/** What a source has now. `more`: ask again at once. `ended`: nothing will follow. */
+/** The frames that a source has now. `more`: ask again at once. `ended`: nothing will follow. */
 export interface Showing {
   readonly frames: readonly Frame[];
   readonly more: boolean;
@@ -25,9 +25,9 @@ export interface FollowOptions {
   readonly exchange: Exchange;
   readonly requestId: string;
   readonly identity: Identity;
-  /** Subjects whose messages are the doorbell. */
+  /** The subject whose messages ring the doorbell; it may have wildcards. */
   readonly doorbell: string;
-  /** Returns what came since the last call. If it rejects, it is called again later. */
+  /** Returns the frames since the last call. If it rejects, it is called again later. */
   readonly show: () => Promise<Showing>;
 }
 
@@ -69,7 +69,7 @@ export interface Polls {
   readonly waitMs: number;
 }
 
-/** A request that wants a place, and how it gives up its seat among requests (seats.ts). */
+/** A request that needs a place, and how it gives up its seat among requests (seats.ts). */
 export interface Guest {
   readonly tenant: TenantId;
   readonly client: string;
@@ -87,7 +87,7 @@ const noPlace: Readonly<Record<Unseated, Result>> = {
 };
 
 export interface StreamHostDependencies {
-  /** Of streams and waits. */
+  /** The places of streams and waits. */
   readonly places: Seats;
   /** Calls `ring` at every message on a subject, until the returned function is called. */
   readonly listen: (subject: string, ring: () => void) => () => void;

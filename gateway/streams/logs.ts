@@ -14,11 +14,11 @@ import { SubjectReader } from './subject-reader.ts';
 
 const decodeBlock = decoder(LogBlock);
 
-/** How far a follower has read what one host said. */
+/** How far a follower has read the lines of one host. */
 export interface HostPosition {
   /** Position in the stream to read from next. */
   readonly next: number;
-  /** The newest line given; a block that is sent again has the same numbers. */
+  /** The number of the newest line given; a block that is sent again has the same numbers. */
   readonly lastSeq: number;
 }
 
@@ -30,7 +30,7 @@ export interface LogPage {
   readonly more: boolean;
 }
 
-/** The entries of one host's blocks that are above the last given, in the order of the stream. */
+/** The entries of one host's blocks after the last one given, in the order of the stream. */
 export function entriesAbove(
   messages: readonly ReadMessage[],
   lastSeq: number,
@@ -60,7 +60,7 @@ function linesOf(message: ReadMessage, onMalformed: () => void): readonly LogEnt
 
 const bySeq = (one: LogEntry, other: LogEntry): number => one.seq - other.seq;
 
-/** The newest `limit` of all, oldest first, each number once. */
+/** The newest `limit` entries, oldest first, each number once. */
 export function newestOf(entries: readonly LogEntry[], limit: number): LogEntry[] {
   const sorted = entries.toSorted(bySeq);
   return sorted.filter((entry, at) => entry.seq !== sorted[at - 1]?.seq).slice(-limit);
@@ -75,7 +75,7 @@ export class LogReader {
     this.#onMalformed = onMalformed;
   }
 
-  /** The newest lines, and where a follower goes on from there. */
+  /** The newest lines, and where a follower continues. */
   async newest(tenant: TenantId, id: ContainerId, history: readonly HostKey[], limit: number): Promise<LogPage> {
     const ofHosts = await Promise.all(history.map((host) => this.#newestOfHost(host, tenant, id, limit)));
     return {
@@ -88,7 +88,7 @@ export class LogReader {
     };
   }
 
-  /** Where a follower goes on that has seen the line `seq` last. */
+  /** Where a follower continues that has last seen the line `seq`. */
   async positionAfter(
     tenant: TenantId,
     id: ContainerId,

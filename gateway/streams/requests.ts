@@ -41,7 +41,7 @@ export async function traceOf(
   return { ok: true, trace: decodeAnswer('container.trace', outcome.body).data };
 }
 
-/** Whether the request wants a list now, and no stream. */
+/** Whether the request wants a list now, not a stream. */
 export const wantsList = ({ query, exchange }: CallOf<TracedRoute | 'event.list'>): boolean =>
   !query.follow || exchange.head.method === 'HEAD';
 

@@ -12,15 +12,17 @@ export interface Frame {
 export const encodeFrame = ({ id, event, data }: Frame): string =>
   `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`;
 
-/** A comment: says that the stream is alive, and means nothing. */
+/** A comment, which clients ignore: shows that the stream is alive. */
 export const heartbeat = ':\n\n';
 
-/** Sent first: how long a client waits before it resumes, and that it was heard. */
+/**
+ * Sent first: shows that the stream has begun, and says how long a client waits before it resumes.
+ */
 export const preamble = `retry: ${limits.streamRetryMs}\n\n`;
 
 /**
- * Why a stream ended, as its last frame says it. A client that resumes after `done` gets the same
- * again, and nothing else.
+ * Why a stream ended, as its last frame says. A client that resumes after `done` only gets `done`
+ * again.
  */
 export type EndReason = 'done' | 'unauthenticated' | 'stopping';
 
@@ -31,7 +33,7 @@ export const sseHeaders = [
   'text/event-stream',
   'cache-control',
   'no-store',
-  // nginx would hold frames back otherwise.
+  // Without this, nginx would hold frames back.
   'x-accel-buffering',
   'no',
 ] as const;

@@ -1,6 +1,7 @@
 /**
  * Reads one subject of a JetStream stream without a consumer, by direct batch gets: from a position
- * on, or the newest of it. A consumer per reader would cost the server more than all the reading.
+ * on, or its newest messages. A consumer for each reader would cost the server more than all the
+ * reads.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { within } from '../../lib/time/backoff.ts';
@@ -10,10 +11,13 @@ import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type Readable } from '../../schemas/wire/subjects.ts';
 
-/** By how much further a look reaches back than the one before, which says how far it should. */
+/**
+ * The factor by which a read reaches further back than the one before, and its limits; the factor
+ * follows from how much the read before found.
+ */
 const growth = { min: 2, max: 8, margin: 1.25 } as const;
 /**
- * How many times more messages than needed a look may read: with a smaller number, finding its
+ * How many times more messages than needed a read may return: with a smaller number, finding its
  * start takes more requests.
  */
 const slack = 3;
@@ -44,10 +48,10 @@ export class SubjectReader {
 
   /**
    * Hands the newest messages to `take`, oldest first, until they suffice or there are no more. A
-   * subject cannot be read backwards, so each look reaches further back: the last message, then a
-   * few before it, and so on. Each look calls `take` again, with its pages; `share` says how much
-   * of the wanted amount it took, 1 for all. A look is one unbroken run of messages, so a follower
-   * may go on after it; a stale replica makes it end earlier.
+   * subject cannot be read backwards, so each attempt reaches further back: the last message, then
+   * a few before it, and so on. Each attempt calls `take` again, with its pages; `share` says how
+   * much of the wanted amount it took, 1 for all. An attempt is one unbroken run of messages, so a
+   * follower may continue after it; a stale replica makes it end earlier.
    */
   async newest<T>(
     subject: string,
@@ -69,8 +73,8 @@ export class SubjectReader {
   }
 
   /**
-   * A position before which there is nothing wanted: that of a message for which `before` is true,
-   * or the first.
+   * A position from which to read without missing anything: that of a message for which `before` is
+   * true, or the first.
    */
   async positionBefore(subject: string, before: (message: ReadMessage) => boolean): Promise<number> {
     const nowMs = this.#clock.nowMs();
@@ -83,9 +87,9 @@ export class SubjectReader {
   }
 
   /**
-   * A position with `wanted` messages from it on, up to `slack` times as many; `far` if there is
-   * none. Messages come and go meanwhile, and replicas differ, but the range between `far` and
-   * `near` shrinks with every answer.
+   * A position with at least `wanted` messages after it, and at most `slack` times as many; `far`
+   * if there is none. Messages come and go meanwhile, and replicas differ, but the range between
+   * `far` and `near` shrinks with every answer.
    */
   async #markOf(subject: string, wanted: number, far: Mark, near: Mark, lastSeq: number): Promise<Mark> {
     let [low, high] = [far, near];
@@ -128,7 +132,7 @@ export class SubjectReader {
 const between = (low: Mark, high: Mark, seq: number): number =>
   Math.min(Math.max(Math.round(seq), low.seq + 1), high.seq - 1);
 
-/** The position if the messages were evenly spread. */
+/** Guesses the position as if the messages were evenly spread. */
 function proportional(low: Mark, high: Mark, wanted: number): number {
   const middle = (wanted * (1 + slack)) / 2;
   const part = (middle - high.count) / (low.count - high.count);

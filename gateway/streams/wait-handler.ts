@@ -19,7 +19,8 @@ const answer = (outcome: Outcome): WaitStep => ({ kind: 'answer', outcome });
 
 /**
  * The next step of a wait, given the status. A container that is being removed reaches no other
- * status: 409 for those. One that is gone ends a wait for `removed` with its last view.
+ * status, so waits for other statuses get 409. When it is gone, a wait for `removed` ends with its
+ * last view.
  */
 export function judgeWait(wanted: string, outcome: Outcome, last: StatusSeen | undefined): WaitStep {
   if (outcome.code === 'not_found') {

@@ -1,7 +1,7 @@
 /**
- * From the body of a create to a ContainerSpec, or to all of its faults at once. Pure. The words of
- * the faults are ours, so that an upgrade of a library can't change the contract. Whether a host
- * exists, a name is free and a cap holds is the tenant's actor to say.
+ * Turns the body of a create into a ContainerSpec, or into all of its faults at once. Pure. The
+ * messages are our own, so that an upgrade of a library can't change the contract. The tenant's
+ * actor checks whether the host exists, the name is free and the caps hold.
  */
 import {
   CreateBody,
@@ -22,7 +22,7 @@ import { defaultOf } from './defaults.ts';
 import type { Validated } from './faults.ts';
 
 type Body = Readonly<Record<string, unknown>>;
-/** Takes one field of the body; undefined after a fault, which it has reported. */
+/** Reports a fault of one field. Returns undefined, so that a check can return the call. */
 type Report = (field: string, message: string) => undefined;
 
 const { registry: registryField, tag: tagField, cpu_limit: cpuField, mem_limit: memField } = CreateBody.properties;
@@ -67,7 +67,7 @@ const form = {
 
 const isMap = (value: unknown): value is Body => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** An optional field: null is as if absent. */
+/** The value of an optional field: null counts as absent. */
 const given = (body: Body, field: string): unknown =>
   Object.hasOwn(body, field) ? (body[field] ?? undefined) : undefined;
 
@@ -81,7 +81,7 @@ function takeName(body: Body, report: Report): string | undefined {
   return name.test(value) ? value : report('name', form.name);
 }
 
-/** The same words for a key that no host can have as for one that no host has. */
+/** A key that no host can have gets the same message as a key that no host has. */
 function takeHostKey(body: Body, report: Report): HostKey | null | undefined {
   const value = given(body, 'host_key');
   if (value === undefined) return null;
@@ -89,7 +89,7 @@ function takeHostKey(body: Body, report: Report): HostKey | null | undefined {
   return isHostKey(value) ? value : report('host_key', message.host);
 }
 
-/** Absent: null. Longer than any valid one is told before the pattern sees it. */
+/** Null if absent. A text longer than any valid one is reported before the pattern is tried. */
 function takeText(
   body: Body,
   field: 'registry' | 'repository' | 'tag' | 'digest',
@@ -110,7 +110,7 @@ function takeRegistry(body: Body, report: Report): string | null | undefined {
 }
 
 function envFaults(env: Body): Set<string> {
-  // What is wrong with each of so many is not looked for.
+  // With too many keys, the single ones are not checked.
   if (Object.keys(env).length > limits.envKeys) return new Set([`must be at most ${limits.envKeys} keys`]);
   const faults = new Set<string>();
   let totalBytes = 0;
@@ -136,7 +136,7 @@ function takeEnv(body: Body, report: Report): Record<string, string> | undefined
   if (!isMap(value)) return report('env', 'must be a map of strings');
   const faults = envFaults(value);
   for (const fault of faults) report('env', fault);
-  // Handed on as it was parsed: a copy by assignment would lose a key called `__proto__`, which is
+  // Passed on as it was parsed: a copy by assignment would lose a key called `__proto__`, which is
   // a legal name.
   return faults.size === 0 ? (value as Record<string, string>) : undefined;
 }
@@ -236,8 +236,8 @@ export function validateCreate(body: unknown): Validated<ContainerSpec> {
 }
 
 /**
- * The same for two bodies that declare the same container, however they were written: what an
- * Idempotency-Key is held to.
+ * A text that is equal for two bodies that declare the same container, however they are written. A
+ * repeated Idempotency-Key must come with an equal one.
  */
 export function canonicalSpec(spec: ContainerSpec): string {
   return JSON.stringify([

@@ -1,8 +1,8 @@
-/** Defaults of body fields. A default stands in the schema alone, where OpenAPI shows it too. */
+/** Defaults of body fields. A default is written only in the schema, where OpenAPI shows it too. */
 import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 
-/** @throws where the schema has no default, or one that it does not accept itself. */
+/** @throws if the schema has no default, or does not accept its own. */
 export function defaultOf<S extends TSchema>(schema: S): Static<S> {
   const value: unknown = 'default' in schema ? schema.default : undefined;
   if (Check(schema, value)) return value;

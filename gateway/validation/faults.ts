@@ -1,5 +1,5 @@
 /**
- * What is wrong with a request, by field, in words of our own: a library's words change with the
+ * The faults of a request, by field, in messages of our own: a library's messages change with the
  * library. Pure.
  */
 import type { TLocalizedValidationError } from 'typebox/error';
@@ -7,7 +7,7 @@ import { addressPattern, cidrPattern, domainPattern, hostPattern } from '../../s
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 
-/** A value that can be trusted, or all that is wrong with it. */
+/** A value that can be trusted, or all of its faults. */
 export type Validated<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: FieldErrors };
 
@@ -22,7 +22,7 @@ const typeWords: Readonly<Record<string, string>> = {
   object: 'must be an object',
 };
 
-/** What texts of a kind must look like. */
+/** Messages that say what texts of a kind must look like. */
 export const forms = {
   host: 'must be a host name or an address',
   domain: 'must be a domain name, like example.com',
@@ -39,7 +39,7 @@ const wordsOfPattern: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * `/region_caps/eu/containers` → `region_caps.eu.containers`; JSON Pointer's own escapes undone
+ * `/region_caps/eu/containers` → `region_caps.eu.containers`; undoes the escapes of JSON Pointer
  * (RFC 6901).
  */
 const fieldOf = (pointer: string, ...below: string[]): string =>
@@ -51,7 +51,7 @@ const fieldOf = (pointer: string, ...below: string[]): string =>
     ...below,
   ].join('.') || '_';
 
-/** The fields that an error is about; none where another error says it better. */
+/** The fields that an error is about, with their faults; none if another error says it better. */
 function faultsOf(error: TLocalizedValidationError): readonly Fault[] {
   const { instancePath } = error;
   const here = (message: string): readonly Fault[] => [[fieldOf(instancePath), message]];
@@ -63,7 +63,7 @@ function faultsOf(error: TLocalizedValidationError): readonly Fault[] {
     case 'additionalProperties':
       return each(error.params.additionalProperties, 'is not known');
     case 'type':
-      // The other branch of "or null".
+      // The schema says "or null"; the error of its other branch is enough.
       return error.params.type === 'null' ? [] : here(typeWords[String(error.params.type)] ?? 'is invalid');
     case 'pattern':
       return here(wordsOfPattern.get(String(error.params.pattern)) ?? `must match ${String(error.params.pattern)}`);
@@ -97,8 +97,8 @@ function faultsOf(error: TLocalizedValidationError): readonly Fault[] {
 const depthOf = (field: string): number => field.split('.').length;
 
 /**
- * The faults of up to `limits.bodyFaults` fields, outer fields first: that a list is too long says
- * more than each of its items.
+ * The faults of up to `limits.bodyFaults` fields, outer fields first: "the list is too long" says
+ * more than a fault of each item.
  */
 export function fieldErrors(errors: readonly TLocalizedValidationError[]): FieldErrors {
   const faults = new Map<string, Set<string>>();

@@ -6,8 +6,8 @@ import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 
 /**
- * Any text passes as a join token: one that can't be a token is a wrong token (401) and not a wrong
- * body (422), which would say something about a token's form.
+ * Any text passes as a join token. A text that can't be one counts as a wrong token (401), not as a
+ * wrong body (422), which would reveal the form of tokens.
  */
 const validateSchema = bodyValidator(
   Type.Object({ ...EnrolBody.properties, join_token: Type.String() }, { additionalProperties: false }),

@@ -1,4 +1,6 @@
-/** From the body that makes or sets a network to its settings, or to all of its faults. */
+/**
+ * Turns the body that creates or changes a network into its settings, or into all of its faults.
+ */
 import { overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
 import type { NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -45,7 +47,7 @@ const proxyDefaults = {
 };
 
 const reserved = 'must not overlap reserved addresses (loopback, link-local, multicast)';
-/** RFC 6890: this network, loopback, and all from multicast on. */
+/** RFC 6890: "this network", loopback, and every address from multicast upwards. */
 const reserved4 = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3'];
 /** Loopback and its neighbours, IPv4 addresses in IPv6, link-local, multicast. */
 const reserved6 = ['::/8', 'fe80::/10', 'ff00::/8'];
@@ -65,7 +67,8 @@ function checkIpv4Pool(value: unknown, report: Report): void {
 }
 
 /**
- * An index gives both of a peer's addresses, so there must be as many of these as of the others.
+ * One index gives both of a peer's addresses, so the IPv6 pool must have at least as many addresses
+ * as the IPv4 pool.
  */
 function checkIpv6Pool(value: unknown, ipv4Pool: unknown, report: Report): void {
   if (typeof value !== 'string') return;
@@ -106,7 +109,7 @@ function proxyOf(proxy: NonNullable<NetworkBody['proxy']>): Proxy {
   };
 }
 
-/** Of a body without faults. */
+/** The settings in a body without faults. */
 function settingsOf(body: NetworkBody): AskedSettings {
   return {
     endpoint: hostOf(body.endpoint) ?? body.endpoint,

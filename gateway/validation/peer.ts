@@ -1,4 +1,7 @@
-/** From the body that makes or changes a peer to what is kept of it, or to all of its faults. */
+/**
+ * Turns the body that creates or changes a peer into the values to store, or into all of its
+ * faults.
+ */
 import type { NetworkName } from '../../schemas/ids.ts';
 import type { PeerUpdate } from '../../schemas/wire/asks.ts';
 import { PeerCreateBody, PeerUpdateBody } from '../../schemas/api/peer.ts';
@@ -21,8 +24,8 @@ const validateCreateSchema = bodyValidator(PeerCreateBody);
 const validateUpdateSchema = bodyValidator(PeerUpdateBody);
 
 /**
- * Categories C (control, format, surrogate, private, unassigned), Zl and Zp: invisible, or they
- * move what is visible.
+ * Categories C (control, format, surrogate, private, unassigned), Zl and Zp: invisible characters,
+ * or characters that move visible ones.
  */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/u;
 
@@ -72,7 +75,7 @@ export function validatePeerCreate(body: unknown, nowMs: number): Validated<Peer
   };
 }
 
-/** What is absent from the body is absent from the update. */
+/** A field that the body lacks is absent from the update. */
 export function validatePeerUpdate(body: unknown, nowMs: number): Validated<PeerUpdate> {
   const valid = validateUpdateSchema(body);
   const faults = examine(valid, body, checker(nowMs));

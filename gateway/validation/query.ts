@@ -41,7 +41,7 @@ function readParameter(schema: ParameterSchema, text: string): Read {
   }
 }
 
-/** Unknown parameters are ignored; of one that comes twice the first counts. */
+/** Unknown parameters are ignored; if one comes twice, the first counts. */
 export function queryReader(route: Pick<Route, 'query'>): QueryReader {
   const parameters = Object.entries(route.query ?? {});
   const fallbacks = Object.fromEntries(parameters.map(([name, { fallback }]) => [name, fallback]));

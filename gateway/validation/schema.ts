@@ -5,7 +5,7 @@ import { Settings } from 'typebox/system';
 import { limits } from '../../schemas/limits.ts';
 import { fieldErrors, type Validated } from './faults.ts';
 
-// Eight by default; a body may be wrong in more places than that, and all are reported.
+// typebox reports eight errors by default; a body may have more, and all are reported.
 Settings.Set({ maxErrors: limits.decodeErrors });
 
 /** The part of JSON Schema that says where a body's lists and maps are. */
@@ -18,10 +18,10 @@ interface ListSchema {
 }
 
 /**
- * The body, with each list and map cut one item after its bound. typebox takes the square of a
- * list's length to report on `uniqueItems`, and compares items as deep as they go: half a MiB of
- * equal items would block the process for minutes. The items of our unique lists are plain, so any
- * object among them is as wrong as `null`.
+ * The body, with each list and map cut one item after its bound. typebox needs time in the square
+ * of a list's length to report on `uniqueItems`, and compares items to their full depth: half a MiB
+ * of equal items would block the process for minutes. The items of our unique lists are not
+ * objects, so replacing an object among them by `null` leaves it just as wrong.
  */
 function shortened(schema: ListSchema, value: unknown): unknown {
   if (Array.isArray(value)) {

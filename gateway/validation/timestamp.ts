@@ -3,10 +3,10 @@ import { forms } from './faults.ts';
 
 const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
 
-/** The form has four digits for the year, in UTC too; a zone can lead out of it. */
+/** RFC 3339 has four digits for the year; a zone may move the UTC time beyond this. */
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** Undefined where there is no such time: a 30th of February, a leap second. */
+/** Undefined if there is no such time, such as a 30th of February or a leap second. */
 export function parseTimestamp(text: string): number | undefined {
   const match = form.exec(text);
   if (match === null) return undefined;
@@ -20,7 +20,7 @@ export function parseTimestamp(text: string): number | undefined {
   return isDate && isTime && ms <= lastMs ? ms : undefined;
 }
 
-/** A time at which something is to end, or what is wrong with it. */
+/** An expiry time, or its fault. */
 export function parseExpiry(
   text: string,
   nowMs: number,

@@ -1,10 +1,10 @@
-/** What bodies of peers and networks have in common beyond their schemas. Pure. */
+/** Checks that bodies of peers and networks share beyond their schemas. Pure. */
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../schemas/cidr.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import { forms, type Validated } from './faults.ts';
 
-/** Reports a fault of a field; a field that has one already is left with that. */
+/** Reports a fault of a field; only the first of a field counts. */
 export type Report = (field: string, message: string) => void;
 
 /**
@@ -26,7 +26,7 @@ export function examine<T>(
   return faults;
 }
 
-/** The schema reports a longer list, once; its further items are not looked at. */
+/** Items beyond this are not checked: the schema has already reported that the list is too long. */
 const itemsMax = Math.max(limits.networkRoutes, limits.networkDns, limits.proxyDomains);
 
 const texts = (value: unknown): readonly (readonly [index: number, text: string])[] =>
@@ -73,6 +73,6 @@ export const checkNames = (
   report: Report,
 ) => checkList(field, value, { normal, fault: forms.domain }, report);
 
-/** Of a list without faults. */
+/** The normal forms of a list without faults. */
 export const normalised = (list: readonly string[], normal: (text: string) => string | undefined): string[] =>
   list.map((text) => normal(text) ?? text);

@@ -1,7 +1,7 @@
 /**
- * Whether JSON holds more keys and items than a bound, seen without parsing it: what a parser makes
- * of them costs up to a hundred times as much as their bytes. Pure. Text that is not JSON has as
- * many as it seems to; the parser refuses it.
+ * Whether JSON holds more keys and items than a bound, found without parsing it: the values that a
+ * parser makes take up to a hundred times as much memory as their bytes. Pure. For text that is not
+ * JSON the count means nothing; the parser refuses it.
  */
 const quote = 0x22;
 const backslash = 0x5c;
@@ -10,8 +10,8 @@ const openList = 0x5b;
 const openMap = 0x7b;
 
 /**
- * Every value but the first of its list or map comes after a comma; the first comes after the
- * opening.
+ * Counts commas and opening brackets: the first value of a list or map follows its opening bracket,
+ * every other one a comma.
  */
 export function hasMoreValues(json: Uint8Array, max: number): boolean {
   if (json.byteLength <= max) return false;

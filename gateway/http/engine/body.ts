@@ -1,34 +1,37 @@
 /**
- * A request's body as it arrives: held up to the bound of its route, dropped beyond that or if the
- * route has none. A reply that is ready before the body is whole waits while the client keeps
- * sending, up to a time and a number of bytes. So a client that reads only after it has sent gets
- * the status, and one that sends half a body blocks nothing. A reply does not wait for chunks
- * without a declared length.
+ * A request's body as it arrives: held up to the bound of its route; bytes beyond that, or for a
+ * route without a body, are dropped. A reply that is ready before the body is complete waits while
+ * the client keeps sending, up to a time and a number of bytes. So a client that reads only after
+ * it has sent everything gets the status, and one that sends half a body blocks nothing. A reply
+ * does not wait for a chunked body, whose length is not declared.
  *
- * Each piece costs a call from native code, however small it is, so the number of pieces has a
- * bound.
+ * Each piece costs a call from native code, however small it is, so the number of pieces is
+ * bounded.
  */
 import type { Clock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { Seats, type Unseated } from '../seats.ts';
 import { HeldBytes } from './held-bytes.ts';
 
-/** `too_late`: not whole in time. `Unseated`: unfinished bodies take too much memory. */
+/**
+ * `too_late`: the body was not complete in time. `Unseated`: unfinished bodies take too much
+ * memory.
+ */
 export type BodyRefusal = 'too_large' | 'too_many_pieces' | 'too_late' | Unseated;
 export type BodyResult = Uint8Array | BodyRefusal;
 
 /** The bodies of a server: the memory that they take together, and their deadlines. */
 export class Bodies {
-  /** Counted in bytes. */
+  /** The memory for bodies: one seat is one byte. */
   readonly room = new Seats({
     inAll: limits.bodiesHeldBytes,
     perClient: limits.bodiesHeldPerClientBytes,
     perTenant: limits.bodiesHeldPerTenantBytes,
   });
   readonly clock: Clock;
-  /** Not whole yet, the oldest first. */
+  /** Bodies that are not complete yet, the oldest first. */
   readonly arriving = new Set<Body>();
-  /** Those of them that a reply waits for. */
+  /** The bodies among them that a reply waits for. */
   readonly draining = new Set<Body>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -60,7 +63,7 @@ type Loss = BodyRefusal | 'unwanted';
 type State =
   | { readonly phase: 'holding' }
   | { readonly phase: 'dropping'; readonly why: Loss }
-  /** A reply waits for the end. */
+  /** A reply waits for the end of the body. */
   | { readonly phase: 'draining'; readonly why: Loss; readonly fromMs: number; lastPieceMs: number }
   | { readonly phase: 'ended'; readonly result: BodyResult; readonly whole: boolean };
 
@@ -69,7 +72,7 @@ const holding: State = { phase: 'holding' };
 const endedEmpty: State = { phase: 'ended', result: nothing, whole: true };
 
 export class Body {
-  /** As the client declared it; undefined for chunks. */
+  /** The length that the client declared; undefined for a chunked body. */
   readonly declaredBytes: number | undefined;
   readonly beganAtMs: number;
   readonly #bodies: Bodies;
@@ -93,7 +96,8 @@ export class Body {
   }
 
   /**
-   * How much of it the route takes, and from which client it comes; called before any of it has.
+   * Sets how much of the body the route takes, and from which client it comes; called before any of
+   * it has arrived.
    */
   expect(maxBytes: number, client: string): void {
     this.#maxBytes = maxBytes;
@@ -107,7 +111,10 @@ export class Body {
     if (isTooLarge && this.#state.phase === 'holding') this.#drop('too_large');
   }
 
-  /** The tenant whose share of the memory it takes, too; known later than the client. */
+  /**
+   * Counts the body against the tenant's share of the memory, too; the tenant is known later than
+   * the client.
+   */
   claim(tenant: string): void {
     const refusal = this.#held.claim(tenant);
     if (refusal === undefined) return;
@@ -115,7 +122,9 @@ export class Body {
     else this.#settle(refusal);
   }
 
-  /** Copies a piece. False after so many pieces that the connection is not worth a reply. */
+  /**
+   * Copies a piece. False after too many pieces: the caller closes the connection without a reply.
+   */
   push(piece: Uint8Array, last: boolean): boolean {
     this.#pieces++;
     if (this.#state.phase !== 'ended') this.#take(piece, last);
@@ -168,7 +177,7 @@ export class Body {
     if (listener !== undefined) this.#tell(listener);
   }
 
-  /** From here on the result is the listener's. */
+  /** Hands the result to the listener, and keeps no reference to its bytes. */
   #tell(listener: (result: BodyResult) => void): void {
     const result = this.#result();
     this.#settle(nothing);
@@ -186,16 +195,16 @@ export class Body {
     this.#bodies.draining.delete(this);
   }
 
-  /** Nothing will read the body: drops what has come and what follows. */
+  /** Nothing will read the body: drops the bytes that have arrived and those that follow. */
   discard(): void {
     if (this.#state.phase === 'holding') this.#drop('unwanted');
     else if (this.#held.takesRoom()) this.#settle(nothing);
   }
 
   /**
-   * A reply waits for the end, which comes soon: the body is whole, or the client has stopped
-   * sending, or has sent for too long. Chunks end at once: a client may make them as small as it
-   * likes.
+   * A reply waits for the end, which comes soon: when the body is complete, or the client has
+   * stopped sending, or has sent for too long. A chunked body ends at once, because a client may
+   * make its chunks as small as it likes.
    */
   drain(): void {
     if (this.#state.phase === 'ended') return;
@@ -221,7 +230,7 @@ export class Body {
     this.#end(false, why);
   }
 
-  /** No more will come. */
+  /** The connection has ended: no more bytes will come. */
   abort(): void {
     this.#held.release();
     this.#forget();
@@ -230,7 +239,7 @@ export class Body {
     if (this.#state.phase !== 'ended') this.#state = { phase: 'ended', result: nothing, whole: false };
   }
 
-  /** Calls back, once, when the body is whole or known to be of no use. One listener. */
+  /** Calls back, once, when the body is complete or refused. One listener. */
   whenKnown(listener: (result: BodyResult) => void): void {
     if (this.#state.phase === 'holding') this.#onKnown = listener;
     else this.#tell(listener);
@@ -252,7 +261,10 @@ export class Body {
     return state.phase === 'holding' || state.why === 'unwanted' ? nothing : state.why;
   }
 
-  /** False: bytes of it may still be on the wire, so the connection can't be used again. */
+  /**
+   * Whether all of the body has arrived. If not, its bytes may still be on the wire, so the
+   * connection can't be used again.
+   */
   whole(): boolean {
     return this.#state.phase === 'ended' && this.#state.whole;
   }

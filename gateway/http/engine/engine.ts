@@ -6,31 +6,31 @@ import type { Clock } from '../../../lib/time/clock.ts';
 import type { BodyResult } from './body.ts';
 import type { RequestHeaders } from './guard.ts';
 
-/** Everything of a request but its body, copied out of the engine before its callback returns. */
+/** A request without its body, copied out of the engine before its callback returns. */
 export interface RequestHead {
   readonly method: string;
   /** As sent, percent-encoding intact, without the query. */
   readonly path: string;
   /** As sent, without the question mark. */
   readonly query: string;
-  /** Of the socket's other end; IPv4 in its own form. */
+  /** The address of the socket's other end; IPv4 in its own form. */
   readonly address: string;
   readonly headers: RequestHeaders;
 }
 
 export interface Reply {
   readonly status: number;
-  /** Name, value, name, value... Content-Length and Connection are the engine's. */
+  /** Name, value, name, value... The engine adds Content-Length and Connection. */
   readonly headers: readonly string[];
   readonly body: string | Uint8Array;
 }
 
-/** RFC 9110 section 6.4.1: these never have a body, and no length of one. */
+/** RFC 9110 section 6.4.1: these never have a body, nor a Content-Length. */
 export const isBodiless = ({ status }: Pick<Reply, 'status'>): boolean => status === 204 || status === 304;
 
-/** The writing side of a reply that goes on (Server-Sent Events). */
+/** The writing side of a streamed reply (Server-Sent Events). */
 export interface Sink {
-  /** False when the client is slower than we: write no more until `onDrain` calls. */
+  /** False if the client reads more slowly than we write: write no more until `onDrain` calls. */
   write(text: string): boolean;
   onDrain(listener: () => void): void;
   end(): void;
@@ -38,48 +38,46 @@ export interface Sink {
 
 export interface Exchange {
   readonly head: RequestHead;
-  /** How long the client says that the body is; undefined where only its end will tell. */
+  /** The declared length of the body; undefined for a chunked body. */
   readonly bodyBytes: number | undefined;
   /**
-   * How much of the body will be wanted, 0 for none of it, and whose share of the memory for bodies
-   * it takes; said before the dispatch returns. Default: `limits.bodyBytes`, of a client without a
-   * name.
+   * Sets how much of the body is wanted (0: none of it), and whose share of the memory for bodies
+   * it takes; called before the dispatch returns. Default: `limits.bodyBytes`, for a client without
+   * a name.
    */
   expectBody(maxBytes: number, client: string): void;
-  /** The tenant whose share it takes, too. */
+  /** Counts the body against the tenant's share, too. */
   claimBody(tenant: string): void;
-  /**
-   * Calls back once, with the whole body or as soon as it is known to be of no use; never after an
-   * abort.
-   */
+  /** Calls back once, with the complete body or its refusal; never after an abort. */
   readBody(done: (body: BodyResult) => void): void;
   /**
-   * Once, unless `stream` was called. After an abort it does nothing. HEAD, 204 and 304 lose their
-   * body here. Where the request's body has not come whole, and does not soon, the connection ends
-   * with the reply: what is still on the wire must not run as a request.
+   * Sends the reply. Called once, unless `stream` was called; does nothing after an abort. Drops
+   * the reply's body for HEAD, 204 and 304. If the request's body has not arrived completely, and
+   * does not soon, the connection ends with the reply: bytes still on the wire must not run as a
+   * request.
    */
   reply(reply: Reply): void;
   /**
-   * Instead of `reply`. Where the request's body has not come whole, the connection ends with the
-   * stream.
+   * Begins a stream, instead of `reply`. If the request's body has not arrived completely, the
+   * connection ends with the stream.
    */
   stream(reply: Omit<Reply, 'body'>): Sink;
   /**
-   * Calls back once the reply has been written, or never will be; at once where that is past. At
-   * most one listener.
+   * Calls back once the reply has been written or never will be; at once if that has happened
+   * already. At most one listener.
    */
   whenFinished(listener: () => void): void;
   readonly aborted: boolean;
-  /** The client went away before the reply was whole. At most one listener. */
+  /** Calls back if the client leaves before the reply is complete. At most one listener. */
   onAborted(listener: () => void): void;
 }
 
 export interface EngineOptions {
   readonly clock: Clock;
-  /** More are closed as they come. */
+  /** Further connections are closed as they arrive. */
   readonly connections: number;
   /**
-   * Whether an address is a proxy's, which is accepted even where there are too many connections.
+   * Whether an address is a proxy's; proxies are accepted even if there are too many connections.
    */
   readonly isTrusted: (address: string) => boolean;
 }
@@ -92,14 +90,14 @@ export type EngineName = (typeof engineNames)[number];
 
 export interface HttpEngine {
   readonly name: EngineName;
-  /** Requests whose reply is not yet whole. */
+  /** How many requests have no complete reply yet. */
   inFlight(): number;
-  /** Port 0: any free one. Resolves to the URL that was bound. */
+  /** Port 0: any free port. Resolves to the URL that was bound. */
   listen(host: string, port: number): Promise<string>;
   /** From now on every reply ends its connection. */
   refuseKeepAlive(): void;
   stopListening(): void;
-  /** Cuts what is left. */
+  /** Closes the connections that are left. */
   close(): void;
 }
 

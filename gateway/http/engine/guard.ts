@@ -1,7 +1,7 @@
 /**
- * Which requests are refused before anybody looks at them: those that two HTTP parsers could read
- * differently (request smuggling, RFC 9112 section 11.2). Pure; both engines feed it every header
- * that they saw.
+ * Refuses requests that two HTTP parsers could read differently (request smuggling, RFC 9112
+ * section 11.2), before anything else looks at them. Pure; both engines pass it every header that
+ * they saw.
  */
 
 /** The headers that the gateway reads; every other one is dropped. */
@@ -21,14 +21,14 @@ export interface RequestHeaders {
   ifNoneMatch?: string;
 }
 
-/** Headers as they are gathered. `ambiguous`: one that may come once came twice. */
+/** Headers as they are collected. `ambiguous`: a header that may come only once came twice. */
 export interface HeaderBag extends RequestHeaders {
   ambiguous: boolean;
 }
 
 export const emptyBag = (): HeaderBag => ({ ambiguous: false });
 
-/** Takes one header as it came; names in lower case. */
+/** Adds one header as it arrived, with its name in lower case. */
 export function takeHeader(bag: HeaderBag, name: string, value: string): void {
   switch (name) {
     case 'host':
@@ -84,9 +84,9 @@ export type Framing =
   | { readonly kind: 'refused' }
   | { readonly kind: 'empty' }
   /**
-   * A method that has a body, without a word on how long it is: it is empty (curl sends `POST`
-   * without data so), and the connection ends with the reply, so that a hidden body can't run as a
-   * request of its own.
+   * A method that has a body, but no header that says its length: the body counts as empty (curl
+   * sends `POST` without data like this), and the connection ends with the reply, so that a hidden
+   * body can't run as a request of its own.
    */
   | { readonly kind: 'unframed' }
   | { readonly kind: 'length'; readonly bytes: number }
@@ -114,5 +114,5 @@ export function judgeFraming(method: string, bag: HeaderBag): Framing {
 
 const unsafeInValue = /[\r\n\0]/g;
 
-/** uWS writes a value as it is: a line break in it would be a header, or a body, of its own. */
+/** uWS writes a value as it is: after a line break, the rest would be another header, or a body. */
 export const safeHeaderValue = (value: string): string => value.replace(unsafeInValue, '');

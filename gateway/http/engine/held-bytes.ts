@@ -1,4 +1,6 @@
-/** The bytes of one body so far, in one buffer that counts against the memory for bodies. */
+/**
+ * The bytes of one body that have arrived, in one buffer that counts against the memory for bodies.
+ */
 import type { Seat, Seats, Unseated } from '../seats.ts';
 
 const nothing = new Uint8Array(0);
@@ -10,7 +12,7 @@ export class HeldBytes {
   /** The first `#length` bytes are the body's. */
   #buffer = nothing;
   #length = 0;
-  /** As large as the buffer. */
+  /** The buffer's share of the memory. */
   #seat: Seat | undefined;
 
   constructor(room: Seats) {
@@ -25,20 +27,20 @@ export class HeldBytes {
     return this.#seat !== undefined;
   }
 
-  /** The client whose share of the memory they take. */
+  /** Counts the bytes against this client's share of the memory. */
   belongTo(client: string): void {
     this.#client = client;
   }
 
-  /** The tenant whose share they take, too. */
+  /** Counts the bytes against the tenant's share, too. */
   claim(tenant: string): Unseated | undefined {
     this.#tenant = tenant;
     return this.#seat?.claim(tenant);
   }
 
   /**
-   * Copies a piece. The buffer doubles, up to what may still come; a length that is only declared
-   * takes no memory.
+   * Copies a piece. The buffer doubles as it fills, up to the most that may still come; a length
+   * that is only declared takes no memory.
    */
   append(piece: Uint8Array, isLast: boolean, mostBytes: number): Unseated | undefined {
     const length = this.#length + piece.byteLength;
@@ -56,7 +58,7 @@ export class HeldBytes {
     return undefined;
   }
 
-  /** Copies a whole body that leaves at once, so it takes no room. */
+  /** Copies a complete body that is read at once, so it does not count against the memory. */
   pass(whole: Uint8Array): void {
     this.#buffer = new Uint8Array(whole);
     this.#length = whole.byteLength;
@@ -66,7 +68,7 @@ export class HeldBytes {
     return this.#length === this.#buffer.byteLength ? this.#buffer : this.#buffer.subarray(0, this.#length);
   }
 
-  /** Forgets the bytes; what `bytes` returned is the caller's. */
+  /** Forgets the bytes; the caller keeps those that `bytes` returned. */
   release(): void {
     this.#seat?.leave();
     this.#seat = undefined;

@@ -1,4 +1,6 @@
-/** The engine on node:http: slower, stricter, and at home wherever Node is. */
+/**
+ * The engine on node:http: slower and stricter than uWebSockets.js, and available wherever Node is.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import { limits } from '../../../schemas/limits.ts';
@@ -60,9 +62,9 @@ class NodeExchange extends EngineExchange {
       const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
       const length = isBodiless(reply) ? [] : ['content-length', String(bytes.byteLength)];
       this.#response.writeHead(reply.status, [...reply.headers.map(safeHeaderValue), ...length, ...this.#connection()]);
-      // node:http itself leaves the body of HEAD, 204 and 304 out.
+      // node:http itself omits the body for HEAD, 204 and 304.
       this.#response.end(bytes);
-      // Of a client that stops reading, the socket is destroyed.
+      // If the client stops reading, the timeout destroys the socket.
       if (this.#response.writableLength > 0) this.#response.setTimeout(limits.idleTimeoutMs);
     });
   }
@@ -95,8 +97,8 @@ export function nodeEngine(
   let connections = 0;
   let keepAliveRefused = false;
 
-  // Connections whose last request has come: what the parser finds behind it in the same packet is
-  // not run.
+  // Connections whose last request has arrived: a further request that the parser finds in the same
+  // packet is ignored.
   const over = new WeakSet<Socket>();
 
   const accept = (request: IncomingMessage, response: ServerResponse): void => {
@@ -162,8 +164,8 @@ export function nodeEngine(
     refuseKeepAlive: () => {
       keepAliveRefused = true;
     },
-    // Not `server.close()`: of node:http, that one also resets idle connections, and with them a
-    // request that is on its way. They end with their next reply, or when the drain is over.
+    // Not `server.close()`: in node:http it also resets idle connections, on which a request may be
+    // on its way. These end with their next reply, or when the drain is over.
     stopListening: () => void NetServer.prototype.close.call(server),
     close: () => {
       bodies.stop();

@@ -1,7 +1,7 @@
 /**
- * How a server ends without failing a request that it accepted: it says that it is not ready and
- * goes on serving while load balancers notice, each reply now ending its connection; then it takes
- * no new connections, and waits for what is in flight.
+ * How a server ends without failing a request that it accepted: it reports that it is not ready and
+ * continues to serve while load balancers notice, and each reply now ends its connection. Then it
+ * takes no new connections, and waits for the requests in flight.
  */
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
@@ -15,15 +15,16 @@ export async function drain(
 ): Promise<void> {
   engine.refuseKeepAlive();
   await sleep(bounds.delayMs);
-  // Right after the event loop has accepted what was waiting: the kernel resets a connection that
-  // it has made and nobody has accepted when the listening socket is closed.
+  // First lets the event loop accept the connections that wait: when the listening socket is
+  // closed, the kernel resets those that the process has not accepted.
   await new Promise(setImmediate);
   engine.stopListening();
   const endMs = clock.monotonicMs() + bounds.graceMs;
   let busyMs = clock.monotonicMs();
   for (;;) {
     const nowMs = clock.monotonicMs();
-    // A process that got no processor between two looks has seen no quiet.
+    // Checks what is in flight before it decides: the process may not have run for longer than the
+    // quiet time, and requests may have arrived meanwhile.
     if (engine.inFlight() > 0) busyMs = nowMs;
     if (nowMs >= endMs || nowMs - busyMs >= limits.shutdownQuietMs) break;
     await sleep(limits.shutdownLookMs);

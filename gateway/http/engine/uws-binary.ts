@@ -1,7 +1,8 @@
 /**
  * The native binary of uWebSockets.js and the two modules that load it, checked before they run:
- * they come from a repackaging on npm, so what runs is what was looked at, byte for byte. The
- * lockfile pins the package, this pins the files, and ADR 5 says where they are from.
+ * they come from a repackaging on npm, and only the files that were examined may run, byte for
+ * byte. The lockfile pins the package, this file pins its files, and ADR 5 says where they are
+ * from.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -44,8 +45,8 @@ const sha256Of = (path: URL): string =>
 export const uwsPackage = (): URL => new URL('../', import.meta.resolve('uWebSockets.js'));
 
 /**
- * Loads the module; where there is no binary for this machine, or other files than the pinned ones,
- * says why not.
+ * Loads the module, or says why not: there is no binary for this machine, or the files are not the
+ * pinned ones.
  */
 export async function loadUws(
   pins: Readonly<Record<string, string>> = pinnedBinaries,
@@ -67,7 +68,7 @@ export async function loadUws(
     }
     const changed = Object.entries(modules).find(([path, sum]) => sha256Of(new URL(path, root)) !== sum);
     if (changed !== undefined) return { ok: false, why: `${changed[0]} is not the pinned one` };
-    // Read once, when the binary loads; 4096 bytes otherwise.
+    // The binary reads this once, when it loads; its default is 4096 bytes.
     process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.headerBytes);
     return { ok: true, uws: await import('uWebSockets.js') };
   } catch (error) {

@@ -9,7 +9,7 @@ import { safeHeaderValue } from './guard.ts';
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
 
-/** What happens to a connection after a reply. */
+/** Whether a connection is kept or ended after a reply. */
 type Ending = 'kept' | 'ended';
 
 export class UwsExchange extends EngineExchange {
@@ -28,7 +28,7 @@ export class UwsExchange extends EngineExchange {
     this.#server = server;
   }
 
-  /** uWS calls this for a connection that a reply has ended, too. */
+  /** uWS calls this also for a connection that a reply has ended. */
   abort(): void {
     if (this.isFinished) return;
     this.cutOff();
@@ -42,9 +42,9 @@ export class UwsExchange extends EngineExchange {
 
   reply(reply: Reply): void {
     this.afterBody(() => {
-      // After an answer in this callback, the engine would run what follows in the same packet
-      // before it closes the connection. While a request is unanswered, such bytes end the
-      // connection.
+      // If the reply were sent in this callback, the engine would run the bytes that follow in the
+      // same packet as a request, before it closes the connection. While a request is unanswered,
+      // such bytes end the connection.
       if (this.#isLast || !this.body.whole()) setImmediate(() => this.#corked(reply));
       else this.#corked(reply);
     });
@@ -70,9 +70,9 @@ export class UwsExchange extends EngineExchange {
   }
 
   /**
-   * With a length, `endWithoutBody` waits for that many bytes and closes the connection at the next
-   * request; with `undefined` it writes a wrong length. So Content-Length of HEAD is a header of
-   * ours, and the call gets no argument.
+   * Given a length, `endWithoutBody` waits for that many bytes and closes the connection at the
+   * next request; given `undefined`, it writes a wrong length. So we write the Content-Length of
+   * HEAD ourselves, and call it without an argument.
    */
   #sendNoBody(reply: Reply, ending: Ending): void {
     const response = this.#response;

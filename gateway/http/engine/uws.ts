@@ -33,7 +33,7 @@ function headersOf(request: HttpRequest): HeaderBag {
   return bag;
 }
 
-/** Resolves to the socket, which is bound to this process alone. */
+/** Resolves to the socket; no other process can listen on the same port. */
 function listenOn(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
   // The typings lack this form; the module has it.
   const listen = app.listen.bind(app) as unknown as (
@@ -70,7 +70,8 @@ export function uwsEngine(
     const headers = headersOf(request);
     const framing = judgeFraming(method, headers);
     if (framing.kind === 'refused') {
-      // Not a reply: after one, uWS would run what follows in the same packet as a request.
+      // Closes without a reply: after one, uWS would run the bytes that follow in the same packet
+      // as a request.
       response.close();
       return;
     }
@@ -92,8 +93,7 @@ export function uwsEngine(
     abort = () => exchange.abort();
     if (framed) {
       response.onData((piece, last) => {
-        // Nothing but `close` keeps the parser from calling for each piece that it has already
-        // read.
+        // Only `close` stops the parser from calling for each piece that it has already read.
         if (!body.push(new Uint8Array(piece), last)) response.close();
       });
     }
@@ -103,8 +103,8 @@ export function uwsEngine(
   const app = uws.App().any('/*', accept);
   app.filter((response, change) => {
     connections += change;
-    // A connection that ends has no address any more, so the bound is on all connections; requests
-    // are counted by client.
+    // A connection that has ended has no address any more, so connections can't be counted by
+    // client and the bound is on all of them; requests are counted by client.
     if (change < 0 || connections <= connectionsMax) return;
     if (!isTrusted(addressOf(response))) response.close();
   });

@@ -11,13 +11,13 @@ import type { LaneKind, Outcome, Question } from '../../../lib/rpc/partition-cli
 import { failure } from '../../http/respond.ts';
 import { Refusal } from './refusal.ts';
 
-/** Of the request that asks. A `Call` is one. */
+/** The id and the deadline of the request that asks; a `Call` has both. */
 export interface Asker {
   readonly requestId: string;
   readonly deadlineMs: number;
 }
 
-/** An ask without what is added here. */
+/** An ask without the fields that `createVpnActors` adds. */
 export type Reading = ReadAsk extends infer A ? (A extends ReadAsk ? Omit<A, 'budgetMs' | 'rid'> : never) : never;
 export type Writing = WriteAsk extends infer A
   ? A extends WriteAsk
@@ -36,11 +36,12 @@ export interface VpnActorsOptions {
 export interface VpnActors {
   ask(asker: Asker, reading: Reading): Promise<Outcome>;
   askWrite(asker: Asker, writing: Writing): Promise<Outcome>;
-  /** The answer's whole body. @throws Refusal with the answer, where it is no success. */
+  /** The answer's whole body. @throws Refusal with the answer if it is not a success. */
   read<Type extends ReadableType>(asker: Asker, reading: Reading & { type: Type }): Promise<AnswerOf<Type>>;
   write<Type extends ReadableType>(asker: Asker, writing: Writing & { type: Type }): Promise<AnswerOf<Type>>;
   /**
-   * The counts of every partition. @throws Refusal as `read` does, and until the cluster is known.
+   * The peer counts of every partition. @throws Refusal as `read` does, and until the cluster is
+   * known.
    */
   countPeers(asker: Asker): Promise<PeerCount[]>;
   /** Every network of every partition. @throws Refusal as `countPeers` does. */
@@ -50,7 +51,8 @@ export interface VpnActors {
 }
 
 /**
- * The body of the answer to such an ask. @throws Refusal with the answer, where it is no success.
+ * The body of the answer to an ask of this type. @throws Refusal with the answer if it is not a
+ * success.
  */
 export function bodyOf<Type extends ReadableType>(type: Type, outcome: Outcome): AnswerOf<Type> {
   if (!succeeded(outcome)) throw new Refusal(outcome);

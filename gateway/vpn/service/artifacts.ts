@@ -1,7 +1,7 @@
 /**
  * The files of a peer. Texts are rendered for each request. QR codes and bundles take milliseconds:
- * worker threads make them, and a cache makes them once for a burst of downloads. The cache's key
- * includes the peer's generation, which rises with every change that a file shows.
+ * worker threads make them, and the cache lets a burst of downloads make each only once. The
+ * cache's key includes the peer's generation, which rises with every change that a file shows.
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../../schemas/limits.ts';
@@ -46,7 +46,7 @@ export class Artifacts {
     });
   }
 
-  /** JSON. Cached, because it takes parsing the certificates. */
+  /** The profile as JSON. Cached, because making it takes parsing the certificates. */
   profile(subject: Subject): Uint8Array {
     const key = keyOf(subject, 'profile');
     const kept = this.#kept.get(key);

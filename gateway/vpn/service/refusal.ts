@@ -1,4 +1,6 @@
-/** A step that cannot go on throws the answer to the request; no later step checks for it. */
+/**
+ * A step that cannot continue throws the answer to the request, so that later steps need no check.
+ */
 import type { Log } from '../../../lib/log.ts';
 import type { RouteName } from '../../../schemas/routes.ts';
 import type { Call, CallOf, Handled, HandlerOf } from '../../http/call.ts';
@@ -16,7 +18,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The answer for an error of a handler; undefined for a bug. */
+/** The answer to send for an error that a handler threw; undefined for a bug. */
 function resultOf(error: unknown, call: Call, log: Log): Result | undefined {
   if (error instanceof Refusal) return error.result;
   if (error instanceof PoolBusy) return failure('unavailable', 'too many keys and bundles wait to be made; try again');
@@ -28,7 +30,7 @@ function resultOf(error: unknown, call: Call, log: Log): Result | undefined {
   return undefined;
 }
 
-/** A handler whose steps may throw their answer. */
+/** Makes a handler whose steps may throw their answer. */
 export const refusing =
   <R extends RouteName>(log: Log, handler: (call: CallOf<R>) => Promise<Handled>): HandlerOf<R> =>
   async (call) => {

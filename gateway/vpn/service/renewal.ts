@@ -2,7 +2,7 @@
 import { limits } from '../../../schemas/limits.ts';
 import type { KeptCertificate } from '../../../schemas/api/network.ts';
 
-/** `notAfterMs`: the end of a certificate that would be made now. */
+/** `notAfterMs`: when a certificate made now would expire. */
 export function isRenewalDue(
   { notAfterMs: endsMs }: Pick<KeptCertificate, 'notAfterMs'>,
   notAfterMs: number,

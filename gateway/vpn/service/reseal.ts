@@ -1,5 +1,5 @@
 /**
- * Seals every secret of the VPN area under the current key, page by page, while requests run on.
+ * Seals every secret of the VPN area under the current key, page by page, while requests continue.
  */
 import type { Sealed } from '../../../schemas/api/network.ts';
 import type { SecretPlace, StaleSecret } from '../../../schemas/api/peer.ts';
@@ -12,8 +12,8 @@ export interface Resealing {
   readonly key_id: string;
   readonly resealed: number;
   /**
-   * Still under another key: not reached in time, or under a key that this gateway does not have.
-   * Ask again.
+   * Secrets still under another key: not reached in time, or sealed with a key that this gateway
+   * does not have. Ask again.
    */
   readonly remaining: number;
 }
@@ -34,7 +34,7 @@ export async function resealAll(
       return [{ place, before: sealed, after: vault.reseal(place, sealed) }];
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
-      // Without the peer: no log line names one.
+      // Does not name the peer: no log line does.
       log.error('secret_not_opened', { requestId: asker.requestId, of: place.of, field: place.field, why: error.why });
       return [];
     }

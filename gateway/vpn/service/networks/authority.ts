@@ -14,5 +14,7 @@ export const authorityOf = ({ name, ca }: NetworkRecord, vault: Vault) => ({
   caKeyPem: vault.open(networkPlace(name, 'ca'), ca.privateKey),
 });
 
-/** Stands in every certificate that it signs. */
+/**
+ * Where the revocation list is; the authority writes this URL into every certificate that it signs.
+ */
 export const crlUrl = (publicUrl: string, network: NetworkName): string => `${publicUrl}/api/forage/crl/${network}`;

@@ -30,8 +30,8 @@ export class NetworkKeeper {
   }
 
   /**
-   * One that names no tenants serves none, but for the default network, which serves all. @throws
-   * Refusal
+   * A network whose settings name no tenants serves none; the default network then serves all.
+   * @throws Refusal
    */
   async create(
     asker: Asker,
@@ -69,9 +69,8 @@ export class NetworkKeeper {
   }
 
   /**
-   * The server's certificate names its endpoint, so a new endpoint is a new certificate. Settings
-   * that name no tenants leave them as they are: who may use a network is not changed by saying
-   * nothing. @throws Refusal
+   * The server's certificate names its endpoint, so a new endpoint needs a new certificate. If the
+   * body does not name tenants, the network keeps those that it has. @throws Refusal
    */
   async put(asker: Asker, name: NetworkName, asked: AskedSettings, keyring: Keyring): Promise<Outcome> {
     const network = await this.load(asker, name);
@@ -94,7 +93,7 @@ export class NetworkKeeper {
   }
 
   /**
-   * The same with certificates that have a good part of their lives before them. @throws Refusal
+   * The network, after renewing those of its certificates that are due. @throws Refusal
    */
   async fresh(asker: Asker, before: NetworkRecord, keyring: Keyring): Promise<NetworkRecord> {
     const nowMs = this.#options.clock.nowMs();
@@ -122,12 +121,12 @@ export class NetworkKeeper {
       replaces: network[which].serial,
       certificate,
     });
-    // Another request was first; its result serves as well.
+    // Another request renewed it first; its certificate serves as well.
     if (outcome.code === 'conflict') return this.load(asker, network.name);
     return bodyOf('network.certify', outcome).data;
   }
 
-  /** For the key that the server has. */
+  /** A new certificate for the server's existing key. */
   async #serverCertificate(asker: Asker, network: NetworkRecord, { vault, pool }: Keyring): Promise<KeptCertificate> {
     const { name, server, settings } = network;
     const made = await pool.run(
@@ -145,8 +144,8 @@ export class NetworkKeeper {
   }
 
   /**
-   * The same name and key for longer: what it has signed stays good, and devices that have the old
-   * one too.
+   * A new certificate for the same name and key: certificates that the authority has signed remain
+   * valid, also on devices that have its old certificate.
    */
   async #caCertificate(asker: Asker, network: NetworkRecord, { vault, pool }: Keyring): Promise<KeptCertificate> {
     const { name, ca, settings } = network;

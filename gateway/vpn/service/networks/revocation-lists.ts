@@ -1,7 +1,8 @@
 /**
- * Certificate revocation lists (RFC 5280 section 5): signed on request, from what the network's
- * actor says then, and kept for a few seconds, because anyone may ask. Their number is the actor's
- * clock, which never goes back, so of two gateways' lists the higher number is the newer list.
+ * Certificate revocation lists (RFC 5280 section 5): signed on request, from the current answer of
+ * the network's actor, and cached for a few seconds, because anyone may ask. Their number is the
+ * time of the actor's clock, which never goes back, so of two gateways' lists the one with the
+ * higher number is newer.
  */
 import { limits } from '../../../../schemas/limits.ts';
 import type { NetworkName } from '../../../../schemas/ids.ts';
@@ -30,14 +31,14 @@ export class RevocationLists {
     this.#clock = clock;
   }
 
-  /** DER. @throws Refusal: `not_found` for a network that is not there. */
+  /** The list in DER. @throws Refusal: `not_found` for a network that does not exist. */
   of(asker: Asker, network: NetworkName, keyring: Keyring): Promise<Uint8Array> {
     const nowMs = this.#clock.monotonicMs();
     const known = this.#kept.get(network);
     if (known !== undefined && nowMs - known.madeAtMs < limits.crlFreshMs) return known.list;
     const list = this.#sign(asker, network, keyring);
     this.#kept.set(network, { list, madeAtMs: nowMs });
-    // Neither failures nor unknown names are kept: anyone may ask.
+    // Failures and unknown names are not cached: anyone may ask, so they could fill the cache.
     list.catch(() => {
       if (this.#kept.get(network)?.list === list) this.#kept.delete(network);
     });
@@ -55,7 +56,8 @@ export class RevocationLists {
         after,
       });
       entries.push(...page.data);
-      // The first page's: what came later may be on the list, and is certainly on the next.
+      // The time of the first page: a later revocation may be missing here, but is on the next
+      // list.
       nowMs ||= page.now_ms;
       after = page.next;
     }

@@ -11,7 +11,7 @@ import { networkPlace } from './authority.ts';
 import type { Keyring } from '../keyring.ts';
 import type { LeasePage } from '../../../../schemas/wire/answers.ts';
 
-/** A peer that may come in now. */
+/** A peer that may connect now. */
 interface Admitted extends PeerOnServer {
   readonly lease: LeaseRecord;
   readonly ipv4: string;
@@ -19,8 +19,8 @@ interface Admitted extends PeerOnServer {
 }
 
 /**
- * Page by page, so that other work runs in between. The server does not admit disabled and expired
- * peers, nor those of a tenant that the network does not serve.
+ * Reads page by page, so that other work runs in between. The server does not admit disabled and
+ * expired peers, nor those of a tenant that the network does not serve.
  * @throws Refusal
  */
 async function* admittedPeers(

@@ -1,4 +1,7 @@
-/** A peer's keys and certificate: made by worker threads, sealed before they leave. */
+/**
+ * A peer's keys and certificate: worker threads make them; the gateway seals the keys before it
+ * sends them.
+ */
 import { limits } from '../../../../schemas/limits.ts';
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import type { PeerKeys, PeerRecord } from '../../../../schemas/api/peer.ts';
@@ -9,11 +12,11 @@ import { authorityOf, crlUrl } from '../networks/authority.ts';
 import { isRenewalDue } from '../renewal.ts';
 import { placeOf, type PeerOwner } from './owner.ts';
 
-/** What a certificate says of its peer. */
+/** What a certificate says about its peer. */
 export interface Certified {
   readonly localId: string;
   readonly network: NetworkRecord;
-  /** Null: as long as certificates last. */
+  /** Null: the longest life of a certificate. */
   readonly expiresAtMs: number | null;
 }
 
@@ -51,7 +54,7 @@ export class PeerKeyMaker {
     return isRenewalDue(peer.certificate, this.#notAfterMs(network, peer.expiresAtMs), this.#options.clock.nowMs());
   }
 
-  /** A new certificate for the key that the peer has. @throws PoolBusy, SealError */
+  /** A new certificate for the peer's existing key. @throws PoolBusy, SealError */
   async renew(
     asker: Asker,
     peer: PeerRecord,

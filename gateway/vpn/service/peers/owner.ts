@@ -1,4 +1,4 @@
-/** Whose secret it is: each is sealed for its tenant, its peer and its field. */
+/** The owner of a secret; each secret is sealed for its tenant, its peer and its field. */
 import type { PeerId, TenantId } from '../../../../schemas/ids.ts';
 import type { SecretPlace } from '../../../../schemas/api/peer.ts';
 

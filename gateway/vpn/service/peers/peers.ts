@@ -1,5 +1,5 @@
 /**
- * Creates peers and replaces their keys. Each is a few steps at actors in two partitions; a crash
+ * Creates peers and replaces their keys. Each takes a few asks to actors of two partitions; a crash
  * in between leaves at most a reservation, which lapses (docs/adr/0007-vpn-peers.md).
  */
 import { limits } from '../../../../schemas/limits.ts';
@@ -32,7 +32,7 @@ export interface PeerMakerOptions {
   readonly defaultNetwork: NetworkName;
   readonly newPeerId: () => PeerId;
   readonly newTokenId: () => PeerTokenId;
-  /** Of a tenant's partition: a token carries it. */
+  /** The number of a tenant's partition, which tokens contain. */
   readonly partitionOf: (tenant: TenantId) => number;
 }
 
@@ -49,12 +49,15 @@ export interface NewPeer {
   readonly downloadToken: string;
 }
 
-/** A peer, and the token that stands in for a session; it must be valid when the peer is read. */
+/**
+ * A peer, and the hash of the token that opens it without a session; the token must be valid when
+ * the peer is read.
+ */
 export interface PeerAccess extends PeerOwner {
   readonly tokenHash?: string;
 }
 
-/** RFC 9525 names services alone, so peers have a domain of ours. */
+/** RFC 9525 defines names of services only, so peers get names in a domain of our own. */
 const localIdOf = (peer: PeerId, network: NetworkName): string => `${peer}.${domainOfPeers(network)}`;
 
 const addressesOf = ({ settings }: NetworkRecord, index: number): Pick<PeerRecord, 'ipv4' | 'ipv6'> => {
@@ -66,12 +69,12 @@ const addressesOf = ({ settings }: NetworkRecord, index: number): Pick<PeerRecor
   return { ipv4: pool(settings.ipv4_pool), ipv6: settings.ipv6_pool === null ? null : pool(settings.ipv6_pool) };
 };
 
-/** No such network, or none that serves this tenant. */
+/** The network does not exist, or does not serve this tenant. */
 const unknownNetwork = invalid({ network: ['is not a network'] });
 
 const unsettled: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'internal']);
 
-/** The peer may exist, or come to exist, so its reservation is left to lapse. */
+/** The create may have been executed, or may be later; its reservation is then left to lapse. */
 const mayHaveHappened = (error: unknown): boolean => error instanceof Refusal && unsettled.has(error.result.code);
 
 export class PeerMaker {
@@ -125,8 +128,8 @@ export class PeerMaker {
   }
 
   /**
-   * Replaces the keys, the certificate, the password and the tokens. They are shown once: a tenant
-   * that loses the answer rotates again. @throws Refusal
+   * Replaces the keys, the certificate, the password and the tokens. Only this answer shows them: a
+   * tenant that loses it rotates again. @throws Refusal
    */
   async rotate(asker: Asker, { peer, network }: Material, keyring: Keyring): Promise<NewPeer> {
     // No certificate outlives its peer.
@@ -149,8 +152,8 @@ export class PeerMaker {
   }
 
   /**
-   * @throws Refusal: `not_found` where the tenant has no such peer, `unauthenticated` where the
-   * token has ended.
+   * @throws Refusal: `not_found` if the tenant has no such peer, `unauthenticated` if the token has
+   * expired or was revoked.
    */
   async load(asker: Asker, { tenant, peer, tokenHash }: PeerAccess): Promise<Material> {
     const { actors } = this.#options;
@@ -168,8 +171,8 @@ export class PeerMaker {
   }
 
   /**
-   * Renews the certificate if little of its life is left, as far as the peer's own expiry and the
-   * authority's allow. Only a download can bring it to the device.
+   * Renews the certificate if little of its life is left, up to the expiry of the peer and of the
+   * authority. Called on a download, because only a download brings a certificate to the device.
    */
   async fresh(asker: Asker, access: PeerAccess, material: Material, keyring: Keyring): Promise<Material> {
     const { peer, network } = material;
@@ -188,7 +191,7 @@ export class PeerMaker {
     return { network, peer: bodyOf('peer.certify', outcome).data };
   }
 
-  /** A token, and what is stored of it. `expiresAtMs` null: the usual life of such tokens. */
+  /** A token's text and its stored form. `expiresAtMs` null: the usual life of such tokens. */
   newToken(tenant: TenantId, scope: TokenScope, expiresAtMs: number | null): { text: string; token: PeerToken } {
     const { clock, partitionOf, newTokenId } = this.#options;
     const ttlMs = scope === 'download' ? limits.downloadTokenTtlMs : limits.pacTokenTtlMs;
@@ -202,7 +205,7 @@ export class PeerMaker {
     return vault.seal(placeOf({ tenant, peer }, 'password'), password);
   }
 
-  /** A password and a token of each kind: as the answer shows them once, and as they are stored. */
+  /** A password and a token of each kind, as the answer shows them and as they are stored. */
   #newSecrets(owner: PeerOwner, keyring: Keyring) {
     const p12Password = newPassword();
     const download = this.newToken(owner.tenant, 'download', null);
@@ -217,8 +220,8 @@ export class PeerMaker {
   }
 
   /**
-   * Refuses before a key is made; the turn checks again. A fault of the body (422) comes before the
-   * cap (403).
+   * Refuses before a key is made; the turn checks again. An unknown network (422) is reported
+   * before an exceeded cap (403).
    */
   async #check(asker: Asker, tenant: TenantId, name: string, network: NetworkName): Promise<void> {
     const { actors } = this.#options;

@@ -1,8 +1,8 @@
 /**
  * Limits how many peers and keys of one tenant are made at a time. An RSA key costs as much as
  * thousands of reads, and a peer that is being made holds an address that its tenant's cap does not
- * count yet. With few of each tenant under way, the next tenant's key waits only for those, and
- * finds an address.
+ * count yet. So a burst of one tenant neither delays other tenants' keys for long nor takes all
+ * addresses.
  */
 import type { Clock } from '../../../../lib/time/clock.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
@@ -23,7 +23,9 @@ export class TenantTurns {
     this.#clock = clock;
   }
 
-  /** `deadlineMs`: of the monotonic clock. @throws PoolBusy, and whatever the work throws */
+  /**
+   * `deadlineMs` is a time of the monotonic clock. @throws PoolBusy, and whatever the work throws
+   */
   async run<T>(tenant: TenantId, deadlineMs: number, work: () => Promise<T>): Promise<T> {
     await this.#enter(tenant, deadlineMs);
     try {
@@ -33,7 +35,7 @@ export class TenantTurns {
     }
   }
 
-  /** Tenants that have something under way. */
+  /** How many tenants have work under way. */
   get size(): number {
     return this.#lines.size;
   }
@@ -67,7 +69,7 @@ export class TenantTurns {
     const line = this.#lines.get(tenant);
     if (line === undefined) return;
     const next = line.waiting.shift();
-    // It takes the place of the one that leaves.
+    // The next in line takes the place, so the count stays the same.
     if (next !== undefined) return next();
     line.underWay--;
     if (line.underWay === 0) this.#lines.delete(tenant);
