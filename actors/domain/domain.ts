@@ -5,7 +5,7 @@ import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { OutgoingEvent } from '../runtime/journal/codec.ts';
-import { isSuccess, wholePartition, type Dirt, type Domain, type RecordFormat } from '../runtime/domain.ts';
+import { isSuccess, wholePartition, type DirtyMarks, type Domain, type RecordFormat } from '../runtime/domain.ts';
 import { bodyAgain } from './container/decide.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { isWellFormed } from './record-shapes.ts';
@@ -37,56 +37,56 @@ const dirtyKeyAround = (ask: Ask): string =>
   'tenant' in ask ? tenantDirtyKey(ask.tenant) : 'network' in ask ? networkDirtyKey(ask.network) : wholePartition;
 
 /** Marks what a record makes dirty, and raises the revisions of hosts, before it is put. */
-function touch(state: PartitionState, record: StateRecord, dirt: Dirt): void {
-  dirt.markDirty(recordKey(record));
+function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): void {
+  marks.markDirty(recordKey(record));
   switch (record.kind) {
     // Written with the record of its host, which is dirty then; surveys read the whole partition.
     case 'revoked_key':
       return;
     case 'host':
       // A sync of this host carries the operator's word about its orphans.
-      dirt.markDirty(hostDirtyKey(record.key));
+      marks.markDirty(hostDirtyKey(record.key));
       return;
     case 'network':
-      dirt.markDirty(networkDirtyKey(record.name));
+      marks.markDirty(networkDirtyKey(record.name));
       return;
     case 'lease':
     case 'revoked':
-      dirt.markDirty(networkDirtyKey(record.network));
+      marks.markDirty(networkDirtyKey(record.network));
       return;
     case 'tenant':
     case 'peer':
     case 'peer_tombstone':
-      dirt.markDirty(tenantDirtyKey(record.tenant));
+      marks.markDirty(tenantDirtyKey(record.tenant));
       return;
     case 'container':
     case 'tombstone':
-      dirt.markDirty(tenantDirtyKey(record.tenant));
-      raise(state, record, dirt);
+      marks.markDirty(tenantDirtyKey(record.tenant));
+      raise(state, record, marks);
       return;
   }
 }
 
 /** Raises the revision of the hosts whose desired set changes with this record. */
-function raise(state: PartitionState, record: ContainerRecord | TombstoneRecord, dirt: Dirt): void {
+function raise(state: PartitionState, record: ContainerRecord | TombstoneRecord, marks: DirtyMarks): void {
   const before = state.tenant(record.tenant).containers.get(record.id);
   const after = record.kind === 'container' ? record : undefined;
   if (before?.generation === after?.generation) return;
   for (const side of [before, after]) {
     if (side?.placement.phase !== 'placed') continue;
-    dirt.markDirty(hostDirtyKey(side.placement.host));
+    marks.markDirty(hostDirtyKey(side.placement.host));
     state.raiseRevision(side.placement.host);
   }
 }
 
 /** What is read of a host, a tenant or a network is dirty with each of its records. */
-function touchDeleted(key: string, dirt: Dirt): void {
-  dirt.markDirty(key);
+function touchDeleted(key: string, marks: DirtyMarks): void {
+  marks.markDirty(key);
   const [kind, first = ''] = key.split('.');
   // A sync tells a host that it was removed, and its agent then stops its containers.
-  if (kind === 'host' && isHostKey(first)) dirt.markDirty(hostDirtyKey(first));
-  if (isOfNetwork(kind) && isNetworkName(first)) dirt.markDirty(networkDirtyKey(first));
-  else if (kind === 'peer') dirt.markDirty(tenantDirtyKey(first));
+  if (kind === 'host' && isHostKey(first)) marks.markDirty(hostDirtyKey(first));
+  if (isOfNetwork(kind) && isNetworkName(first)) marks.markDirty(networkDirtyKey(first));
+  else if (kind === 'peer') marks.markDirty(tenantDirtyKey(first));
 }
 
 /** The event in its wire form; the id stays the same over redelivery. */
@@ -179,14 +179,14 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
     put: (state, record) => state.put(record),
     remove: (state, key) => state.delete(key),
     quarantine: (state, key) => state.quarantine(key),
-    apply: (state, { records: changed, deletes }, dirt) => {
+    apply: (state, { records: changed, deletes }, marks) => {
       for (const record of changed) {
-        touch(state, record, dirt);
+        touch(state, record, marks);
         state.put(record);
       }
       for (const key of deletes) {
         state.delete(key);
-        touchDeleted(key, dirt);
+        touchDeleted(key, marks);
       }
     },
     hear: (state, { id, order }) => state.hear(id, order),

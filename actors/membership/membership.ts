@@ -36,7 +36,7 @@ export interface MembershipOptions {
   readonly log: Log;
   readonly newId: () => MemberId;
   /** The partitions that this process serves. */
-  readonly held: () => readonly number[];
+  readonly serving: () => readonly number[];
   /** The partitions that this process cannot load for now. */
   readonly refused: () => readonly number[];
   /** Called after each renewal: the lease is valid, perhaps after a lapse. */
@@ -221,13 +221,13 @@ export class Membership {
   }
 
   async #renewOnce(): Promise<void> {
-    const { store, clock, log, held, refused } = this.#options;
+    const { store, clock, log, serving, refused } = this.#options;
     const id = this.#id;
     const record = {
       id,
       state: this.#state,
       renewal: ++this.#renewals,
-      partitions: held(),
+      partitions: serving(),
       refused: refused(),
     } satisfies MemberRecord;
     // The time before the renewal is sent: every observer's clock for it starts later.

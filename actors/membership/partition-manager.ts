@@ -51,7 +51,7 @@ interface Refusal {
   readonly why: string;
 }
 
-type Held =
+type Owned =
   | { readonly partition: Partition; readonly phase: 'taking' | 'serving' }
   | { readonly partition: Partition; readonly phase: 'releasing'; readonly done: Promise<void> };
 
@@ -59,12 +59,12 @@ type Held =
  * A partition that is loading again moves its epoch. Handed over at that moment, its epoch record
  * would name a live member that does not have it.
  */
-const isGivable = ({ partition, phase }: Held): boolean => phase === 'serving' && partition.isServing;
+const isReleasable = ({ partition, phase }: Owned): boolean => phase === 'serving' && partition.isServing;
 
 export class PartitionManager {
   readonly membership: Membership;
   readonly #options: PartitionManagerOptions;
-  readonly #held = new Map<number, Held>();
+  readonly #owned = new Map<number, Owned>();
   readonly #refusals = new Map<number, Refusal>();
   /** By partition: how many loads in a row a revoked lease interrupted. */
   readonly #revokedLoads = new Map<number, number>();
@@ -79,7 +79,7 @@ export class PartitionManager {
       clock,
       log,
       newId,
-      held: () => [...this.serving()].map(({ number }) => number),
+      serving: () => [...this.serving()].map(({ number }) => number),
       onRenewed: () => this.#resume(),
       refused: () => [...this.#refusals.keys()].filter((number) => this.#refuses(number)),
       onRevoked: () => this.#onRevoked(),
@@ -89,14 +89,14 @@ export class PartitionManager {
 
   /** The partitions that this process serves. */
   *serving(): Generator<Partition, void, void> {
-    for (const { partition, phase } of this.#held.values())
+    for (const { partition, phase } of this.#owned.values())
       if (phase === 'serving' && partition.isServing) yield partition;
   }
 
   /** The partitions that no member is known to serve. */
   unowned(): number[] {
     const all = Array.from({ length: this.#options.partitions }, (_, number) => number);
-    return all.filter((number) => this.#held.get(number)?.phase !== 'serving' && !this.membership.isServed(number));
+    return all.filter((number) => this.#owned.get(number)?.phase !== 'serving' && !this.membership.isServed(number));
   }
 
   /** Why this process is not ready; undefined: it is ready, and every partition has an owner. */
@@ -131,8 +131,8 @@ export class PartitionManager {
     await this.membership.leave();
     this.#options.announce();
     const given = new AbortController();
-    const giving = Promise.all([...this.#held].map(async ([number, held]) => this.#release(number, held)));
-    void giving.finally(() => given.abort());
+    const releasing = Promise.all([...this.#owned].map(async ([number, owned]) => this.#release(number, owned)));
+    void releasing.finally(() => given.abort());
     await sleep(limits.leaveMs, given.signal);
     // The others take what could not be handed over when the lease has ended.
     this.#dropAll();
@@ -156,12 +156,12 @@ export class PartitionManager {
     if (this.#isLeaving) return;
     const { membership } = this;
     const live = membership.live();
-    let isReleasing = [...this.#held.values()].some(({ phase }) => phase === 'releasing');
+    let isReleasing = [...this.#owned.values()].some(({ phase }) => phase === 'releasing');
     for (let number = 0; number < this.#options.partitions; number++) {
-      const held = this.#held.get(number);
+      const owned = this.#owned.get(number);
       if (live.length === 0) return;
       const owner = memberFor(number, membership.candidates(number));
-      if (held === undefined) {
+      if (owned === undefined) {
         if (this.#refuses(number)) continue;
         // A partition that no member claims, but whose epoch record names this one: no other member
         // may take it, so this one does.
@@ -170,13 +170,13 @@ export class PartitionManager {
       } else if (
         owner !== undefined &&
         owner !== membership.id &&
-        isGivable(held) &&
+        isReleasable(owned) &&
         !isReleasing &&
         membership.isSettled(owner)
       ) {
         // One at a time: a partition answers nothing while it moves.
         isReleasing = true;
-        void this.#release(number, held);
+        void this.#release(number, owned);
       }
     }
   }
@@ -193,17 +193,17 @@ export class PartitionManager {
       onLost: () => this.#lost(number, partition),
       onUnloadable: (_, error) => {
         this.#refuse(number, 'unloadable', error instanceof Error ? error.message : String(error));
-        if (this.#held.get(number)?.phase === 'serving') this.#lost(number, partition);
+        if (this.#owned.get(number)?.phase === 'serving') this.#lost(number, partition);
       },
     });
-    this.#held.set(number, { partition, phase: 'taking' });
+    this.#owned.set(number, { partition, phase: 'taking' });
     await partition.start();
-    if (this.#held.get(number)?.partition !== partition) return;
+    if (this.#owned.get(number)?.partition !== partition) return;
     if (!partition.isServing) {
-      this.#held.delete(number);
+      this.#owned.delete(number);
       return;
     }
-    this.#held.set(number, { partition, phase: 'serving' });
+    this.#owned.set(number, { partition, phase: 'serving' });
     this.#refusals.delete(number);
     this.#revokedLoads.delete(number);
     log.info('partition_taken', { partition: number, epoch: partition.epoch });
@@ -224,11 +224,11 @@ export class PartitionManager {
     return this.membership.isDead(record.owner);
   }
 
-  #release(number: number, held: Held): Promise<void> {
-    if (held.phase === 'releasing') return held.done;
-    const { partition } = held;
+  #release(number: number, owned: Owned): Promise<void> {
+    if (owned.phase === 'releasing') return owned.done;
+    const { partition } = owned;
     const done = this.#giveAway(number, partition);
-    this.#held.set(number, { partition, phase: 'releasing', done });
+    this.#owned.set(number, { partition, phase: 'releasing', done });
     return done;
   }
 
@@ -236,8 +236,8 @@ export class PartitionManager {
     const { log, onGone, observer, announce } = this.#options;
     const { isServing } = partition;
     await partition.release();
-    if (this.#held.get(number)?.partition !== partition) return;
-    this.#held.delete(number);
+    if (this.#owned.get(number)?.partition !== partition) return;
+    this.#owned.delete(number);
     if (!isServing) return;
     log.info('partition_released', { partition: number });
     observer.moved('released');
@@ -246,8 +246,8 @@ export class PartitionManager {
   }
 
   #lost(number: number, partition: Partition): void {
-    if (this.#held.get(number)?.partition !== partition) return;
-    this.#held.delete(number);
+    if (this.#owned.get(number)?.partition !== partition) return;
+    this.#owned.delete(number);
     const { log, onGone, observer } = this.#options;
     log.warn('partition_lost', { partition: number });
     observer.moved('lost');
@@ -276,7 +276,7 @@ export class PartitionManager {
   }
 
   #onRevoked(): void {
-    for (const [number, { phase }] of this.#held) {
+    for (const [number, { phase }] of this.#owned) {
       if (phase !== 'taking') continue;
       const count = (this.#revokedLoads.get(number) ?? 0) + 1;
       this.#revokedLoads.set(number, count);
@@ -288,9 +288,9 @@ export class PartitionManager {
   }
 
   #dropAll(): void {
-    for (const [number, { partition, phase }] of [...this.#held]) {
+    for (const [number, { partition, phase }] of [...this.#owned]) {
       partition.drop();
-      if (phase === 'taking') this.#held.delete(number);
+      if (phase === 'taking') this.#owned.delete(number);
       else this.#lost(number, partition);
     }
   }

@@ -80,7 +80,7 @@ export type StateRead = Exclude<ReadAsk, RecentAsk>;
  * What is not committed yet, by the names of what readers look at: a reader of what is dirty waits
  * for the commit.
  */
-export interface Dirt {
+export interface DirtyMarks {
   markDirty(key: string): void;
 }
 
@@ -135,7 +135,7 @@ export interface Domain<D extends DomainTypes> {
   /** The record under this key is damaged: what the key itself says is kept. */
   quarantine(state: Memory<D>, key: string): void;
   /** Applies what a turn changed, and marks what of it others may look at. */
-  apply(state: Memory<D>, changes: Changes<D>, dirt: Dirt): void;
+  apply(state: Memory<D>, changes: Changes<D>, marks: DirtyMarks): void;
   hear(state: Memory<D>, heard: D['Heard']): void;
   /** The memory is no longer this process's. */
   release(state: Memory<D>): void;

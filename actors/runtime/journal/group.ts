@@ -6,7 +6,7 @@ import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { OperationRecord } from '../../../schemas/records/operation.ts';
 import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEvent } from './codec.ts';
-import type { Dirt } from '../domain.ts';
+import type { DirtyMarks } from '../domain.ts';
 
 /**
  * Called when a commit is settled. False: it was refused, or its outcome is unknown; run the turn
@@ -17,7 +17,7 @@ export type Waiter = (committed: boolean) => void;
 /** With the id of the request that caused it, for the log lines on its way. */
 export type OutgoingEffect<E extends object> = E & { readonly requestId: string | null };
 
-export class Group<Effect extends object> implements Dirt {
+export class Group<Effect extends object> implements DirtyMarks {
   readonly number: number;
   readonly #changes = new Map<string, string | null>();
   readonly #operations: OperationRecord[] = [];

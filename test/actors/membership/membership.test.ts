@@ -23,7 +23,7 @@ function startMember(world: World, store: MemberStore, name: string, onRenewed =
         clock: process.clock,
         log: quietLog,
         newId: () => `${name}-${++incarnations}` as MemberId,
-        held: () => [],
+        serving: () => [],
         refused: () => [],
         onRenewed: () => {
           events.push('renewed');

@@ -223,7 +223,7 @@ function member(store: MemberStore, clock: Clock = systemClock) {
     clock,
     log: quietLog,
     newId: () => randomUUID() as MemberId,
-    held: () => [],
+    serving: () => [],
     refused: () => [],
     onRenewed: () => events.push('renewed'),
     onRevoked: () => events.push('revoked'),
