@@ -20,7 +20,7 @@ export interface UrlTokensOptions {
   readonly ask: (question: Question, deadlineMs: number) => Promise<Outcome>;
   /** Undefined until the cluster is known. */
   readonly partitions: () => number | undefined;
-  /** Counts refusals for a metric: `reason` is the kind of credentials. */
+  /** Counts a refused request for a metric; `reason` is the kind of its credentials. */
   readonly counted: (route: string, reason: 'none' | 'token' | 'session') => void;
 }
 

@@ -1,7 +1,7 @@
 /**
  * A tenant's process runs as root in its container and tries what root may do: device files, raw
- * sockets, new roots. It must hold the few capabilities that ordinary images need, and no way to
- * gain others.
+ * sockets, new roots. It must have only the few capabilities that ordinary images need, and no way
+ * to gain others.
  */
 import t from 'tap';
 import { defaultCapabilities } from '../../../host-agent/spec/confinement.ts';

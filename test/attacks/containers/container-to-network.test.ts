@@ -1,7 +1,7 @@
 /**
- * A tenant's container looks around: the metadata address, services of its host, private networks,
- * its neighbours on the bridge. In a network of four machines, with the rules that the agent sets:
- * what is refused, and what must still work.
+ * A tenant's container tries to reach the metadata address, services of its host, private networks
+ * and its neighbours on the bridge. The test has a network of four machines and the rules that the
+ * agent sets, and checks what they refuse and what must still work.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,13 +17,13 @@ import { inCi, skipWithoutTools } from '../../support/tools.ts';
 t.setTimeout(120_000);
 
 const listening = [53, 80, 5432, 9100];
-/** For an answer that is to come; one that is not is refused at once, for the most part. */
+/** The wait for an answer that must come. Most refusals come at once. */
 const patienceMs = 20_000;
 const shortMs = 1500;
 
 /**
- * Answers at every address of its machine; with UDP at those given, for its answer must come from
- * the address asked.
+ * A program that answers at every address of its machine; over UDP only at the given ones, because
+ * a UDP answer must come from the address asked.
  */
 const server = (marker: string, udpAddresses: readonly string[]): string => `
 const net = require('node:net'), dgram = require('node:dgram'), { writeFileSync } = require('node:fs');
@@ -132,7 +132,7 @@ async function layOut(t: Test): Promise<Machines> {
   );
   const forwarding = 'for path in ipv4/ip_forward ipv6/conf/all/forwarding; do echo 1 > /proc/sys/net/$path; done';
   await machines.host.must('sh', ['-c', forwarding]);
-  // As an engine publishes a port.
+  // Publishes a port as an engine does.
   await nft(
     machines.host,
     `table ip published {
@@ -184,7 +184,7 @@ const skip =
 
 t.test('a container, its host and the networks around', { skip }, async (t) => {
   const { host, container, neighbour, network } = await layOut(t);
-  // Neighbours of IPv6 are found in their own time.
+  // IPv6 takes a while to find its neighbours.
   await eventually(
     'without rules everything answers',
     () => reached(container, all, shortMs),
@@ -195,7 +195,7 @@ t.test('a container, its host and the networks around', { skip }, async (t) => {
   const { rules: deny } = parseEgressRules(['9.9.8.0/24']);
   const plan = { table: 'longshore_t', bridge: 'br-t', allow, deny, resolvers: ['10.0.0.53'] };
   await nft(host, firewallRules(plan));
-  // Another agent's, beside it; and the same once more.
+  // Adds another agent's table, and then the same rules again.
   await nft(host, firewallRules({ ...plan, table: 'longshore_u', bridge: 'br-u', allow: [] }));
   await nft(host, firewallRules(plan));
 
@@ -203,17 +203,21 @@ t.test('a container, its host and the networks around', { skip }, async (t) => {
     const answers = await reached(from, targets, waitMs);
     return targets.filter((target) => answers[target] === true);
   };
-  t.same(await answering(container, [...allowed], patienceMs), [...allowed], 'what is public or allowed answers');
+  t.same(await answering(container, [...allowed], patienceMs), [...allowed], 'public and allowed addresses answer');
   const refused = all.filter((target) => !allowed.has(target));
-  t.same(await answering(container, refused, shortMs), [], 'and nothing else');
+  t.same(await answering(container, refused, shortMs), [], 'and no others');
   const { stdout } = await host.must('nft', ['list', 'table', 'inet', 'longshore_t']);
   for (const [counter, packets] of Object.entries(deniedPackets(stdout))) {
     if (counter !== 'inbound') t.ok(packets > 0, `refused and counted: ${counter}`);
   }
 
   const published = ['tcp 9.9.9.1 8080', 'tcp 9.9.9.1 80'];
-  t.same(await answering(network, published, patienceMs), published, 'published ports, and what the host offers');
-  t.same(await answering(network, ['tcp 10.77.0.2 80', 'tcp fd77::2 80'], shortMs), [], 'unpublished ports');
+  t.same(await answering(network, published, patienceMs), published, 'published ports and services of the host answer');
+  t.same(
+    await answering(network, ['tcp 10.77.0.2 80', 'tcp fd77::2 80'], shortMs),
+    [],
+    'unpublished ports do not answer',
+  );
   const both = ['tcp 10.77.0.2 80', 'tcp 10.77.0.3 80'];
   t.same(await answering(host, both, patienceMs), both, 'the host reaches its containers');
   t.same(await answering(neighbour, ['tcp 10.77.0.2 80', 'tcp 9.9.9.1 8080'], shortMs), [], 'a neighbour reaches none');
@@ -224,8 +228,8 @@ t.test('a container, its host and the networks around', { skip }, async (t) => {
   t.same(
     await answering(neighbour, opened, patienceMs),
     opened,
-    'but a port of the host that is allowed and published',
+    'a neighbour reaches a port of the host that is allowed and published',
   );
   const others = ['tcp 10.77.0.2 80', 'tcp 10.77.0.2 8080', 'tcp 9.9.9.1 80', 'tcp 10.77.0.1 80', 'tcp 9.9.9.1 9100'];
-  t.same(await answering(neighbour, others, shortMs), [], 'and nothing beside it');
+  t.same(await answering(neighbour, others, shortMs), [], 'a neighbour reaches no other port');
 });

@@ -1,7 +1,7 @@
 /**
- * A tenant that stays within its caps, and creates and deletes without end: containers, VPN peers
- * and their keys. What is remembered of them must be bounded in memory and in the bucket, for every
- * next owner too; and it can delete at any time.
+ * A tenant stays within its caps, but creates and deletes containers, VPN peers and their keys
+ * without end. The records that remain of them must be bounded in memory and in the bucket, also
+ * after a change of owner; and the tenant can delete at any time.
  */
 import t from 'tap';
 import type { Partition } from '../../../actors/partition.ts';
@@ -16,7 +16,7 @@ import { keysOf, madePeer, peerId } from '../../actors/support/vpn.ts';
 
 const attacker = tenantId('attacker');
 const neighbour = tenantId('neighbour');
-/** More than any bound here. */
+/** More than any bound in this test. */
 const endless = 5000;
 
 t.setTimeout(300_000);
@@ -56,26 +56,30 @@ t.test('containers', async (t) => {
     if ((await remove(last.id)) !== 'accepted') return t.fail('a delete was refused');
     last = await create(attacker);
   }
-  t.equal(deleted, limits.deletesPerHourMin, 'with the default caps');
+  t.equal(deleted, limits.deletesPerHourMin, 'the bound with the default caps');
   t.equal(last.code, 'rate_limited');
   const { message, retry_after_seconds: seconds } = JSON.parse(last.body) as {
     message: string;
     retry_after_seconds: number;
   };
   t.match(message, /deleted in the last hour.*wait.*operator/);
-  t.ok(seconds > 0 && seconds <= limits.anHourMs / 1000, 'it says for how long');
+  t.ok(seconds > 0 && seconds <= limits.anHourMs / 1000, 'the refusal says how long to wait');
   for (let index = 0; index < 100; index++) {
-    if ((await create(attacker)).code !== 'rate_limited') return t.fail('a create was taken');
+    if ((await create(attacker)).code !== 'rate_limited') return t.fail('a create was accepted');
   }
-  for (const { id } of kept) t.equal(await remove(id), 'accepted', 'what is there can be deleted all the same');
+  for (const { id } of kept) t.equal(await remove(id), 'accepted', 'existing containers can still be deleted');
   const most = limits.deletesPerHourMin + kept.length;
   t.equal(partition.view.tenant(attacker).tombstones.size, most);
   t.equal((await create(neighbour)).code, 'created', 'another tenant of the partition is as it was');
 
   await partition.release();
   partition = await startPartition(bucket);
-  t.equal(partition.view.tenant(attacker).tombstones.size, most, 'the next owner loads no more than that');
-  t.equal((await create(attacker)).code, 'rate_limited', 'and refuses too');
+  t.equal(
+    partition.view.tenant(attacker).tombstones.size,
+    most,
+    'the next owner loads no more tombstones than the bound',
+  );
+  t.equal((await create(attacker)).code, 'rate_limited', 'the next owner refuses too');
   t.ok(ofAttacker(bucket, 'container') <= most);
 
   const settings = { caps: { containers: 30 } };

@@ -1,7 +1,7 @@
 /**
  * A tenant's container writes until the host's disk is full: into its own layer, or into a volume
- * that its image names. It must be stopped at its limit, what it wrote freed (also when it has
- * ended meanwhile), and its neighbours left alone; unused images make room first.
+ * that its image names. The agent must stop it at its limit, free what it wrote (also if it has
+ * ended meanwhile), and leave its neighbours alone; unused images are removed first.
  */
 import t from 'tap';
 import { pushTestImage } from '../../../dev/servers/registry.ts';
@@ -12,7 +12,7 @@ const MiB = 1024 * 1024;
 const limit = 8 * MiB;
 const fill = (where: string, then: string = steady): string =>
   `n=0; while [ $n -lt 16 ]; do dd if=/dev/zero of=${where}/$n bs=1048576 count=1 2>/dev/null; n=$((n+1)); done; echo full; ${then}`;
-/** As soon as the test says so. */
+/** Begins to write when it gets SIGUSR1. */
 const fillWhenTold = (where: string): string =>
   `trap 'told=1' USR1; until [ "$told" ]; do sleep 1 & wait $!; done; echo told; ${fill(where)}`;
 
@@ -45,7 +45,7 @@ t.test('disks', async (t) => {
       return undefined;
     });
 
-  // They end before anything is measured.
+  // These containers end before the first measurement.
   const careless = agent({ ...calm, DISK_INTERVAL_MS: longMs, RESTART_BACKOFF_MIN_MS: longMs });
   const ended = controlPlane.desire({ ...(await script('disk-ended', fill('/tmp', 'exit 0'))), disk_bytes: limit });
   const stopped = controlPlane.desire({ ...(await script('disk-stopped', fill('/tmp'))), disk_bytes: limit });
@@ -79,7 +79,7 @@ t.test('disks', async (t) => {
     await tell(first);
     await evicted(id);
     await gone(first);
-    // A new generation starts afresh, with an empty layer.
+    // A new generation starts with an empty layer.
     controlPlane.desire({ id, desired: 'removed' });
     await controlPlane.reported(id, ({ gone }) => gone);
     t.same(await engine.containers(id), []);
@@ -100,7 +100,7 @@ t.test('disks', async (t) => {
     await controlPlane.reported(id, ({ gone }) => gone);
   });
 
-  await t.test('a container from before the limits runs on while the disk has room', async (t) => {
+  await t.test('a container from before the limits keeps running while the disk has room', async (t) => {
     const { id } = controlPlane.desire(await script('disk-old', fill('/tmp')));
     await controlPlane.reported(id, isRunning);
     const { Id } = await engine.only(id);
@@ -108,7 +108,7 @@ t.test('disks', async (t) => {
       'a full layer',
       async () => (await engine.call('GET', `/containers/${Id}/logs?stdout=1`)).text.includes('full') || undefined,
     );
-    // Looked at again and again meanwhile.
+    // The agent measures it several times meanwhile.
     const capped = controlPlane.desire({ ...(await script('disk-again', fill('/tmp'))), disk_bytes: limit });
     await evicted(capped.id);
     t.equal((await engine.only(id)).Id, Id);
@@ -116,7 +116,7 @@ t.test('disks', async (t) => {
   });
 
   const after = await engine.only(neighbour.id);
-  t.same(after.State, before.State, 'the neighbour ran on');
+  t.same(after.State, before.State, 'the neighbour kept running');
   await process.stop();
 
   await t.test('unused images that the agent pulled are removed to make room, and no others', async (t) => {
@@ -133,7 +133,7 @@ t.test('disks', async (t) => {
     });
     const { id } = controlPlane.desire(idle);
     await controlPlane.reported(id, isRunning);
-    t.equal((await engine.call('GET', `/images/${name(idle)}/json`)).status, 200, 'in use');
+    t.equal((await engine.call('GET', `/images/${name(idle)}/json`)).status, 200, 'an image in use stays');
     controlPlane.desire({ id, desired: 'removed' });
     await controlPlane.reported(id, ({ gone }) => gone);
     controlPlane.drop(id);
@@ -141,7 +141,11 @@ t.test('disks', async (t) => {
       'the removal of the idle image',
       async () => (await engine.call('GET', `/images/${name(idle)}/json`)).status === 404 || undefined,
     );
-    t.equal((await engine.call('GET', `/images/${name(foreign)}/json`)).status, 200, 'pulled by another');
+    t.equal(
+      (await engine.call('GET', `/images/${name(foreign)}/json`)).status,
+      200,
+      'an image that another program pulled stays',
+    );
     t.match(await second.metrics(), /longshore_agent_images_removed_total [1-9]/);
     await second.stop();
   });

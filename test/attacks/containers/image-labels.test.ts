@@ -14,7 +14,10 @@ import { startRig, steady } from '../../host-agent/support/rig.ts';
 import { until } from '../../support/until.ts';
 import { containerName, labels, ownerLabels } from '../../../host-agent/docker/ownership.ts';
 
-/** Their list is larger than what the agent keeps of an answer (`limits.engineAnswerBytes`). */
+/**
+ * So many containers that their list is larger than what the agent keeps of an answer
+ * (`limits.engineAnswerBytes`).
+ */
 const fromBefore = 2;
 
 t.test('an image with a label of 4 MiB', async (t) => {
@@ -30,7 +33,8 @@ t.test('an image with a label of 4 MiB', async (t) => {
   const reference = `${registry}/${flood.repository}:flood`;
   await engine.call('POST', `/images/create?fromImage=${encodeURIComponent(reference)}`);
 
-  // As a release before 0.1.0 made them: the engine puts the image's label beside the agent's.
+  // Containers as a release before 0.1.0 made them: the engine adds the image's label to the
+  // agent's.
   const before = Array.from({ length: fromBefore }, () =>
     controlPlane.desire({ ...flood, id: v7() as ContainerId, desired: 'running' }),
   );
@@ -107,7 +111,7 @@ t.test('an image with a label of 4 MiB', async (t) => {
   });
 
   await until(
-    'a beat without the fault of an engine that lists nothing',
+    'a heartbeat without the fault that the engine lists nothing',
     () =>
       controlPlane
         .beats()

@@ -1,7 +1,7 @@
 /**
- * A tenant whose three containers write control characters as fast as they can: each byte is six
- * when it is sent. Another tenant's lines must come in as they are written, and stay readable:
- * neither host nor stream is taken up by one tenant.
+ * A tenant's three containers write control characters as fast as they can; each byte becomes six
+ * when it is sent. Another tenant's lines must arrive as they are written, and stay readable: one
+ * tenant must fill neither the host nor the stream.
  */
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -45,8 +45,8 @@ const rates: LogRates = {
   burstMs: 500,
 };
 /**
- * Of virtual time. What all may send in it is far below the quarter of the stream that a look
- * leaves free.
+ * A step of virtual time. All containers together may send far less in it than the quarter of the
+ * stream that the budgets leave free.
  */
 const stepMs = 250;
 const idOf = (number: number) => `0190a000-0000-7000-8000-00000000000${number}` as ContainerId;
@@ -63,8 +63,8 @@ const frame = (line: string, micros: number): Buffer => {
 };
 
 /**
- * The engine's end of the logs: of the noisy as much as is taken, of the quiet what the test
- * writes.
+ * The engine's side of the logs: the noisy containers give as much as the agent reads, the quiet
+ * one what the test writes.
  */
 function writeLogs(engine: SimulatedEngine) {
   const quietLines: Buffer[] = [];
@@ -73,8 +73,8 @@ function writeLogs(engine: SimulatedEngine) {
   let micros = Date.now() * 1000;
 
   /**
-   * A follower never comes to an end. Other reads give a full file; before the next the engine has
-   * rotated them all.
+   * A followed read never ends. Any other read gives a full file; by the next read the engine has
+   * rotated all files.
    */
   function* noise(isFollowing: boolean): Generator<Buffer> {
     micros += 10_000_000;
@@ -144,8 +144,8 @@ async function startHost(t: Test, { nc }: Ground, engine: SimulatedEngine, given
 }
 
 /**
- * Steps until the noisy tenant has written the stream full so many times over; a line of the quiet
- * one in each.
+ * Steps until the noisy tenant has written so many times the size of the stream; the quiet one
+ * writes a line in each step.
  */
 async function run(t: Test, given: LogRates, times: number) {
   const ground = await startCluster(t, 1);
@@ -202,7 +202,7 @@ t.test('without rates, the noisy tenant pushes the other’s lines out of the st
   t.ok(read.length < spoken.length, `${read.length} of ${spoken.length} lines are left`);
 });
 
-t.test('with rates, the other tenant reads every line, and the noisy one what it lost', async (t) => {
+t.test('with rates, the other tenant reads every line, and the noisy one reads what it lost', async (t) => {
   const { spoken, read, noise, largestBytes } = await run(t, rates, 2);
   t.same(
     read.map(({ line }) => line),

@@ -10,7 +10,7 @@ import { startRig } from '../../host-agent/support/rig.ts';
 
 const secret = 'password-of-the-neighbour';
 
-/** A service of the host that answers everything with its secret, and counts who asks. */
+/** A service of the host that answers every request with its secret, and counts the requests. */
 async function startNeighbour(t: Test): Promise<{ readonly port: number; asked(): number }> {
   let asked = 0;
   const server: Server = createServer((_, response) => {
@@ -30,7 +30,7 @@ t.test('a registry that is an address of the host', async (t) => {
   const { controlPlane, agent } = await startRig(t);
   const neighbour = await startNeighbour(t);
   const allowed = await startNeighbour(t);
-  // As it comes, but for one port of loopback.
+  // The default configuration, except that one port of loopback is allowed.
   const process = agent({ REGISTRIES_ALLOWED: `public,127.0.0.1:${allowed.port}` });
 
   const ways = [
@@ -45,12 +45,12 @@ t.test('a registry that is an address of the host', async (t) => {
     const { observation } = await controlPlane.reported(id, (item) => item.observation.status === 'failed');
     t.match(observation, { reason: 'registry_not_allowed', message: /not allowed on this host/ }, registry);
   }
-  t.equal(neighbour.asked(), 0, 'the engine was sent nowhere');
+  t.equal(neighbour.asked(), 0, 'the engine asked no registry');
 
   const { id } = controlPlane.desire({ registry: `127.0.0.1:${allowed.port}`, repository: 'a/b', tag: '1' });
   const { observation } = await controlPlane.reported(id, (item) => item.observation.status === 'failed');
   t.match(observation, { reason: 'image_auth', message: 'the registry refuses access to this image' });
-  t.ok(allowed.asked() > 0, 'one that the operator names is asked');
+  t.ok(allowed.asked() > 0, 'the engine asks a registry that the operator allows');
   t.notMatch(JSON.stringify(controlPlane.reports(id)), secret, 'and none of its words are reported');
   await process.logged('step', (line) => String(line['detail']).includes('auth'));
 });

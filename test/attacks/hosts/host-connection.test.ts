@@ -1,7 +1,7 @@
 /**
- * A hostile host, with its own credentials at the NATS server: subscribes without end, sends
- * messages as large as the server takes, comes by the ports for browsers and for other servers. The
- * server must refuse it, and serve the control plane on.
+ * A hostile host uses its own credentials at the NATS server: it subscribes without end, sends
+ * messages as large as the server takes, and connects to the ports for browsers and for other
+ * servers. The server must refuse this, and continue to serve the control plane.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
@@ -42,7 +42,7 @@ async function saidBy(socket: Socket): Promise<string> {
   return said;
 }
 
-/** What a client has to sign. */
+/** The nonce that a client has to sign. */
 async function nonceFrom(socket: Socket): Promise<string> {
   for (let said = ''; ;) {
     const [chunk] = (await within(once(socket, 'data'), deadlineMs, 'the greeting')) as [Buffer];
@@ -65,8 +65,8 @@ t.test('how much of the NATS server a hostile host can use', { timeout: 300_000 
   const folder = temporaryFolder(t);
   const identity = await prepareNatsIdentity(join(folder, 'keys'));
   /**
-   * As an operator may have it: large messages for others, and ports for browsers and other
-   * servers.
+   * A configuration that an operator may have: large messages for other users, and ports for
+   * browsers and other servers.
    */
   const start = async (port: number): Promise<{ server: Server; port: number }> => ({
     port,
@@ -130,11 +130,11 @@ t.test('how much of the NATS server a hostile host can use', { timeout: 300_000 
       await sleep(50);
     t.match(errors.join(' '), /maximum subscriptions exceeded/i);
     const held = await cp.request('$JS.API.INFO', '', { timeout: 30_000 });
-    t.ok(held.data.length > 0, 'the control plane is served');
+    t.ok(held.data.length > 0, 'the server still serves the control plane');
   });
 
   await t.test('messages as large as the server takes', async (t) => {
-    // The library keeps to what the server announces; an attacker does not.
+    // The library keeps to the maximum that the server announces; an attacker does not.
     for (const bytes of [limits.hostPayloadBytes + 1, 7 * MiB]) {
       const socket = dial({ port, host: '127.0.0.1' });
       t.teardown(() => socket.destroy());
@@ -150,7 +150,11 @@ t.test('how much of the NATS server a hostile host can use', { timeout: 300_000 
     });
     await cp.flush();
     nc.publish(`agent.h1.${key}.beat`, new Uint8Array(limits.hostPayloadBytes));
-    t.equal(await within(taken, deadlineMs, 'the largest message'), limits.hostPayloadBytes, 'and no less is refused');
+    t.equal(
+      await within(taken, deadlineMs, 'the largest message'),
+      limits.hostPayloadBytes,
+      'the server takes messages up to the bound',
+    );
   });
 
   await t.test('the port for browsers', async (t) => {

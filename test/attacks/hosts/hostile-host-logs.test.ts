@@ -1,7 +1,7 @@
 /**
- * A host that floods the shared stream LOGS below its own prefix: in the name of another host's
- * tenant, of tenants that it makes up, of nobody, with subjects that are wildcards or forge the
- * server's list. What other hosts wrote must stay.
+ * A host floods the shared stream LOGS below its own prefix: under the name of another host's
+ * tenant, of invented tenants or of none, with subjects that are wildcards or forge the server's
+ * list. The lines of other hosts must stay.
  */
 import { readFileSync } from 'node:fs';
 import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
@@ -18,10 +18,13 @@ import { startCluster, type Ground } from '../../integration/actors/support.ts';
 
 const streamBytes = 1024 * 1024;
 const rounds = 8;
-/** Of a round: less than what is free above the share at which the budgets act. */
+/** The bytes of a round: less than the room above the share at which the budgets act. */
 const roundBytes = streamBytes / 5;
 
-/** With credentials from before 0.1.0: they may publish every subject below the host's prefix. */
+/**
+ * Connects with credentials from before 0.1.0, which may publish every subject below the host's
+ * prefix.
+ */
 async function connectHost(t: Test, { nats }: Ground, hostKey: string): Promise<NatsConnection> {
   const user = createUser();
   const jwt = await mintHostUserJwt({
@@ -82,20 +85,20 @@ t.test('a flood of messages', async (t) => {
       await manager.streams.purge('LOGS');
       let index = 0;
       for (let round = 0; round < rounds; round++) {
-        // Two tenants of an honest host, each with a little.
+        // Two tenants of an honest host write a little each.
         for (const tenant of ['victim', 'other']) await honest.request(`host.h2.log.${tenant}.c2`, `line ${round}`);
         for (let written = 0; written < roundBytes; index++) {
           const { subject, bytes = 2000 } = flood(index);
           hostile.publish(subject, 'x'.repeat(bytes));
           written += bytes + subject.length;
         }
-        // Answered when all before it is stored.
+        // The answer comes when everything sent before is stored.
         await hostile.request('host.h1.log.own.c1', `round ${round}`, { timeout: 30_000 });
         await budgets.look();
       }
       t.same(failures, []);
       t.equal(await countOf(manager, 'host.h2.log.victim.c2'), rounds, 'the victim has every line');
-      t.equal(await countOf(manager, 'host.h2.log.other.c2'), rounds, 'and so has the other');
+      t.equal(await countOf(manager, 'host.h2.log.other.c2'), rounds, 'another tenant has every line');
       const { state } = await manager.streams.info('LOGS');
       t.ok(state.bytes <= streamBytes * limits.budgetFrom, 'the stream is below its share');
       const newest = await manager.direct.getMessage('LOGS', { last_by_subj: 'host.h1.log.own.c1' });

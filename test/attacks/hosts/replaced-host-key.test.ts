@@ -25,20 +25,20 @@ const acme = tenantId('acme');
 const secret = 'postgres://acme:hunter2@db';
 const greedy = { cpu_millis: 9e15, mem_bytes: 9e15, containers: 9e15 };
 const deadlineMs = 60_000;
-/** For answers that must not come. */
+/** How long to wait for answers that must not come. */
 const silenceMs = 1000;
 
 t.setTimeout(300_000);
 
 type Asker = ReturnType<typeof createAsker>;
 
-/** A connection with credentials of a host, and what can be said with it. */
+/** A connection with credentials of a host, and the messages that it can send. */
 interface Agent {
   readonly nc: NatsConnection;
   readonly sender: Sender;
   hello(capacity: typeof roomy, more?: object): Promise<HelloAnswer>;
   /**
-   * What is answered, until every partition has spoken; `maxWait`: where not all are expected to.
+   * The answers, until every partition has answered; `maxWait`: for when not all are expected to.
    */
   sync(maxWait?: number): Promise<SyncAnswer[]>;
   report(session: number): Promise<ReportAnswer>;
@@ -85,7 +85,7 @@ async function agentWith(t: Test, { nats }: Ground, user: KeyPair, jwt: string, 
   };
 }
 
-/** `isUnbound`: as a release before 0.1.0 signed them. */
+/** `isUnbound`: credentials as a release before 0.1.0 signed them. */
 const mint = ({ nats }: Ground, user: KeyPair, isUnbound: boolean): Promise<string> =>
   mintHostUserJwt({
     hostKey: h1,
@@ -112,7 +112,7 @@ async function attacked(t: Test, ground: Ground) {
   const spec = specOf('web', { env: { DATABASE_URL: secret }, host_key: h1 });
   const created = { type: 'container.create', tenant: acme, id: containerId(), spec, idempotency: null } as const;
   t.equal((await ask({ ...created, op: operation() })).code, 'created');
-  t.match(JSON.stringify(await first.sync()), secret, 'the agent that is enrolled is told what to run');
+  t.match(JSON.stringify(await first.sync()), secret, 'the enrolled agent gets its desired state');
 
   const enrolAgain = async () => {
     await ask({ type: 'host.join_token', host: h1, joinTokenHash: 'x', op: operation() });
@@ -137,7 +137,7 @@ async function startOwner(t: Test, ground: Ground, more: Parameters<typeof owner
   await owner.start();
 }
 
-t.test('without revocation at the servers, actors believe only the enrolled key', async (t) => {
+t.test('without revocation at the servers, actors accept only the enrolled key', async (t) => {
   const ground = await startCluster(t, partitions);
   await startOwner(t, ground);
   const { ask, first, enrolAgain, view } = await attacked(t, ground);
@@ -145,11 +145,11 @@ t.test('without revocation at the servers, actors believe only the enrolled key'
   const before = await view();
 
   await t.test('credentials of a replaced key are refused', async (t) => {
-    t.same(await first.sync(silenceMs), [], 'nothing of what the host runs');
+    t.same(await first.sync(silenceMs), [], 'no answer says what the host runs');
     t.match(await first.hello(greedy), { ok: false, error: /unknown_host|superseded/ });
     t.match(await first.hello(greedy, { renew_key: first.sender.user }), { ok: false });
     t.match(await first.report(session), { ok: false });
-    // What is sent before it on the same connection has arrived when a hello is answered.
+    // When a hello is answered, messages sent before it on the same connection have arrived.
     first.beat(session + 1_000_000);
     await first.hello(greedy);
     t.match(await second.report(session), { ok: true }, 'the session is still that of the enrolled agent');
@@ -186,8 +186,8 @@ t.test('without revocation at the servers, actors believe only the enrolled key'
     t.match(await view(), { credentials_bound: true });
     const again = await agentWith(t, ground, user, await mint(ground, user, true), true);
     t.match(await again.hello(roomy, { renew_key: user.getPublicKey(), wants_bound: true }), { ok: true, jwt: /./ });
-    t.same(await again.sync(silenceMs), [], 'and nothing else, without them');
-    t.match(await second.report(session), { ok: true }, 'its session goes on');
+    t.same(await again.sync(silenceMs), [], 'without them it gets no answer');
+    t.match(await second.report(session), { ok: true }, 'its session continues');
   });
 
   await t.test('capacity that an agent reports counts up to the ceiling', async (t) => {
@@ -215,7 +215,7 @@ t.test('without revocation at the servers, actors believe only the enrolled key'
       t.match(await agent.report(session), { ok: false });
     }
     await ask({ type: 'host.create', host: h1, region: region('default'), joinTokenHash: 'y', op: operation() });
-    t.match(await second.hello(greedy), { ok: false, error: 'unknown_host' }, 'nor when it is made again');
+    t.match(await second.hello(greedy), { ok: false, error: 'unknown_host' }, 'also after the host is made again');
     t.match(await view(), { status: 'joining', capacity: null });
   });
 });
@@ -227,7 +227,7 @@ t.test('a host that a restore forgot does not count as removed', async (t) => {
     const user = createUser();
     const agent = await agentWith(t, ground, user, await mint(ground, user, isUnbound), isUnbound);
     t.match(await agent.hello(roomy), { ok: false, error: 'unknown_host' }, 'the owner of its partition answers');
-    t.same(await agent.sync(silenceMs), [], 'and does not tell it to stop what it runs');
+    t.same(await agent.sync(silenceMs), [], 'no answer makes it stop its containers');
   }
 });
 
@@ -246,5 +246,5 @@ t.test('the servers cut off a replaced key and drop its log lines', async (t) =>
   while (!first.nc.isClosed() && performance.now() < endMs) await sleep(100);
   t.ok(first.nc.isClosed(), 'its connection is closed');
   t.match(await first.log(), /closed/i);
-  t.match(await second.log(), /"stream":"LOGS"/, 'the enrolled one goes on');
+  t.match(await second.log(), /"stream":"LOGS"/, 'the enrolled agent still publishes');
 });

@@ -1,6 +1,6 @@
 /**
- * Strangers, and tenants with tokens, open more requests than a gateway answers at a time, or fill
- * the memory for bodies, and never send their bodies to the end. Probes and another tenant's
+ * Clients without a token, and tenants with tokens, open more requests than a gateway answers at a
+ * time, or fill the memory for bodies, and never finish their bodies. Probes and another tenant's
  * requests must be answered while all of them are open.
  */
 import t, { type Test } from 'tap';
@@ -19,7 +19,7 @@ const attacker = await ground.issuer.mint({ tenant_id: 'attacker' });
 const victim = await ground.issuer.mint({ tenant_id: 'victim' });
 const json = { 'Content-Type': 'application/json' };
 
-/** From so many addresses that no limit of one address is what stops them. */
+/** Uses so many addresses that no limit of a single address applies. */
 function openAll(t: Test, url: string, request: string): RawConnection[] {
   const opened = Array.from({ length: count }, (_, n) => openRaw(url, request, `127.0.1.${1 + (n % 200)}`));
   t.teardown(() => opened.forEach(({ socket }) => socket.destroy()));
@@ -43,7 +43,7 @@ async function largeCreate(t: Test, url: string, token: string): Promise<number>
   return connection.status() ?? 0;
 }
 
-/** What others hear at this moment. */
+/** The statuses that other clients get at this moment. */
 async function othersHear(t: Test, url: string): Promise<void> {
   t.equal(await statusOf(url, get('/healthz')), 200, '/healthz');
   t.equal(await statusOf(url, get('/readyz')), 200, '/readyz');
@@ -65,26 +65,23 @@ for (const engine of engines) {
       await until('all answered', () => opened.every(({ status, closed }) => status() !== undefined || closed()));
       const statuses = opened.map(({ status }) => status());
       t.ok(statuses.every((status) => status === 401 || status === undefined));
-      // A reply can be lost with a connection that is closed while more is on its way; most are
+      // A reply can be lost if the connection is closed while more bytes are on their way; most are
       // not.
       t.ok(statuses.filter((status) => status === 401).length > count / 2);
       await until('all closed', () => opened.every(({ closed }) => closed()));
     });
 
-    // What follows is the same code on both.
+    // The rest is the same code on both engines.
     if (engine === 'node') return;
 
     await t.test('a tenant takes no more than its share', async (t) => {
       const headers = { ...json, Authorization: `Bearer ${attacker}`, 'Content-Length': '100000' };
       const opened = openAll(t, url, halfPost(compute, headers, '{"name":'));
-      await until(
-        'more are refused than not',
-        () => opened.filter(({ status }) => status() === 429).length > count / 3,
-      );
+      await until('many are refused', () => opened.filter(({ status }) => status() === 429).length > count / 3);
       await othersHear(t, url);
       t.ok(
         opened.every(({ status }) => status() === undefined || status() === 429 || status() === 400),
-        'answered 429, or waited for until it is too late',
+        'the reply is 429, or the time for the body runs out',
       );
     });
 
@@ -92,7 +89,7 @@ for (const engine of engines) {
       const opened = openAll(t, url, halfPost('/api/v2/hosts/enrol', { ...json, 'Content-Length': '1000' }, '{'));
       await until('most are refused', () => opened.filter(({ status }) => status() === 503).length > count / 2);
       await othersHear(t, url);
-      t.equal(await statusOf(url, get('/metrics/forage')), 200, 'nor of what is public and has no body');
+      t.equal(await statusOf(url, get('/metrics/forage')), 200, 'nor a seat of public requests without a body');
       t.equal(await statusOf(url, get('/api/v2/openapi.json')), 200);
     });
   });
@@ -129,7 +126,7 @@ t.test('requests in flight from one address are limited, without streams and wai
 });
 
 const whole = limits.bodyBytes;
-/** More than the memory for bodies holds, each but its last byte. */
+/** Bodies that together exceed the memory for bodies; each lacks its last byte. */
 const fullHalves = Math.ceil(limits.bodiesHeldBytes / whole) + 8;
 
 for (const [whose, tokens, addresses, refusal] of [
@@ -154,7 +151,7 @@ for (const [whose, tokens, addresses, refusal] of [
     const atMost = limits.bodiesHeldPerTenantBytes / whole;
     await until('those beyond its share are refused', () => answered().length >= fullHalves - atMost);
     await othersHear(t, url);
-    // Those that are held are given up after ten seconds.
+    // The gateway gives up the bodies that it holds after ten seconds.
     const refused = answered().filter(({ status }) => status() !== 400);
     t.same(statusesOf(refused), [429]);
     t.ok(refused.every(({ text }) => refusal.test(text()) && /retry-after: 1/i.test(text())));
@@ -173,7 +170,7 @@ t.test('a request keeps its seat until its reply is written', async (t) => {
 });
 
 for (const engine of engines) {
-  t.test(`on ${engine}: a stream whose request is not whole ends with its connection`, async (t) => {
+  t.test(`on ${engine}: a stream whose request is not complete ends with its connection`, async (t) => {
     const polls = { streamMs: 20, waitMs: 1000 };
     const { url } = await runGateway(t, ground, { engine, polls });
     const token = await ground.issuer.mint({ exp: Math.ceil(Date.now() / 1000) + 2 });
@@ -192,7 +189,7 @@ for (const engine of engines) {
       await until(`${what}: closed`, stream.closed);
       t.equal([...stream.text().matchAll(/HTTP\/1\.1/g)].length, 1, `${what}: nothing behind it is answered`);
     };
-    // The parser of node:http is strict, so chunks that have ended are none the worse for it.
+    // The parser of node:http is strict, so it keeps the connection after a complete chunked body.
     await Promise.all(cases.filter(([what]) => engine === 'uws' || what !== 'chunks that have ended').map(endOf));
   });
 }

@@ -1,7 +1,8 @@
 /**
- * A stranger posts bodies that cost more to look at than to send (in chunks of one byte, too),
- * guesses join tokens, and asks for what is public without end; a tenant does the same with a
- * token. What is refused is refused before it is read, and looked at no further than told.
+ * A client without a token posts bodies that cost more to check than to send (also in chunks of one
+ * byte), guesses join tokens, and requests public routes without end; a tenant does the same with a
+ * token. The gateway must refuse such a body before it is read, and check it no further than the
+ * faults that it reports.
  */
 import t from 'tap';
 import { validateCreate } from '../../../gateway/validation/container.ts';
@@ -25,7 +26,7 @@ const json = { 'Content-Type': 'application/json' };
 const bearer = { ...json, Authorization: `Bearer ${token}` };
 
 for (const engine of engines) {
-  t.test(`on ${engine}: what is too large is refused before it has come`, async (t) => {
+  t.test(`on ${engine}: a body that is too large is refused before it has arrived`, async (t) => {
     const { url } = await runGateway(t, ground, { engine });
     const cases: readonly (readonly [what: string, request: string, status: number])[] = [
       ['half a MiB to enrol', halfPost(enrol, { ...json, 'Content-Length': `${limits.bodyBytes}` }, '{'), 413],
@@ -45,7 +46,7 @@ for (const engine of engines) {
       ['a method that is not there', halfPost('/healthz', { ...json, 'Content-Length': '9000' }, '{'), 405],
     ];
     for (const [what, request, status] of cases) t.equal(await statusOf(url, request), status, what);
-    // Chunks do not say how many they will be: they are counted as they come.
+    // A chunked body has no declared length: its bytes are counted as they arrive.
     const chunk = `1000\r\n${' '.repeat(0x1000)}\r\n`;
     const chunked = halfPost(enrol, { ...json, 'Transfer-Encoding': 'chunked' }, chunk + chunk);
     t.equal(await statusOf(url, chunked), 413, 'chunks without end');
@@ -67,7 +68,7 @@ async function piecesIn(work: () => Promise<void>): Promise<number> {
 const oneByteChunks = (text: string): string => [...text].map((byte) => `1\r\n${byte}\r\n`).join('');
 
 for (const engine of engines) {
-  t.test(`on ${engine}: chunks of one byte are taken by the thousand, not by the million`, async (t) => {
+  t.test(`on ${engine}: thousands of chunks of one byte are accepted, millions are not`, async (t) => {
     const { url } = await runGateway(t, ground, { engine });
     const chunked = { 'Transfer-Encoding': 'chunked' };
     const inPieces = async (count: number): Promise<RawConnection> => {
@@ -77,13 +78,13 @@ for (const engine of engines) {
       connection.socket.destroy();
       return connection;
     };
-    t.equal((await inPieces(limits.bodyPieces - 1)).status(), 201, 'as many as are taken');
+    t.equal((await inPieces(limits.bodyPieces - 1)).status(), 201, 'the most pieces that are accepted');
     const beyond = await inPieces(limits.bodyPieces + 1);
     t.equal(beyond.status(), 413);
     t.match(beyond.text(), /in more than 4096 pieces; send it in larger chunks/);
 
-    // A tenant's create, which is wanted; and what nobody wants: a stranger's create, and a body
-    // without a route.
+    // A body that is read (a tenant's create), and bodies that are not: a create without a token,
+    // and a body for no route.
     const flood = oneByteChunks(' '.repeat(10_000));
     for (const [what, head] of [
       ['a create', halfPost(compute, { ...bearer, ...chunked })],
@@ -105,7 +106,7 @@ for (const engine of engines) {
     t.equal(await statusOf(url, get(compute, token)), 200);
   });
 
-  t.test(`on ${engine}: honest chunks are taken up to the bound of the route`, async (t) => {
+  t.test(`on ${engine}: chunks of usual size are accepted up to the bound of the route`, async (t) => {
     const { url } = await runGateway(t, ground, { engine });
     const body = Buffer.from('{"name":"honest"}'.padStart(limits.bodyBytes, ' '));
     for (const bytes of [64 * 1024, 4096, 1460, 256]) {
@@ -140,7 +141,7 @@ t.test('every body that a route takes has a bound, and only few are large', (t) 
   t.end();
 });
 
-t.test('a validator looks no further into a body than its faults are reported', async (t) => {
+t.test('a validator checks a body no further than the faults that it reports', async (t) => {
   const { url } = await runGateway(t, ground);
   const post = async (path: string, body: string): Promise<{ status: number; text: string }> => {
     const response = await fetch(`${url}${path}`, { method: 'POST', headers: bearer, body });
@@ -152,17 +153,21 @@ t.test('a validator looks no further into a body than its faults are reported', 
     [many.status, JSON.parse(many.text)],
     [413, { error: 'too_large', message: `the body has more than ${limits.bodyValues} keys and items; send fewer` }],
   );
-  t.equal((await post(compute, `{"name":"some",${keys(limits.bodyValues - 10)}}`)).status, 201, 'others are ignored');
+  t.equal(
+    (await post(compute, `{"name":"some",${keys(limits.bodyValues - 10)}}`)).status,
+    201,
+    'unknown keys are ignored',
+  );
   const unknown = await post('/api/forage/peers', `{"name":"x",${keys(1000)}}`);
   t.equal(unknown.status, 422);
   const { details } = JSON.parse(unknown.text) as { details: Record<string, string[]> };
-  t.ok(Object.keys(details).length <= limits.bodyFaults, 'so many faults');
+  t.ok(Object.keys(details).length <= limits.bodyFaults, 'the number of reported faults is bounded');
   const long = await post('/api/forage/peers', JSON.stringify({ name: 'x', ['k'.repeat(10_000)]: 0 }));
   t.equal(long.status, 422);
-  t.ok(long.text.length < 1000, 'a key is told by its beginning');
+  t.ok(long.text.length < 1000, 'a long key is cut in the answer');
 });
 
-t.test('the number of values that a validator looks at has a bound', (t) => {
+t.test('the number of values that a validator checks has a bound', (t) => {
   let looks = 0;
   const watched = (entries: readonly (readonly [string, unknown])[]): Record<string, unknown> => {
     const value: Record<string, unknown> = {};
@@ -173,16 +178,16 @@ t.test('the number of values that a validator looks at has a bound', (t) => {
   };
   const entries = Array.from({ length: 5000 }, (_, n) => [`k${n}`, 'x'] as const);
   t.notOk(validateCreate(watched(entries)).ok);
-  t.equal(looks, 0, 'unknown keys of a create are not looked at');
+  t.equal(looks, 0, 'unknown keys of a create are not checked');
   t.notOk(validateCreate({ name: 'a', env: watched(entries) }).ok);
-  t.equal(looks, 0, 'nor the values of far too many variables');
+  t.equal(looks, 0, 'the values of far too many variables are not checked');
   const { body } = (routes as readonly Route[]).find(({ name }) => name === 'network.put')!;
   const faults = bodyValidator(body!)(JSON.parse(`{${entries.map(([key]) => `"${key}":1`).join(',')}}`));
   t.ok(!faults.ok && Object.keys(faults.faults).length <= limits.bodyFaults);
 
   t.notOk(
     hasMoreValues(Buffer.from(JSON.stringify({ a: ','.repeat(20_000), b: '\\",[{'.repeat(20) })), 10),
-    'in strings',
+    'commas and brackets in strings do not count',
   );
   t.ok(hasMoreValues(Buffer.from(`[${'[],'.repeat(10)}0]`), 10));
   t.ok(hasMoreValues(Buffer.from('['.repeat(20_000)), 10_000), 'depth counts');
@@ -209,9 +214,9 @@ t.test('wrong join tokens are limited, then refused before their body is read', 
   while (statuses.at(-1) !== 429 && statuses.length < 60) statuses.push(await guess());
   t.equal(statuses.at(-1), 429);
   t.ok(statuses.slice(0, -1).every((status) => status === 401));
-  t.equal(owner.asks.length - asked, statuses.length - 1, 'owners are not asked any more');
+  t.equal(owner.asks.length - asked, statuses.length - 1, 'owners get no further asks');
   const half = halfPost(enrol, { ...json, 'Content-Length': '200' }, '{');
-  t.equal(await statusOf(url, half), 429, 'nor is a body waited for');
+  t.equal(await statusOf(url, half), 429, 'the gateway does not wait for the body');
   t.equal(await statusOf(url, get(compute, token)), 200, 'tenants at the same address go on');
   t.equal(
     await statusOf(url, halfPost(enrol, { ...json, 'Content-Length': '2' }, '{}'), '127.0.0.2'),

@@ -1,7 +1,7 @@
 /**
- * Slow senders and smugglers before a real HAProxy with the configuration of deploy/haproxy/. What
- * has not arrived does not reach a gateway, nothing hidden in a request gets past the proxy, and
- * nobody chooses the address that it is limited by.
+ * Slow senders and smugglers in front of a real HAProxy with the configuration of deploy/haproxy/.
+ * An incomplete request must not reach a gateway, a hidden request must not pass the proxy, and no
+ * client may choose the address that it is limited by.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { skipWithoutTools } from '../../support/tools.ts';
 import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
-/** By the proxy, for the tests of what is hidden. */
+/** The path that the proxy denies, for the tests of hidden requests. */
 const denied = '/api/v2/openapi.json';
 const skip = await skipWithoutTools('haproxy');
 const ground = await startGround(t);
@@ -35,7 +35,7 @@ function replaced(text: string, pairs: readonly (readonly [from: string, to: str
   }, text);
 }
 
-/** In front of a gateway; its time-outs shortened, and without TLS. */
+/** Starts HAProxy in front of a gateway, with shorter time-outs and without TLS. */
 async function startProxy(t: Test, gateway: RunningGateway): Promise<string> {
   const folder = temporaryFolder(t);
   const tool = await toolHere('haproxy');
@@ -96,7 +96,7 @@ t.test('behind HAProxy', { skip }, async (t) => {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': '100' };
     const half = Array.from({ length: 100 }, () => openRaw(url, halfPost(compute, headers, '{')));
     t.teardown(() => half.forEach(({ socket }) => socket.destroy()));
-    t.equal(await statusOf(url, get(compute, token)), 200, 'others are answered meanwhile');
+    t.equal(await statusOf(url, get(compute, token)), 200, 'other clients get answers meanwhile');
     await until('given up by the proxy', () => half.every(({ status, closed }) => status() === 408 || closed()));
     t.equal(await requestsOf(gateway, 'container.create'), 0, 'the gateway saw none of them');
   });
@@ -109,7 +109,7 @@ t.test('behind HAProxy', { skip }, async (t) => {
       connection.socket.destroy();
       t.not(connection.status(), 200, what);
     }
-    t.equal(await requestsOf(gateway, 'openapi'), 0, 'the path that the proxy denies was never asked for');
+    t.equal(await requestsOf(gateway, 'openapi'), 0, 'the gateway got no request for the path that the proxy denies');
     t.equal(await statusOf(url, get(denied)), 403);
   });
 

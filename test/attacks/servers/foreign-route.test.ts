@@ -1,7 +1,7 @@
 /**
- * A neighbour with a certificate of the authority that clients know, also for both ends of a
- * connection, who starts a NATS server that names one of ours as its route: it would read and write
- * everything. It does not become a server of the cluster.
+ * A neighbour on the network has a certificate of the authority that clients trust, valid for both
+ * ends of a connection, and starts a NATS server that names one of ours as its route. A server of
+ * the cluster can read and write everything, so this one must not become a member.
  */
 import { readFileSync } from 'node:fs';
 import { connect as connectPlain } from 'node:net';
@@ -87,15 +87,15 @@ t.test('only a certificate of the routes’ authority makes a server of the clus
   };
   const logged = (): string => readFileSync(natsLogFile(join(folder, 'n1')), 'utf8');
 
-  // It trusts our authority of routes, as it may.
+  // The foreign server trusts our authority of routes, as anyone may.
   const foreign = { certFile: theirs.certFile, keyFile: theirs.keyFile, caFile: routesCaFile };
   const rogue = await start('rogue', await freePort(), await freePort(), foreign);
   await until('the refusal', () => /TLS route handshake error/.test(logged()));
   t.same(await names(), ['n1']);
   await rogue.stop();
 
-  // A nats-server keeps back a certificate that the other end will not take; a program of his own
-  // need not.
+  // A nats-server does not send a certificate that the other end would not accept; an attacker's
+  // own program may.
   const [cert, key] = [readFileSync(theirs.certFile), readFileSync(theirs.keyFile)];
   const forced = connectTls({ port: clusterPort, host: address, cert, key, rejectUnauthorized: false });
   t.teardown(() => forced.destroy());

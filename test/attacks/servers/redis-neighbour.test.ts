@@ -1,7 +1,7 @@
 /**
- * A neighbour on the network of the gateways who can write to their Redis, with the gateways' own
- * password, or who answers in its place. No tenant loses its access, no owner and no gateway is
- * drowned.
+ * A neighbour on the network of the gateways can write to their Redis with the gateways' own
+ * password, or answers in its place. No tenant may lose its access, and no owner and no gateway may
+ * be overloaded.
  */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';

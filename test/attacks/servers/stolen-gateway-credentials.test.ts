@@ -1,7 +1,7 @@
 /**
- * A thief with the NATS credentials of a gateway, who speaks to the real server himself. He can ask
- * what a gateway may ask; he can't write state, delete or purge a stream, speak for a host, or read
- * what another process is answered.
+ * A thief connects to the real NATS server with the stolen credentials of a gateway. The thief can
+ * ask what a gateway may ask, but can't write state, delete or purge a stream, publish as a host,
+ * or read the answers to another process.
  */
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -32,7 +32,7 @@ const stateStream = bucketStream(buckets.state.bucket(0));
 const statePrefix = bucketPrefix(buckets.state.bucket(0));
 const manager = await jetstreamManager(nc);
 
-/** The error that the server sends for what `act` does. */
+/** The error that the server sends in response to `act`. */
 async function refusal(of: NatsConnection, act: () => void): Promise<string> {
   const found = (async () => {
     for await (const status of of.status()) if (status.type === 'error') return String(status.error);
@@ -44,7 +44,7 @@ async function refusal(of: NatsConnection, act: () => void): Promise<string> {
 }
 const refused = /permissions violation/i;
 
-t.test('the server refuses a gateway what only owners, actors and hosts may publish', async (t) => {
+t.test('the server refuses to let a gateway publish what only owners, actors and hosts may', async (t) => {
   for (const subject of [
     `${statePrefix}${keys.epoch}`,
     `${statePrefix}tenant.victim`,
@@ -100,8 +100,10 @@ t.test('two gateways with credentials of their own do not read each other’s an
   t.match(decodeAnswers(answer.string())[0], { code: 'ok' });
 });
 
-/** A reply may be any subject, and who answers would write there in the thief's place. */
-t.test('no program answers to a subject that the asker may not write', async (t) => {
+/**
+ * A reply subject may be any subject, and a program that answers would publish there for the thief.
+ */
+t.test('no program answers to a subject that the asker may not publish to', async (t) => {
   await nc.request(`host.h9.log.victim.c1`, 'x', { timeout: 30_000 });
   const epoch = await manager.streams.getMessage(stateStream, { last_by_subj: `${statePrefix}${keys.epoch}` });
   const before = await manager.streams.info(streams.logs.name);
@@ -118,7 +120,7 @@ t.test('no program answers to a subject that the asker may not write', async (t)
   const written: string[] = [];
   const watch = nc.subscribe('>', {
     callback: (_, { subject, data }) => {
-      // A message that carries the thief's question has it as its reply; one that has it as its
+      // The subject is the reply of a message with the thief's request; a message published to this
       // subject is an answer.
       if (trick.includes(subject)) written.push(`${subject} ${new TextDecoder().decode(data)}`);
     },

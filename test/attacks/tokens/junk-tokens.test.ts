@@ -1,7 +1,7 @@
 /**
- * A stranger behind the same proxy as the tenants sends tokens that are none. Who has a token must
- * get in all the same: what costs nothing to refuse is not limited, and wrong signatures use up a
- * budget of their key alone.
+ * A client behind the same proxy as the tenants sends junk in place of tokens. Tenants with a token
+ * must still be admitted: refusals that cost nothing are not limited, and wrong signatures use up
+ * only the budget of their key.
  */
 import t, { type Test } from 'tap';
 import { newToken } from '../../../gateway/vpn/pki/secrets.ts';
@@ -14,12 +14,12 @@ import { createKey, type TestAlgorithm } from '../../gateway/tokens.ts';
 const compute = '/api/v2/compute';
 const pac = '/api/forage/pac';
 const ground = await startGround(t);
-/** Tokens in URLs that are good, by hash; and the hashes that the owner was asked about. */
+/** The valid URL tokens, by hash; and the hashes that the owner was asked about. */
 const good = new Map<string, TokenScope>();
 let resolved: string[] = [];
 const owner = memoryOwner();
 serveOwner(ground.nc, (ask) => {
-  // The gateway's own question, whether owners answer.
+  // The gateway's own ask, which checks whether owners answer.
   if (ask.type !== 'token.resolve' || ask.hash === '') return owner(ask);
   resolved.push(ask.hash);
   const scope = good.get(ask.hash);
@@ -89,10 +89,10 @@ t.test('wrong signatures use up the budget of their key and address only', async
   const otherKey = await issuer.mint({}, { key: issuer.keys.ES256 });
   t.equal(await statusOf(`${url}${compute}`, bearer(otherKey)), 200, 'a new token of another key');
   t.equal(await statusOf(`${url}${pac}?token=${newToken('pac', 0).text}`), 401, 'tokens in a URL');
-  t.equal(await statusOf(`${url}/api/forage/crl/default`), 503, 'what is public');
+  t.equal(await statusOf(`${url}/api/forage/crl/default`), 503, 'public routes');
 
   const spoofed = { ...bearer(bad), 'x-forwarded-for': '198.51.100.7' };
-  t.equal(await statusOf(`${url}${compute}`, spoofed), 429, 'a header of one’s own makes nobody another client');
+  t.equal(await statusOf(`${url}${compute}`, spoofed), 429, 'a client’s own header does not make it another client');
   const warnings = log.events.filter(({ event }) => event === 'forwarded_for_untrusted');
   t.match(warnings, [{ fields: { address: '127.0.0.1' } }]);
   t.equal(warnings.length, 1, `said once in ${limits.forwardedWarnMs} ms`);
@@ -105,7 +105,7 @@ t.test('a text in a URL that cannot be a token is refused without an ask', async
     ['a word', 'junk'],
     ['too short', text.slice(0, -1)],
     ['too long', `${text}x`],
-    ['of a partition that is not there', newToken('pac', ground.partitions).text],
+    ['of a partition that does not exist', newToken('pac', ground.partitions).text],
     ['for other files', newToken('download', 0).text],
     ['half a URL', 'x'.repeat(limits.urlBytes / 2)],
   ];
@@ -115,7 +115,7 @@ t.test('a text in a URL that cannot be a token is refused without an ask', async
     for (let n = 0; n < 8; n++) statuses.add(await statusOf(`${url}${pac}?token=${token}`));
     t.same([...statuses], [401], what);
   }
-  t.same(resolved, [], 'the owner was asked nothing');
+  t.same(resolved, [], 'the owner got no ask');
   t.same(await spend(() => statusOf(`${url}${pac}?token=${newToken('pac', 0).text}`)), spent, 'guesses are limited');
   t.equal(resolved.length, burst);
   t.equal(await statusOf(`${url}${pac}?token=junk`), 401);
@@ -131,7 +131,7 @@ t.test('a URL token that was valid before uses a budget of its own', async (t) =
   t.equal(await ask(dead), granted);
 
   good.delete(dead.hash);
-  t.same(await spend(() => ask(dead)), spent, 'a phone whose token ended, and that goes on asking');
-  t.same(await spend(() => ask(newToken('pac', 0))), spent, 'guesses have their whole budget still');
-  t.equal(await ask(alive), granted, 'and leave a token that was good before alone');
+  t.same(await spend(() => ask(dead)), spent, 'a phone that keeps using a token that has ended');
+  t.same(await spend(() => ask(newToken('pac', 0))), spent, 'guesses still have their whole budget');
+  t.equal(await ask(alive), granted, 'guesses do not affect a token that was valid before');
 });

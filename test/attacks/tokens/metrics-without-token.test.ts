@@ -16,7 +16,7 @@ t.setTimeout(120_000);
 
 const [token, next] = ['a-token-of-32-characters-or-more0', 'the+next/token_of~operators-key=='];
 
-/** The programs that listen before they have found a NATS server; here there is none. */
+/** The programs that listen before they have found a NATS server; in this test there is none. */
 const programs = ['gateway', 'host-agent'] as const;
 
 async function start(t: Test, program: (typeof programs)[number], env: NodeJS.ProcessEnv) {
@@ -80,13 +80,13 @@ for (const program of programs) {
       t.equal(answer.headers.get('www-authenticate'), 'Bearer');
       t.notMatch(await answer.text(), /longshore_/);
     }
-    t.equal((await get(`${here}?token=${token}`)).status, 401, 'a token in a URL ends in logs');
+    t.equal((await get(`${here}?token=${token}`)).status, 401, 'a token in a URL is refused, because URLs are logged');
     for (const right of [`Bearer ${token}`, `bearer ${next}`]) {
       const answer = await get(here, right);
       t.equal(answer.status, 200);
       t.match(await answer.text(), /longshore_build_info/);
     }
-    t.equal((await get(here.replace('/metrics', '/healthz'))).status, 200, 'who watches the process needs no token');
+    t.equal((await get(here.replace('/metrics', '/healthz'))).status, 200, 'probes need no token');
   });
 }
 

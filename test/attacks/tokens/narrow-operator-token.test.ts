@@ -1,6 +1,6 @@
 /**
- * A thief with a token that opens a part of the operator API, such as a VPN server's, or with the
- * key of an issuer that may name few tenants. Every route of the table is tried: the token opens
+ * A thief has a token for a part of the operator API, such as a VPN server's, or the key of an
+ * issuer that may name only a few tenants. The test tries every route of the table: the token opens
  * its part and nothing else.
  */
 import { writeFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ async function call(token: string, method: string, path: string): Promise<Answer
 }
 
 /**
- * Not refused for want of a scope: 422 and the like come before, so they are not asked with a body.
+ * Whether the scope sufficed. A 422 and the like would come first, so these requests have no body.
  */
 const isOpen = ({ status, body }: Answer): boolean => status !== 401 && body?.error !== 'forbidden';
 
@@ -66,7 +66,8 @@ t.test('a VPN server’s token opens the files of its network, and no other rout
   const token = await ground.issuer.mint({ tenant_id: 'acme', scope: 'network:demo' });
   const opened: string[] = [];
   for (const route of wanting) {
-    // A body would be judged first; without one, what has a body is refused for that.
+    // A body would be checked before the scope; without one, routes that need a body refuse for
+    // that reason.
     if (route.body !== undefined) continue;
     if (isOpen(await call(token, route.method, pathOf(route, 'demo')))) opened.push(pathOf(route, 'demo'));
     const other = await call(token, route.method, pathOf(route, 'other'));

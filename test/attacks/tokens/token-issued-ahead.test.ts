@@ -1,7 +1,8 @@
 /**
- * A thief whose stolen token was made by an issuer with a clock that is an hour ahead, or that
- * lies: its `iat` is later than the revocation of its `jti`. The token is refused then, and when
- * its time has come, also where all tokens of the tenant were revoked since.
+ * A thief has a token from an issuer whose clock is an hour ahead, or that lies: the token's `iat`
+ * is later than the revocation of its `jti`. The gateway must refuse the token at the time of the
+ * revocation, and also once its `iat` has passed, even if all tokens of the tenant were revoked
+ * since.
  */
 import t from 'tap';
 import { IssuerKeys } from '../../../gateway/auth/keys.ts';
@@ -21,7 +22,7 @@ const hourS = 3600;
 let aheadMs = 0;
 const clock: Clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => performance.now() + aheadMs };
 
-/** As the owner of the tenant's partition keeps them, one after the other. */
+/** Sends the revocations to the tenant's owner, one after another, and returns what it keeps. */
 function kept(bodies: readonly RevocationBody[], before: readonly Revocation[] = []) {
   const state = stateOf({ ...defaultTenant(acme), revocations: before });
   const times = { nowMs: clock.nowMs(), tokenLifeMaxMs: limits.tokenLifeMaxMs };
@@ -61,7 +62,7 @@ t.test('a token revoked by its `jti` is refused whatever its `iat`', async (t) =
   aheadMs = (hourS + 10) * 1000;
   revocations.sweep(clock.nowMs());
   t.equal(await told(stolen), 'revoked');
-  t.equal(await told(other), 'good', 'one that nobody named, issued after all were revoked');
+  t.equal(await told(other), 'good', 'a token without a revocation of its own, issued after all were revoked');
 });
 
 t.test('revoking all tokens empties a list that single revocations have filled', (t) => {
@@ -75,8 +76,12 @@ t.test('revoking all tokens empties a list that single revocations have filled',
     Array.from({ length: limits.revocationsPerTenant }, (_, n) => single(n, clock.nowMs() - agoMs));
   const hour = full(hourS * 1000);
   const young = kept([{ jti: 'one more' }, {}, {}], hour);
-  t.same(young.codes, ['conflict', 'created', 'created'], 'all can be revoked always');
-  t.equal(young.revocations.length, hour.length + 1, 'an issuer may be ahead of the first revocation');
+  t.same(young.codes, ['conflict', 'created', 'created'], 'a revocation of all tokens is always accepted');
+  t.equal(
+    young.revocations.length,
+    hour.length + 1,
+    'the single revocations stay, because an issuer’s clock may be ahead of the first revocation',
+  );
   t.match(
     young.messages[0],
     /^this tenant has 1,000 revocations of single tokens and subjects.*revoke all its tokens.*"exp"$/,
@@ -87,7 +92,7 @@ t.test('revoking all tokens empties a list that single revocations have filled',
   t.same(
     old.revocations.map(({ match }) => match),
     [{ by: 'tenant' }, { by: 'jti', value: 'one more' }],
-    'not even such an issuer has dated a token of then after now',
+    'tokens of that time can’t have an `iat` in the future, so their revocations are dropped',
   );
   t.end();
 });

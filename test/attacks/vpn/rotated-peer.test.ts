@@ -1,6 +1,6 @@
 /**
- * Someone has a copy of a peer's download token, PAC token and bundle password. The tenant rotates
- * the peer: none of the three is good for anything any more, at any gateway, not even for a request
+ * A thief has a copy of a peer's download token, PAC token and bundle password. After the tenant
+ * rotates the peer, none of the three may work any more, at any gateway, not even for a request
  * that the rotation overtakes.
  */
 import { randomBytes } from 'node:crypto';
@@ -60,7 +60,7 @@ t.test('after a rotation the old secrets open nothing', { skip: await skipWithou
   const opens = (bundle: Buffer, password: string): boolean =>
     ssl('pkcs12', '-in', write('bundle.p12', bundle), '-nodes', '-passin', `pass:${password}`).ok;
   const rotate = (peer: NewPeer): Promise<NewPeer> => post(`/api/forage/peers/${peer.id}/rotate`, tenant);
-  /** What someone gets with these tokens: status, and the body of what was refused. */
+  /** The answers to requests with these tokens: the statuses, and the bodies of refusals. */
   const get = async (gateway: string, path: string, token: string) => {
     const answer = await fetch(`${gateway}${path}${path.includes('?') ? '&' : '?'}token=${token}`);
     const bytes = Buffer.from(await answer.arrayBuffer());
@@ -82,7 +82,7 @@ t.test('after a rotation the old secrets open nothing', { skip: await skipWithou
   await t.test('the tokens end, the password changes, and the answer shows the new ones', async (t) => {
     const old = await post<NewPeer>('/api/forage/peers', tenant, { name: 'phone' });
     for (const gateway of gateways) {
-      // Kept by each gateway from now on.
+      // From now on each gateway caches the files.
       for (const path of filesOf(old)) t.equal((await get(gateway.url, path, old.download_token)).status, 200, path);
       t.equal((await get(gateway.url, '/api/forage/pac', old.pac_token)).status, 200);
     }
@@ -90,7 +90,7 @@ t.test('after a rotation the old secrets open nothing', { skip: await skipWithou
 
     const rotated = await rotate(old);
     t.not(rotated.public_key, old.public_key);
-    t.same(rotated.tokens.map(({ scope }) => scope).toSorted(), ['download', 'pac'], 'it has the new tokens alone');
+    t.same(rotated.tokens.map(({ scope }) => scope).toSorted(), ['download', 'pac'], 'it has only the new tokens');
     for (const gateway of gateways) {
       for (const token of [old.download_token, extra.token, old.pac_token]) {
         for (const path of [...filesOf(old), '/api/forage/pac']) {
@@ -102,13 +102,13 @@ t.test('after a rotation the old secrets open nothing', { skip: await skipWithou
       }
       t.equal((await get(gateway.url, '/api/forage/pac', rotated.pac_token)).status, 200);
       const bundle = (await get(gateway.url, `/api/forage/p12/${old.id}`, rotated.download_token)).bytes;
-      t.notOk(opens(bundle, old.p12_password), 'the password of before does not open the new bundle');
-      t.ok(opens(bundle, rotated.p12_password), 'the new one does');
+      t.notOk(opens(bundle, old.p12_password), 'the old password does not open the new bundle');
+      t.ok(opens(bundle, rotated.p12_password), 'the new password does');
     }
     const shown = await fetch(`${url}/api/forage/peers/${old.id}`, { headers: { authorization: `Bearer ${tenant}` } });
     const text = await shown.text();
     for (const secret of [rotated.p12_password, rotated.download_token, rotated.pac_token]) {
-      t.notOk(text.includes(secret), 'what the answer showed is not shown again');
+      t.notOk(text.includes(secret), 'no later answer shows the secret');
     }
   });
 
@@ -119,7 +119,7 @@ t.test('after a rotation the old secrets open nothing', { skip: await skipWithou
     t.equal((await get(url, `/api/forage/config/${old.id}`, seen.download_token)).status, 200);
   });
 
-  /** The token has been found good; before the peer is read with it, the peer is rotated. */
+  /** The gateway has accepted the token; before it reads the peer, the peer is rotated. */
   const overtake = (peer: NewPeer): void =>
     owner.before(
       (ask) => ask.type === 'peer.material' && ask.peer === peer.id && ask.tokenHash !== undefined,
@@ -130,7 +130,7 @@ t.test('after a rotation the old secrets open nothing', { skip: await skipWithou
     ['files', (peer: NewPeer) => `/api/forage/config/${peer.id}`],
     ['bundle', (peer: NewPeer) => `/api/forage/p12/${peer.id}`],
   ] as const) {
-    await t.test(`a request for the ${what} whose token was good when it came, and then the rotation`, async (t) => {
+    await t.test(`a request for the ${what} that the rotation overtakes after its token was accepted`, async (t) => {
       const old = await post<NewPeer>('/api/forage/peers', tenant, { name: `laptop ${what}` });
       overtake(old);
       t.same((await get(url, file(old), old.download_token)).refusal, refused, 'it gets none of the new keys');

@@ -1,7 +1,7 @@
 /**
- * Someone has the key of a VPN network's authority, which devices trust, and signs for the names of
- * others. Where the network was made with name constraints, what they signed is refused; what the
- * network needs is not.
+ * A thief has the key of a VPN network's authority, which devices trust, and signs certificates for
+ * foreign names. If the network was made with name constraints, these certificates are refused, but
+ * those that the network needs are accepted.
  */
 import t from 'tap';
 import { newSerial } from '../../../gateway/vpn/pki/secrets.ts';
@@ -27,7 +27,7 @@ const networks = [
 ];
 
 t.test(
-  'an authority certifies its own server and peers alone',
+  'an authority can certify only its own server and peers',
   { skip: await skipWithoutTools('openssl') },
   async (t) => {
     const ssl = await openssl();

@@ -1,7 +1,7 @@
 /**
- * A tenant's device in a VPN network that two tenants share looks for the other tenant's devices,
- * the VPN server's own services and the networks behind it; a neighbour on the wire sends with a
- * device's address. None gets through.
+ * A tenant's device in a VPN network that two tenants share tries to reach the other tenant's
+ * devices, the VPN server's own services and the networks behind it; a neighbour on the wire sends
+ * packets with a device's address. None of them may get through.
  */
 import { connect, createServer } from 'node:net';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { startVpnRig, type NewPeer, type VpnRig } from '../../e2e/vpn/rig.ts';
 import { wireguardTools, wireguardUp, type WireguardEnd } from '../../e2e/vpn/wireguard.ts';
 
 const answerS = 10;
-/** Long enough for five packets; one alone brings an answer where there is a way. */
+/** Long enough for five packets; if there is a way, one of them is enough for an answer. */
 const silenceS = 1;
 const inside = { ipv4: '10.86.0.1', ipv6: 'fd86::1' } as const;
 const office = {
@@ -26,7 +26,10 @@ const office = {
   ipv6_pool: 'fd86::/64',
 };
 const networkPath = '/api/v2/operator/networks/office';
-/** Of the server, on the wire to the machine behind it: the devices' way there is their tunnel. */
+/**
+ * The server's addresses on the wire to the machine behind it; devices reach them through their
+ * tunnel.
+ */
 const outside = '198.51.103.1';
 /** Addresses of that machine. */
 const behind = { public: ['203.0.113.2', '2001:db8:99::2'], private: ['192.168.7.2', 'fd99::2', '169.254.169.254'] };
@@ -42,8 +45,8 @@ function documentedScript(): string {
 }
 
 /**
- * Gives what runs the documented script on the server. That machine reaches the gateway through a
- * socket, and curl knows.
+ * Returns a function that runs the documented script on the server. That machine reaches the
+ * gateway through a socket, for which curl is configured.
  */
 async function prepareScript(t: Test, rig: VpnRig, server: Joined): Promise<() => Promise<void>> {
   const socket = join(server.folder, 'api');
@@ -65,7 +68,7 @@ async function prepareScript(t: Test, rig: VpnRig, server: Joined): Promise<() =
     mkdirSync(path, { recursive: true });
     return path;
   };
-  // What the script writes, this machine alone sees.
+  // Only this machine sees the files that the script writes.
   await server.must('mount', ['--bind', own('lib'), '/var/lib']);
   const layers = `lowerdir=/etc,upperdir=${own('etc')},workdir=${own('work')}`;
   await server.must('mount', ['-t', 'overlay', 'longshore', '-o', layers, '/etc']);
@@ -138,7 +141,7 @@ t.test('two tenants in one network', { skip }, async (t) => {
   };
   const rivalEnd = (await Promise.all(names.map(connectPeer)))[2];
   const addressesOf = ({ ipv4, ipv6 }: NewPeer): string[] => [ipv4, ipv6 ?? 'none'];
-  // What is asked at the same time waits for silence once.
+  // Probes run at the same time, so the test waits for silence only once.
   const reaches = async (t: Test, from: Joined, addresses: readonly string[], what: string): Promise<void> => {
     const answers = await Promise.all(addresses.map((address) => from.ping(address, answerS)));
     for (const [index, address] of addresses.entries()) t.ok(answers[index], `${what}: ${address} answers`);
@@ -176,27 +179,27 @@ t.test('two tenants in one network', { skip }, async (t) => {
       ...[inside.ipv4, outside].map(async (host) =>
         t.notOk(await opens(phone, host, silenceS), `the service on ${host}`),
       ),
-      opens(lan, outside).then((isOpen) => t.ok(isOpen, 'which serves others as before')),
+      opens(lan, outside).then((isOpen) => t.ok(isOpen, 'the service still answers other machines')),
       silent(t, lan, addressesOf(peers.phone), 'from outside to a device'),
       reaches(t, lan, [wire.server.ipv6], 'what has nothing to do with the VPN'),
     ]);
-    t.ok((await dropped('other_tenant')) > 0, 'what goes to another tenant is counted');
+    t.ok((await dropped('other_tenant')) > 0, 'packets to another tenant are counted');
   });
 
   await t.test('packets from the wire with a device’s address are dropped', async (t) => {
     await lan.must('ip', ['address', 'add', `${peers.tablet.ipv4}/32`, 'dev', 'lo']);
     const before = await dropped('spoofed');
     await lan.run('ping', ['-n', '-q', '-c', '3', '-i', '0.2', '-w', '1', '-I', peers.tablet.ipv4, peers.phone.ipv4]);
-    t.ok((await dropped('spoofed')) > before, 'it is dropped and counted');
+    t.ok((await dropped('spoofed')) > before, 'the packet is dropped and counted');
     await lan.must('ip', ['address', 'del', `${peers.tablet.ipv4}/32`, 'dev', 'lo']);
   });
 
   await t.test('a private network that the operator names is reachable', async (t) => {
     const put = await set({ routes: ['0.0.0.0/0', '::/0', '192.168.7.0/24'] });
-    t.same(put.body.data.tenants, ['acme', 'bolt'], 'a change that names no tenants leaves them');
+    t.same(put.body.data.tenants, ['acme', 'bolt'], 'a change that names no tenants keeps them');
     await apply();
     await Promise.all([
-      reaches(t, phone, ['192.168.7.2'], 'the one that is named'),
+      reaches(t, phone, ['192.168.7.2'], 'the network that the operator names'),
       silent(t, phone, ['fd99::2', '169.254.169.254'], 'the others'),
       silent(t, phone, addressesOf(peers.rival), 'another tenant’s device'),
     ]);
@@ -206,13 +209,13 @@ t.test('two tenants in one network', { skip }, async (t) => {
     await acme.call('PATCH', `/api/forage/peers/${peers.tablet.id}`, { enabled: false });
     const rules = await fileWhere(
       'nftables.conf',
-      'the rules are without it',
+      'the rules to lose the device',
       (text) => !text.includes(`${peers.tablet.ipv4} : `),
     );
-    await reaches(t, tablet, behind.public, 'before the server knows');
+    await reaches(t, tablet, behind.public, 'before the server has fetched the change');
     writeFileSync(join(server.folder, 'rules'), rules);
     await server.must('nft', ['-f', 'rules']);
-    t.ok((await up.latestHandshakes()).has(peers.tablet.public_key), 'the tunnel stands');
+    t.ok((await up.latestHandshakes()).has(peers.tablet.public_key), 'the tunnel is still up');
     await silent(t, tablet, [...behind.public, ...addressesOf(peers.phone), inside.ipv4], 'anything');
   });
 
@@ -226,7 +229,7 @@ t.test('two tenants in one network', { skip }, async (t) => {
     t.equal((await set({ tenants: ['acme'] })).status, 200);
     await apply();
     await silent(t, rival, [...behind.public, ...Object.values(inside)], 'anything');
-    t.notOk((await up.latestHandshakes()).has(public_key), 'the server does not know its device');
+    t.notOk((await up.latestHandshakes()).has(public_key), 'the server no longer has its device');
     for (const file of ['wireguard.conf', 'swanctl.conf', 'nftables.conf']) {
       const text = await serverFile(file);
       for (const mark of [public_key, id, 'bolt']) t.notOk(text.includes(mark), `nor does ${file}`);
@@ -237,16 +240,16 @@ t.test('two tenants in one network', { skip }, async (t) => {
       async () => revokedSerials((await rig.file('/api/forage/crl/office')).bytes),
       (list) => list.includes(certificate.serial),
     );
-    t.notOk(serials.includes(peers.phone.certificate.serial), 'another tenant’s is not');
+    t.notOk(serials.includes(peers.phone.certificate.serial), 'the other tenant’s certificate is not');
     const unknown = await bolt.call('POST', '/api/forage/peers', { name: 'one more', network: 'nowhere' });
     const closed = await bolt.call('POST', '/api/forage/peers', { name: 'one more', network: office.name });
-    t.same([closed.status, closed.body], [unknown.status, unknown.body], 'the network is not there for it');
+    t.same([closed.status, closed.body], [unknown.status, unknown.body], 'for this tenant the network does not exist');
 
     t.equal((await set({ tenants: ['acme', 'bolt'] })).status, 200);
     await apply();
-    // By itself a device notices after 15 seconds that its session is gone.
+    // Without this a device notices only after 15 seconds that its session is gone.
     await rivalEnd?.restart();
-    await reaches(t, rival, behind.public, 'named again, with the same file');
+    await reaches(t, rival, behind.public, 'the tenant is named again, and its device works with the same file');
     t.same(await statuses(), [200, 200, 200]);
   });
 
