@@ -1,0 +1,94 @@
+/** What turns leave in a group, and until which commit a key is dirty. */
+import t from 'tap';
+import { decodeEntry } from '../../../../actors/runtime/journal/codec.ts';
+import { DirtyKeys, Group } from '../../../../actors/runtime/journal/group.ts';
+import { noReading } from '../../../../lib/time/cautious-clock.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { operation } from '../../support.ts';
+
+interface Bell {
+  readonly bell: number;
+}
+const groupOf = (number = 1, dirty = new DirtyKeys()) => new Group<Bell>(number, dirty);
+
+t.test('the newest value of a key is journalled, and the last of effects with one key is carried out', (t) => {
+  const group = groupOf(7);
+  for (const [key, value] of [
+    ['a', '1'],
+    ['b', '2'],
+    ['a', '3'],
+    ['b', null],
+  ] as const)
+    group.change(key, value);
+  for (const [key, bell] of [
+    ['h1', 1],
+    ['h2', 2],
+    ['h1', 3],
+  ] as const)
+    group.effect(key, { bell, requestId: `r${bell}` });
+  const { entry, text } = group.entry(noReading);
+  t.same(entry.changes, [
+    ['a', '3'],
+    ['b', null],
+  ]);
+  t.same(decodeEntry(text), { ok: true, value: entry });
+  t.same(
+    [...group.effects()],
+    [
+      { bell: 3, requestId: 'r3' },
+      { bell: 2, requestId: 'r2' },
+    ],
+  );
+  t.end();
+});
+
+t.test('a group is full before its entry is too large, whatever fills it', (t) => {
+  const text = 'x'.repeat(1000);
+  const fillings: Record<string, (group: Group<Bell>, index: number) => void> = {
+    values: (group, index) => group.change(`key-${index}`, text.repeat(10)),
+    'many small values': (group, index) => group.change(`key-${index}`, '1'),
+    deletions: (group, index) => group.change(`key-${index}`, null),
+    'text of three bytes a letter': (group, index) => group.change(`key-${index}`, '€'.repeat(1000)),
+    'answers, which are JSON in JSON': (group) =>
+      group.operation({
+        op: operation(),
+        atMs: 10 ** 13,
+        code: 'ok',
+        answer: { kind: 'body', body: '"\n'.repeat(500) },
+      }),
+  };
+  for (const [name, fill] of Object.entries(fillings)) {
+    const group = groupOf();
+    let filled = 0;
+    for (; !group.isFull && filled < 10_000; filled++) fill(group, filled);
+    const bytes = Buffer.byteLength(group.entry(noReading).text);
+    t.ok(group.isFull, `${name}: at last`);
+    t.ok(bytes < limits.journalEntryBytes, `${name}: ${bytes} bytes`);
+    t.ok(
+      filled === limits.batchItems || bytes > limits.journalEntryBytes / 4,
+      `${name}: not long before, ${bytes} bytes`,
+    );
+  }
+  t.end();
+});
+
+t.test('a key is dirty until the newest commit that touched it', (t) => {
+  const dirty = new DirtyKeys();
+  const [first, second] = [groupOf(1, dirty), groupOf(2, dirty)];
+  first.markDirty('a');
+  first.markDirty('b');
+  second.markDirty('b');
+  t.same(
+    ['a', 'b', 'c'].map((key) => dirty.until(key)),
+    [1, 2, 0],
+  );
+  dirty.committed(first);
+  t.same(
+    ['a', 'b'].map((key) => dirty.until(key)),
+    [0, 2],
+    'the first does not settle what the second changed',
+  );
+  dirty.committed(second);
+  t.equal(dirty.until('b'), 0);
+  t.end();
+});
