@@ -14,6 +14,7 @@ import { servicesWith } from '../calls.ts';
 import { recordingLog } from '../support.ts';
 import { baseUrl, caPem, keys, networkWith, peerWith } from './support.ts';
 
+const { publicKey, privateKey, presharedKey } = keys;
 export const nowMs = Date.UTC(2026, 5, 1);
 export const vault = new Vault([{ id: 'now', key: Buffer.alloc(32, 1) }]);
 
@@ -21,10 +22,11 @@ export const vault = new Vault([{ id: 'now', key: Buffer.alloc(32, 1) }]);
 export function networkNow(settings: Partial<NetworkSettings> = {}): NetworkRecord {
   const network = networkWith(settings);
   const { name, wireguard, ca, server } = network;
-  const seal = (field: 'wireguard' | 'ca' | 'server') => vault.seal(networkPlace(name, field), `${field} key`);
+  const seal = (field: 'wireguard' | 'ca' | 'server', secret = `${field} key`) =>
+    vault.seal(networkPlace(name, field), secret);
   return {
     ...network,
-    wireguard: { ...wireguard, privateKey: seal('wireguard') },
+    wireguard: { ...wireguard, privateKey: seal('wireguard', privateKey) },
     ca: { ...ca, notAfterMs: nowMs + limits.caLifetimeMs, privateKey: seal('ca') },
     server: { ...server, notAfterMs: nowMs + limits.certificateLifetimeMs, privateKey: seal('server') },
   };
@@ -33,12 +35,16 @@ export function networkNow(settings: Partial<NetworkSettings> = {}): NetworkReco
 /** A peer with all of its certificate's life before it, whose secrets open. */
 export function peerNow(change: Partial<PeerRecord> = {}): PeerRecord {
   const peer = peerWith();
-  const seal = (field: 'wireguard' | 'preshared' | 'certificate' | 'password') =>
-    vault.seal(placeOf({ tenant: peer.tenant, peer: peer.id }, field), `${field} secret`);
+  const seal = (field: 'wireguard' | 'preshared' | 'certificate' | 'password', secret = `${field} secret`) =>
+    vault.seal(placeOf({ tenant: peer.tenant, peer: peer.id }, field), secret);
   return {
     ...peer,
     p12Password: seal('password'),
-    wireguard: { ...peer.wireguard, privateKey: seal('wireguard'), presharedKey: seal('preshared') },
+    wireguard: {
+      publicKey,
+      privateKey: seal('wireguard', privateKey),
+      presharedKey: seal('preshared', presharedKey),
+    },
     certificate: {
       ...peer.certificate,
       notAfterMs: nowMs + limits.certificateLifetimeMs,
@@ -49,7 +55,6 @@ export function peerNow(change: Partial<PeerRecord> = {}): PeerRecord {
 }
 
 const certificate = { pem: caPem, serial: '0a', notBeforeMs: nowMs, notAfterMs: nowMs + 1 };
-const { publicKey, privateKey, presharedKey } = keys;
 const withKey = (privateKeyPem: string) => ({ certificate, privateKeyPem });
 const products: { readonly [K in JobKind]: JobOutput<K> } = {
   peer: { ...withKey('peer key'), wireguard: { publicKey, privateKey }, presharedKey },

@@ -1,0 +1,66 @@
+import t from 'tap';
+import { hashOfToken, parseToken } from '../../../gateway/vpn/pki/secrets.ts';
+import { peerHandlers } from '../../../gateway/vpn/peers.ts';
+import { placeOf } from '../../../gateway/vpn/service/peers/owner.ts';
+import type { PeerTokenId, TenantId } from '../../../schemas/ids.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import { callOf } from '../calls.ts';
+import { okData, refusal } from '../support.ts';
+import { forageWith, networkNow, peerNow, vault } from './forage.ts';
+import { peerId } from './support.ts';
+
+const params = { peer: peerId };
+const acme = 'acme' as TenantId;
+const bodyOf = (answer: unknown) => JSON.parse(String(Object(answer).body)) as { data: Record<string, string> };
+
+t.test('a token is shown once its hash is stored, and carries its tenant’s partition', async (t) => {
+  const { forage, asked } = forageWith({ 'peer.token.create': () => okData({}, 'created') });
+  const body = { scope: 'pac', expiresAtMs: 1000 } as const;
+  const answer = await peerHandlers(forage)['peer.token.create'](callOf('peer.token.create', { params, body }));
+  const { data } = bodyOf(answer);
+  const { token = '', ...view } = data;
+  t.match(answer, { code: 'created' });
+  t.match(view, { scope: 'pac', expires_at: '1970-01-01T00:00:01.000Z' });
+  t.same(parseToken(token), { scope: 'pac', partition: partitionOf(acme, 2) });
+  const stored = { id: view['id'] as PeerTokenId, scope: 'pac', hash: hashOfToken(token), expiresAtMs: 1000 };
+  t.match(asked, [
+    { lane: 'write', question: { type: 'peer.token.create', tenant: acme, peer: peerId, token: stored } },
+  ]);
+  t.notOk(JSON.stringify(asked).includes(token));
+});
+
+t.test('no secret is shown of what may not be stored', async (t) => {
+  const { forage } = forageWith({
+    'peer.token.create': () => refusal('timeout'),
+    'peer.password': () => refusal('not_found'),
+  });
+  const { 'peer.token.create': token, 'peer.password': password } = peerHandlers(forage);
+  const body = { scope: 'download', expiresAtMs: null } as const;
+  t.same(await token(callOf('peer.token.create', { params, body })), refusal('timeout'));
+  t.same(await password(callOf('peer.password', { params })), refusal('not_found'));
+});
+
+t.test('a new password is stored sealed for its peer', async (t) => {
+  const { forage, asked } = forageWith({ 'peer.password': () => okData({}) });
+  const { data } = bodyOf(await peerHandlers(forage)['peer.password'](callOf('peer.password', { params })));
+  const question = asked[0]?.question;
+  if (question?.type !== 'peer.password') throw new Error('nothing is stored');
+  t.same(Object.keys(data), ['p12_password']);
+  t.equal(vault.open(placeOf({ tenant: acme, peer: peerId }, 'password'), question.p12Password), data['p12_password']);
+});
+
+t.test('a list refuses a cursor that it did not give; without VPN keys nothing is made', async (t) => {
+  const { forage, types } = forageWith({
+    'peer.material': () => okData(peerNow()),
+    'network.material': () => okData(networkNow()),
+  });
+  const handlers = peerHandlers({ ...forage, keyring: undefined });
+  const query = { limit: 10, cursor: 'x' };
+  t.match(await handlers['peer.list'](callOf('peer.list', { query })), { code: 'invalid', body: /next_cursor/ });
+  const body = { name: 'phone', network: null, expiresAtMs: null, routes: null, dns: null };
+  t.match(await handlers['peer.create'](callOf('peer.create', { body })), { code: 'unavailable', body: /VPN_KEYS/ });
+  t.match(await handlers['peer.password'](callOf('peer.password', { params })), { code: 'unavailable' });
+  t.same(types(), []);
+  t.match(await handlers['peer.rotate'](callOf('peer.rotate', { params })), { code: 'unavailable' });
+  t.same(types(), ['peer.material', 'network.material'], 'a peer that does not exist is 404 before that');
+});
