@@ -132,7 +132,7 @@ function parametersOf(route: Route): Json[] {
     name: 'Idempotency-Key',
     in: 'header',
     required: false,
-    description: 'The same key and body within 24 hours is the same container.',
+    description: 'A repeated key with the same body returns the same container for 24 hours.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   };
   return [
@@ -208,7 +208,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
         url_token: { type: 'apiKey', in: 'query', name: 'token' },
       },
       headers: {
-        RequestId: { description: 'Of this request, in every log line about it.', schema: { type: 'string' } },
+        RequestId: { description: 'The id of this request, in every log line about it.', schema: { type: 'string' } },
       },
       schemas: Object.fromEntries(
         (Object.keys(errorStatus) as ErrorCode[]).map((code) => [`Error_${code}`, errorSchema(code)]),

@@ -1,4 +1,7 @@
-/** The log of a gateway names each write that has to be repeated after a restore, and no secret. */
+/**
+ * The log of a gateway names each write that an operator must repeat after a restore, and contains
+ * no secret.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createUser } from '@nats-io/nkeys';
 import t from 'tap';
@@ -132,7 +135,7 @@ async function send({ method, path, body }: Pick<Case, 'method' | 'path' | 'body
 const secretsIn = (text: string): string[] =>
   ['join_token', 'p12_password'].flatMap((name) => new RegExp(`"${name}":"([^"]+)"`).exec(text)?.[1] ?? []);
 
-t.test('each write that a restore undoes is one event, with its content and no secret', async (t) => {
+t.test('each write that a restore undoes makes one event, with its content and without secrets', async (t) => {
   for (const [index, one] of cases.entries()) {
     const requestId = `done-${index}`;
     log.events.length = 0;
@@ -144,7 +147,7 @@ t.test('each write that a restore undoes is one event, with its content and no s
   }
 });
 
-t.test('a write with an unknown outcome is an event, too', async (t) => {
+t.test('a write with an unknown outcome makes an event, too', async (t) => {
   refusing = refusal('unavailable');
   t.teardown(() => (refusing = undefined));
   for (const [index, one] of cases.entries()) {
@@ -155,7 +158,7 @@ t.test('a write with an unknown outcome is an event, too', async (t) => {
   }
 });
 
-t.test('a write that changes nothing about security is no event', async (t) => {
+t.test('a write that changes nothing about security makes no event', async (t) => {
   log.events.length = 0;
   t.equal((await send({ method: 'PATCH', path: peers, body: { name: 'phone' } }, 'rename')).status, 200);
   t.equal((await send({ method: 'DELETE', path: `${operator}/hosts/h1?force=maybe` }, 'invalid')).status, 422);

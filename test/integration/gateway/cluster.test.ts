@@ -1,4 +1,4 @@
-/** Which cluster a gateway serves: the configured one, for as long as the servers hold it. */
+/** A gateway serves only the configured cluster, and only while the servers hold it. */
 import t from 'tap';
 import { serveReads } from '../../../actors/endpoints/reads.ts';
 import { waitForCluster } from '../../../gateway/backend/cluster.ts';
@@ -38,11 +38,11 @@ t.test('a watcher is called once when the cluster is replaced or restored', asyn
     const heard: string[] = [];
     const ending = new AbortController();
     const watching = watchCluster(nc, cluster, ({ message }) => heard.push(message), ending.signal);
-    // As a gateway, while no actors process takes its questions.
+    // Watches as a gateway does while no actors process answers its asks.
     const hearing = watchCluster(nc, cluster, ({ message }) => heard.push(message), ending.signal, 'read.nobody');
     await sleep(1500);
     await nc.request(clusterSubject, JSON.stringify(cluster));
-    t.same(heard, [], 'it is the same');
+    t.same(heard, [], 'the cluster is still the same');
     await nc.request(clusterSubject, JSON.stringify(entry));
     await Promise.all([watching, hearing]);
     t.equal(heard.length, 2);

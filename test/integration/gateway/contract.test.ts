@@ -1,4 +1,4 @@
-/** The contract's statuses and bodies over real sockets, on both engines. */
+/** The statuses and bodies that the API promises, over real sockets, on both engines. */
 import { createUser } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { v4 as uuid } from 'uuid';

@@ -1,6 +1,7 @@
 /**
- * Requests made at random from the route table: never a 500, only statuses that the table names,
- * JSON of the contract's shapes, and nothing of another tenant.
+ * Random requests made from the route table: the gateway never answers 500, answers only with
+ * statuses that the table names and JSON of the documented shapes, and shows nothing of another
+ * tenant.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -68,8 +69,8 @@ const statusesOf = (route: Route): Set<number> => {
 const known = new Set<string>(Object.keys(errorStatus));
 
 /**
- * A segment that names nothing leads to no route: under a guarded prefix that is a 401, of a public
- * route too.
+ * A segment of the wrong form matches no route: under a guarded prefix the answer is then 401, for
+ * a public route too.
  */
 const namesNothing = (path: string): boolean => /%(?:00|2f|(?![\da-f]{2}))/i.test(path);
 
@@ -111,7 +112,7 @@ for (const engine of engines) {
         const { status } = response;
         const said = `${method} ${path}: ${status} ${text.slice(0, 200)}`;
         if (status === 500) throw new Error(`${said} ${JSON.stringify(log.events.at(-1)?.fields)}`);
-        // fetch resolves `.` and `..` before it asks, and then another route answers.
+        // `fetch` resolves `.` and `..` before it sends the request, so another route would answer.
         const isAsWritten =
           new URL(path, url).pathname === path && suffix === null && request.method === null && !namesNothing(path);
         if (isAsWritten && !statusesOf(route).has(status)) throw new Error(said);

@@ -1,6 +1,6 @@
 /**
- * What two HTTP parsers could read differently, and bodies that don't fit: raw bytes on real
- * sockets, on both engines.
+ * Requests that two HTTP parsers could read differently, and bodies over their bounds: raw bytes on
+ * real sockets, on both engines.
  */
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
@@ -19,9 +19,9 @@ interface Stage {
   readonly clock: { monotonicMs(): number; advance(ms: number): void };
   readonly engine: HttpEngine;
   readonly port: number;
-  /** Method and path of all that was dispatched. */
+  /** Method and path of each request that was dispatched. */
   readonly seen: string[];
-  /** Paths of what is written, or never will be. */
+  /** Paths of the requests whose reply has been written, or never will be. */
   readonly finished: string[];
 }
 
@@ -75,7 +75,7 @@ const options = { clock: systemClock, connections: limits.connections, isTrusted
 const turnMs = 10;
 
 /**
- * Lets the engine's clock pass, five times as fast as the system's, until `isOver`: uWebSockets.js
+ * Lets the engine's clock run, five times as fast as the system's, until `isOver`: uWebSockets.js
  * cuts a slow connection after ten seconds by its own clock.
  */
 async function whileTimePasses({ clock }: Stage, what: string, isOver: () => boolean): Promise<number> {
@@ -100,9 +100,9 @@ async function converse(stage: Stage, piece: string): Promise<Talk & { readonly 
 }
 
 /**
- * Sends the pieces, a little apart, and returns what came back until it closed or was quiet. The
- * quiet is counted in turns of the event loop, which the engine shares: a process that gets no
- * processor for a while only seems quiet.
+ * Sends the pieces, a little apart, and returns what came back until the connection closed or was
+ * quiet. Quiet is counted in turns of the event loop, which the engine shares: a process that gets
+ * no processor time for a while only seems quiet.
  */
 async function talk(port: number, pieces: readonly string[], quietMs = 150): Promise<Talk> {
   const socket: Socket = connect(port, '127.0.0.1');
@@ -127,8 +127,8 @@ async function talk(port: number, pieces: readonly string[], quietMs = 150): Pro
 const statusesOf = ({ text }: Talk): string[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => code ?? '');
 /**
- * What is finished, in its order, where one reply is not read. It takes the time that a connection
- * may be idle.
+ * The requests that finish, in order, if the client does not read one reply. Takes as long as a
+ * connection may be idle.
  */
 async function leftUnread(name: 'uws' | 'node'): Promise<readonly string[]> {
   const { port, finished } = await stage(t, name);
@@ -174,7 +174,7 @@ for (const name of engines) {
       }
     });
 
-    await t.test('bodies: whole, chunked, in pieces, on one connection', async (t) => {
+    await t.test('bodies on one connection: at once, chunked, in pieces', async (t) => {
       const { port } = await stage(t, name);
       const answer = await talk(port, [
         'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel',
@@ -191,7 +191,11 @@ for (const name of engines) {
       ]);
       t.same(statusesOf(chunked), ['200']);
       t.ok(chunked.text.includes('/b=abcde'));
-      t.equal(chunked.closed, name === 'uws', 'the parser of uWebSockets.js is too lenient to go on after chunks');
+      t.equal(
+        chunked.closed,
+        name === 'uws',
+        'the parser of uWebSockets.js is too lenient to keep the connection after chunks',
+      );
     });
 
     await t.test('after an early reply the rest of the body does not run as a request', async (t) => {
@@ -222,7 +226,8 @@ for (const name of engines) {
         t.same(statusesOf(answer), [status], what);
         t.match(answer.text, /connection: close/i, what);
       }
-      // One byte at a time never pauses; it is cut off when the time is over.
+      // A client that sends one byte at a time never pauses; the engine cuts it off when the time
+      // is over.
       const slow = connect(port, '127.0.0.1');
       slow.on('error', () => {});
       let text = '';
@@ -245,7 +250,7 @@ for (const name of engines) {
       t.match(answer.text, /^HTTP\/1\.1 413[^]*too_late$/);
     });
 
-    await t.test('nothing runs behind chunks with wrong framing', async (t) => {
+    await t.test('no request runs after chunks with wrong framing', async (t) => {
       const { port, seen } = await stage(t, name);
       for (const [what, request] of misframedChunks('/x')) {
         seen.length = 0;
@@ -305,24 +310,27 @@ for (const name of engines) {
       t.notMatch(injected.text, /\r\nx-evil/i);
     });
 
-    await t.test('headers or a URL over the bound, and rubbish, end their connection only', async (t) => {
-      const { port } = await stage(t, name);
-      const long = await talk(port, [`GET /x HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(limits.headerBytes)}\r\n\r\n`]);
-      t.ok(long.closed);
-      t.notMatch(long.text, /HTTP\/1\.1 2/);
-      const within = await talk(port, [`GET /x HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(8 * 1024)}\r\n\r\n`]);
-      t.same(statusesOf(within), ['200'], '8 KiB of headers are fine');
-      for (const rubbish of [
-        '\x16\x03\x01\x02\x00\x01',
-        'GET\r\n\r\n',
-        'GET /x HTTP/9.9\r\n\r\n',
-        '\0\0\0\0\r\n\r\n',
-      ]) {
-        const answer = await talk(port, [rubbish]);
-        t.notMatch(answer.text, /HTTP\/1\.1 2/);
-      }
-      t.equal((await fetch(`http://127.0.0.1:${port}/x`)).status, 200);
-    });
+    await t.test(
+      'headers or a URL over the bound, and malformed requests, end only their own connection',
+      async (t) => {
+        const { port } = await stage(t, name);
+        const long = await talk(port, [`GET /x HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(limits.headerBytes)}\r\n\r\n`]);
+        t.ok(long.closed);
+        t.notMatch(long.text, /HTTP\/1\.1 2/);
+        const within = await talk(port, [`GET /x HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(8 * 1024)}\r\n\r\n`]);
+        t.same(statusesOf(within), ['200'], '8 KiB of headers are accepted');
+        for (const rubbish of [
+          '\x16\x03\x01\x02\x00\x01',
+          'GET\r\n\r\n',
+          'GET /x HTTP/9.9\r\n\r\n',
+          '\0\0\0\0\r\n\r\n',
+        ]) {
+          const answer = await talk(port, [rubbish]);
+          t.notMatch(answer.text, /HTTP\/1\.1 2/);
+        }
+        t.equal((await fetch(`http://127.0.0.1:${port}/x`)).status, 200);
+      },
+    );
 
     await t.test('a stream is written piece by piece', async (t) => {
       const { port, engine } = await stage(t, name);
@@ -367,7 +375,7 @@ for (const name of engines) {
       socket.destroy();
       await until('counted out', () => engine.inFlight() === 0);
       await sleep(250);
-      t.equal(engine.inFlight(), 0, 'and its late reply does nothing');
+      t.equal(engine.inFlight(), 0, 'its late reply does nothing');
       const half = connect(port, '127.0.0.1');
       half.write('POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
       await until('in flight', () => engine.inFlight() === 1);
@@ -409,7 +417,7 @@ for (const name of engines) {
     });
 
     await t.test(
-      'draining waits for what is in flight, also in a process that is held up between two looks',
+      'draining waits for requests in flight, even if the process is blocked between two checks',
       async (t) => {
         const { port, engine } = await stage(t, name);
         const slow = talk(port, ['GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'], 500);
@@ -423,11 +431,11 @@ for (const name of engines) {
   });
 }
 
-t.test('a reply that its client does not read is given up in time', async (t) => {
+t.test('the engine gives up a reply that the client does not read', async (t) => {
   for (const finished of await Promise.all(unread)) t.same(finished, ['/x', '/huge']);
 });
 
-t.test('a port that is taken is an error', async (t) => {
+t.test('listening on a port in use is an error', async (t) => {
   for (const name of engines) {
     const { port } = await stage(t, name);
     const other = await createEngine(name, () => {}, { log: quietLog, ...options });

@@ -1,6 +1,6 @@
 /**
- * How much a tenant and an address may, alone and with other gateways through Redis; and news of
- * revocations.
+ * Rate limits of tenants and addresses, in one gateway and over several through Redis; and how
+ * gateways learn of revocations.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -91,12 +91,12 @@ t.test('an address that fails too often is refused before its tokens are verifie
   t.equal(statuses.at(-1), 429);
   t.ok(verified.every((status) => status === 401));
   t.ok(verified.length >= 3 && verified.length <= 3 + refilled, `${verified.length} verified`);
-  t.equal((await get(url, good)).status, 200, 'a token that is known to be good goes on');
+  t.equal((await get(url, good)).status, 200, 'a token that was verified before is still accepted');
   const elsewhere = await fetch(`${url}${compute}`, {
     headers: { authorization: `Bearer ${bad}`, 'x-forwarded-for': '192.0.2.7' },
   });
   t.equal(elsewhere.status, 401, 'another client of the same proxy');
-  t.equal((await fetch(`${url}${compute}`)).status, 401, 'no credentials are never limited');
+  t.equal((await fetch(`${url}${compute}`)).status, 401, 'requests without credentials are never limited');
 });
 
 t.test('without Redis a revocation holds at once here, and after a restart', async (t) => {
@@ -106,7 +106,7 @@ t.test('without Redis a revocation holds at once here, and after a restart', asy
   t.equal(await revoke(url, 'leak', { sub: 'mallory' }), 201);
   t.equal((await get(url, token)).status, 401);
   const other = await runGateway(t, ground);
-  t.equal((await get(other.url, token)).status, 401, 'asked of the owners at start');
+  t.equal((await get(other.url, token)).status, 401, 'a gateway asks the owners at start');
 });
 
 t.test('until the owners have reported revocations, no token is accepted', async (t) => {
@@ -118,7 +118,11 @@ t.test('until the owners have reported revocations, no token is accepted', async
   t.equal(response.status, 503);
   t.ok(response.headers.get('retry-after'));
   t.equal((await fetch(`${url}/readyz`)).status, 503);
-  t.equal((await get(url, await ground.issuer.mint({ exp: 1 }))).status, 401, 'what needs no one is still refused');
+  t.equal(
+    (await get(url, await ground.issuer.mint({ exp: 1 }))).status,
+    401,
+    'a token that can be refused without owners still is',
+  );
   revocationsAnswer = () => ({ code: 'ok', body: '{"data":[{"nonsense":1}]}' });
   t.equal((await get(url, token)).status, 503);
   revocationsAnswer = undefined;
@@ -126,7 +130,7 @@ t.test('until the owners have reported revocations, no token is accepted', async
   t.equal((await get(url, token)).status, 200);
 });
 
-t.test('a tenant with a damaged record is refused, and no other; all pages are read', async (t) => {
+t.test('only the tenant with a damaged record is refused; all pages are read', async (t) => {
   const asked: (string | null)[] = [];
   let isDamaged = true;
   revocationsAnswer = ({ partition, after }) => {
@@ -162,10 +166,10 @@ t.test('a tenant with a damaged record is refused, and no other; all pages are r
   const other = await runGateway(t, ground);
   t.equal((await get(other.url, await ground.issuer.mint({ tenant_id: 'broken' }))).status, 200);
   const late = await ground.issuer.mint({ tenant_id: 'broken', jti: 'late' });
-  t.equal((await get(other.url, late)).status, 401, 'of the second page');
+  t.equal((await get(other.url, late)).status, 401, 'a revocation of the second page counts');
 });
 
-t.test('a tenant with too many revocations is refused, and no other', async (t) => {
+t.test('only the tenant with too many revocations is refused', async (t) => {
   const tenant = 'noisy' as TenantId;
   const many = Array.from({ length: limits.revocationsPerTenant * 2 + 1 }, (_, n): Revocation => ({
     tenant,
@@ -200,7 +204,8 @@ t.test('with Redis', async (t) => {
 
   const busy = await ground.issuer.mint({ tenant_id: 'busy' });
   t.equal((await get(other.url, busy)).status, 200);
-  // What others took is the growth of the sum: a gateway has to know one before.
+  // The growth of the sum is what other gateways admitted, so a gateway must have read the sum
+  // before.
   const shared = new Redis({
     port: redis.port,
     username: 'gateway',
@@ -216,7 +221,8 @@ t.test('with Redis', async (t) => {
     const responses = await Promise.all(Array.from({ length: 20 }, () => get(one.url, busy)));
     return responses.some(({ status }) => status === 429);
   });
-  // Two a second, of which one comes back: its own burst of 40 would last beyond the deadline.
+  // Two requests a second, while one token a second comes back: the gateway's own burst of 40 would
+  // last beyond the deadline.
   const asOther = async (): Promise<boolean> => {
     await sleep(1000);
     const responses = await Promise.all([get(other.url, busy), get(other.url, busy)]);
@@ -226,8 +232,12 @@ t.test('with Redis', async (t) => {
 
   await redis.server().kill9();
   await until('noticed', () => log.events.some(({ event }) => event === 'redis_away'));
-  t.equal((await get(one.url, await ground.issuer.mint({ tenant_id: 'calm' }))).status, 200, 'goes on alone');
+  t.equal(
+    (await get(one.url, await ground.issuer.mint({ tenant_id: 'calm' }))).status,
+    200,
+    'the gateway continues without Redis',
+  );
   t.equal(await revoke(one.url, 'calm', {}), 201);
   await sleep(600);
-  t.ok(log.events.filter(({ event }) => event === 'redis_away').length <= 4, 'said once for each connection');
+  t.ok(log.events.filter(({ event }) => event === 'redis_away').length <= 4, 'logged once for each connection');
 });

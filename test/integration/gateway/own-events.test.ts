@@ -1,7 +1,7 @@
 /**
- * A tenant reads its own events: what an answered request did is in the next list and in a resumed
- * stream, however long the stream EVENTS takes. A real owner and a real gateway; the stream EVENTS
- * takes nothing until the test lets it.
+ * A tenant reads its own events: the events of an answered request are in the next list and in a
+ * resumed stream, however long the stream EVENTS takes. The test has a real owner and a real
+ * gateway; the stream EVENTS accepts nothing until the test lets it.
  */
 import { jetstreamManager } from '@nats-io/jetstream';
 import { randomUUID } from 'node:crypto';
@@ -22,13 +22,13 @@ async function startOwnerOn(t: Test, ground: Ground) {
   const owner = ownerOn({ ...ground, cluster }, nc);
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= owner.stop());
-  // One that was not stopped would keep a test that failed from its end.
+  // If a test fails before it stops its owner, the owner would keep the process alive.
   t.teardown(stop);
   await owner.start();
   return { stop };
 }
 
-/** The server has no taker for events while the stream listens elsewhere. */
+/** Lets the stream take events, or moves it to another subject, so that no stream takes them. */
 async function eventsTaken(ground: Ground, isTaken: boolean): Promise<void> {
   const jsm = await jetstreamManager(ground.nc);
   const subjects = isTaken ? [...streams.events.subjects] : ['elsewhere.>'];
@@ -73,9 +73,9 @@ t.test('events of an answered request are in the next list', async (t) => {
   t.equal((await call('POST', `/${one}/stop`)).status, 200);
   t.equal((await call('POST', `/${two}/stop`)).status, 200);
   const all = ['created one', 'created two', 'stop_requested one', 'stop_requested two'];
-  t.same(await told('/events'), all, 'of all containers');
+  t.same(await told('/events'), all, 'the events of all containers');
   t.same(await told('/events?limit=1'), all.slice(-1), 'the newest');
-  t.same(await told(`/${one}/events`), ['created one', 'stop_requested one'], 'of one');
+  t.same(await told(`/${one}/events`), ['created one', 'stop_requested one'], 'the events of one container');
 
   const follow = async (lastEventId?: string): Promise<{ id: string; name: string }[]> => {
     const giveUp = AbortSignal.timeout(60_000);
@@ -107,28 +107,28 @@ t.test('events of an answered request are in the next list', async (t) => {
   t.same(
     frames.map(({ name }) => name),
     all,
-    'a stream shows them',
+    'a stream shows all events',
   );
   for (const [index, { id }] of frames.slice(0, -1).entries()) {
     t.same(
       (await follow(id)).map(({ name }) => name),
       all.slice(index + 1),
-      'and a resumed one the rest',
+      'a resumed stream shows the rest',
     );
   }
 
   await startOwnerOn(t, ground);
   await owner.stop();
-  t.same(await told('/events'), all, 'the next owner knows them, too');
+  t.same(await told('/events'), all, 'the next owner has them, too');
   await eventsTaken(ground, true);
   await until('published', async () =>
     /"num_subjects":2/.test((await ground.nc.request('$JS.API.STREAM.INFO.EVENTS', '')).string()),
   );
-  t.same(await told('/events'), all, 'none twice when they are in the stream');
+  t.same(await told('/events'), all, 'no event comes twice once they are in the stream');
   t.same(
     (await follow(frames[0]?.id)).map(({ name }) => name),
     all.slice(1),
-    'and a resumed stream goes on',
+    'a resumed stream continues',
   );
 });
 

@@ -1,5 +1,5 @@
 /**
- * Runs the token issuer of docs/deploy.md as it is printed there, against a gateway with the
+ * Runs the token issuer of docs/deploy.md exactly as printed there, with a gateway that has the
  * settings printed beside it.
  */
 import { execFileSync } from 'node:child_process';

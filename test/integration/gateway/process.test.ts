@@ -1,6 +1,6 @@
 /**
- * The gateway as a process: what it says at start, what it refuses to start with, its metrics, and
- * how it stops under load.
+ * The gateway as a process: what it logs at start, which configurations it refuses, its metrics,
+ * and how it stops under load.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -17,16 +17,16 @@ import { environmentOf, startGround, untilReady, type Environment } from './supp
 import { until } from '../../support/until.ts';
 
 /**
- * Within it the balancer has to notice, and its last connection has to be accepted: the kernel
- * resets one that nobody has accepted when the listening socket is closed. That takes milliseconds,
- * and seconds on a starved machine.
+ * Within this time the balancer must notice, and the gateway must accept its last connection: when
+ * the listening socket is closed, the kernel resets connections that are not accepted yet. That
+ * takes milliseconds, but seconds on an overloaded machine.
  */
 const delayMs = 10_000;
 const main = join(repositoryRoot, 'dist/gateway/main.js');
 const ground = await startGround(t);
 const owner = memoryOwner();
 serveOwner(ground.nc, async (ask) => {
-  // Long enough that some are always under way.
+  // Long enough for some requests always to be under way.
   if (ask.type === 'container.list') {
     await sleep(30);
     return okData([]);
@@ -73,7 +73,7 @@ async function urlOf(running: Running, event = 'listening'): Promise<string> {
   return String(lines.find((line) => line.event === event)?.['url']);
 }
 
-// The engines side by side: most of the time is spent in the delay.
+// The engines run in parallel: most of the time is spent in the delay.
 t.jobs = engines.length;
 for (const engine of engines) {
   t.test(`SIGTERM under load fails no accepted request, on ${engine}`, { buffered: true }, async (t) => {
@@ -130,7 +130,7 @@ for (const engine of engines) {
     await until('exit', () => running.exited !== undefined);
     t.same(tally.failures, []);
     t.ok(answeredBefore > 0 && tally.answered > answeredBefore, `${tally.answered} answered`);
-    t.ok(tally.endings > 0, 'told to go elsewhere');
+    t.ok(tally.endings > 0, 'some replies ended their connection');
     t.match(streamed, /event: end\ndata: \{"reason":"stopping"\}\n\n$/);
     t.equal(running.exited, 0);
     t.ok(running.lines.some(({ event }) => event === 'stopped'));

@@ -1,6 +1,6 @@
 /**
- * Logs, events and waits, read from real streams: newest first, followed, resumed without loss or
- * repetition, ended.
+ * Logs, events and waits, read from real streams: the newest, followed, resumed without loss or
+ * repetition, and ended.
  */
 import { jetstream, type JetStreamClient } from '@nats-io/jetstream';
 import { connect } from 'node:net';
@@ -19,7 +19,7 @@ import { runGateway, startGround } from './support.ts';
 import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
-// The engines side by side: most of the time is spent waiting.
+// The engines run in parallel: most of the time is spent waiting.
 t.jobs = 2;
 const ground = await startGround(t);
 const js: JetStreamClient = jetstream(ground.nc);
@@ -29,13 +29,13 @@ interface Traced {
   history: HostKey[];
   gone: boolean;
 }
-/** What the owner says of containers, as the tests set it. */
+/** What the owner says about containers; the tests set it. */
 const traces = new Map<string, Traced>();
 const statuses = new Map<string, string>();
-/** How often the status of a container was asked for. */
+/** How often the gateway asked for the status of a container. */
 const statusAsks = new Map<string, number>();
 const memory = memoryOwner();
-/** What the owner knows of events beyond the stream, by tenant; oldest first. */
+/** The events that the owner has and the stream may not show yet, by tenant; oldest first. */
 const recents = new Map<TenantId, readonly string[]>();
 const lastEntry = 50;
 serveOwner(ground.nc, (ask) => {
@@ -87,7 +87,7 @@ interface Frame {
   readonly data: unknown;
 }
 
-/** A client of Server-Sent Events that keeps what came. */
+/** A client of Server-Sent Events that keeps the frames that it received. */
 async function listen(t: Test, url: string, headers: Record<string, string>) {
   const abort = new AbortController();
   t.teardown(() => abort.abort());
@@ -160,7 +160,7 @@ for (const engine of engines) {
       t.match(await gateway.registry.metrics(), /longshore_gateway_malformed_log_blocks_total [1-9]/);
 
       traces.set(id, { history: ['h1', 'h2'] as HostKey[], gone: true });
-      t.equal((await logsOf(id)).length, 50, 'readable when it is gone');
+      t.equal((await logsOf(id)).length, 50, 'the lines are readable when the container is gone');
       const rival = await authorization(ground.issuer, { tenant_id: 'rival' });
       t.equal((await fetch(`${gateway.url}${compute}/${id}/logs`, { headers: rival })).status, 404);
     });
@@ -188,7 +188,7 @@ for (const engine of engines) {
       traces.get(id)?.history.push('h3' as HostKey);
       await publishLines(id, 'h3', [311]);
       await until('of a host that it has just come to', () => second.frames.length >= 299);
-      t.same(seqsOf(second.frames), range(13, 311), 'none lost, none twice');
+      t.same(seqsOf(second.frames), range(13, 311), 'no line is lost or comes twice');
       second.leave();
     });
 
@@ -204,7 +204,7 @@ for (const engine of engines) {
       t.same(seqsOf(stream.frames), [1, 2]);
     });
 
-    await t.test('events: of one container and of all, newest, each once; followed and resumed', async (t) => {
+    await t.test('the newest events of one container and of all, each once; followed and resumed', async (t) => {
       const tenant = `events-${engine}` as TenantId;
       const ofTenant = await authorization(ground.issuer, { tenant_id: tenant });
       const [one, other] = [uuidv7() as ContainerId, uuidv7() as ContainerId];
@@ -221,7 +221,7 @@ for (const engine of engines) {
       await publishEvents(other, ['1-5-1'], tenant);
       await publishEvents(one, ['1-6-0'], tenant);
       await publishEvents(other, ['1-7-0'], tenant);
-      t.same(await list(), ['1-5-0', '1-5-1', '1-5-2', '1-6-0', '1-7-0'], 'as they happened');
+      t.same(await list(), ['1-5-0', '1-5-1', '1-5-2', '1-6-0', '1-7-0'], 'in the order in which they happened');
       t.same(await list('?limit=2'), ['1-6-0', '1-7-0']);
 
       const url = `${gateway.url}${compute}/events?follow=true&limit=2`;
@@ -245,7 +245,11 @@ for (const engine of engines) {
       strange.leave();
       const undone = await listen(t, url, { ...ofTenant, 'last-event-id': '999999.1-80-0' });
       await until('what there is', () => undone.frames.length >= 6);
-      t.same(idsOf(undone.frames)[0], '1-5-0', 'a restore took back what was given last: from the beginning');
+      t.same(
+        idsOf(undone.frames)[0],
+        '1-5-0',
+        'a restore undid the last event that was sent, so the stream starts from the beginning',
+      );
       undone.leave();
 
       traces.set(one, { history: [], gone: true });
@@ -299,7 +303,7 @@ for (const engine of engines) {
           await authorization(ground.issuer, { exp: Math.floor(Date.now() / 1000) + lifeS }),
         );
       let stream = await open(2);
-      // On a starved machine the token's life may be over before the request arrives.
+      // On an overloaded machine the token may expire before the request arrives.
       for (let lifeS = 4; stream.response.status === 401 && lifeS <= 32; lifeS *= 2) stream = await open(lifeS);
       t.equal(stream.response.status, 200);
       await until('the end', () => stream.raw.ended);
@@ -345,8 +349,8 @@ for (const engine of engines) {
         `GET ${compute}/${id}/logs?follow=true HTTP/1.1\r\nHost: ${hostname}\r\n` +
           `Authorization: ${headers.authorization}\r\nLast-Event-ID: 0\r\n\r\n`,
       );
-      // What the gateway has read of the stream is in its memory or in the kernel's buffers, which
-      // are smaller.
+      // The lines that the gateway has read are in its memory or in the kernel's buffers, which are
+      // smaller than the stream.
       const readBytes = (): number => gateway.nc.stats().inBytes - before;
       await until('the first lines', () => readBytes() > limits.streamBufferBytes / 2);
       const heldBytes = await settled(readBytes);
@@ -360,7 +364,7 @@ for (const engine of engines) {
         seen += lines.filter((line) => line === 'event: log').length;
         if (lines.some((line) => line.includes('"seq":299400}'))) break;
       }
-      t.equal(seen, 300 * 400, 'and loses nothing when it reads on');
+      t.equal(seen, 300 * 400, 'a client that reads again has lost nothing');
     });
 
     await t.test('wait', async (t) => {
@@ -397,8 +401,8 @@ for (const engine of engines) {
       await publishLines(id, 'h1', [1]);
       const lines = await listen(t, `${deaf.url}${compute}/${id}/logs?follow=true`, headers);
       await until('the first line', () => lines.frames.length === 1);
-      // Each is a doorbell. One look may come before the stream shows the line, so there are
-      // several.
+      // Each line rings a doorbell. The gateway may look before the stream shows a line, so there
+      // are several.
       let seq = 1;
       await until('a line after a doorbell', async () => {
         await publishLines(id, 'h1', [++seq]);

@@ -1,6 +1,6 @@
 /**
- * The newest of a subject, on a real server: the same as of a plain read of all, whatever lies
- * between, and cheaply.
+ * The newest messages of a subject, on a real server: the same as by a full read, whatever other
+ * messages lie between, and at lower cost.
  */
 import { jetstream } from '@nats-io/jetstream';
 import t from 'tap';
@@ -37,7 +37,7 @@ async function publish(messages: readonly (readonly [subject: string, text: stri
   }
 }
 
-/** Blocks of lines that are numbered on and on from 1. */
+/** Blocks of lines, numbered consecutively from 1. */
 function blocksOf(id: ContainerId, line = 'a line') {
   let seq = 0;
   const subject = subjects.hostLog(host, acme, id);
@@ -65,7 +65,7 @@ async function allLines(id: ContainerId): Promise<LogEntry[]> {
 
 const seqsOf = (entries: readonly LogEntry[]): number[] => entries.map(({ seq }) => seq);
 
-/** Requests and bytes that a read takes. */
+/** How many requests and bytes a read takes. */
 async function costOf(read: () => Promise<unknown>) {
   const before = { ...reading.stats() };
   await read();
@@ -148,7 +148,7 @@ t.test('the cost of a read does not grow with the history', async (t) => {
   const [busyBlock, quietBlock, noise] = [blocksOf(busy), blocksOf(quiet), blocksOf(newId())];
   await publish([
     ...Array.from({ length: limits.logBlocksPerContainer }, () => busyBlock(1)),
-    // A burst, then a line now and then.
+    // A burst, then single lines at intervals.
     ...Array.from({ length: 900 }, () => quietBlock(10)),
     ...Array.from({ length: 6_000 }, (_, nth) => (nth % 150 === 0 ? quietBlock(1) : noise(1))),
   ]);

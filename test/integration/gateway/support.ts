@@ -1,4 +1,4 @@
-/** A gateway of this process on a real nats-server. */
+/** A gateway in this process, on a real nats-server. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ export interface Ground {
   readonly partitions: number;
 }
 
-/** A server with an initialised cluster, and nobody who answers yet. */
+/** A server with an initialised cluster, on which no owner answers yet. */
 export async function startGround(t: Test, partitions = 4): Promise<Ground> {
   const folder = temporaryFolder(t);
   const nats = await startNats({ dir: join(folder, 'nats') });
@@ -70,7 +70,7 @@ export const environmentOf = ({ nats, issuer }: Ground, more: Environment = {}):
 
 export type RunningGateway = Gateway & { readonly registry: Registry; readonly nc: NatsConnection };
 
-/** In this process; ready when it returns, unless told otherwise. */
+/** Starts a gateway in this process; it is ready on return, unless the options say otherwise. */
 export async function runGateway(
   t: Test,
   ground: Ground,

@@ -15,7 +15,7 @@ const peer = (tenant: string, index: number): FilteredPeer => ({
   ipv6: `fd00:86::${index.toString(16)}`,
 });
 const [a1, b1] = [peer('acme', 2), peer('bolt', 3)];
-t.test('nft takes them, also of a full pool', { skip: await skipWithoutTools('nft') }, async (t) => {
+t.test('nft accepts the rules, also those of a full pool', { skip: await skipWithoutTools('nft') }, async (t) => {
   const { path, env } = await toolHere('nft');
   const folder = temporaryFolder(t);
   const full = Array.from({ length: 4000 }, (_, index): FilteredPeer => ({
@@ -35,7 +35,7 @@ t.test('nft takes them, also of a full pool', { skip: await skipWithoutTools('nf
   ] as const) {
     const file = join(folder, 'nftables.conf');
     writeFileSync(file, text);
-    // Twice: it replaces what it made.
+    // Applied twice: the second run replaces the rules of the first.
     const command = ['--net', '--', 'sh', '-c', '"$0" -f "$1" && "$0" -f "$1" && "$0" -t list ruleset', path, file];
     const ran = await run('unshare', command, { env, deadlineMs: 60_000 });
     t.equal(ran.code, 0, `${of}: ${ran.stderr}`);

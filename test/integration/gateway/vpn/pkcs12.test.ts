@@ -75,7 +75,7 @@ t.test('key derivation agrees with OpenSSL’s', (t) => {
   t.end();
 });
 
-t.test('OpenSSL reads all of it, without -legacy', withOpenssl, async (t) => {
+t.test('OpenSSL reads the whole bundle, without -legacy', withOpenssl, async (t) => {
   const ssl = await openssl();
   const write = fileWriter(t);
   const forms = {
@@ -113,7 +113,7 @@ t.test('OpenSSL reads all of it, without -legacy', withOpenssl, async (t) => {
     t.same(
       [...read.stdout.matchAll(/localKeyID: (.*)/g)].map(([, id]) => id?.replaceAll(' ', '')),
       [keyId, keyId],
-      'which certificate is of which key',
+      'the key and its certificate have the same id',
     );
     for (const wrong of [`${password}x`, password.slice(0, -1), password.toLowerCase(), '']) {
       const refused = ssl('pkcs12', '-in', path, '-passin', `pass:${wrong}`, '-nodes');
@@ -123,7 +123,7 @@ t.test('OpenSSL reads all of it, without -legacy', withOpenssl, async (t) => {
   }
 });
 
-t.test('neither certificates nor key are in it in the clear', (t) => {
+t.test('a bundle has neither certificates nor key in the clear', (t) => {
   const pieceOf = (bytes: Uint8Array): Uint8Array => bytes.subarray(100, 116);
   const pieces = [
     ...[certificatePem, caPem].map((pem) => pieceOf(new X509Certificate(pem).raw)),
@@ -141,7 +141,7 @@ t.test('neither certificates nor key are in it in the clear', (t) => {
   t.end();
 });
 
-t.test('the same randomness makes the same bundle, and every salt is drawn', (t) => {
+t.test('the same randomness makes the same bundle, and every salt is random', (t) => {
   for (const encryption of encryptions) {
     const drawn: number[] = [];
     const random = (bytes: number): Uint8Array => Buffer.alloc(bytes, drawn.push(bytes));
@@ -165,7 +165,7 @@ async function newDatabase(write: ReturnType<typeof fileWriter>, name: string): 
   return `sql:${folder}`;
 }
 
-t.test('NSS lists it and imports it', withNss, async (t) => {
+t.test('NSS lists and imports a bundle', withNss, async (t) => {
   const { pk12util, certutil } = await nss();
   const write = fileWriter(t);
   const names = ['my phone', 'Ünïcödé – 設備', '📱 of Zoë', `"quoted" 'n' $(x) <b>`, 'n'.repeat(64), ' spaced ', 'a:b'];
@@ -187,14 +187,14 @@ t.test('NSS lists it and imports it', withNss, async (t) => {
       t.equal(certutil('-K', '-d', database).stdout.match(/< *\d+> rsa/g)?.length, 1, 'the key');
     }
     const path = write('wrong.p12', bundle({ encryption }));
-    t.notOk(pk12util('-l', path, '-W', `${password}x`).ok, 'a wrong password');
+    t.notOk(pk12util('-l', path, '-W', `${password}x`).ok, 'NSS refuses a wrong password');
     const database = await newDatabase(write, `${encryption}-wrong`);
     t.notOk(pk12util('-i', path, '-d', database, '-W', `${password}x`).ok);
     t.notMatch(certutil('-K', '-d', database).stdout, /rsa/);
   }
 });
 
-/** Lone halves of pairs included: what JavaScript calls a string need not be text. */
+/** Also strings with lone surrogates: a JavaScript string need not be valid text. */
 const anyName = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 64 }),
   fc.string({ unit: 'grapheme', maxLength: 32 }),
@@ -203,7 +203,7 @@ const anyName = fc.oneof(
 const anyPassword = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 64 });
 const anyEncryption = fc.constantFrom(...encryptions);
 
-t.test('no name and no password makes a bundle that OpenSSL refuses', withOpenssl, async (t) => {
+t.test('OpenSSL accepts a bundle with any name and any password', withOpenssl, async (t) => {
   const ssl = await openssl();
   const write = fileWriter(t);
   const opens = (friendlyName: string, secret: string, encryption: (typeof encryptions)[number]): boolean => {
@@ -224,7 +224,7 @@ t.test('no name and no password makes a bundle that OpenSSL refuses', withOpenss
   t.end();
 });
 
-t.test('nor one that NSS refuses', withNss, async (t) => {
+t.test('NSS accepts a bundle with any name and any password', withNss, async (t) => {
   const { pk12util } = await nss();
   const write = fileWriter(t);
   const opens = (friendlyName: string, secret: string, encryption: (typeof encryptions)[number]): boolean => {

@@ -134,7 +134,7 @@ t.test('every field of the three kinds of certificate', options, async (t) => {
   t.notOk(new X509Certificate(pems.client).verify(new X509Certificate(newAuthority().caPem).publicKey));
 });
 
-t.test('chains, and what each certificate is for', options, async (t) => {
+t.test('chains, and the purpose of each certificate', options, async (t) => {
   const ssl = await openssl();
   const write = fileWriter(t);
   const ca = write('ca.pem', caPem);
@@ -159,7 +159,7 @@ t.test('chains, and what each certificate is for', options, async (t) => {
     ['under an authority of the same name', false, ['-CAfile', stranger, client]],
     ['under a client', false, ['-CAfile', ca, '-untrusted', client, write('x.pem', belowClient())]],
     [
-      'when it has ended',
+      'after it has expired',
       false,
       ['-CAfile', renewed, '-attime', String(Math.floor(Date.now() / 1000) + 101 * 86400), client],
     ],
@@ -171,10 +171,10 @@ t.test('chains, and what each certificate is for', options, async (t) => {
   }
 });
 
-/** What somebody who has a client's key could try to sign. */
+/** A certificate that a thief of a client's key could try to sign. */
 const belowClient = (): string => newClient({ caPem: newClient(authority, keyPem), caKeyPem: keyPem }, newRsaPem());
 
-t.test('a server is known by its endpoint, whatever that is', options, async (t) => {
+t.test('a server’s certificate names its endpoint, of any kind', options, async (t) => {
   const ssl = await openssl();
   const write = fileWriter(t);
   const long = `${'a'.repeat(60)}.${'b'.repeat(60)}.example.com`;
@@ -204,7 +204,7 @@ t.test('a server is known by its endpoint, whatever that is', options, async (t)
 const withoutCrl = (): string =>
   issueServer({ ...authority, ...aroundNow(), serial: newSerial(), publicKeyPem, endpoint: 'vpn.example.com' });
 
-t.test('times have two digits for the year to 2049, and four from then on', options, async (t) => {
+t.test('times have two digits for the year up to 2049, and four from then on', options, async (t) => {
   const ssl = await openssl();
   const write = fileWriter(t);
   const rows: [notAfterMs: number, form: RegExp][] = [
@@ -326,7 +326,7 @@ t.test('every field of a revocation list', options, async (t) => {
   t.ok(serials.every((serial, index) => serial === many[index]?.serial));
 });
 
-t.test('who is on the list is refused', options, async (t) => {
+t.test('a certificate on the list is refused', options, async (t) => {
   const ssl = await openssl();
   const write = fileWriter(t);
   const ca = write('ca.pem', caPem);
@@ -339,7 +339,7 @@ t.test('who is on the list is refused', options, async (t) => {
   };
   const other: RevocationEntry = { serial: newSerial(), atMs: Date.now() - 1000, reason: 'superseded' };
   t.ok(verify(listOf([])).ok);
-  t.ok(verify(listOf([other])).ok, 'another is on it');
+  t.ok(verify(listOf([other])).ok, 'a list of another certificate');
   for (const reason of Object.keys(reasons) as RevocationEntry['reason'][]) {
     t.match(verify(listOf([other, { serial, atMs: Date.now() - 1000, reason }])).stderr, /certificate revoked/, reason);
   }
