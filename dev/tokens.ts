@@ -2,11 +2,14 @@
  * Issues tokens for local use and tests, with a key pair of our own in place of an identity
  * provider.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT, type JWK } from 'jose';
+import Type from 'typebox';
+import { decoder } from '../lib/decode.ts';
 import { writePrivateFile } from '../cli/keys/private-file.ts';
+import { readJsonFile } from './json-file.ts';
 
 export const devIssuer = 'longshore-dev';
 export const devAudience = 'longshore';
@@ -30,6 +33,19 @@ export interface TokenIssuer {
   mint(claims: TokenClaims): Promise<string>;
 }
 
+/** A private Ed25519 key (RFC 8037). */
+const decodeKey = decoder(
+  Type.Object({
+    kty: Type.Literal('OKP'),
+    crv: Type.String(),
+    x: Type.String(),
+    d: Type.String(),
+    kid: Type.String(),
+    alg: Type.String(),
+    use: Type.String(),
+  }),
+);
+
 /**
  * Loads the key pair from `folder`, or makes it at the first call. `nowMs` is the wall clock that
  * dates the tokens.
@@ -38,8 +54,7 @@ export async function prepareTokenIssuer(folder: string, nowMs: () => number = D
   const keyFile = join(folder, 'private.jwk');
   const jwksFile = join(folder, 'jwks.json');
   if (!existsSync(keyFile)) writePrivateFile(keyFile, JSON.stringify(await newKey()));
-  const { d: secret, ...open } = JSON.parse(readFileSync(keyFile, 'utf8')) as JWK & { kid: string };
-  if (secret === undefined) throw new Error(`${keyFile} contains no private key; delete it to make a new one`);
+  const { d: secret, ...open } = readJsonFile(keyFile, decodeKey, 'delete it to make a new key');
   writePrivateFile(jwksFile, JSON.stringify({ keys: [open] }));
   const key = await importJWK({ ...open, d: secret }, algorithm);
 

@@ -5,8 +5,10 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { randomBytes } from 'node:crypto';
+import Type, { type Static } from 'typebox';
+import { decoder } from '../../lib/decode.ts';
 import { sleep } from '../../lib/time/backoff.ts';
-import { isAlive, processName, type ProcessName } from './proc.ts';
+import { isAlive, processName } from './proc.ts';
 
 /**
  * A lock folder without an owner file for this long was left by a process that died between
@@ -25,7 +27,10 @@ export type LockState = { readonly held: false } | { readonly held: true; readon
  * On a system without /proc only the pid is known. Then a reused pid keeps a dead owner's lock
  * until the deadline.
  */
-type Owner = ProcessName | { readonly pid: number };
+const Pid = Type.Object({ pid: Type.Integer() });
+const Owner = Type.Union([Type.Object({ ...Pid.properties, startTicks: Type.String(), bootId: Type.String() }), Pid]);
+type Owner = Static<typeof Owner>;
+const decodeOwner = decoder(Owner);
 
 function lives(owner: Owner): boolean {
   if ('startTicks' in owner) return isAlive(owner);
@@ -39,7 +44,7 @@ function lives(owner: Owner): boolean {
 /** The state of a lock. A lock whose owner has ended is not held. */
 export function lockState(path: string, nowMs: number): LockState {
   try {
-    const owner = JSON.parse(readFileSync(join(path, 'owner.json'), 'utf8')) as Owner;
+    const owner = decodeOwner(readFileSync(join(path, 'owner.json')));
     return lives(owner) ? { held: true, pid: owner.pid } : { held: false };
   } catch {
     try {

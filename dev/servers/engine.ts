@@ -8,12 +8,15 @@ import { createHash, randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { decoder } from '../../lib/decode.ts';
 import { within } from '../../lib/time/backoff.ts';
 import { engineAnswers, engineGet, engineRequest, parseEngineHost, type EngineAddress } from './engine-api.ts';
 import { withGentleIptables } from './engine-firewall.ts';
 import { currentRoutes, overlaps, removeRules, sweepEngine } from './engine-sweep.ts';
 import { enter, strike, type EngineRemains } from '../process/ledger.ts';
 import { tryLock } from '../process/lockdir.ts';
+import { readJsonFile } from '../json-file.ts';
 import { ownFolder, shortTemporaryRoot } from '../paths.ts';
 import { processName } from '../process/proc.ts';
 import { startServer, type Server } from '../process/process.ts';
@@ -120,10 +123,9 @@ const engineVersion = async (address: EngineAddress): Promise<string> =>
  * Kept beside the data, because networks of an earlier start use addresses from the range chosen
  * then.
  */
-interface EngineIdentity {
-  readonly mark: string;
-  readonly addressPool: string;
-}
+const EngineIdentity = Type.Object({ mark: Type.String(), addressPool: Type.String() });
+type EngineIdentity = Readonly<Static<typeof EngineIdentity>>;
+const decodeIdentity = decoder(EngineIdentity);
 
 function chooseAddressPool(): string {
   const routes = currentRoutes();
@@ -138,7 +140,7 @@ function chooseAddressPool(): string {
 
 function keptIdentity(dir: string): EngineIdentity {
   const path = join(dir, 'engine.json');
-  if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8')) as EngineIdentity;
+  if (existsSync(path)) return readJsonFile(path, decodeIdentity, `delete ${dir} to start with a new engine`);
   const mark = createHash('sha256')
     .update(`${dir} ${randomInt(2 ** 47)}`)
     .digest('hex')

@@ -2,6 +2,8 @@
  * Keeps ports the same between starts, because image references and a host's identity contain them.
  */
 import { readFileSync } from 'node:fs';
+import Type from 'typebox';
+import { decoder } from '../../lib/decode.ts';
 import { writePrivateFile } from '../../cli/keys/private-file.ts';
 import { freePort, isFree } from '../process/process.ts';
 
@@ -20,13 +22,19 @@ const names: readonly PortName[] = [
 /** The API has a well-known port. The others get any free port at the first start. */
 const preferred: Partial<Record<PortName, number>> = { api: 8080 };
 
+const decodePorts = decoder(
+  Type.Unsafe<Partial<Record<PortName, number>>>(
+    Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: 65_535 })),
+  ),
+);
+
 export type Ports = Readonly<Record<PortName, number>>;
 
 export function readPorts(file: string): Partial<Record<PortName, number>> {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<PortName, number>>;
+    return decodePorts(readFileSync(file));
   } catch {
-    return {}; // the first start
+    return {}; // the first start, or a damaged file: all ports are chosen again
   }
 }
 

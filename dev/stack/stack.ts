@@ -4,9 +4,10 @@
  * in a folder of its own.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { firewallTable } from '../../host-agent/network/firewall-rules.ts';
+import { decodeIdentity } from '../../host-agent/control-plane/identity/identity.ts';
 import { createApi, type Api } from '../api.ts';
 import { stopContainers } from '../servers/engine-api.ts';
 import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from '../servers/engine.ts';
@@ -28,6 +29,7 @@ import {
   type DevTokens,
   type TokenIssuer,
 } from '../tokens.ts';
+import { readJsonFile } from '../json-file.ts';
 import { findTool, ToolMissing, type Tool } from '../fetch/tools.ts';
 import type { ToolName } from '../fetch/tool-table.ts';
 import { type Owner, ownerLabels } from '../../host-agent/docker/ownership.ts';
@@ -284,10 +286,12 @@ async function findFirewall(ground: Ground): Promise<Tool | undefined> {
   return nft;
 }
 
+const lostIdentity = 'docs/runbook.md, "Lost host identity", says what to do';
+
 const ownerIn = (agentFolder: string): Owner | undefined => {
   const identityFile = join(agentFolder, 'identity.json');
   // The file is missing if an earlier start was interrupted before the agent enrolled.
-  return existsSync(identityFile) ? (JSON.parse(readFileSync(identityFile, 'utf8')) as Owner) : undefined;
+  return existsSync(identityFile) ? readJsonFile(identityFile, decodeIdentity, lostIdentity) : undefined;
 };
 
 async function removeOwnFirewall(tool: Tool, agentFolder: string): Promise<void> {

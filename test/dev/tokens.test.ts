@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
 import { devAudience, devIssuer, mintDevTokens, prepareTokenIssuer } from '../../dev/tokens.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -43,4 +43,13 @@ t.test('expired tokens and those of another issuer or audience do not verify', a
   await t.rejects(jwtVerify(await issuer.mint({ ...claims, lifetimeS: -60 }), keys, expected), /exp/);
   await t.rejects(jwtVerify(await issuer.mint({ ...claims, issuer: 'x' }), keys, expected), /iss/);
   await t.rejects(jwtVerify(await issuer.mint({ ...claims, audience: 'x' }), keys, expected), /aud/);
+});
+
+t.test('a damaged key is named, with what to do', async (t) => {
+  const folder = temporaryFolder(t);
+  await prepareTokenIssuer(folder);
+  for (const damaged of ['', '{"kty":"OKP"', '{"kty":"OKP","crv":"Ed25519","x":"x"}']) {
+    writeFileSync(`${folder}/private.jwk`, damaged);
+    await t.rejects(prepareTokenIssuer(folder), /private\.jwk is damaged \(.+\); delete it to make a new key$/);
+  }
 });

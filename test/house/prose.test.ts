@@ -100,7 +100,8 @@ const rows: Record<RuleName, readonly Row[]> = {
     ['lib/a.ts', 'const a = JSON.parse(text(1)) as Ask;', ['1: decode it by a schema in place of a cast']],
     ['lib/a.ts', 'const a = JSON.parse(text) as unknown;', []],
     ['lib/a.ts', '// JSON.parse(text) as Ask', []],
-    ['dev/a.ts', 'const a = JSON.parse(text) as Ask;', []],
+    ['dev/a.ts', 'const a = JSON.parse(text) as Ask;', ['1: decode it by a schema in place of a cast']],
+    ['test/a.ts', 'const a = JSON.parse(text) as Ask;', []],
   ],
   bounds: [
     ['lib/a.ts', 'const waitMs = 1_000;', ['1: move the bound to schemas/limits/']],

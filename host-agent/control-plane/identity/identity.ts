@@ -31,7 +31,7 @@ export type Identity = Static<typeof Identity>;
 const StoredIdentity = Type.Object({ ...Identity.properties, bound_jwt: Type.Optional(Type.String({ minLength: 1 })) });
 export type StoredIdentity = Static<typeof StoredIdentity>;
 
-const decodeIdentity = decoder(StoredIdentity);
+export const decodeIdentity = decoder(StoredIdentity);
 const decodeEnrolled = decoder(Type.Object({ data: Identity }));
 
 export const identityPath = (stateDir: string) => join(stateDir, 'identity.json');

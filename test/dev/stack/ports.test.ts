@@ -1,6 +1,7 @@
 import t from 'tap';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keptPorts } from '../../../dev/stack/ports.ts';
 import { isFree } from '../../../dev/process/process.ts';
@@ -20,4 +21,13 @@ t.test('ports stay the same between starts; one that is in use is replaced for g
   t.not(second.registry, first.registry);
   t.same({ ...second, registry: first.registry }, first, 'the other ports are unchanged');
   t.same(await keptPorts(file), second);
+});
+
+t.test('a damaged file counts as none', async (t) => {
+  const file = join(temporaryFolder(t), 'ports.json');
+  for (const damaged of ['', '{"nats":', '{"nats":"4222"}', '{"nats":70000}']) {
+    writeFileSync(file, damaged);
+    const ports = await keptPorts(file);
+    t.ok(ports.nats > 0 && ports.nats < 65_536, damaged);
+  }
 });
