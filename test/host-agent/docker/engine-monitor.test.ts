@@ -1,0 +1,196 @@
+/** When the engine counts as away, and what makes the agent look again, in virtual time. */
+import t from 'tap';
+import type { EngineEvent } from '../../../host-agent/docker/answers.ts';
+import type { Engine } from '../../../host-agent/docker/engine.ts';
+import { createEngineMonitor, type EngineMonitor } from '../../../host-agent/docker/engine-monitor.ts';
+import { labels } from '../../../host-agent/docker/ownership.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { quietLog } from '../../actors/support.ts';
+import { World } from '../../sim/world/time.ts';
+import { id, owner } from '../support/decisions.ts';
+
+const probeIntervalMs = 5000;
+const backoff = { minMs: 1000, maxMs: 60_000 };
+
+interface Scene {
+  readonly world: World;
+  readonly monitor: EngineMonitor;
+  /** What happened, with its time, since the last call. */
+  readonly told: () => string[];
+  /** Answers, or not, from now on. */
+  readonly engine: { isUp: boolean; isListing: boolean };
+  /** Ends the event stream, or says something on it. */
+  readonly say: (event: EngineEvent | 'end') => void;
+  readonly pass: (ms: number) => Promise<unknown>;
+}
+
+async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): Promise<void> {
+  const world = new World();
+  const agent = world.process('agent');
+  const did: string[] = [];
+  const tell = (what: string) => void did.push(`${world.nowMs}: ${what}`);
+  const engine = { isUp, isListing: true };
+  let say: (event: EngineEvent | 'end') => void = () => {};
+  async function* events(signal: AbortSignal): AsyncGenerator<EngineEvent, void, void> {
+    while (!signal.aborted) {
+      const event = await new Promise<EngineEvent | 'end'>((resolve) => {
+        say = resolve;
+        signal.addEventListener('abort', () => resolve('end'), { once: true });
+      });
+      if (event === 'end') return;
+      yield event;
+    }
+  }
+  const away = async () => Promise.reject(new Error('no engine'));
+  const fake: Partial<Engine> = {
+    probe: async () => {
+      tell(engine.isUp ? 'probed' : 'probed in vain');
+      return engine.isUp ? { version: '1' } : away();
+    },
+    events: async (_labels, signal) => Promise.resolve(events(signal ?? new AbortController().signal)),
+  };
+  const ending = new AbortController();
+  await world.run(
+    // Of each pause, all.
+    () => 1,
+    async () => {
+      const monitor = world.as(agent, () =>
+        createEngineMonitor({
+          engine: fake as Engine,
+          owner,
+          probeIntervalMs,
+          backoff,
+          clock: { nowMs: () => world.nowMs, monotonicMs: () => world.nowMs },
+          steadyMs: () => world.nowMs,
+          log: quietLog,
+          onUp: async () => {
+            tell('looks at everything');
+            if (!engine.isListing) await away();
+          },
+          onAway: (sinceMs) => tell(`away since ${sinceMs}`),
+          onEvent: (subject) => tell(`event of ${subject}`),
+        }),
+      );
+      void world.spawn(agent, () => monitor.run(ending.signal));
+      const pass = async (ms: number) => world.until(() => false, ms);
+      await body({
+        world,
+        monitor,
+        told: () => did.splice(0),
+        engine,
+        say: (event) => void world.at(world.nowMs, agent, () => say(event)),
+        pass,
+      });
+      ending.abort();
+      await pass(backoff.maxMs);
+    },
+  );
+}
+
+t.test('an engine that never answered is away since the start, which is told once', async (t) => {
+  await watching(false, async ({ monitor, told, engine, pass }) => {
+    await pass(6999);
+    t.same(
+      told().filter((what) => !what.endsWith('in vain')),
+      ['0: away since 0'],
+    );
+    t.same(monitor.status(), { phase: 'away', sinceMs: 0 });
+    engine.isUp = true;
+    await pass(1);
+    t.same(told(), ['7000: probed', '7000: looks at everything'], 'asked after 1, 2 and 4 seconds');
+    t.same(monitor.status(), { phase: 'up', version: '1', sinceMs: 7000, watchedSinceMs: 7000 });
+  });
+});
+
+t.test('an engine that is up is away after so many probes in a row, and one more', async (t) => {
+  await watching(true, async ({ monitor, told, engine, pass }) => {
+    await pass(0);
+    t.same(told(), ['0: probed', '0: looks at everything']);
+    const inVain = limits.engineProbesFailed - 1;
+    engine.isUp = false;
+    await pass(inVain * probeIntervalMs);
+    engine.isUp = true;
+    await pass(probeIntervalMs);
+    t.equal(monitor.status().phase, 'up', 'an answer in time: the count begins anew');
+    engine.isUp = false;
+    await pass(inVain * probeIntervalMs);
+    t.equal(monitor.status().phase, 'up');
+    told();
+    await pass(probeIntervalMs);
+    const atMs = 2 * limits.engineProbesFailed * probeIntervalMs;
+    t.same(told(), [`${atMs}: probed in vain`, `${atMs}: probed in vain`, `${atMs}: away since ${atMs}`]);
+    engine.isUp = true;
+    await pass(backoff.minMs);
+    t.match(monitor.status(), { phase: 'up', sinceMs: atMs + backoff.minMs });
+    t.same(told().slice(1), [`${atMs + backoff.minMs}: looks at everything`]);
+  });
+});
+
+t.test('a call that found it hanging brings the probe forward, also one before the wait', async (t) => {
+  await watching(true, async ({ world, monitor, told, pass }) => {
+    await pass(0);
+    told();
+    await pass(10);
+    world.as(world.stage, () => monitor.suspect());
+    await pass(0);
+    t.same(told(), ['10: probed']);
+    await pass(probeIntervalMs - 1);
+    t.same(told(), []);
+    await pass(1);
+    t.same(told(), [`${10 + probeIntervalMs}: probed`], 'then at the interval again');
+  });
+});
+
+t.test('an event stream that ends is no outage: it is read again, and everything looked at', async (t) => {
+  await watching(true, async ({ monitor, told, say, pass }) => {
+    await pass(0);
+    const before = monitor.status();
+    told();
+    say('end');
+    await pass(backoff.minMs);
+    t.same(told().slice(-2), ['1000: probed', '1000: looks at everything']);
+    t.same(monitor.status(), before);
+    say('end');
+    await pass(backoff.minMs);
+    t.equal(told().at(-1), '2000: looks at everything', 'after the same pause: the look had succeeded');
+  });
+});
+
+t.test('an engine that answers and cannot list is asked with growing pauses, and is not away', async (t) => {
+  await watching(true, async ({ monitor, told, engine, pass }) => {
+    engine.isListing = false;
+    await pass(6999);
+    const looks = () => told().filter((what) => what.endsWith('everything'));
+    t.same(looks(), ['0: looks at everything', '1000: looks at everything', '3000: looks at everything']);
+    t.equal(monitor.status().phase, 'up');
+    engine.isListing = true;
+    await pass(1);
+    t.same(looks(), ['7000: looks at everything']);
+    await pass(60_000);
+    t.same(looks(), [], 'once it could');
+  });
+});
+
+t.test('events of our containers are passed on, those of health checks are not', async (t) => {
+  await watching(true, async ({ told, say, pass }) => {
+    await pass(0);
+    told();
+    const of = (Action: string | undefined, container?: string): EngineEvent => ({
+      ...(Action === undefined ? {} : { Action }),
+      Actor: { ID: 'd1', Attributes: container === undefined ? {} : { [labels.container]: container } },
+    });
+    for (const event of [
+      of('exec_start: curl', id),
+      of(undefined, id),
+      of('die'),
+      of('die', 'no-uuid'),
+      { Action: 'die' },
+      of('health_status: healthy', id),
+      of('die', id),
+    ]) {
+      say(event);
+      await pass(1);
+    }
+    t.same(told(), [`5: event of ${id}`, `6: event of ${id}`]);
+  });
+});

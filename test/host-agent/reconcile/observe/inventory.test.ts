@@ -1,0 +1,78 @@
+import t from 'tap';
+import type { Summary } from '../../../../host-agent/docker/answers.ts';
+import type { Engine } from '../../../../host-agent/docker/engine.ts';
+import { labels } from '../../../../host-agent/docker/ownership.ts';
+import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
+import { id, owner, tenant } from '../../support/decisions.ts';
+
+const marks = { [labels.container]: id, [labels.tenant]: tenant, [labels.placement]: '1' };
+const summary = (more: Partial<Summary> = {}): Summary => ({
+  Id: 'd1',
+  State: 'running',
+  Status: 'Up 1 minute',
+  Labels: marks,
+  ...more,
+});
+const seenIn = (...listed: Summary[]) =>
+  inventory({ list: () => Promise.resolve(listed) } as Partial<Engine> as Engine, owner);
+const fingerprintOf = async (...listed: Summary[]) => (await seenIn(...listed)).get(id)?.fingerprint;
+
+t.test('what lacks a label that an agent gives is not ours', async (t) => {
+  t.same([...(await seenIn(summary())).values()], [{ tenant, placement: 1, fingerprint: 'd1 running ;' }]);
+  for (const [name, Labels] of [
+    ['no labels', null],
+    ['no container', { ...marks, [labels.container]: '' }],
+    ['a container of another name', { ...marks, [labels.container]: 'web' }],
+    ['no tenant', { [labels.container]: id, [labels.placement]: '1' }],
+    ['a tenant that would be two tokens', { ...marks, [labels.tenant]: 'a.b' }],
+    ['no placement', { [labels.container]: id, [labels.tenant]: tenant }],
+    ['no number', { ...marks, [labels.placement]: 'one' }],
+    ['half a placement', { ...marks, [labels.placement]: '1.5' }],
+    ['below any', { ...marks, [labels.placement]: '-1' }],
+  ] as const) {
+    t.equal((await seenIn(summary({ Labels }))).size, 0, name);
+  }
+});
+
+t.test('of several with one id the newest placement counts, in whatever order they are listed', async (t) => {
+  const both = [summary(), summary({ Id: 'd0', State: 'exited', Labels: { ...marks, [labels.placement]: '3' } })];
+  const one = await seenIn(...both);
+  t.match(one.get(id), { placement: 3 });
+  t.same(await seenIn(...both.toReversed()), one);
+});
+
+t.test('a fingerprint changes with what needs a look, and with nothing else', async (t) => {
+  const before = await fingerprintOf(summary());
+  t.equal(await fingerprintOf(summary({ Status: 'Up 2 hours' })), before, 'time passes');
+  for (const [name, listed] of [
+    ['another state', [summary({ State: 'exited' })]],
+    ['another container in its place', [summary({ Id: 'd2' })]],
+    ['a second one', [summary(), summary({ Id: 'd2' })]],
+    ['healthy', [summary({ Status: 'Up 1 minute (healthy)' })]],
+    ['unhealthy', [summary({ Status: 'Up 1 minute (unhealthy)' })]],
+    ['not yet known', [summary({ Status: 'Up 1 minute (health: starting)' })]],
+  ] as const) {
+    t.not(await fingerprintOf(...listed), before, name);
+  }
+  t.not(
+    await fingerprintOf(summary({ Status: 'Up (healthy)' })),
+    await fingerprintOf(summary({ Status: 'Up (unhealthy)' })),
+  );
+});
+
+t.test('a look asks for one id of this host, and passes over what went between list and look', async (t) => {
+  const asked: unknown[] = [];
+  const engine: Partial<Engine> = {
+    list: (filter) => {
+      asked.push(filter);
+      return Promise.resolve([summary({ Id: 'gone' })]);
+    },
+    inspect: (dockerId) => {
+      asked.push(dockerId);
+      return Promise.resolve(undefined);
+    },
+  };
+  const none = await observe({ list: () => Promise.resolve([]) } as Partial<Engine> as Engine, owner, id);
+  t.same(await observe(engine as Engine, owner, id), none);
+  t.same(asked, [{ [labels.cluster]: 'c1', [labels.host]: 'h1', [labels.container]: id }, 'gone']);
+});
