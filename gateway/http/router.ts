@@ -74,7 +74,8 @@ function compile<R extends Route>(routes: readonly R[]): Node<R> {
     for (const segment of segmentsOf(route.path)) {
       if (segment.startsWith(':')) {
         node.parameter ??= { name: segment.slice(1), node: newNode() };
-        if (node.parameter.name !== segment.slice(1)) throw new Error(`${route.path}: one place, two parameter names`);
+        if (node.parameter.name !== segment.slice(1))
+          throw new Error(`${route.path}: another route has another parameter name at this place`);
         node = node.parameter.node;
       } else {
         const next = node.literals.get(segment) ?? newNode<R>();

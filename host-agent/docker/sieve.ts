@@ -187,7 +187,7 @@ export class Sieve {
       this.#skipped -= 1;
       return false;
     }
-    if (this.#frames.pop() === undefined) throw new Error('a bracket closes nothing');
+    if (this.#frames.pop() === undefined) throw new Error('a closing bracket without an opening one');
     this.#keep(chunk, at, at + 1);
     this.#expectsName = false;
     this.#next = undefined;
@@ -247,7 +247,7 @@ export class Sieve {
   }
 
   #refuse(): never {
-    throw new TooLarge(`more than ${this.#maxBytes} bytes of the answer are to be kept`);
+    throw new TooLarge(`the fields to keep take more than ${this.#maxBytes} bytes`);
   }
 
   #take(): Buffer {

@@ -164,7 +164,7 @@ function earlierCreate(
     return invalid({ idempotency_key: ['was used with a different body'] });
   }
   return record.kind === 'tombstone'
-    ? refuse('conflict', 'the container that was created under this key is gone')
+    ? refuse('conflict', 'the container that was created with this key no longer exists')
     : answer(reply('created', record, context));
 }
 

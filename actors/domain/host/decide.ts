@@ -90,7 +90,7 @@ const shown = (code: 'ok' | 'created' | 'accepted', record: HostRecord, context:
 const raised = (number: number, { nowMs }: TurnContext): number => Math.max(number + 1, nowMs);
 
 export function create(state: PartitionView, ask: Of<'host.create'>, context: TurnContext): Turn {
-  if (state.host(ask.host) !== undefined) return refuse('conflict', 'a host of this key exists');
+  if (state.host(ask.host) !== undefined) return refuse('conflict', 'a host with this key exists');
   const record: HostRecord = {
     kind: 'host',
     key: ask.host,
@@ -124,7 +124,8 @@ export const list = (state: PartitionView, ask: Of<'host.list'>, context: TurnCo
     render: (record) => JSON.stringify(hostView(record, context.fleet)),
   });
 
-const beingRemoved = (): Turn => refuse('conflict', 'the host is fenced: it is gone once its containers have stopped');
+const beingRemoved = (): Turn =>
+  refuse('conflict', 'the host is fenced, and is removed once its containers have stopped');
 
 export function joinToken(state: PartitionView, ask: Of<'host.join_token'>, context: TurnContext): Turn {
   const record = state.host(ask.host);

@@ -80,7 +80,10 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
     return refuse('conflict', 'the pools of a network never change');
   }
   if (record.nameConstraints === true && settings.endpoint !== record.settings.endpoint) {
-    return refuse('conflict', 'the authority of this network can certify its endpoint alone; make another network');
+    return refuse(
+      'conflict',
+      'the authority of this network can certify only its present endpoint; make another network',
+    );
   }
   // The certificate was made for the endpoint that the gateway read; another request has changed
   // the endpoint since.
@@ -113,7 +116,7 @@ export function certify(state: PartitionView, ask: Of<'network.certify'>, contex
 export function remove(state: PartitionView, ask: Of<'network.remove'>): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
-  if (found.network.allocated > 0) return refuse('conflict', 'the network has peers');
+  if (found.network.allocated > 0) return refuse('conflict', 'the network has peers; remove them first');
   return answer({ code: 'no_content', body: '' }, { ...noChanges, deletes: [keys.network(ask.network)] });
 }
 

@@ -45,7 +45,7 @@ export function learn(state: PartitionView, ask: Learn, { nowMs }: Pick<TurnCont
   const { network } = found;
   const { incarnation } = state.vpn;
   if ((ask.incarnation ?? 0) !== incarnation)
-    return refuse('unavailable', 'this was told before the cluster was restored');
+    return refuse('unavailable', 'this message was sent before the cluster was restored');
   const { by, told } = ask;
   const before = network.leaseOf(by.tenant, by.peer);
   const isOfBefore = before !== undefined && !isConfirmed(before, incarnation);
@@ -72,7 +72,10 @@ export function learn(state: PartitionView, ask: Learn, { nowMs }: Pick<TurnCont
     // for this answer.
     return isConfirmed(holder, incarnation)
       ? answer(heardOf('address'), only)
-      : { ...refuse('unavailable', 'whether the holder of this address is still there is being asked'), changes: only };
+      : {
+          ...refuse('unavailable', 'the network is asking whether the holder of this address still exists; try again'),
+          changes: only,
+        };
   }
   const lease = leaseOf(ask, told, incarnation);
   const moved = before !== undefined && before.index !== told.index ? [keyOf(before)] : [];

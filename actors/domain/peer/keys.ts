@@ -14,7 +14,10 @@ import { untoldOf } from './view.ts';
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const replacedMeanwhile = refuse('conflict', 'the certificate was replaced meanwhile');
-const tooMuchUntold = refuse('conflict', 'the network has not yet heard of earlier changes; try again later');
+const tooMuchUntold = refuse(
+  'conflict',
+  'earlier changes of this peer have not reached the network yet; try again later',
+);
 
 const hasTooMuchUntold = (state: PartitionView, { revoked }: PeerRecord): boolean =>
   untoldOf(revoked, state.vpn.incarnation).length >= limits.peerRevocationsUntold;

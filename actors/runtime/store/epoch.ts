@@ -50,7 +50,7 @@ export async function moveEpoch(
       if (current.value === value) return { kind: 'moved', epoch: current.revision };
       // From before our own epoch: a leader that is cut off does not know who has the partition
       // now.
-      if ('epoch' in from && current.revision < from.epoch) throw new Error('the epoch was read from the past');
+      if ('epoch' in from && current.revision < from.epoch) throw new Error('a stale replica returned an older epoch');
       const mayMove = 'epoch' in from ? current.revision === from.epoch : await from.mayTake(recordOf(current.value));
       if (!mayMove) return { kind: 'refused' };
       const epoch = await store.takeEpoch(value, current.revision);

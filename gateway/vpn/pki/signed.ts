@@ -36,7 +36,7 @@ export function subjectOf(certificatePem: string): Element {
   const [content = new Uint8Array()] = elementsOf(new X509Certificate(certificatePem).raw);
   // version, serialNumber, signature, issuer, validity, subject
   const subject = elementsOf(content)[5];
-  if (subject === undefined) throw new Error('a certificate without a subject');
+  if (subject === undefined) throw new Error('the certificate has no subject');
   return ready(subject);
 }
 
