@@ -18,7 +18,7 @@ export const domainMutants: readonly Mutant[] = [
   },
   {
     name: 'ended token reads the new keys',
-    guard: 'A token must be good when the peer is read, not only when the request came (docs/security.md)',
+    guard: 'A token must be valid when the peer is read, not only when the request arrives (docs/security.md)',
     file: 'actors/domain/peer/decide.ts',
     changes: [{ in: 'material', always: 'tokenHash === undefined' }],
     killedBy: 'test/actors/domain/peer.test.ts',
@@ -52,7 +52,7 @@ export const domainMutants: readonly Mutant[] = [
   },
   {
     name: 'report of any key accepted',
-    guard: 'Actors believe only the key that is enrolled for a host now (A7, ADR 22)',
+    guard: 'Actors accept only the key that is enrolled for a host now (A7, ADR 22)',
     file: 'actors/domain/host/sender.ts',
     changes: [{ in: 'isEnrolled', always: 'host.publicKey === user' }],
     killedBy: 'test/actors/domain/host.test.ts',
@@ -75,7 +75,7 @@ export const domainMutants: readonly Mutant[] = [
   },
   {
     name: 'damaged tenant overwritten',
-    guard: 'A damaged tenant record is replaced by an explicit repair alone (ADR 13)',
+    guard: 'Only an explicit repair replaces a damaged tenant record (ADR 13)',
     file: 'actors/domain/tenant/decide.ts',
     changes: [{ in: 'put', never: 'tenant.settingsDamaged && repair === undefined' }],
     killedBy: 'test/actors/domain/tenant.test.ts',
@@ -131,7 +131,7 @@ export const domainMutants: readonly Mutant[] = [
   },
   {
     name: 'placed elsewhere before the host is silent',
-    guard: 'Containers of a fenced host are placed elsewhere only when they have stopped for certain (ADR 14)',
+    guard: 'Containers of a fenced host are placed elsewhere only once they have certainly stopped (ADR 14)',
     file: 'actors/domain/host/decide.ts',
     changes: [{ in: 'hasStopped', omit: 'silentMs(key) >= untilMs' }],
     killedBy: 'test/actors/domain/host.test.ts',
@@ -200,7 +200,7 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/host.test.ts',
   },
   {
-    name: 'container found by its id alone',
+    name: 'container found by its id without its tenant',
     guard: 'A record is reached through the tenant in the token (A6)',
     file: 'actors/domain/container/decide.ts',
     changes: [

@@ -133,14 +133,14 @@ export const runtimeMutants: readonly Mutant[] = [
   },
   {
     name: 'parked events deleted early',
-    guard: 'A key of parked events goes once all its events are published (ADR 12)',
+    guard: 'A key of parked events is deleted only once all its events are published (ADR 12)',
     file: 'actors/runtime/events/event-outbox.ts',
     changes: [{ in: 'EventOutbox.#isPublished', replace: 'this.publishedTo', by: 'this.#parkedTo' }],
     killedBy: 'test/actors/runtime/events/event-outbox.test.ts',
   },
   {
     name: 'parked events without a bound',
-    guard: 'Parked events are bounded; beyond the bound the mark stands still (ADR 12)',
+    guard: 'Parked events are bounded; beyond the bound the checkpoint mark does not move (ADR 12)',
     file: 'actors/runtime/events/event-outbox.ts',
     changes: [{ in: 'EventOutbox.park', never: 'bytes > limits.eventsParkedBytes' }],
     killedBy: 'test/actors/runtime/events/event-outbox.test.ts',
@@ -222,7 +222,7 @@ export const runtimeMutants: readonly Mutant[] = [
   },
   {
     name: 'older epoch accepted',
-    guard: 'A read that shows an epoch before one’s own is ignored (ADR 8)',
+    guard: 'A read that shows an epoch older than the owner’s own is ignored (ADR 8)',
     file: 'actors/runtime/store/epoch.ts',
     changes: [{ in: 'moveEpoch', never: "'epoch' in from && current.revision < from.epoch" }],
     killedBy: 'test/actors/runtime/store/epoch.test.ts',
