@@ -18,7 +18,7 @@ interface Scene {
   /** What happened, with its time, since the last call. */
   readonly told: () => string[];
   /** Answers, or not, from now on. */
-  readonly engine: { isUp: boolean; isListing: boolean };
+  readonly engine: { isUp: boolean; isListing: boolean; onLook: () => void };
   /** Ends the event stream, or says something on it. */
   readonly say: (event: EngineEvent | 'end') => void;
   readonly pass: (ms: number) => Promise<unknown>;
@@ -29,7 +29,7 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
   const agent = world.process('agent');
   const did: string[] = [];
   const tell = (what: string) => void did.push(`${world.nowMs}: ${what}`);
-  const engine = { isUp, isListing: true };
+  const engine = { isUp, isListing: true, onLook: () => {} };
   let say: (event: EngineEvent | 'end') => void = () => {};
   async function* events(signal: AbortSignal): AsyncGenerator<EngineEvent, void, void> {
     while (!signal.aborted) {
@@ -65,6 +65,7 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
           log: quietLog,
           onUp: async () => {
             tell('looks at everything');
+            engine.onLook();
             if (!engine.isListing) await away();
           },
           onAway: (sinceMs) => tell(`away since ${sinceMs}`),
@@ -123,13 +124,17 @@ t.test('an engine that is up is away after so many probes in a row, and one more
     await pass(backoff.minMs);
     t.match(monitor.status(), { phase: 'up', sinceMs: atMs + backoff.minMs });
     t.same(told().slice(1), [`${atMs + backoff.minMs}: looks at everything`]);
+    engine.isUp = false;
+    await pass(limits.engineProbesFailed * probeIntervalMs);
+    t.match(told().at(-1), /away since/, 'the next outage is told too');
   });
 });
 
 t.test('a call that found it hanging brings the probe forward, also one before the wait', async (t) => {
-  await watching(true, async ({ world, monitor, told, pass }) => {
+  await watching(true, async ({ world, monitor, told, engine, pass }) => {
+    engine.onLook = () => monitor.suspect();
     await pass(0);
-    told();
+    t.same(told(), ['0: probed', '0: looks at everything', '0: probed']);
     await pass(10);
     world.as(world.stage, () => monitor.suspect());
     await pass(0);

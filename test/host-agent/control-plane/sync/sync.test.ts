@@ -1,0 +1,167 @@
+/** One ask: what it says, which answers are taken in, and how it ends. */
+import t from 'tap';
+import { sync, type SyncTarget } from '../../../../host-agent/control-plane/sync/sync.ts';
+import { emptyDesired, type DesiredSet } from '../../../../host-agent/workload/desired.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../../schemas/ids.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import type { Stranger } from '../../../../schemas/wire/host.ts';
+import { partitionOf } from '../../../../schemas/wire/subjects.ts';
+import { containerId, quietLog } from '../../../actors/support.ts';
+import { answerOf, createOwners, partitions, type Asked } from '../../support/owners.ts';
+
+const all = [0, 1, 2, 3] as const;
+/** A tenant of each partition. */
+const tenants = all.map((partition) => {
+  for (let index = 0; ; index++) {
+    const tenant = `t${index}` as TenantId;
+    if (partitionOf(tenant, partitions) === partition) return tenant;
+  }
+});
+const strangerIn = (partition: number, id: ContainerId = containerId()): Stranger => ({
+  tenant: tenants[partition] ?? ('t' as TenantId),
+  id,
+  placement: 1,
+});
+
+interface Given {
+  readonly desired?: DesiredSet;
+  readonly only?: readonly number[];
+  readonly strangers?: readonly Stranger[];
+  /** Strangers that have come during the ask. */
+  readonly late?: readonly Stranger[];
+}
+
+/** Begins an ask; `did` is what reached the target. */
+function ask({ desired = emptyDesired('c1'), only, strangers = [], late = [] }: Given = {}) {
+  const did: string[] = [];
+  const asked: Asked[] = [];
+  const owners = createOwners((one) => void asked.push(one));
+  const ending = new AbortController();
+  const target: SyncTarget = {
+    sender: () => ({ host: 'h1' as HostKey, user: 'UKEY' }),
+    current: () => desired,
+    update: (next) => {
+      did.push('updated');
+      desired = next;
+    },
+    settled: () => void did.push('settled'),
+    fenced: () => void did.push('fenced'),
+    orphanWord: (word) => void did.push(`word ${word}`),
+    strangers: () => strangers,
+    unjudged: () => [...strangers, ...late],
+    verdicts: (named, gone) => void did.push(`${named.map(({ tenant }) => tenant).join()} judged, ${gone.length} gone`),
+    incarnation: () => {},
+  };
+  const result = sync(owners.nc, target, only, quietLog, 60_000, ending.signal);
+  return { ...owners, did, asked, result, current: () => desired, end: () => ending.abort() };
+}
+
+t.test('it is complete when every partition has answered, in any order and any number of times', async (t) => {
+  const { say, did, result, current, inboxes } = ask();
+  say(answerOf(2), answerOf(0), answerOf(2), answerOf(3));
+  t.equal(did.includes('settled'), false);
+  say(answerOf(1, { part: 1, parts: 2 }), answerOf(1, { part: 0, parts: 2 }));
+  t.same(await result, { kind: 'complete', due: [] });
+  t.equal(did.at(-1), 'settled');
+  t.same([...current().sets.keys()].sort(), all);
+  t.same(inboxes(), [], 'and it listens no more');
+});
+
+t.test('asked for some, it is complete with these, and names the versions that it holds', async (t) => {
+  const first = ask();
+  first.say(...all.map((partition) => answerOf(partition, { epoch: 5, revision: partition })));
+  await first.result;
+  const { say, asked, result } = ask({ desired: first.current(), only: [1, 2] });
+  t.match(asked, [{ ask: { partitions: [1, 2], held: { 0: [5, 0], 1: [5, 1], 2: [5, 2], 3: [5, 3] } } }]);
+  t.match(first.asked, [{ ask: { partitions: undefined, held: {} } }]);
+  t.not(asked[0]?.inbox, first.asked[0]?.inbox, 'in an inbox of its own');
+  say(answerOf(1, { epoch: 5, revision: 1, same: true }), answerOf(2, { epoch: 5, revision: 2, same: true }));
+  t.match(await result, { kind: 'complete' });
+});
+
+t.test('how it ends otherwise', async (t) => {
+  const silent = ask();
+  silent.sayNobodyIsThere();
+  t.same(await silent.result, { kind: 'silent' }, 'nobody owns a partition');
+
+  const stopped = ask();
+  stopped.end();
+  t.same(await stopped.result, { kind: 'silent' }, 'no answer until it ends');
+
+  const some = ask();
+  some.say(answerOf(3), answerOf(0), answerOf(1, { part: 0, parts: 2 }));
+  some.end();
+  t.same(await some.result, { kind: 'partial', missing: [1, 2] }, 'half an answer is none');
+
+  const fewer = ask({ only: [1, 2] });
+  fewer.say(answerOf(2));
+  fewer.end();
+  t.same(await fewer.result, { kind: 'partial', missing: [1] }, 'of those that were asked');
+
+  for (const { result, did, inboxes, say } of [silent, stopped, some, fewer]) {
+    await result;
+    const before = did.length;
+    say(answerOf(1));
+    t.same([did.length, inboxes()], [before, []], 'what comes later is not heard');
+    t.notOk(did.includes('settled'));
+  }
+});
+
+t.test('a connection that is closed is silence', async (t) => {
+  const { nc, inboxes } = createOwners(() => {
+    throw new Error('closed');
+  });
+  const target = {
+    sender: () => ({ host: 'h1' as HostKey, user: 'U' }),
+    current: () => emptyDesired('c1'),
+    strangers: () => [],
+  };
+  t.same(await sync(nc, target as Partial<SyncTarget> as SyncTarget, undefined, quietLog), { kind: 'silent' });
+  t.same(inboxes(), []);
+});
+
+t.test('another cluster, or the removal of this host, ends it with nothing taken in', async (t) => {
+  const foreign = ask();
+  foreign.say(answerOf(0, { cluster: 'c2' }));
+  t.match(await foreign.result, { kind: 'refused', why: 'foreign_cluster' });
+  t.same(foreign.did, []);
+  const removed = ask();
+  removed.say(answerOf(0, { fenced: true, orphan_word: 5 }));
+  t.same(await removed.result, { kind: 'refused', why: 'fenced' });
+  t.same(removed.did, ['fenced']);
+});
+
+t.test('an answer that cannot be read is passed over, and so is an older one', async (t) => {
+  const { say, did, result } = ask({ only: [1] });
+  say('nonsense', '{}', { ...answerOf(1), v: 2 }, { ...answerOf(1), protocol: 99 });
+  t.same(did, []);
+  say(answerOf(1, { orphan_word: 7 }));
+  t.match(await result, { kind: 'complete' });
+  t.same(did, ['word 7', 'updated', 'settled']);
+});
+
+t.test('strangers are named to the owners that are asked, and judged by their own', async (t) => {
+  const first = ask();
+  first.say(...all.map((partition) => answerOf(partition)));
+  await first.result;
+  const strangers = [strangerIn(1), strangerIn(2), strangerIn(3)];
+  const late = [strangerIn(3), strangerIn(1), strangerIn(1)];
+  const { say, asked, did, result } = ask({ desired: first.current(), only: [1, 2], strangers, late });
+  t.same(asked[0]?.ask.strangers, strangers.slice(0, 2));
+  const [one] = strangers as [Stranger];
+  const same = { same: true } as const;
+  say(answerOf(2, same), answerOf(1, { ...same, gone: [{ id: one.id, placement: 1 }] }));
+  t.same(
+    did.filter((what) => what.includes('judged')),
+    [`${tenants[2]} judged, 0 gone`, `${tenants[1]} judged, 1 gone`],
+  );
+  t.same(await result, { kind: 'complete', due: [3, 1] }, 'who came meanwhile, or was not named, is named next');
+});
+
+t.test('an ask names no more strangers than it may, and asks again for the rest', async (t) => {
+  const strangers = Array.from({ length: limits.syncStrangers + 1 }, () => strangerIn(2));
+  const { say, asked, result } = ask({ strangers });
+  t.equal(asked[0]?.ask.strangers?.length, limits.syncStrangers);
+  say(...all.map((partition) => answerOf(partition)));
+  t.same(await result, { kind: 'complete', due: [2] });
+});

@@ -1,0 +1,57 @@
+/** The owners of partitions as a sync meets them, without a server: they say what the test says. */
+import type { Msg, MsgHdrs, NatsConnection, Subscription, SubOpts } from '@nats-io/transport-node';
+import type { SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
+
+export const partitions = 4;
+
+export const answerOf = (partition: number, more: Partial<SyncAnswer> = {}): SyncAnswer => ({
+  v: 1,
+  cluster: 'c1',
+  partitions,
+  partition,
+  epoch: 1,
+  revision: 1,
+  part: 0,
+  parts: 1,
+  same: false,
+  containers: [],
+  hold: [],
+  orphan_word: null,
+  draining: null,
+  ...more,
+});
+
+export interface Asked {
+  readonly subject: string;
+  readonly inbox: string;
+  readonly ask: SyncAsk;
+}
+
+/** @param onAsk called while the ask is published; it throws as a closed connection does */
+export function createOwners(onAsk: (asked: Asked) => void = () => {}) {
+  const inboxes = new Map<string, (error: Error | null, message: Msg) => void>();
+  const connection: Partial<NatsConnection> = {
+    subscribe: (subject: string, options?: SubOpts<Msg>) => {
+      inboxes.set(subject, (error, message) => void options?.callback?.(error, message));
+      const subscription: Partial<Subscription> = { unsubscribe: () => void inboxes.delete(subject) };
+      return subscription as Subscription;
+    },
+    publish: (subject, payload, options) => {
+      const ask = JSON.parse(String(payload)) as SyncAsk;
+      onAsk({ subject, inbox: options?.reply ?? '', ask });
+    },
+  };
+  const deliver = (message: Partial<Msg>): void => {
+    for (const callback of [...inboxes.values()]) callback(null, message as Msg);
+  };
+  return {
+    nc: connection as NatsConnection,
+    /** Into every inbox that is open. */
+    say: (...said: readonly (object | string)[]) => {
+      for (const one of said) deliver({ data: Buffer.from(typeof one === 'string' ? one : JSON.stringify(one)) });
+    },
+    /** What the server says where nobody owns a partition. */
+    sayNobodyIsThere: () => deliver({ data: new Uint8Array(), headers: { code: 503 } as MsgHdrs }),
+    inboxes: () => [...inboxes.keys()],
+  };
+}
