@@ -1,4 +1,4 @@
-/** The gateway put together: everything but the process around it. */
+/** Builds the gateway: everything but the process around it. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Registry } from 'prom-client';
@@ -50,9 +50,9 @@ export interface GatewayDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
-  /** NATS is now another cluster; the gateway must end. */
+  /** The NATS servers now hold another cluster; the gateway must end. */
   readonly onOtherCluster: (error: Error) => void;
-  /** Default: as `limits` says. */
+  /** Default: the values in `limits`. */
   readonly polls?: Polls;
 }
 
@@ -63,21 +63,24 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-/** Waits go on while other requests drain, and are answered shortly before the drain ends. */
+/** Waits continue while other requests drain, and are answered shortly before the drain ends. */
 const waitsGraceMs = limits.shutdownGraceMs - 2_000;
 
 /** The longest that `stop` takes. */
 export const stopDeadlineMs = (configuration: GatewayConfiguration): number =>
   configuration.SHUTDOWN_DELAY_MS + limits.shutdownGraceMs + 2_000;
 
-/** What the parts of one gateway share. */
+/** The objects that the parts of one gateway share. */
 interface Parts extends GatewayDependencies {
   readonly meters: Meters;
   readonly access: Access;
   readonly backend: Backend;
 }
 
-/** Listens at once; ready when NATS, the cluster and all keys are there. */
+/**
+ * Starts a gateway. It listens at once, and is ready when NATS, the cluster and all keys are
+ * available.
+ */
 export async function startGateway(dependencies: GatewayDependencies): Promise<Gateway> {
   const { configuration, nats, clock, log, registry } = dependencies;
   const meters = createMeters(registry);

@@ -6,8 +6,8 @@
  * damaged, or whose revocations do not fit in memory.
  *
  * A doorbell comes through Redis, so anyone who reaches Redis can ring it. It carries no content:
- * the gateway believes only owners. Rings for one partition are merged and cost its owner at most
- * one ask in `limits.revocationDoorbellMs`.
+ * the gateway trusts only owners. Rings for one partition are merged and cost its owner at most one
+ * ask in `limits.revocationDoorbellMs`.
  */
 import { jitter, sleep } from '../../lib/time/backoff.ts';
 import { CautiousClock, noReading } from '../../lib/time/cautious-clock.ts';

@@ -1,6 +1,6 @@
 /**
  * The gateway’s connections: the cluster’s record, the client of the partitions, the revocations,
- * Redis. They come up while the process already listens and is not ready; until then asks get
+ * Redis. They are made while the process already listens but is not ready; until then asks get
  * `unavailable`.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -32,9 +32,12 @@ export interface BackendOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly meters: Meters;
-  /** Of the connection that `start` is given. */
+  /** Counts the answers on the connection that `start` gets. */
   readonly answers: Answers;
-  /** NATS is now another cluster: everything known of the old one is void. */
+  /**
+   * The NATS servers now hold another cluster: everything that the gateway knows of the old one is
+   * void.
+   */
   readonly onOtherCluster: (error: Error) => void;
 }
 
@@ -56,7 +59,7 @@ export class Backend {
     this.#options = options;
   }
 
-  /** Resolves when everything is there, however long that takes. */
+  /** Resolves when everything is connected, however long that takes. */
   async start(nc: NatsConnection): Promise<void> {
     const { clock, log, meters, answers, requestDeadlineMs, revocations, expectedId, onOtherCluster } = this.#options;
     const cluster = await waitForCluster(nc, { log, expectedId, answers }, this.#stop.signal);
@@ -110,7 +113,7 @@ export class Backend {
     return this.#up?.feed.tenantsRefused() ?? 0;
   }
 
-  /** Of a revocation that its owner has committed. */
+  /** Applies a revocation that its owner has committed, and notifies the other gateways. */
   announceRevocation(revocation: Revocation): void {
     if (this.#up === undefined) return;
     const { client, feed, shared } = this.#up;

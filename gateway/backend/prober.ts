@@ -1,18 +1,18 @@
 /**
- * Asks a partition now and then while there are no requests: only answers show that this gateway
+ * Asks a partition at intervals while there are no requests: only answers show that this gateway
  * can serve, and without requests there would be none.
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { PartitionClient } from '../../lib/rpc/partition-client.ts';
 
-/** Starts asking; the result ends it. */
+/** Starts asking; the returned function ends it. */
 export function probePartitions(client: PartitionClient, clock: Clock): () => void {
   let partition = 0;
   const timer = setInterval(() => {
     if (client.unansweredMs() < limits.gatewayProbeMs) return;
     partition = (partition + 1) % client.partitions;
-    // No token has an empty hash: an owner answers without a look at any record.
+    // No token has an empty hash, so an owner answers without reading any record.
     const question = { type: 'token.resolve', partition, hash: '', rid: 'probe' } as const;
     void client.ask('read', question, clock.monotonicMs() + limits.gatewayProbeDeadlineMs);
   }, limits.gatewayProbeMs).unref();

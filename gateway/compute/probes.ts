@@ -1,6 +1,6 @@
 /**
- * Whether what a path names is there at all. Asked only of a request that is faulty otherwise: the
- * contract puts the 404 before the 422.
+ * Whether the resource that a path names exists. Asked only if the request has another fault,
+ * because the API promises a 404 before a 422.
  */
 import { failure } from '../http/respond.ts';
 import { tenantOf, type HandlerOf, type Handlers, type Services } from '../http/call.ts';
@@ -12,7 +12,7 @@ export function probesOf(services: Services): Partial<Handlers> {
       { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
       call.deadlineMs,
     );
-  // A token of one peer sees no other peer.
+  // For the token of one peer no other peer exists.
   const peer: HandlerOf<'peer.update' | 'peer.token.create' | 'artifact.profile' | 'artifact.p12'> = (call) =>
     call.grant !== undefined && call.grant.peer !== call.params.peer
       ? failure('not_found')

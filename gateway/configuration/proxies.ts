@@ -1,4 +1,4 @@
-/** The proxies whose X-Forwarded-For a gateway believes. */
+/** The proxies whose X-Forwarded-For a gateway trusts. */
 import { BlockList, isIP } from 'node:net';
 import { ConfigurationError } from '../../lib/config.ts';
 

@@ -1,4 +1,4 @@
-/** Where Redis is, and with which user and password the gateway connects to it. */
+/** The address of Redis, and the user and password with which the gateway connects. */
 import { ConfigurationError, readSettingFile } from '../../lib/config.ts';
 import type { RedisAccess } from '../auth/redis.ts';
 import type { GatewayConfiguration } from './settings.ts';

@@ -61,7 +61,7 @@ export function artifactHandlers(forage: Forage) {
   /** The peer of the path. @throws Refusal if the caller may not have its files. */
   async function subjectOf(call: CallOf<FileOfPeer>, keys: Keyring, needs: 'keys' | 'certificate'): Promise<Subject> {
     const peer = call.params.peer;
-    // With a token, no other peer than its own exists.
+    // For the token of one peer no other peer exists.
     if (call.grant !== undefined && call.grant.peer !== peer) throw new Refusal(failure('not_found'));
     const access = accessOf(call, peer);
     const loaded = await peers.load(call, access);

@@ -59,8 +59,8 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
     .set(1);
 
   /**
-   * Asks every partition; rejects unless all answer, because a part of the sums would be wrong. The
-   * result sets all gauges at once.
+   * Asks every partition; rejects unless all answer, because sums over some partitions would be
+   * wrong. The result sets all gauges at once.
    */
   async function ask(asker: Asker, actors: VpnActors): Promise<() => void> {
     const [counted, listed] = await Promise.all([actors.countPeers(asker), actors.networks(asker)]);

@@ -1,4 +1,4 @@
-/** What the exchanges of all engines have in common: the body, and who hears of the end. */
+/** The common part of all engines' exchanges: the body, and the listeners for the end. */
 import type { Body, BodyResult } from './body.ts';
 import type { Exchange, Reply, RequestHead, Sink } from './engine.ts';
 
@@ -43,14 +43,14 @@ export abstract class EngineExchange implements Exchange {
     else this.#onFinished = listener;
   }
 
-  /** The client is gone. */
+  /** The client has left. */
   protected cutOff(): void {
     this.aborted = true;
     this.body.abort();
     this.#onAborted?.();
   }
 
-  /** The reply is written, or nobody takes it any more. */
+  /** The reply has been written, or never will be. */
   protected finish(): void {
     this.isFinished = true;
     this.#onFinished?.();
@@ -59,7 +59,7 @@ export abstract class EngineExchange implements Exchange {
   /** Calls `send` when the body has ended, as a reply must not overtake it. */
   protected afterBody(send: () => void): void {
     this.body.discard();
-    // By then the engine has read what came in the same packet as the headers.
+    // By then the engine has read the bytes that came in the same packet as the headers.
     if (!this.body.ended()) setImmediate(() => this.body.drain());
     this.body.whenEnded(send);
   }
