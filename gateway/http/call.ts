@@ -68,9 +68,9 @@ export interface Services {
   readonly tokenLifeMaxMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  readonly logs: LogReader;
-  readonly events: EventReader;
-  readonly streams: StreamHost;
+  readonly logs: Pick<LogReader, 'newest' | 'after' | 'positionAfter'>;
+  readonly events: Pick<EventReader, 'newest' | 'after' | 'positionAfter'>;
+  readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'follow' | 'waitsOver' | 'polls'>;
   newOperationId(): OperationId;
   newContainerId(): ContainerId;
   /** 32 random bytes, base64url. */

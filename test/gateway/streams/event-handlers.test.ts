@@ -1,0 +1,146 @@
+import t from 'tap';
+import type { Handled } from '../../../gateway/http/call.ts';
+import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
+import { eventHandlers } from '../../../gateway/streams/event-handlers.ts';
+import type { EventPage } from '../../../gateway/streams/events.ts';
+import type { Question } from '../../../lib/rpc/partition-client.ts';
+import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
+import { callOf, exchangeOf, servicesWith } from '../calls.ts';
+import { okData, recordingLog, refusal, statusEvent, type AnswerOf } from '../support.ts';
+import { streamsByHand } from './looks.ts';
+
+const id = '018f0000-0000-7000-8000-000000000001' as ContainerId;
+const acme = 'acme' as TenantId;
+const event = (name: string) => statusEvent(name, id);
+const recent = (names: readonly string[], more = false) => okData({ events: names.map(event), more, last: 1e9 });
+
+/** A stream with one event, and an owner that knows no more; a test changes what they tell. */
+function stage() {
+  const position = { next: 2, given: '0-1-0' };
+  const told = {
+    owner: (_question: Question): AnswerOf => recent([]),
+    page: (): EventPage => ({ events: [{ seq: 1, event: event('0-1-0') }], position, more: false }),
+    positionAfter: () => position,
+  };
+  const steps: unknown[] = [];
+  const byHand = streamsByHand();
+  const services = servicesWith(
+    (question) => {
+      const { type } = question;
+      steps.push(type === 'event.recent' ? ['owner', question.from] : type);
+      return told.owner(question);
+    },
+    {
+      log: recordingLog(),
+      events: {
+        newest: async (subject) => (steps.push(['newest', subject]), Promise.resolve(told.page())),
+        after: async (_subject, from) => (steps.push(['after', from]), Promise.resolve(told.page())),
+        positionAfter: async (_subject, frame) => (
+          steps.push(['position', frame]),
+          Promise.resolve(told.positionAfter())
+        ),
+      },
+      streams: byHand.streams,
+    },
+  );
+  const handlers = eventHandlers(services);
+  const ofTenant = (follow: boolean, limit = 10, head: Partial<RequestHead> = {}) =>
+    handlers['event.list'](callOf('event.list', { query: { follow, limit }, exchange: exchangeOf(head) }));
+  const ofContainer = () =>
+    handlers['container.events'](callOf('container.events', { params: { id }, query: { follow: false, limit: 10 } }));
+  return { told, steps, ofTenant, ofContainer, asked: services.asked, ...byHand };
+}
+
+const idsIn = (answer: Handled): string[] =>
+  answer === 'streamed' ? [] : [...String(answer.body).matchAll(/"id":"([^"]+)"/g)].map(([, name = '']) => name);
+
+t.test('the owner is asked first, then the stream is read: an event between the two is not missed', async (t) => {
+  const { told, steps, ofTenant, ofContainer, asked } = stage();
+  told.owner = () => recent(['0-2-0']);
+  t.same(idsIn(await ofTenant(false)), ['0-1-0', '0-2-0']);
+  t.match(steps, [
+    ['owner', { before: null }],
+    ['newest', subjects.eventsOfTenant(acme)],
+  ]);
+  t.match(asked, [{ lane: 'read', question: { tenant: 'acme', container: null, limit: 10 } }]);
+  steps.length = 0;
+  told.owner = ({ type }) => (type === 'container.trace' ? okData({ history: [], gone: true }) : recent([]));
+  await ofContainer();
+  t.match(steps, ['container.trace', ['owner', { before: null }], ['newest', subjects.event(acme, id)]]);
+  t.match(asked.at(-1)?.question, { container: id });
+});
+
+t.test('a refusal of the owner is the answer; a stream that cannot be read is 503', async (t) => {
+  const { told, steps, ofTenant, ofContainer } = stage();
+  told.owner = () => refusal('timeout');
+  t.same(await ofTenant(false), refusal('timeout'));
+  t.same(await ofContainer(), refusal('timeout'));
+  t.same(steps, [['owner', { before: null }], 'container.trace'], 'nothing is read');
+  told.owner = () => recent([]);
+  told.page = () => {
+    throw new Error('the stream’s server is away');
+  };
+  t.match(await ofTenant(false), { code: 'unavailable' });
+});
+
+t.test('the owner tells its events page by page, newest first, until there are enough', async (t) => {
+  const pages = [recent(['0-7-0', '0-8-0'], true), recent(['0-5-0', '0-6-0'], true), recent(['0-4-0'])];
+  const rows: [limit: number, count: number, ids: string[]][] = [
+    [10, 3, ['0-1-0', '0-4-0', '0-5-0', '0-6-0', '0-7-0', '0-8-0']],
+    [3, 2, ['0-6-0', '0-7-0', '0-8-0']],
+    [2, 1, ['0-7-0', '0-8-0']],
+  ];
+  for (const [limit, count, ids] of rows) {
+    const { told, asked, ofTenant } = stage();
+    told.owner = () => pages[asked.length - 1] ?? refusal('internal');
+    t.same(idsIn(await ofTenant(false, limit)), ids);
+    const asks = [null, '0-7-0', '0-5-0'].map((before, n) => ({ from: { before }, limit: limit - 2 * n }));
+    t.match(
+      asked.map(({ question }) => question),
+      asks.slice(0, count),
+    );
+    t.equal(asked.length, count);
+  }
+  const empty = stage();
+  empty.told.owner = () => recent([], true);
+  t.same(idsIn(await empty.ofTenant(false)), ['0-1-0'], 'a page without events is the last');
+});
+
+t.test('a follower continues behind what it was given', async (t) => {
+  const { told, steps, show, ofTenant, asked } = stage();
+  await ofTenant(true);
+  t.match(await show(), { frames: [{ id: '1.0-1-0', event: 'event' }], more: false, ended: false });
+  told.owner = () => recent(['0-1-0', '0-2-0'], true);
+  told.page = () => ({ events: [], position: { next: 2, given: '0-1-0' }, more: false });
+  t.match(await show(), { frames: [{ id: '1.0-2-0' }], more: true });
+  await show();
+  const after = (given: string) => [
+    ['owner', { after: given }],
+    ['after', { next: 2, given }],
+  ];
+  t.same(steps.slice(2), [...after('0-1-0'), ...after('0-2-0')]);
+  t.match(asked.at(-1), { lane: 'watch', question: { limit: limits.eventsMax } });
+});
+
+t.test('a frame that the client names is looked up once, even if the read after it fails', async (t) => {
+  const { told, steps, show, ofTenant } = stage();
+  const { page } = told;
+  await ofTenant(true, 10, { headers: { lastEventId: '1.0-1-0' } });
+  told.page = () => {
+    throw new Error('away');
+  };
+  await t.rejects(show(), { message: 'away' });
+  told.page = page;
+  await show();
+  const reads = [
+    ['owner', { after: '0-1-0' }],
+    ['after', { next: 2, given: '0-1-0' }],
+  ];
+  t.same(steps, [reads[0], ['position', { seq: 1, eventId: '0-1-0' }], reads[1], ...reads]);
+  const other = stage();
+  await other.ofTenant(true, 10, { headers: { lastEventId: 'x' } });
+  await other.show();
+  t.match(other.steps, [['owner', { before: null }], ['newest']], 'a text of another form is as none');
+});

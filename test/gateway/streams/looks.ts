@@ -1,0 +1,23 @@
+/** Streams that always have a place, and whose looks at their source a test makes itself. */
+import type { Services } from '../../../gateway/http/call.ts';
+import { Doorbell, type FollowOptions, type Showing } from '../../../gateway/streams/host.ts';
+
+export function streamsByHand() {
+  const followed: FollowOptions[] = [];
+  const streams: Services['streams'] = {
+    polls: { streamMs: 1, waitMs: 1 },
+    waitsOver: () => false,
+    withPlace: (_guest, work) => work(),
+    withDoorbell: (_subject, _exchange, work) => work(new Doorbell()),
+    follow: (options) => {
+      followed.push(options);
+      return Promise.resolve();
+    },
+  };
+  const show = async (): Promise<Showing> => {
+    const [options] = followed;
+    if (options === undefined) throw new Error('nothing is followed');
+    return options.show();
+  };
+  return { streams, followed, show };
+}
