@@ -1,0 +1,88 @@
+/** How many hosts of a large fleet are looked at; host.test.ts has which host fits. */
+import t from 'tap';
+import { choose } from '../../../actors/domain/placement.ts';
+import type { FleetHost } from '../../../actors/domain/turn.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import { containerId } from '../support.ts';
+import { fleetHost, fleetOf, none, region, roomy } from '../support/records.ts';
+
+const need = { id: containerId(), cpuMillis: 100, memBytes: 100 };
+const { placementAllHosts: few, placementSampleHosts: sample, placementDoubtfulHosts: patience } = limits;
+const keyOf = (index: number) => `n${index}` as HostKey;
+
+/** Places in a fleet; `place` counts from where the look at this container's fleet begins. */
+function placedIn(
+  count: number,
+  hostAt: (place: number) => Partial<FleetHost>,
+  isExcluded: (place: number) => boolean = () => false,
+) {
+  const start = count <= few ? 0 : partitionOf(need.id, count);
+  const placeOf = (index: number) => (index - start + count) % count;
+  const indexes = Array.from({ length: count }, (_, index) => index);
+  const fleet = fleetOf(...indexes.map((index) => fleetHost(keyOf(index), hostAt(placeOf(index)))));
+  let looks = 0;
+  const counting: typeof fleet = { ...fleet, host: (key) => (looks++, fleet.host(key)) };
+  const excluded = new Set(indexes.filter((index) => isExcluded(placeOf(index))).map(keyOf));
+  const found = choose(counting, [region('default')], need, excluded);
+  return { looks, place: found === undefined ? undefined : placeOf(Number(found.key.slice(1))) };
+}
+
+const full = { capacity: roomy, used: roomy };
+const doubtful = { isSound: false };
+const half = { used: { ...none, cpu_millis: roomy.cpu_millis / 2 } };
+
+t.test('how many hosts are looked at, and which is taken', (t) => {
+  const far = patience + 50;
+  const rows: [string, ReturnType<typeof placedIn>, { looks: number; place: number | undefined }][] = [
+    [
+      'few: all, the emptiest',
+      placedIn(few, (place) => (place === few - 1 ? {} : half)),
+      { looks: few, place: few - 1 },
+    ],
+    ['many: a sample', placedIn(few + 1, () => ({})), { looks: sample, place: 0 }],
+    [
+      'the emptiest of the sample',
+      placedIn(far, (place) => (place === sample - 1 ? {} : half)),
+      { looks: sample, place: sample - 1 },
+    ],
+    ['not one behind it', placedIn(far, (place) => (place === sample ? {} : half)), { looks: sample, place: 0 }],
+    ['until one fits', placedIn(far, (place) => (place === 90 ? {} : full)), { looks: 91, place: 90 }],
+    ['all, where none fits', placedIn(far, () => full), { looks: far, place: undefined }],
+    [
+      'further, while only doubtful ones fit',
+      placedIn(far, (place) => (place === patience - 1 ? half : doubtful)),
+      { looks: patience, place: patience - 1 },
+    ],
+    ['but not for ever', placedIn(far, (place) => (place === patience ? {} : doubtful)), { looks: patience, place: 0 }],
+    [
+      'a doubtful one far away',
+      placedIn(far, (place) => (place === far - 1 ? doubtful : full)),
+      { looks: far, place: far - 1 },
+    ],
+    [
+      'excluded ones are passed over',
+      placedIn(
+        far,
+        () => ({}),
+        (place) => place < sample,
+      ),
+      { looks: 1, place: sample },
+    ],
+  ];
+  for (const [name, found, expected] of rows) t.same(found, expected, name);
+  t.end();
+});
+
+t.test('the hosts of all regions of a tenant count', (t) => {
+  const [here, there] = [region('here'), region('there')];
+  const fleet = fleetOf(
+    fleetHost(keyOf(1), { region: here, ...half }),
+    fleetHost(keyOf(2), { region: there }),
+    fleetHost(keyOf(3), { region: region('elsewhere') }),
+  );
+  t.equal(choose(fleet, [here, there], need, new Set())?.key, keyOf(2));
+  t.equal(choose(fleet, [here], need, new Set())?.key, keyOf(1));
+  t.end();
+});

@@ -1,0 +1,86 @@
+/** Whom a sweep looks at; host.test.ts has how much it does, vpn-property.test.ts what expires. */
+import t from 'tap';
+import { expiredKeys, sweep, type SweepContext } from '../../../actors/domain/sweep.ts';
+import { noChanges, type FleetHost, type HostStanding } from '../../../actors/domain/turn.ts';
+import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { apply, container, contextOf, fleetHost, fleetOf, h1, h2, stateOf, unplaced } from '../support/records.ts';
+
+const sweepOf = (hosts: readonly FleetHost[], ...records: readonly ContainerRecord[]) => {
+  const state = stateOf(...records);
+  const context: SweepContext = {
+    ...contextOf(fleetOf(...hosts)),
+    silentMs: () => 0,
+    regionIsSilent: () => false,
+    hostLostMs: 1000,
+    onFault: (_, error) => {
+      throw error;
+    },
+  };
+  const steps = [];
+  for (const changes of sweep(state, context)) {
+    apply(state, changes);
+    steps.push(changes);
+  }
+  const hostOf = ({ tenant, id }: ContainerRecord) => {
+    const placement = state.tenant(tenant).containers.get(id)?.placement;
+    return placement?.phase === 'placed' ? placement.host : undefined;
+  };
+  return { steps, hosts: records.map(hostOf) };
+};
+
+t.test('from which hosts containers are placed elsewhere', (t) => {
+  const other = fleetHost(h2);
+  const standings: [HostStanding, HostKey][] = [
+    ['up', h1],
+    ['silent', h1],
+    ['unheard', h1],
+    ['fenced', h1],
+    ['lost', h2],
+    ['removed', h2],
+  ];
+  for (const [standing, host] of standings) {
+    const { hosts } = sweepOf([fleetHost(h1, { standing }), other], container());
+    t.same(hosts, [host], standing);
+  }
+  t.same(sweepOf([other], container()).hosts, [h2], 'one that the directory does not have any more');
+  t.end();
+});
+
+t.test('what waits is placed if it should run', (t) => {
+  const waiting = container({ placement: unplaced });
+  const stopped = container({ placement: unplaced, desired: 'stopped' }, 'stopped');
+  const { hosts } = sweepOf([fleetHost(h1)], stopped, waiting);
+  t.same(hosts, [undefined, h1]);
+  t.end();
+});
+
+t.test('those that are passed over are steps too, so that no slice takes them all', (t) => {
+  const many = Array.from({ length: 10 * limits.sweepStepRecords + 1 }, (_, index) =>
+    container({ placement: unplaced }, `c${index}`),
+  );
+  const { steps } = sweepOf([], ...many);
+  t.ok(steps.length >= 10 && steps.length < 20, `${steps.length} steps`);
+  t.end();
+});
+
+t.test('a key is forgotten when all that it has signed for has expired, a few at a time', (t) => {
+  const keyAt = (publicKey: string, atMs: number): RevokedKeyRecord => ({
+    kind: 'revoked_key',
+    publicKey,
+    host: h1,
+    atMs,
+  });
+  const ttlMs = 1000;
+  t.same(expiredKeys(stateOf(keyAt('U1', 500)), 1500, ttlMs), noChanges, 'to its last millisecond');
+  t.same(expiredKeys(stateOf(keyAt('U1', 500), keyAt('U2', 501)), 1501, ttlMs).deletes, ['revoked_key.U1']);
+  const many = Array.from({ length: limits.sweepChanges + 5 }, (_, index) => keyAt(`U${index}`, 1));
+  const state = stateOf(...many);
+  for (const left of [5, 0]) {
+    apply(state, expiredKeys(state, 5000, ttlMs));
+    t.equal(state.revokedKeys().size, left);
+  }
+  t.end();
+});
