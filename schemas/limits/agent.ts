@@ -11,7 +11,8 @@ export const agent = {
   engineProbeMs: 5 * seconds,
   engineConnections: 128,
   /**
-   * One run of nft, what it may print, and how often a container looks at the rules from inside.
+   * The time of one run of nft, the size of its output, and the interval of the probe that tests
+   * the rules from inside a container.
    */
   nftMs: 10 * seconds,
   nftOutputBytes: 4 * MiB,
@@ -24,60 +25,61 @@ export const agent = {
   probeMemoryBytes: 256 * MiB,
   probePids: 64,
   probeOutputChars: 64 * KiB,
-  /** Of what an engine says, in one line of the agent's log. */
+  /** Characters of an engine's text in one line of the agent's log. */
   engineDetailChars: 1000,
   /**
-   * Of what is kept of one answer of the engine; all else in it is skipped as it arrives
+   * Bytes that are kept of one answer of the engine; the rest is skipped as it arrives
    * (docker/sieve.ts).
    */
   engineAnswerBytes: 4 * MiB,
   engineLineBytes: 1 * MiB,
   /**
-   * What an image says of itself, which the engine repeats for each of its containers; beyond, it
+   * Metadata of an image, which the engine repeats for each of its containers; an image with more
    * is refused.
    */
   imageConfigBytes: 1 * MiB,
   imageLabelBytes: 128 * KiB,
-  /** Labels are blanked at create; their names remain. */
+  /** Bytes of the names of an image's labels; their values are blanked at create. */
   imageLabelNameBytes: 8 * KiB,
   imageCommandBytes: 64 * KiB,
   imagePorts: 256,
   imageVolumes: 16,
-  /** No progress of a pull for this long: its registry stalls. */
+  /** A pull ends after this time without progress. */
   enginePullIdleMs: 60 * seconds,
   concurrentPulls: 8,
-  /** Of those, so that one tenant, or one registry, does not hold all. */
+  /** Pulls of one tenant and from one registry at a time, so that neither takes all places. */
   pullsPerTenant: 2,
   pullsPerRegistry: 4,
-  /** In the list of a tenant, of one of its regions, or of an agent. */
+  /** Rules in the list of a tenant, of one of its regions, or of an agent. */
   registryRules: 64,
-  /** How long a registry's name may take to resolve, before the pull that needs it is put off. */
+  /** How long a registry's name may take to resolve, before the pull that needs it is postponed. */
   registryLookupMs: 10 * seconds,
-  /** For the first answer of one name server; then the next is asked. */
+  /** The wait for the answer of one name server, before the next is asked. */
   nameserverMs: 2 * seconds,
   concurrentStops: 64,
   /**
-   * Of stops that have taken longer than their grace. All calls together leave room among
-   * `engineConnections`.
+   * Stops that have taken longer than their grace. `engineConnections` is larger than all such
+   * bounds together.
    */
   concurrentSlowStops: 16,
   concurrentSteps: 8,
-  /** Until every actors process knows of a fence, and an agent can have heard nothing else. */
+  /**
+   * The time in which every actors process learns of a fence, and an agent can no longer get
+   * another answer.
+   */
   fenceMarginMs: 2 * minutes,
   /**
-   * An agent that starts without proof of a recent contact waits so long for one, before it stops
-   * its containers.
+   * How long an agent that starts without proof of a recent contact waits for an answer before it
+   * stops its containers.
    */
   firstContactMs: 5 * seconds,
   /** How old the last contact on an agent's disk may get. */
   contactWriteMs: 10 * seconds,
-  /** An agent that ends waits so long for its last answer, and for its connection to close. */
+  /** How long an agent that ends waits for its last answer, and for its connection to close. */
   farewellMs: 2 * seconds,
   /** Containers that one sync asks about, because the desired set does not know them. */
   syncStrangers: 500,
-  /**
-   * A step that takes longer than this goes on beside the others, among at most so many slow ones.
-   */
+  /** A step that takes longer than this moves to the slow steps, of which so many run at a time. */
   stepPatienceMs: 2 * seconds,
   concurrentSlowSteps: 24,
   /** A list of the engine's containers that fails for this long is a fault of the host. */
@@ -87,45 +89,53 @@ export const agent = {
   containerPids: 1024,
   containerShmBytes: 64 * MiB,
   /**
-   * What a container may write to its host's disk: its writable layer and the volumes that its
-   * image names.
+   * Bytes that a container may write to its host's disk: in its writable layer and the volumes that
+   * its image names.
    */
   containerDiskBytes: 10 * 1024 * MiB,
   diskIntervalMs: 30 * seconds,
-  /** Between looks at how full the engine's disk is. */
+  /** The time between two checks of how full the engine's disk is. */
   diskLookMs: 5 * seconds,
-  /** Of one container, or of all volumes. */
+  /** The time for measuring one container, or all volumes. */
   diskMeasureMs: 1 * minutes,
-  /** At the same time, of containers of different tenants or of the volumes. */
+  /** Measurements at a time, of containers of different tenants or of the volumes. */
   diskMeasurements: 2,
-  /** For a container that was evicted under pressure to be gone, before the next is. */
+  /**
+   * How long a container that was evicted under pressure has to disappear, before the next is
+   * evicted.
+   */
   diskReliefMs: 2 * minutes,
   imagesHighPercent: 85,
   imagesLowPercent: 75,
   diskPressurePercent: 90,
-  /** Pressure is over when the disk is so much below its threshold. */
+  /** Pressure is over when the use of the disk is this much below the threshold. */
   diskReliefPercent: 5,
-  /** Images that an agent remembers to have pulled. */
+  /** Images in an agent's record of those that it pulled. */
   imagesRecorded: 5000,
-  /** Of one Linux bridge; all tenants' containers of a host are on one. */
+  /** Ports of one Linux bridge; all tenants' containers of a host are on one. */
   bridgePorts: 1023,
   containersPerHost: 500,
   /** Failed probes in a row before the engine counts as away: a busy machine may lose one. */
   engineProbesFailed: 2,
-  /** Of a member's name in an answer of the engine: no member that is kept has a longer one. */
+  /**
+   * Bytes of a member's name in an answer of the engine: no member that is kept has a longer one.
+   */
   engineNameBytes: 256,
-  /** Nesting of an answer of the engine. */
+  /** Levels of nesting in an answer of the engine. */
   engineAnswerLevels: 64,
-  /** The list of pulled images is written this long after a change. */
+  /** How long after a change the record of pulled images is written. */
   imagesFlushMs: 1 * seconds,
-  /** Of the message in a reported observation. */
+  /** Characters of the message in a reported observation. */
   observationMessageChars: 1024,
-  /** Between two looks at a removal that the engine itself carries out. */
+  /** The time between two checks of a removal that the engine itself carries out. */
   removalLookMs: 1 * seconds,
-  /** Before another step for a container whose last engine call had no answer, or hit a bug. */
+  /**
+   * The wait before another step for a container whose last engine call had no answer, or hit a
+   * bug.
+   */
   stepOutageRetryMs: 1 * seconds,
   stepBugRetryMs: 5 * seconds,
-  /** Restart states are written this long after a change. */
+  /** How long after a change restart states are written. */
   restartStateFlushMs: 500,
   /** The engine refuses less than a hundredth of a CPU. */
   engineCpuMillisMin: 10,

@@ -14,7 +14,7 @@ export const api = {
   logsMax: 500,
   eventsDefault: 100,
   eventsMax: 500,
-  /** Of the name, and of the registry and repository of the image (docs/api). */
+  /** Characters of the name, and of the registry and repository of the image (docs/api). */
   containerNameChars: 63,
   imageNameChars: 255,
 } as const;
@@ -28,9 +28,9 @@ export const defaultCaps = {
 } as const;
 
 /**
- * What a host is believed to offer at most, before an operator says otherwise: far above the
- * largest machine that is sold, and low enough that one host which lies does not take every
- * placement of a platform for long.
+ * The most that a host may claim to offer, unless an operator sets another ceiling: far above the
+ * largest machine that is sold, and low enough that one lying host does not attract every placement
+ * for long.
  */
 export const defaultHostCeiling = {
   cpu_millis: 1024 * 1000,

@@ -4,8 +4,8 @@ import { KiB, seconds, minutes, hours, days } from './units.ts';
 export const hosts = {
   beatIntervalMs: 2 * seconds,
   /**
-   * A connection that is found to be lost may have been lost for so long: pings that nobody
-   * answered.
+   * How long a connection may have been lost before this is noticed: the time of the pings without
+   * an answer.
    */
   deafUnnoticedMs: 2 * seconds,
   hostUnknownMs: 8 * seconds,
@@ -21,41 +21,45 @@ export const hosts = {
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
   /**
-   * How often at least an agent with credentials from before 0.1.0 asks for bound ones; at first
-   * more often.
+   * The longest time between two requests for bound credentials by an agent that has those from
+   * before 0.1.0.
    */
   boundRetryMaxMs: 1 * hours,
   /**
-   * Of one connection of an agent, which needs four: its doorbells, its answers, and a sync or two.
+   * Subscriptions of one connection of an agent, which needs four: its doorbells, its answers, and
+   * a sync or two.
    */
   hostSubscriptions: 32,
-  /** Of one message of an agent: a full report is the largest, with what JSON adds. */
+  /** Bytes of one message of an agent: the largest is a full report, encoded as JSON. */
   hostPayloadBytes: 768 * KiB,
   /**
-   * Of all hosts together: a server takes 65,536 in all by default, and the control plane needs
-   * some of them.
+   * Connections of all hosts together: by default a server accepts 65,536, and the control plane
+   * needs some of them.
    */
   hostConnections: 32_768,
   /**
-   * Keys of removed hosts, and keys that another took the place of, in the claims of the account
-   * HOSTS: one message.
+   * Keys of removed hosts, and replaced keys, in the claims of the account HOSTS, which must fit
+   * into one message.
    */
   revokedKeys: 4096,
-  /** An agent has this long to hear that its host is fenced, before its credentials are revoked. */
+  /**
+   * The time that an agent has to learn that its host is fenced, before its credentials are
+   * revoked.
+   */
   fenceNoticeMs: 3 * seconds,
   /**
-   * Between two log lines of one kind about messages that are refused: who sends them can send
+   * The time between two log lines of one kind about refused messages, of which a sender can send
    * many.
    */
   refusalLogMs: 10 * seconds,
-  /** How often the NATS servers are asked whether they hold all of them. */
+  /** How often actors ask the NATS servers whether they have all revoked keys. */
   revocationLookMs: 1 * minutes,
-  /** For the answers of all NATS servers; and after each, how long for another. */
+  /** The wait for the answers of all NATS servers; and after each answer, for the next. */
   revocationAskMs: 5 * seconds,
   revocationStallMs: 500,
   /**
-   * So often in a row a fault of the host may stop a container before the host is reported as its
-   * cause.
+   * How many times in a row a fault of the host may stop a container before the host is reported as
+   * the cause.
    */
   hostFaultTries: 3,
   rejectionTtlMs: 5 * minutes,
@@ -69,8 +73,10 @@ export const hosts = {
    * Allocations).
    */
   placementSampleHosts: 8,
-  /** Hosts looked at in search of one without faults, where a host with faults is found already. */
+  /**
+   * How many hosts placement looks at for one without faults, once it has found one with faults.
+   */
   placementDoubtfulHosts: 64,
-  /** Pushes of the account in a row: another process may push at the same time. */
+  /** Pushes of the account in a row, because another process may push at the same time. */
   revocationPushes: 4,
 } as const;

@@ -9,11 +9,11 @@ export const logs = {
   engineLogFileSize: '10m',
   engineLogFiles: 3,
   logLineBytes: 16 * KiB,
-  /** Of a block as it is sent, JSON and all. A line that alone takes more goes alone. */
+  /** Bytes of a block, encoded as JSON. A single line that takes more is sent alone. */
   logBlockBytes: 64 * KiB,
   /**
-   * Of any block: one line, each of its bytes as an escape of six, with a mark for what was lost
-   * before it.
+   * The most bytes of any block: one line, each of its bytes escaped as six, and an entry about
+   * lines lost before it.
    */
   logBlockMostBytes: 6 * 16 * KiB + 2 * KiB,
   logBlockLines: 500,
@@ -23,12 +23,12 @@ export const logs = {
   logStreamBytes: 4 * 1024 * MiB,
   logAckTimeoutMs: 5 * seconds,
   logDrainMs: 5 * seconds,
-  /** Attempts in a row to read the last lines of a container; then it is removed without them. */
+  /** Attempts in a row to read the last lines of a container, before it is removed without them. */
   logDrainAttempts: 5,
   logSpoolBytes: 64 * MiB,
-  /** Of one container, its newest lines. */
+  /** Bytes of the newest lines of one container in the spool. */
   logSpoolContainerBytes: 8 * MiB,
-  /** Files that are sent at a time, each of another tenant. */
+  /** Spool files that are sent at a time, each of another tenant. */
   logSpoolSenders: 4,
   /**
    * How far apart the two streams of one container may be written out of order into the engine's
@@ -38,27 +38,30 @@ export const logs = {
   /** With this much of one container read and not yet sent, an agent stops reading. */
   logQueueBytes: 256 * KiB,
   /**
-   * Encoded bytes a second that leave a host, by default: of a container, of a tenant's containers
+   * Encoded bytes a second that a host sends by default: of a container, of a tenant's containers
    * there, of all.
    */
   logRateContainerBytes: 2 * MiB,
   logRateTenantBytes: 12 * MiB,
   logRateHostBytes: 24 * MiB,
-  /** So much time's worth of a rate that was not used may go at once. */
+  /** How much time's worth of an unused rate may be sent at once. */
   logRateBurstMs: 10 * seconds,
   /**
-   * Containers, and tenants, whose rates are kept in mind before those that are not over them are
-   * forgotten.
+   * Containers and tenants whose rates are in memory; with more, those that are not over their
+   * rates are dropped.
    */
   logBucketsHeld: 2048,
-  /** How often those who wait for a rate are looked at, at least. */
+  /** How often, at least, blocks that wait for a rate are checked. */
   logTurnLookMs: 100,
   /**
-   * A block that takes longer than this is late: what its container writes meanwhile may outrun a
-   * follower.
+   * A block that takes longer than this is late: meanwhile its container may write more than a
+   * follower can read.
    */
   logLateMs: 1 * seconds,
-  /** Between two reads of a log that is behind: for each, the engine reads all its files of it. */
+  /**
+   * The time between two reads of a log that is behind: for each, the engine reads all files of
+   * that log.
+   */
   logCatchUpMs: 10 * seconds,
   logFrameBytes: 1 * MiB,
   logCursorFlushMs: 500,

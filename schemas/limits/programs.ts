@@ -1,4 +1,4 @@
-/** What every program does beside its work: log, metrics, shutdown. */
+/** Parts that every program has: log, metrics, shutdown. */
 import { KiB, seconds } from './units.ts';
 
 export const programs = {
@@ -11,7 +11,9 @@ export const programs = {
   sortRunItems: 64,
   /** Faults that one decoding names. */
   decodeErrors: 512,
-  /** What each part of a program may take to stop: the listener of metrics, a NATS connection. */
+  /**
+   * How long each part of a program may take to stop: the listener of metrics, a NATS connection.
+   */
   stopListenerMs: 2 * seconds,
   stopConnectionMs: 2 * seconds,
   /** Work in rounds, such as a scrub, which finishes its request; a connection that drains. */

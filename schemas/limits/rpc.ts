@@ -18,7 +18,7 @@ export const rpc = {
   /** An idle gateway probes a partition this often. */
   gatewayProbeMs: 1 * seconds,
   gatewayProbeDeadlineMs: 5 * seconds,
-  /** With NATS away for longer than this, asks are refused at once. */
+  /** If NATS has been away for longer than this, asks are refused at once. */
   natsAwayMs: 2 * seconds,
   /** Asks that reached their deadline are settled this often. */
   rpcSweepMs: 50,

@@ -5,25 +5,22 @@ export const events = {
   eventAgeMs: 7 * days,
   eventsPerContainer: 1000,
   eventStreamBytes: 4 * 1024 * MiB,
-  /**
-   * The owner shows an event for this long after it was published: a replica that lags by more is
-   * not read from.
-   */
+  /** How long the owner shows an event after it was published: a replica may lag by this much. */
   eventsSettledMs: 10 * seconds,
-  /** Of such events, in a partition. */
+  /** Bytes of such events in a partition. */
   eventsSettlingBytes: 4 * MiB,
-  /** Of one page of recent events between gateway and actor. */
+  /** Bytes of one page of recent events between gateway and actor. */
   recentEventsBytes: 512 * KiB,
   /**
-   * A checkpoint waits for its events for this long; then they are parked in the bucket, and the
-   * mark moves on.
+   * How long a checkpoint waits for its events; then they are parked in the bucket, and the mark
+   * moves.
    */
   eventsPatienceMs: 500,
   /**
-   * Of parked events in a partition; about 20,000. Beyond, the mark stands still until some are
-   * published.
+   * Bytes of parked events in a partition, about 20,000 events. Beyond this, the mark does not move
+   * until some are published.
    */
   eventsParkedBytes: 16 * MiB,
-  /** Of one key of them, which is written again until it is full. */
+  /** Bytes of one key of parked events, which is written again until it is full. */
   eventsParkedKeyBytes: 128 * KiB,
 } as const;

@@ -11,23 +11,23 @@ export const members = {
   memberRequestMs: 500,
   membersPerRead: 256,
   /**
-   * A lease that was seen unchanged for this long is over on every clock: `leaseMs`, and half of it
-   * to spare.
+   * A lease that was seen unchanged for this long has ended on every clock: `leaseMs`, and half of
+   * it as a margin.
    */
   leaseUnchangedMs: 1.5 * seconds,
   /**
    * The record that tells a process that its lease ended. An absent record says the same.
    */
   deadMemberTtlMs: 1 * hours,
-  /** Partitions go to a member that has been live for this long. */
+  /** How long a member must have been live before it gets partitions. */
   memberSettledMs: 1 * seconds,
-  /** A process answers `not_owner` for this long after it gave a partition away. */
+  /** How long a process answers `not_owner` after it gave a partition away. */
   notOwnerLingerMs: 500,
-  /** A process that stops has this long to give its partitions away. */
+  /** How long a process that stops has to give its partitions away. */
   leaveMs: 8 * seconds,
   /**
-   * Commits under way at a hand-over have this long; what has not been acknowledged then, its
-   * sender asks for again.
+   * How long commits under way at a hand-over have; senders repeat asks that are not acknowledged
+   * by then.
    */
   handOverSettleMs: 3 * seconds,
 } as const;

@@ -15,58 +15,63 @@ export const auth = {
   jwksFilePollMs: 1 * seconds,
   revocationPollMs: 60 * seconds,
   /**
-   * Between two questions that doorbells make a gateway ask one owner: who reaches Redis can ring
-   * as often as he likes.
+   * The time between two asks to one owner that doorbells cause: anyone who reaches Redis can ring
+   * at any rate.
    */
   revocationDoorbellMs: 250,
-  /** Of one tenant in its record; a gateway, which hears of some twice, holds twice as many. */
+  /**
+   * Revocations in a tenant's record; a gateway holds twice as many, because it may get duplicates.
+   */
   revocationsPerTenant: 1000,
-  /** What a gateway holds of all tenants. */
+  /** Memory of a gateway for the revocations of all tenants. */
   revocationsHeldBytes: 256 * MiB,
   revocationPageBytes: 384 * KiB,
   /**
-   * So far may the clock of an issuer be ahead, for a token that is revoked by its `jti` to stay
+   * How far the clock of an issuer may be ahead: a token that is revoked by its `jti` still stays
    * refused.
    */
   issuerAheadMs: 1 * days,
   /** A token that lives longer is refused, so a revocation ends after this. */
   tokenLifeMaxMs: 400 * days,
   rateBuckets: 50_000,
-  /** Of X-Forwarded-For, so many are looked at, the last first. */
+  /** How many entries of X-Forwarded-For are checked, from the last on. */
   forwardedHops: 16,
-  /** Between two warnings of an X-Forwarded-For that is not believed, or that names no address. */
+  /**
+   * The time between two warnings about an X-Forwarded-For that is not trusted, or names no
+   * address.
+   */
   forwardedWarnMs: 10 * minutes,
   /**
-   * Of a hop that is no address, in the warning: an IPv6 address with brackets and a port is
-   * shorter.
+   * Characters of an entry that is not an address, in the warning: an IPv6 address with brackets
+   * and a port is shorter.
    */
   forwardedHopChars: 64,
-  /** Whether they are trusted proxies, and which network they are of. */
+  /** Addresses for which a gateway caches whether they are trusted proxies, and their networks. */
   addressesRemembered: 4096,
   rateShareMs: 200,
   /**
-   * The part of its rate and burst that a tenant has at each gateway, whatever Redis says that
-   * others let through.
+   * The part of its rate and burst that a tenant keeps at each gateway, whatever counts Redis
+   * reports.
    */
   rateLocalShare: 0.1,
-  /** Doorbells a second; above it a gateway leaves Redis for `redisPauseMs`. */
+  /** Doorbells a second; at a higher rate a gateway disconnects from Redis for `redisPauseMs`. */
   redisDoorbellsPerSecond: 1000,
   redisPauseMs: 5 * seconds,
   /**
-   * What a connection to Redis may bring without completing a message or a round of counts, which
-   * is of `rateBuckets` at most.
+   * Bytes that may arrive from Redis without completing a message or a round of counts, which has
+   * at most `rateBuckets` counts.
    */
   redisUnreadBytes: 2 * MiB,
-  /** To connect to Redis, and for the answer to one command. */
+  /** The time to connect to Redis, and for the answer to one command. */
   redisConnectMs: 2 * seconds,
   redisCommandMs: 1 * seconds,
   /** Redis drops the count of a gateway that no longer renews it. */
   redisCountTtlSeconds: 60,
-  /** After a failed read of the revocations of one owner. */
+  /** The wait after a failed read of the revocations of one owner. */
   revocationRetryMs: 500,
-  /** For a page of revocations. */
+  /** The deadline for a page of revocations. */
   revocationReadMs: 5 * seconds,
-  /** Between two connections to Redis. */
+  /** The wait between two attempts to connect to Redis. */
   redisRetryMinMs: 100,
   redisRetryMaxMs: 5 * seconds,
 } as const;

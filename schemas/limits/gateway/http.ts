@@ -10,7 +10,7 @@ export const http = {
    * connection ends.
    */
   bodyDiscardBytes: 8 * MiB,
-  /** For routes that set no bound of their own. */
+  /** The bound of routes that set none of their own. */
   bodyDefaultBytes: 16 * KiB,
   enrolBodyBytes: 4 * KiB,
   /** Keys and items in a body: parsing half a MiB of them would block the event loop. */
@@ -18,46 +18,45 @@ export const http = {
   /** Faulty fields that one answer names. */
   bodyFaults: 64,
   /**
-   * Chunks of a body, and parts as the network cuts it. Of 512 KiB in the smallest segments that
-   * occur (536 bytes) it takes 979.
+   * Pieces of a body: chunks, or parts as the network cuts it. 512 KiB in the smallest usual
+   * segments (536 bytes) are 979 pieces.
    */
   bodyPieces: 4096,
   /** How long a body may take to arrive. */
   bodyMs: 10 * seconds,
   /**
-   * A reply that is ready before the body waits for the rest: until nothing has come for so long,
-   * or for so long in all.
+   * A reply that is ready before the body has arrived waits until nothing has come for the first of
+   * these times, or for the second in all.
    */
   bodyQuietMs: 250,
   bodyDrainMs: 5 * seconds,
   bodySweepMs: 100,
-  /** Replies that wait like this; beyond, the connection ends with its reply at once. */
+  /** How many replies wait like this at once; any other is sent at once and ends its connection. */
   bodiesDraining: 512,
   connections: 16_384,
   /**
-   * Bodies that are held at once until they are whole: over all requests, of one client, and of one
-   * tenant.
+   * Memory for bodies that are not complete yet: of all requests, of one client, and of one tenant.
    */
   bodiesHeldBytes: 128 * MiB,
   bodiesHeldPerClientBytes: 16 * MiB,
   bodiesHeldPerTenantBytes: 16 * MiB,
   /** Requests with credentials in flight, without streams and waits. */
   requestsInFlight: 4096,
-  /** Of those, of one tenant. */
+  /** Of these, the requests of one tenant. */
   requestsPerTenant: 2048,
   /**
-   * Requests without credentials, and of one client: enrolments have as many again, for their
-   * bodies may come slowly.
+   * Requests without credentials, in all and of one client. Enrolments have as many places of their
+   * own, because their bodies may come slowly.
    */
   publicRequestsInFlight: 256,
   publicRequestsPerClient: 32,
   requestDeadlineMs: 10 * seconds,
   shutdownGraceMs: 15 * seconds,
   idleTimeoutMs: 10 * seconds,
-  /** node:http: for the head of a request, and for all of it. */
+  /** With node:http, the time for the head of a request, and for all of it. */
   requestHeadMs: 10 * seconds,
   requestWholeMs: 30 * seconds,
-  /** Between two looks whether anything is in flight at a shutdown. */
+  /** The time between two checks for requests in flight at a shutdown. */
   shutdownLookMs: 20,
   /**
    * A gateway stops when nothing was in flight for this long: the kernel has the last byte, and a
@@ -65,12 +64,12 @@ export const http = {
    */
   shutdownQuietMs: 100,
   /**
-   * A larger reply is handed over as the socket takes it; a smaller one is copied into its buffer
-   * whole.
+   * A larger reply is written as fast as the socket accepts it; a smaller one is copied into the
+   * socket's buffer at once.
    */
   replyWholeBytes: 64 * KiB,
   /** `Cache-Control` of the OpenAPI document. */
   openApiMaxAgeSeconds: 300,
-  /** Of an unknown field's name in an answer. */
+  /** Characters of an unknown field's name in an answer. */
   faultFieldChars: 128,
 } as const;

@@ -3,10 +3,7 @@ import { KiB, seconds } from '../units.ts';
 
 export const streams = {
   streamsPerTenant: 32,
-  /**
-   * Of one address, unless an operator says otherwise: an office, or a proxy that names no clients,
-   * has many tenants.
-   */
+  /** The default for one address: an office, or a proxy that names no clients, has many tenants. */
   streamsPerAddress: 1024,
   streams: 8192,
   streamHeartbeatMs: 15 * seconds,
@@ -14,23 +11,25 @@ export const streams = {
   streamPollMs: 2 * seconds,
   /** How often a wait looks at the status while no doorbell rings. */
   waitPollMs: 1 * seconds,
-  /** Between a ring that had nothing to show yet and the next look. */
+  /** The wait between a ring that had nothing to show yet and the next read. */
   streamSettleMs: 100,
   streamStalledMs: 60 * seconds,
   streamReadMs: 1.5 * seconds,
-  /** A question to JetStream that actors hand on. */
+  /** The size of a request to JetStream that actors forward. */
   readAskBytes: 1 * KiB,
   streamReadAttempts: 4,
   streamReadMessages: 64,
   waitDefaultSeconds: 30,
   waitMaxSeconds: 300,
-  /** For one look of a stream or wait at the owner. */
+  /** The deadline of one ask to the owner by a stream or a wait. */
   watchAskMs: 5 * seconds,
-  /** `Retry-After` where every seat for streams is taken. */
+  /** `Retry-After` if every place for streams is taken. */
   streamRetryAfterSeconds: 5,
   /** A client waits this long before it resumes a stream (`retry:`). */
   streamRetryMs: 2 * seconds,
-  /** The last lines are looked for in a window of this length, then in longer and longer ones. */
+  /**
+   * A search for the last lines begins with a window of this length, which grows by this factor.
+   */
   tailWindowMs: 4 * seconds,
   tailWindowGrowth: 8,
 } as const;

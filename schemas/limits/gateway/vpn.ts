@@ -9,11 +9,13 @@ export const vpn = {
   ipv4PoolPrefixMin: 16,
   ipv4PoolPrefixMax: 30,
   /**
-   * A reservation that no peer came of is looked into after this long; far longer than any request.
+   * A reservation that no peer has confirmed is checked after this time, which is far longer than
+   * any request takes.
    */
   reservationTtlMs: 2 * minutes,
   /**
-   * How long the id of a peer that is gone, or never came, stays taken; longer than any request.
+   * How long the id of a peer that was removed, or never made, stays taken; longer than any request
+   * takes.
    */
   peerTombstoneTtlMs: 1 * days,
   peerTokens: 20,
@@ -22,36 +24,39 @@ export const vpn = {
   tokenTtlMaxMs: 3 * 365 * days,
   peerRenewedCertificates: 16,
   /**
-   * Revocations that a network has not heard of yet: beyond, a peer gets no new keys until it has.
+   * Revocations of a peer that its network has not acknowledged: with more, the peer gets no new
+   * keys until the network has.
    */
   peerRevocationsUntold: 256,
   /**
-   * Of those that the network has heard of, so many of the newest are kept, for the time after a
-   * restore.
+   * How many of the newest acknowledged revocations a peer keeps, in case a restore makes its
+   * network forget them.
    */
   peerRevocationsKept: 256,
   /**
-   * Peers that are gone and certificates that are refused, of one tenant: 250–500 bytes each, here
-   * and in its network, for as long as a certificate lives (825 days). 2,000 of the default cap of
-   * 10.
+   * Tombstones of peers and revoked certificates of one tenant: 250–500 bytes each, here and in the
+   * network, for the life of a certificate (825 days). 2,000 with the default cap of 10.
    */
   gonePeersMin: 2000,
   gonePeersPerCap: 200,
   gonePeersMax: 100_000,
-  /** So that a client that loops does not use them up before anybody looks. */
+  /**
+   * Peers that a tenant removes, and new keys of a peer, in an hour: a client in a loop must not
+   * use up the bound above before an operator notices.
+   */
   peersGoneAnHourMin: 60,
   peersGoneAnHourPerCap: 2,
   peerRotationsAnHour: 12,
-  /** Of one page of leases, revocations or secrets between gateway and actor. */
+  /** The size of a page of leases, revocations or secrets between gateway and actor. */
   vpnPage: 500,
   vpnPageBytes: 640 * KiB,
-  /** What partitions have to tell one another (actors/outbox/outbox.ts). */
+  /** Messages between partitions (actors/outbox/outbox.ts). */
   outboxItemsPerSweep: 100,
   outboxTimeoutMs: 3 * seconds,
   caLifetimeMs: 10 * 365 * days,
   /** Apple accepts no server certificate of over 825 days; client certificates keep to the same. */
   certificateLifetimeMs: 825 * days,
-  /** Clocks of phones are wrong by minutes. */
+  /** Certificates begin this long ago, because clocks of phones are wrong by minutes. */
   certificateBackdateMs: 1 * hours,
   /** A certificate is renewed when less than this part of its life is left. */
   certificateRenewFraction: 1 / 3,
@@ -69,12 +74,12 @@ export const vpn = {
   vpnThreads: 4,
   spareRsaKeys: 16,
   /**
-   * Of one tenant, how many requests make peers or keys at a time in a gateway, and how many more
+   * How many requests of one tenant make peers or keys at a time in a gateway, and how many more
    * may wait.
    */
   vpnKeysPerTenant: 8,
   vpnKeysWaitingPerTenant: 512,
-  /** Routes that make RSA keys have this long in place of the usual deadline. */
+  /** The deadline of routes that make RSA keys, instead of the usual one. */
   keyDeadlineMs: 60 * seconds,
   artifactCacheBytes: 64 * MiB,
   artifactCacheEntries: 20_000,
@@ -84,7 +89,8 @@ export const vpn = {
   ipv6PoolPrefixMin: 64,
   peerNameChars: 64,
   /**
-   * A renewal that gains less is not worth it: clocks differ, and certificates end on the second.
+   * A certificate is not renewed if the new one would last less than this longer: clocks differ,
+   * and certificates end on a whole second.
    */
   certificateGainMs: 1 * days,
 } as const;
