@@ -175,13 +175,13 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
 }
 
 /** Undefined for a message that names no partition, like those before 0.1.0. */
-function partitionOfDoorbell(message: Buffer): number | undefined {
+export function partitionOfDoorbell(message: Buffer): number | undefined {
   const text = message.length <= 4 ? message.toString('latin1') : '';
   return /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
 /** Whether this is one of the first `most` calls of its second. */
-function perSecond(most: number, clock: Clock): () => boolean {
+export function perSecond(most: number, clock: Clock): () => boolean {
   let second = -1;
   let calls = 0;
   return () => {

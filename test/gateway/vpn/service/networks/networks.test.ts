@@ -1,0 +1,83 @@
+import t from 'tap';
+import { networkPlace } from '../../../../../gateway/vpn/service/networks/authority.ts';
+import type { AskedSettings } from '../../../../../gateway/validation/network.ts';
+import type { NetworkRecord } from '../../../../../schemas/api/network.ts';
+import type { NetworkName, TenantId } from '../../../../../schemas/ids.ts';
+import { limits } from '../../../../../schemas/limits.ts';
+import { okData, refusal, type AnswerOf } from '../../../support.ts';
+import { forageWith, networkNow, nowMs, vault } from '../../forage.ts';
+
+const asker = { requestId: 'r', deadlineMs: 1000 };
+const { tenants: _, ...asked } = networkNow().settings;
+const acme = 'acme' as TenantId;
+
+t.test('a new network serves the tenants that it names; without any the default one serves all', async (t) => {
+  const settingsOf = async (name: string, settings: AskedSettings) => {
+    const { forage, keyring, asked } = forageWith({
+      'network.get': () => refusal('not_found'),
+      'network.create': () => okData({}, 'created'),
+    });
+    const network = name as NetworkName;
+    await forage.networks.create(asker, { name: network, settings, nameConstraints: false }, keyring);
+    const question = asked.at(-1)?.question;
+    if (question?.type !== 'network.create') throw new Error('no network is made');
+    t.equal(vault.open(networkPlace(network, 'ca'), question.made.ca.privateKey), 'ca key', 'sealed for its place');
+    return question.made.settings.tenants;
+  };
+  t.same(await settingsOf('office', asked), []);
+  t.equal(await settingsOf('default', asked), null);
+  t.same(await settingsOf('default', { ...asked, tenants: [acme] }), [acme]);
+});
+
+t.test('a name that is taken costs no key', async (t) => {
+  const { forage, keyring, jobs } = forageWith({ 'network.get': () => okData({ name: 'demo', tenants: null }) });
+  const made = { name: 'demo' as NetworkName, settings: asked, nameConstraints: false };
+  await t.rejects(forage.networks.create(asker, made, keyring), { name: 'Refusal', result: { code: 'conflict' } });
+  t.same(jobs, []);
+});
+
+t.test('new settings keep tenants that they do not name; a new endpoint is a new certificate', async (t) => {
+  const put = async (settings: AskedSettings) => {
+    const { forage, keyring, asked, jobs } = forageWith({
+      'network.material': () => okData(networkNow({ tenants: [acme] })),
+      'network.put': () => okData({}),
+    });
+    await forage.networks.put(asker, 'demo' as NetworkName, settings, keyring);
+    return { question: asked.at(-1)?.question, jobs };
+  };
+  const kept = await put(asked);
+  t.match(kept.question, { settings: { tenants: [acme] }, keepsTenants: true, server: null });
+  t.same(kept.jobs, []);
+  const opened = await put({ ...asked, tenants: null });
+  t.match(opened.question, { settings: { tenants: null }, server: null });
+  t.notOk('keepsTenants' in (opened.question ?? {}));
+  const moved = await put({ ...asked, endpoint: 'new.example.com' });
+  t.match(moved.question, { server: { serial: '0a' } });
+  t.match(moved.jobs, [{ kind: 'server', input: { endpoint: 'new.example.com', privateKeyPem: 'server key' } }]);
+});
+
+t.test(
+  'certificates near their end are renewed, the authority’s first; who comes second takes the other’s',
+  async (t) => {
+    const ending = (which: 'ca' | 'server', leftMs = 1): Partial<NetworkRecord> => ({
+      [which]: { ...networkNow()[which], notAfterMs: nowMs + leftMs },
+    });
+    const fresh = async (change: Partial<NetworkRecord>, certify: () => AnswerOf = () => okData(networkNow())) => {
+      const { forage, keyring, jobs, types } = forageWith({
+        'network.certify': certify,
+        'network.material': () => okData(networkNow()),
+      });
+      const network = await forage.networks.fresh(asker, { ...networkNow(), ...change }, keyring);
+      return { network, made: jobs.map(({ kind }) => kind), types: types() };
+    };
+    t.same((await fresh({})).made, []);
+    t.match(await fresh(ending('ca')), { made: ['ca'], types: ['network.certify'] });
+    t.same((await fresh(ending('server'))).made, ['server']);
+    const both = { ...ending('ca'), ...ending('server') };
+    t.same((await fresh(both, () => okData({ ...networkNow(), ...ending('server') }))).made, ['ca', 'server']);
+    t.match(await fresh(ending('ca'), () => refusal('conflict')), { types: ['network.certify', 'network.material'] });
+    const late = limits.caLifetimeMs * limits.certificateRenewFraction;
+    t.same((await fresh(ending('ca', late))).made, [], 'not yet');
+    t.same((await fresh(ending('ca', late - 1))).made, ['ca']);
+  },
+);
