@@ -2,7 +2,7 @@
 import type { ContainerId, PeerId } from '../../schemas/ids.ts';
 import type { ListCursor } from '../../schemas/api/cursor.ts';
 
-/** What stands in a list. */
+/** An item of a list. */
 export interface Listed {
   readonly insertedAtMs: number;
   readonly id: ContainerId | PeerId;

@@ -78,10 +78,10 @@ function unsettled(state: PartitionView, context: TurnContext) {
 }
 
 /**
- * Tombstones whose time has come; they stand in the order in which they were made. And where a
- * partition has more than `most`, the oldest of the tenant that has the most of them, which then
- * can't read the logs and events of these containers any more. No other tenant's end early, and
- * none before an `Idempotency-Key` that it may hold.
+ * The tombstones that have expired; they are in the order in which they were made. If a partition
+ * has more than `most`, also the oldest of the tenant that has the most, which then can't read the
+ * logs and events of these containers any more. No other tenant's tombstones end early, and none
+ * before an `Idempotency-Key` that it may hold.
  */
 export function expired(
   state: PartitionView,

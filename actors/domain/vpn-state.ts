@@ -27,15 +27,15 @@ export interface PeersView {
   readonly damaged: ReadonlySet<PeerId>;
 }
 
-/** Of one partition. */
+/** The VPN networks and peers of one partition. */
 export interface VpnView {
-  /** One that nothing is stored of has no record. */
+  /** A network of which nothing is stored has no record. */
   network(name: NetworkName): KnownNetwork;
   networks(): Iterable<KnownNetwork>;
   peerOfToken(hash: string): PeerRecord | undefined;
-  /** The cluster's: what peers told in an earlier incarnation, they tell again (ADR 13). */
+  /** The cluster's incarnation: in a new one, peers notify their networks again (ADR 13). */
   readonly incarnation: number;
-  /** What the network of each does not know yet. */
+  /** The peers and tombstones whose last change their network has not acknowledged. */
   untold(): Iterable<PeerRecord | PeerTombstoneRecord>;
   tombstones(): Iterable<PeerTombstoneRecord>;
   /** Tombstones that have been kept long enough. */

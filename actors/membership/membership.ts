@@ -42,7 +42,7 @@ export interface MembershipOptions {
   /** Called after each renewal: the lease is valid, perhaps after a lapse. */
   readonly onRenewed: () => void;
   /**
-   * The others take over the partitions of this process, which goes on as a new member without
+   * The others take over the partitions of this process, which continues as a new member without
    * any.
    */
   readonly onRevoked: () => void;

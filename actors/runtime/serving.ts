@@ -52,7 +52,7 @@ export interface ServingObserver {
   parked(partition: number, events: number): void;
 }
 
-/** What a load found, and what goes on from there. */
+/** The result of a load, and the parts that continue from it. */
 export interface Start<D extends DomainTypes> {
   readonly epoch: number;
   readonly loaded: Loaded<D['Record']>;

@@ -1,7 +1,7 @@
 /**
  * The mark of a running restore, in place of the cluster's record. The restore renews it by
  * compare-and-set at its last revision. So one of two concurrent restores finds that it is not
- * alone, and a mark that stands still belongs to an interrupted restore.
+ * alone, and a mark that no longer changes belongs to an interrupted restore.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { clusterSubject, readClusterEntry } from '../../lib/nats/cluster-record.ts';

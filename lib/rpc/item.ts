@@ -57,7 +57,7 @@ export const newItem = (question: Question, deadlineMs: number, resolve: (outcom
 
 export const isSettled = ({ state }: Item): boolean => state.phase === 'settled';
 
-/** How many messages that carried it had no answer in time. */
+/** How many messages with this item had no answer in time. */
 export const silencesOf = ({ state }: Item): number => (state.phase === 'settled' ? 0 : state.past.silences);
 
 const isWrite = ({ question }: Item): boolean => 'op' in question;

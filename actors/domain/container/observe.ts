@@ -108,7 +108,10 @@ const isRepeated = (
   order.session !== known.session &&
   JSON.stringify(observationOf(record.observed)) === JSON.stringify(observed);
 
-/** A removal that gets ahead is told by its end; what holds one up is told, and that it is over. */
+/**
+ * Whether a removal in progress makes an event: only when something delays it, and when that is
+ * over.
+ */
 const isRemovalWorthTelling = ({ desired, observed: before }: ContainerRecord, { reason }: Observation): boolean =>
   desired === 'removed' && (reason !== null || before.status === 'removing');
 

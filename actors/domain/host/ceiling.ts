@@ -39,9 +39,8 @@ export const isOverCeiling = (
 ): boolean => dimensions.some((dimension) => over(host, platform, used, dimension));
 
 /**
- * A host that offers, or uses, more than the platform believes of any host. Not where the operator
- * has set a ceiling for this host in that dimension: to offer less than a machine has is the
- * purpose of that.
+ * The fault of a host that offers, or uses, more than the platform's ceiling. A ceiling that the
+ * operator set for this host makes no fault: its purpose is to offer less than the machine has.
  */
 export function faultsOfCeiling(
   host: Pick<HostRecord, 'capacity' | 'ceiling'>,

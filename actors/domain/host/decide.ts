@@ -172,7 +172,10 @@ function changedCeiling(before: HostCeiling | undefined, update: HostUpdate): Ho
   return set.length === 0 ? undefined : Object.fromEntries(set);
 }
 
-/** Its credentials, if it ever had any; the servers are told by revocation.ts. */
+/**
+ * The record of the host's key, if it has one; revocation.ts then revokes the key at the NATS
+ * servers.
+ */
 const revokedKey = ({ key, publicKey }: HostRecord, { nowMs }: TurnContext): RevokedKeyRecord[] =>
   publicKey === null ? [] : [{ kind: 'revoked_key', publicKey, host: key, atMs: nowMs }];
 

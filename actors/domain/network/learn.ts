@@ -28,16 +28,16 @@ const heardOf = (problem: Learned['problem']): SuccessReply => repeatable('ok', 
 const heard = heardOf(null);
 
 /**
- * Revocations count whatever else is told; they never end before their certificate. A generation
- * that is older than the one held is ignored. So is one that comes after its peer is gone, when
- * there is no lease to tell by: a peer's removal revokes its certificate, so who still calls a
- * revoked one its own speaks of what was.
+ * Revocations in a message always count; they never end before their certificate. A message with an
+ * older generation than the lease's is ignored. So is a message that comes after its peer was
+ * removed, when there is no lease to compare with: a removal revokes the peer's certificate, so a
+ * message that still names a revoked certificate as current is out of date.
  *
  * After a restore the peer's record and the network's may be of different moments, and each may
- * lack what the other has (ADR 13). Then the peer's word replaces a lease of before, whatever its
- * generation, and certificates that only the network knows are revoked. Where the peer's own
- * certificate was revoked before the restore, or its address is another's, it is told so, for its
- * tenant to see.
+ * lack what the other has (ADR 13). Then the peer's message replaces a lease from before the
+ * restore, whatever its generation, and certificates that only the network knows are revoked. If
+ * the peer's own certificate was revoked before the restore, or another peer has its address, the
+ * answer says so, and the tenant sees it.
  */
 export function learn(state: PartitionView, ask: Learn, { nowMs }: Pick<TurnContext, 'nowMs'>): Turn {
   const found = find(state, ask);

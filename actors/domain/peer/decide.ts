@@ -103,7 +103,10 @@ export function update(state: PartitionView, ask: Of<'peer.update'>, context: Tu
   return isNews ? changed(record, next, context) : answer(shown('ok', record, context));
 }
 
-/** Its name and its place under the cap are free at once; its address when the network was told. */
+/**
+ * Removes a peer. Its name and its place under the cap are free at once, its address once the
+ * network has acknowledged the removal.
+ */
 export function remove(state: PartitionView, ask: Of<'peer.remove'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
@@ -158,10 +161,7 @@ function acknowledged(revoked: readonly PeerRevocation[], sent: ReadonlySet<stri
   return marked.filter((one) => !over.has(one));
 }
 
-/**
- * Acknowledged: its network has this generation, and need not hear again of what it was told to
- * refuse.
- */
+/** The network has acknowledged this generation, and the revocations that were sent with it. */
 export function acknowledge(state: PartitionView, sent: PeerRecord | PeerTombstoneRecord): Changes {
   const { peers } = state.tenant(sent.tenant);
   const { incarnation: toldIn } = state.vpn;

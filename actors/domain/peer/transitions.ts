@@ -67,6 +67,6 @@ export const revokeAll = (record: PeerRecord, reason: RevocationReason, context:
 export const unexpired = (refs: readonly CertificateRef[], { expiryMs }: TurnContext): CertificateRef[] =>
   refs.filter(({ notAfterMs }) => notAfterMs > expiryMs);
 
-/** What the network was never told stays, whatever its end. */
+/** Drops expired revocations, but keeps those that the network has not acknowledged. */
 const stillRefused = (revoked: readonly PeerRevocation[], { expiryMs }: TurnContext): PeerRevocation[] =>
   revoked.filter(({ toldIn, notAfterMs }) => toldIn === undefined || notAfterMs > expiryMs);

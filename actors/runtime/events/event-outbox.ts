@@ -4,8 +4,8 @@
  * the stream acknowledges them.
  *
  * While the stream is away, the checkpoint parks the events in the bucket, in the batch that moves
- * its mark: an event stays as durable as the state it reports, and the journal goes on.
- * Parked events are bounded in bytes.
+ * its mark: an event stays as durable as the state it reports, and the journal continues. Parked
+ * events are bounded in bytes.
  *
  * The outbox also answers for what a reader of the stream may not see yet: events that are
  * committed and not published, and those that were published a moment ago, since any replica
@@ -168,7 +168,7 @@ export class EventOutbox {
     return this.#isFailing;
   }
 
-  /** So many parked events that the mark stands still. */
+  /** Whether there are so many parked events that the mark does not move. */
   get isFull(): boolean {
     return this.#isFull;
   }

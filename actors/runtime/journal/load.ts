@@ -47,7 +47,7 @@ export type Verified =
   | 'verified'
   /** A release before 0.1.0 wrote the checkpoint: it kept no digest. */
   | 'no digest'
-  /** An operator has deleted the digest, so that what is there is served as it is. */
+  /** An operator has deleted the digest, so that the records are served as they are. */
   | 'overridden';
 
 export class LoadError extends Error {

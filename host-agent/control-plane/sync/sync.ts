@@ -1,7 +1,7 @@
 /**
  * Asks every owner of a partition what this host should run, and takes answers in an inbox with a
- * random name. It believes only answers to its own question, never a doorbell or another sender's
- * message (A7).
+ * random name. It accepts only answers to its own ask, never a doorbell or another sender's message
+ * (A7).
  */
 import { randomBytes } from 'node:crypto';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';

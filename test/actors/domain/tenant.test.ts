@@ -1,4 +1,4 @@
-/** A damaged tenant record fails closed; revocations are told in pages, and what changed alone. */
+/** A damaged tenant record fails closed; revocations are listed in pages, or only the changes. */
 import t from 'tap';
 import type { PartitionState } from '../../../actors/domain/state.ts';
 import type { RevocationPage } from '../../../schemas/wire/answers.ts';

@@ -193,8 +193,7 @@ function createWorld() {
     const records = [...stored[side].values()];
     const state = (states[side] = new PartitionState(noLedger));
     for (const record of records) state.put(record);
-    // What the process before had asked is heard by nobody; what it had sent is on its way all the
-    // same.
+    // Answers to asks of the previous process are lost; messages that it had sent still arrive.
     messages = messages.map((message) => (message.to === side ? message : { ...message, then: () => {} }));
   }
 

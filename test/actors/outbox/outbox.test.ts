@@ -101,7 +101,7 @@ async function run(seed: number): Promise<string[]> {
       await ask(owner, { type: 'peer.update', ...by, update: { enabled: false }, op: operation() });
     }
     if (!random.once(2)) return;
-    // Whether it is gone is not known where nobody answered.
+    // Without an answer it is unknown whether it is gone.
     acknowledged.delete(peer);
     await ask(owner, { type: 'peer.remove', ...by, op: operation() });
   }

@@ -333,7 +333,7 @@ t.test('the digest that checkpoints keep is the one that a load makes, whatever 
     for (const { key, value } of batchWrites(entries, digest)) bucket.set(key, value);
     const loaded = readPartition(bucket.values(), records);
     if (loaded.verified !== 'verified') t.fail(`round ${round}: ${loaded.verified}`);
-    // A new owner goes on with what it has read.
+    // A new owner continues with the records that it has read.
     if (random.once(5)) ({ digest } = loaded);
   }
   t.equal(readPartition(bucket.values(), records).mark, number);
