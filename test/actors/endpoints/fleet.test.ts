@@ -135,7 +135,7 @@ t.test('silence', (t) => {
   const { fleet, beat, pass } = fleetAt();
   fleet.learn(message({ entries: entries(h1, h2) }));
   pass(99);
-  t.equal(fleet.standing(h1), 'unheard', 'it has not had the time to be heard, and nobody has told of it');
+  t.equal(fleet.standing(h1), 'unheard', 'it has not had the time to be heard, and no other process has reported it');
   pass(1);
   t.equal(fleet.standing(h1), 'silent');
   beat(h1);

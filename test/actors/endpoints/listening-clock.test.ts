@@ -29,7 +29,7 @@ t.test('a loss was there for as long as it takes to notice, but not before the c
     t.equal(heardMs(), countedMs, name);
     pass(1000);
     clock.deafen();
-    t.equal(heardMs(), countedMs, `${name}: told of it twice`);
+    t.equal(heardMs(), countedMs, `${name}: it hears of it twice`);
     pass(60_000);
     clock.listen();
     t.equal(heardMs(), countedMs, `${name}: connected again`);
