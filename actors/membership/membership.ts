@@ -19,7 +19,7 @@ const partitionNumbers = Type.Unsafe<readonly number[]>(Type.Array(Type.Integer(
 const MemberRecord = Type.Object({
   id: Type.Unsafe<MemberId>(Type.String()),
   /** Leaving: it takes no more partitions, and hands over those it has. Dead is final. */
-  state: Type.Enum(['live', 'leaving', 'dead']),
+  state: Type.Unsafe<'live' | 'leaving' | 'dead'>(Type.String()),
   /** Counts renewals, so that each record differs from the one before. */
   renewal: Type.Integer(),
   /** The partitions that it serves, as a hint. The epoch record of each partition decides. */

@@ -20,6 +20,7 @@ import { recordKey } from '../../../../actors/domain/records.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../../schemas/api/container.ts';
 import type { Event } from '../../../../schemas/api/event.ts';
+import type { SuccessCode } from '../../../../schemas/errors.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { defaultTenant } from '../../../../schemas/api/tenant.ts';
 import { containerId, operation, specOf } from '../../support.ts';
@@ -72,6 +73,8 @@ t.test('codec', (t) => {
   t.same(decodeEntry(encodeValue([])), { ok: false, fault: 'shape' });
   const newer = { atMs: 1, wallMs: 1, agreedMs: 1, mark: 1, added: true };
   t.same(decodeValue(encodeValue(newer), clockShape), { ok: true, value: newer }, 'of a newer release');
+  const ofNewer = entryOf(7, { operations: [{ ...outcome(), code: 'deferred' as SuccessCode }] });
+  t.same(decodeEntry(encodeEntry(ofNewer)), { ok: true, value: ofNewer }, 'with an outcome of a newer release');
   t.end();
 });
 
