@@ -1,5 +1,5 @@
 /** Inputs of decisions: ordinary, except for what a test changes. */
-import type { DesiredContainer } from '../../../schemas/wire/host.ts';
+import type { DesiredContainer, SyncAnswer } from '../../../schemas/wire/host.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import type { EngineState, Found, Observed } from '../../../host-agent/reconcile/observe/observed.ts';
@@ -12,6 +12,24 @@ export const id = '0190a000-0000-7000-8000-000000000001' as ContainerId;
 export const tenant = 'acme' as TenantId;
 export const owner: Owner = { cluster: 'c1', host: 'h1' as HostKey };
 export const reference = 'docker.io/longshore/web:1';
+
+/** The whole answer of the first of two partitions, which wants nothing. */
+export const syncAnswer = (changes: Partial<SyncAnswer> = {}): SyncAnswer => ({
+  v: 1,
+  cluster: 'c1',
+  partitions: 2,
+  partition: 0,
+  epoch: 1,
+  revision: 1,
+  part: 0,
+  parts: 1,
+  same: false,
+  containers: [],
+  hold: [],
+  orphan_word: null,
+  draining: null,
+  ...changes,
+});
 
 export const container = (changes: Partial<DesiredContainer> = {}): DesiredContainer => ({
   tenant,

@@ -1,25 +1,12 @@
 /** The owners of partitions as a sync meets them, without a server: they say what the test says. */
 import type { Msg, MsgHdrs, NatsConnection, Subscription, SubOpts } from '@nats-io/transport-node';
 import type { SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
+import { syncAnswer } from './decisions.ts';
 
 export const partitions = 4;
 
-export const answerOf = (partition: number, more: Partial<SyncAnswer> = {}): SyncAnswer => ({
-  v: 1,
-  cluster: 'c1',
-  partitions,
-  partition,
-  epoch: 1,
-  revision: 1,
-  part: 0,
-  parts: 1,
-  same: false,
-  containers: [],
-  hold: [],
-  orphan_word: null,
-  draining: null,
-  ...more,
-});
+export const answerOf = (partition: number, more: Partial<SyncAnswer> = {}): SyncAnswer =>
+  syncAnswer({ partitions, partition, ...more });
 
 export interface Asked {
   readonly subject: string;

@@ -13,26 +13,10 @@ import {
   type PartitionAnswer,
 } from '../../../host-agent/workload/desired.ts';
 import type { SyncAnswer } from '../../../schemas/wire/host.ts';
-import { container, id } from '../support/decisions.ts';
+import { container, id, syncAnswer } from '../support/decisions.ts';
 
-const answer = (changes: Partial<SyncAnswer> = {}): SyncAnswer => ({
-  v: 1,
-  cluster: 'c1',
-  partitions: 2,
-  partition: 0,
-  epoch: 1,
-  revision: 1,
-  part: 0,
-  parts: 1,
-  same: false,
-  containers: [],
-  hold: [],
-  orphan_word: null,
-  draining: null,
-  ...changes,
-});
 const whole = (changes: Partial<SyncAnswer> = {}): PartitionAnswer => {
-  const assembled = new Assembly().add(answer(changes));
+  const assembled = new Assembly().add(syncAnswer(changes));
   if (assembled === undefined) throw new Error('not whole');
   return assembled;
 };
@@ -88,20 +72,20 @@ t.test('"same" refers only to the version that the ask names', (t) => {
 t.test('parts complete an answer in any order, and only parts of one version', (t) => {
   const assembly = new Assembly();
   const second = container({ name: 'second' });
-  t.equal(assembly.add(answer({ part: 1, parts: 2, containers: [second] })), undefined);
-  t.equal(assembly.add(answer({ part: 0, parts: 2, revision: 2 })), undefined, 'another revision');
-  t.equal(assembly.add(answer({ part: 1, parts: 2, containers: [second] })), undefined, 'the same part again');
-  const all = assembly.add(answer({ part: 0, parts: 2, containers: [container()], hold: [id] }));
+  t.equal(assembly.add(syncAnswer({ part: 1, parts: 2, containers: [second] })), undefined);
+  t.equal(assembly.add(syncAnswer({ part: 0, parts: 2, revision: 2 })), undefined, 'another revision');
+  t.equal(assembly.add(syncAnswer({ part: 1, parts: 2, containers: [second] })), undefined, 'the same part again');
+  const all = assembly.add(syncAnswer({ part: 0, parts: 2, containers: [container()], hold: [id] }));
   t.match(all, { kind: 'set', set: { containers: [{ name: 'web' }, { name: 'second' }], hold: [id] } });
   t.end();
 });
 
 t.test('answers of another cluster, or of one created again, are refused', (t) => {
   const held = take(empty);
-  t.match(refuse(held, answer({ cluster: 'c2' })), { kind: 'foreign_cluster' });
-  t.match(refuse(held, answer({ partitions: 4 })), { kind: 'other_partitions' });
-  t.match(refuse(held, answer({ partition: 2 })), { kind: 'other_partitions' });
-  t.equal(refuse(held, answer()), undefined);
+  t.match(refuse(held, syncAnswer({ cluster: 'c2' })), { kind: 'foreign_cluster' });
+  t.match(refuse(held, syncAnswer({ partitions: 4 })), { kind: 'other_partitions' });
+  t.match(refuse(held, syncAnswer({ partition: 2 })), { kind: 'other_partitions' });
+  t.equal(refuse(held, syncAnswer()), undefined);
   t.end();
 });
 
@@ -130,7 +114,7 @@ t.test('containers that were given away may be in any part of an answer', (t) =>
   const gone = [{ id, placement: 3 }];
   t.same(whole({ same: true, gone }), { kind: 'same', partition: 0, epoch: 1, revision: 1, gone });
   const assembly = new Assembly();
-  assembly.add(answer({ part: 0, parts: 2, gone }));
-  t.match(assembly.add(answer({ part: 1, parts: 2 })), { kind: 'set', gone });
+  assembly.add(syncAnswer({ part: 0, parts: 2, gone }));
+  t.match(assembly.add(syncAnswer({ part: 1, parts: 2 })), { kind: 'set', gone });
   t.end();
 });

@@ -4,7 +4,7 @@ import { createWorkload, type Workload, type WorkloadInput } from '../../../host
 import { noOrphans } from '../../../host-agent/workload/orphans.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import type { DesiredContainer, Stranger } from '../../../schemas/wire/host.ts';
-import { container } from '../support/decisions.ts';
+import { container, syncAnswer } from '../support/decisions.ts';
 
 const ids = (...names: string[]): Set<ContainerId> => new Set(names.map((name) => name as ContainerId));
 const tenant = 'acme' as TenantId;
@@ -19,21 +19,8 @@ function answered(containers: DesiredContainer[], hold: ContainerId[] = []): Des
   let desired = emptyDesired('c1');
   for (const partition of [0, 1]) {
     const first = partition === 0;
-    const answer = new Assembly().add({
-      v: 1,
-      cluster: 'c1',
-      partitions: 2,
-      partition,
-      epoch: 1,
-      revision: 1,
-      part: 0,
-      parts: 1,
-      same: false,
-      containers: first ? containers : [],
-      hold: first ? hold : [],
-      orphan_word: null,
-      draining: null,
-    });
+    const of = first ? { containers, hold } : {};
+    const answer = new Assembly().add(syncAnswer({ partition, ...of }));
     if (answer !== undefined) desired = accept(desired, 2, answer, new Map());
   }
   return desired;
