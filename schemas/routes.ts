@@ -774,7 +774,9 @@ export const routes = [
 
 type AnyRoute = (typeof routes)[number];
 export type RouteName = AnyRoute['name'];
-export type RouteWithBody = Extract<AnyRoute, { readonly body: TSchema }>['name'];
+type AnyRouteWithBody = Extract<AnyRoute, { readonly body: TSchema }>;
+export type RouteWithBody = AnyRouteWithBody['name'];
+export type BodySchema<R extends RouteWithBody> = Extract<AnyRouteWithBody, { readonly name: R }>['body'];
 type RouteByName = { readonly [R in AnyRoute as R['name']]: R };
 
 type ParameterNames<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`

@@ -9,6 +9,7 @@ import { lackOf } from '../auth/scopes.ts';
 import type { BodyValidator, BodyValidators } from '../validation/bodies.ts';
 import type { Validated } from '../validation/faults.ts';
 import { queryReader, type QueryReader } from '../validation/query.ts';
+import { bodyValidator } from '../validation/schema.ts';
 import type { Call, Handler, Handlers } from './call.ts';
 import { forbidden, operatorTokenAlone } from './refusals.ts';
 import { missingScope, type Result } from './respond.ts';
@@ -41,7 +42,7 @@ export function prepareRoute(
     handler: handlers[route.name] as Handler,
     probe: probes[route.name] as Handler | undefined,
     readQuery: queryReader(route),
-    validateBody: validatorsByName[route.name],
+    validateBody: validatorsByName[route.name] ?? (route.body && bodyValidator(route.body)),
     bodyBoundBytes: route.body === undefined ? 0 : (route.maxBodyBytes ?? limits.bodyDefaultBytes),
   };
 }
