@@ -1,6 +1,7 @@
 /** What the fake control plane knows, and its answers to syncs. */
 import type { DesiredContainer, SyncAnswer } from '../../../schemas/wire/host.ts';
-import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
+import { container } from './decisions.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 
 export const host = 'h1' as HostKey;
@@ -53,22 +54,5 @@ export function answersFor(state: State, partition: number, held: readonly numbe
   }));
 }
 
-export const defaults = (id: ContainerId): DesiredContainer => ({
-  tenant: 'acme' as TenantId,
-  id,
-  generation: 1,
-  placement: 1,
-  desired: 'running',
-  name: 'web',
-  registry: 'docker.io',
-  repository: null,
-  tag: 'latest',
-  digest: null,
-  pull_policy: 'if_not_present',
-  ports: [],
-  env: {},
-  cpu_millis: 500,
-  mem_bytes: 64 * 1024 * 1024,
-  secret_refs: [],
-  config_files: [],
-});
+export const defaults = (id: ContainerId): DesiredContainer =>
+  container({ id, generation: 1, repository: null, tag: 'latest' });

@@ -1,5 +1,6 @@
 /** The owners of partitions as a sync meets them, without a server: they say what the test says. */
 import type { Msg, MsgHdrs, NatsConnection, Subscription, SubOpts } from '@nats-io/transport-node';
+import type { SyncTarget } from '../../../host-agent/control-plane/sync/sync.ts';
 import type { SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
 import { syncAnswer } from './decisions.ts';
 
@@ -7,6 +8,18 @@ export const partitions = 4;
 
 export const answerOf = (partition: number, more: Partial<SyncAnswer> = {}): SyncAnswer =>
   syncAnswer({ partitions, partition, ...more });
+
+/** A sync's target that has no stranger and hears nothing, but for what a test says. */
+export const targetOf = (parts: Pick<SyncTarget, 'sender' | 'current' | 'update'>): SyncTarget => ({
+  settled: () => {},
+  fenced: () => {},
+  orphanWord: () => {},
+  strangers: () => [],
+  unjudged: () => [],
+  verdicts: () => {},
+  incarnation: () => {},
+  ...parts,
+});
 
 export interface Asked {
   readonly subject: string;

@@ -1,13 +1,12 @@
 /** When a host asks its owners, and for which partitions, in virtual time. */
 import t from 'tap';
 import { createSyncLoop, type SyncLoop } from '../../../../host-agent/control-plane/sync/sync-loop.ts';
-import type { SyncTarget } from '../../../../host-agent/control-plane/sync/sync.ts';
 import { emptyDesired } from '../../../../host-agent/workload/desired.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { quietLog } from '../../../actors/support.ts';
 import { World } from '../../../sim/world/time.ts';
-import { answerOf, createOwners, partitions } from '../../support/owners.ts';
+import { answerOf, createOwners, partitions, targetOf } from '../../support/owners.ts';
 
 /** With the jitter of this test, an interval is a quarter longer, and a pause is whole. */
 const syncMs = 80_000;
@@ -40,18 +39,11 @@ async function syncing(body: (scene: Scene) => Promise<void>): Promise<void> {
     });
   });
   let desired = emptyDesired('c1');
-  const target: SyncTarget = {
+  const target = targetOf({
     sender: () => ({ host: 'h1' as HostKey, user: 'UKEY' }),
     current: () => desired,
     update: (next) => void (desired = next),
-    settled: () => {},
-    fenced: () => {},
-    orphanWord: () => {},
-    strangers: () => [],
-    unjudged: () => [],
-    verdicts: () => {},
-    incarnation: () => {},
-  };
+  });
   const ending = new AbortController();
   await world.run(
     () => 1,

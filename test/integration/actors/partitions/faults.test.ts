@@ -10,11 +10,8 @@ import { createObserver } from '../../../../actors/metrics.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { createEventSink, createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
 import type { Partition } from '../../../../actors/partition.ts';
-import { Partition as RuntimePartition } from '../../../../actors/runtime/partition.ts';
-import { createDomain } from '../../../../actors/domain/domain.ts';
 import type { Store, WriteOutcome } from '../../../../actors/runtime/store/store.ts';
 import { sleep, within } from '../../../../lib/time/backoff.ts';
-import { createSlices } from '../../../../lib/time/slices.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import { readStream } from '../../../../lib/nats/direct-reads.ts';
 import { buckets, keys, streams } from '../../../../schemas/records/buckets.ts';
@@ -25,7 +22,8 @@ import { limits } from '../../../../schemas/limits.ts';
 import type { ReadAsk, WriteAsk } from '../../../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../../../schemas/wire/codec.ts';
 import { subjects } from '../../../../schemas/wire/subjects.ts';
-import { containerId, endless, operation, quietLog, specOf, tenantId } from '../../../actors/support.ts';
+import { containerId, operation, specOf, tenantId } from '../../../actors/support.ts';
+import { createPartition } from '../../../actors/support/partition.ts';
 import { startCluster, type Ground } from '../support.ts';
 
 const tenant = tenantId('acme');
@@ -40,20 +38,10 @@ function partitionOn(ground: Ground, store: Store) {
   const loads: string[] = [];
   const registry = new Registry();
   const observer = createObserver(registry);
-  const partition = new RuntimePartition({
-    number: partitionNumber,
-    domain: createDomain({ incarnation: 0, fleet, ledger: fleet.placements }),
-    lease: endless,
-    mayTake: async () => Promise.resolve(true),
+  const partition = createPartition({
+    fleet,
     store,
     events: createEventSink(ground.nc, randomUUID),
-    clock: systemClock,
-    slices: createSlices(systemClock),
-    log: quietLog,
-    newToken: randomUUID,
-    onEffects: () => {},
-    onLoaded: () => {},
-    onUnloadable: () => {},
     onLost: ({ number }) => lost.push(number),
     observer: { ...observer, reload: (cause) => loads.push(cause) },
   });

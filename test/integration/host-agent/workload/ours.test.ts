@@ -11,14 +11,14 @@ import { createEngine } from '../../../../host-agent/docker/engine.ts';
 import { createTransport, parseEngineAddress, type EngineAddress } from '../../../../host-agent/docker/transport.ts';
 import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
 import { createBody } from '../../../../host-agent/spec/create-body.ts';
-import { sync, type SyncTarget } from '../../../../host-agent/control-plane/sync/sync.ts';
+import { sync } from '../../../../host-agent/control-plane/sync/sync.ts';
 import type { ContainerId, HostKey } from '../../../../schemas/ids.ts';
-import type { SyncAnswer } from '../../../../schemas/wire/host.ts';
 import { subjects } from '../../../../schemas/wire/subjects.ts';
 import { containerId, quietLog } from '../../../actors/support.ts';
 import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
-import { container, owner, reference } from '../../../host-agent/support/decisions.ts';
+import { container, owner, reference, syncAnswer } from '../../../host-agent/support/decisions.ts';
+import { targetOf } from '../../../host-agent/support/owners.ts';
 import { containerName, type Owner } from '../../../../host-agent/docker/ownership.ts';
 
 t.test('the agent sees no container of another cluster or of another host on the same engine', async (t) => {
@@ -51,42 +51,22 @@ t.test('a sync believes only answers in its own inbox, which has a random name',
   t.teardown(() => nc.close());
   const sender = { host: owner.host, user: 'U' };
   let desired: DesiredSet = emptyDesired(owner.cluster);
-  const target: SyncTarget = {
+  const target = targetOf({
     sender: () => sender,
     current: () => desired,
     update: (next) => (desired = next),
-    settled: () => {},
-    fenced: () => {},
-    orphanWord: () => {},
-    strangers: () => [],
-    unjudged: () => [],
-    verdicts: () => {},
-    incarnation: () => {},
-  };
-  const answer = (containers: SyncAnswer['containers']): SyncAnswer => ({
-    v: 1,
-    cluster: owner.cluster,
-    partitions: 1,
-    partition: 0,
-    epoch: 1,
-    revision: 1,
-    part: 0,
-    parts: 1,
-    same: false,
-    containers,
-    hold: [],
-    orphan_word: null,
-    draining: null,
   });
+  const answer = (name: string): string =>
+    JSON.stringify(syncAnswer({ cluster: owner.cluster, partitions: 1, containers: [container({ name })] }));
   const inboxes: string[] = [];
   nc.subscribe(subjects.hostSync(sender), {
     callback: (_, message) => {
       // The stranger answers first, to inboxes of earlier asks and to the subject.
-      const forged = JSON.stringify(answer([container({ name: 'forged' })]));
+      const forged = answer('forged');
       for (const inbox of inboxes) nc.publish(inbox, forged);
       nc.publish(subjects.hostInbox(sender), forged);
       inboxes.push(message.reply ?? '');
-      message.respond(JSON.stringify(answer([container({ name: 'true' })])));
+      message.respond(answer('true'));
     },
   });
   for (let question = 0; question < 3; question++) {
