@@ -88,9 +88,10 @@ export function settle(item: Item, outcome: Outcome): void {
  * Whether an answer to `message` may settle the item. A refusal of a write may only where no later
  * message carries it: the later one may find the name free that was taken.
  */
-export function mayDecide({ state, question }: Item, message: string, isSuccess: boolean): boolean {
+export function mayDecide(item: Item, message: string, isSuccess: boolean): boolean {
+  const { state } = item;
   if (state.phase === 'settled') return false;
-  if (isSuccess || !('op' in question)) return true;
+  if (isSuccess || !isWrite(item)) return true;
   return message === (state.phase === 'sent' ? state.message : state.past.message);
 }
 

@@ -3,6 +3,7 @@
  * those that were published a moment ago, since any replica answers a read and one may lag (ADR
  * 12).
  */
+import { fill } from '../../../lib/fill.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { compareEvents } from '../../../schemas/api/event.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
@@ -77,13 +78,11 @@ export class RecentEvents {
       'after' in from
         ? matching.filter(({ id }) => compareEvents(id, from.after) > 0)
         : matching.filter(({ id }) => from.before === null || compareEvents(id, from.before) < 0).reverse();
-    let bytes = 0;
-    const end = side.findIndex((event, index) => {
-      bytes += Buffer.byteLength(JSON.stringify(event));
-      return index === limit || (index > 0 && bytes > limits.recentEventsBytes);
-    });
-    const page = end < 0 ? side : side.slice(0, end);
-    return { events: 'after' in from ? page : page.reverse(), more: end >= 0 };
+    const { values, next } = fill(side, { bytes: limits.recentEventsBytes, items: limit }, (event) => ({
+      value: event,
+      bytes: Buffer.byteLength(JSON.stringify(event)),
+    }));
+    return { events: 'after' in from ? values : values.reverse(), more: next !== undefined };
   }
 
   #forget(): void {
