@@ -53,10 +53,14 @@ export function createObserver(registry: Registry): PartitionObserver & Partitio
     labelNames: ['partition'],
     registers,
   });
-  const reloads = new Counter({
+  const loads = new Counter({
     name: `${prefix}loads_total`,
-    help: 'Loads of a partition, by cause.',
-    labelNames: ['cause'],
+    help: 'Loads of partitions.',
+    registers,
+  });
+  const unknown = new Counter({
+    name: `${prefix}writes_unknown_total`,
+    help: 'Commits and checkpoints that NATS did not acknowledge in time, and that were written again.',
     registers,
   });
   const moves = new Counter({
@@ -105,7 +109,8 @@ export function createObserver(registry: Registry): PartitionObserver & Partitio
     journal: (partition, entries) => journal.labels(String(partition)).set(entries),
     room: (partition, hasRoom) => refusing.labels(String(partition)).set(hasRoom ? 0 : 1),
     parked: (partition, events) => parked.labels(String(partition)).set(events),
-    reload: (cause) => reloads.labels(cause).inc(),
+    load: () => loads.inc(),
+    unknown: () => unknown.inc(),
   };
 }
 

@@ -55,10 +55,6 @@ type Owned =
   | { readonly partition: Partition; readonly phase: 'taking' | 'serving' }
   | { readonly partition: Partition; readonly phase: 'releasing'; readonly done: Promise<void> };
 
-/**
- * A partition that is loading again moves its epoch. Handed over at that moment, its epoch record
- * would name a live member that does not have it.
- */
 const isReleasable = ({ partition, phase }: Owned): boolean => phase === 'serving' && partition.isServing;
 
 export class PartitionManager {

@@ -1,17 +1,16 @@
 /**
  * The ownership of a partition: this process takes the epoch, loads the bucket, and serves turns
- * while its lease is valid. After an unknown outcome it discards its memory, takes a new epoch (a
- * late put can then no longer land), loads the bucket through it, and runs the unanswered turns
- * again; an operation that was committed after all is known by its id. When the partition goes to
- * another process, unanswered turns are refused, and their senders ask there.
+ * while its lease is valid. When the partition goes to another process, unanswered turns are
+ * refused, and their senders ask there.
  */
 import { backoffMs, sleep } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DomainTypes, Memory } from './domain.ts';
 import { LoadError, loading } from './journal/load.ts';
 import type { Lease } from './lease.ts';
-import { startServing, type Serving, type ServingObserver, type ServingOptions, type Trouble } from './serving.ts';
+import { startServing, type Serving, type ServingObserver, type ServingOptions } from './serving.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom, type Moved } from './store/epoch.ts';
+import { Fence } from './store/fence.ts';
 import { WaitingTurns } from './waiting-turns.ts';
 
 export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<D> {
@@ -34,10 +33,10 @@ export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<
 }
 
 export interface OwnershipObserver extends ServingObserver {
-  reload(cause: LoadCause): void;
+  load(): void;
+  /** A write had no answer, and is resolved in place. */
+  unknown(): void;
 }
-
-export type LoadCause = 'start' | 'unknown_outcome';
 
 type Phase<D extends DomainTypes> =
   | { readonly kind: 'loading' }
@@ -84,7 +83,12 @@ export class Ownership<D extends DomainTypes> {
 
   /** Takes and loads the partition; resolves when it serves, or cannot be taken. */
   async start(): Promise<void> {
-    await this.#load('start', { mayTake: this.#options.mayTake }, undefined);
+    const { observer, onLoaded, onLost } = this.#options;
+    observer.load();
+    const { isLost } = await this.#takeAndServe({ mayTake: this.#options.mayTake });
+    if (this.serving !== undefined) onLoaded();
+    if (isLost) onLost();
+    this.#waiting.run();
   }
 
   /** Commits what is under way, and releases the partition, so that another member can take it. */
@@ -102,7 +106,7 @@ export class Ownership<D extends DomainTypes> {
     // A batch that is still under way lands before the epoch moves, or is refused.
     const stopping = Promise.all([serving.checkpointer.stop(), serving.outbox.stop()]);
     await Promise.race([stopping, sleep(untilMs - clock.monotonicMs(), this.#ended.signal)]);
-    await this.#moveEpoch({ epoch: serving.epoch }, { released: true });
+    await serving.fence.release();
     this.end();
   }
 
@@ -110,6 +114,7 @@ export class Ownership<D extends DomainTypes> {
   end(): void {
     if (this.#phase.kind === 'ended') return;
     const unanswered = this.owned?.commits.close() ?? [];
+    this.owned?.fence.close();
     void this.owned?.checkpointer.stop();
     void this.owned?.outbox.stop();
     this.#phase = { kind: 'ended' };
@@ -160,35 +165,11 @@ export class Ownership<D extends DomainTypes> {
     });
   }
 
-  #trouble(outcome: Trouble): void {
-    const serving = this.owned;
-    if (serving === undefined) return;
+  #lost(epoch: number): void {
     const { log, number, onLost } = this.#options;
-    const { epoch } = serving;
-    void serving.checkpointer.stop();
-    void serving.outbox.stop();
-    if (outcome.kind === 'fenced') {
-      log.warn('partition_fenced', { partition: number, epoch });
-      this.end();
-      onLost();
-      return;
-    }
-    log.warn('commit_unknown', { partition: number, epoch, error: outcome.cause });
-    // Given away, its next owner takes a new epoch, which settles what is unknown.
-    if (this.#phase.kind === 'serving') void this.#load('unknown_outcome', { epoch }, serving);
-    else for (const waiter of serving.commits.close()) waiter(false);
-  }
-
-  async #load(cause: LoadCause, from: MovableFrom, former: Serving<D> | undefined): Promise<void> {
-    const { observer, onLoaded, onLost } = this.#options;
-    this.#phase = { kind: 'loading' };
-    const unanswered = former?.commits.close() ?? [];
-    observer.reload(cause);
-    const { isLost } = await this.#takeAndServe(from);
-    if (this.serving !== undefined) onLoaded();
-    for (const waiter of unanswered) waiter(false);
-    if (isLost) onLost();
-    this.#waiting.run();
+    log.warn('partition_fenced', { partition: number, epoch });
+    this.end();
+    onLost();
   }
 
   /**
@@ -240,13 +221,23 @@ export class Ownership<D extends DomainTypes> {
     const loaded = await slices.run('load', loading(await store.load(epoch), domain.records), signal);
     domain.release(this.#state);
     const state = (this.#state = domain.open({ epoch, last: loaded.last }));
-    const onTrouble = (outcome: Trouble): void => {
-      // Of this epoch: trouble of a former one has been dealt with.
-      if (this.owned?.epoch === epoch) this.#trouble(outcome);
-    };
+    const fence = this.#fenceAt(epoch);
     this.#phase = {
       kind: 'serving',
-      serving: await startServing(this.#options, { epoch, loaded, state, signal, onTrouble }),
+      serving: await startServing(this.#options, { epoch, fence, loaded, state, signal }),
     };
+  }
+
+  #fenceAt(epoch: number): Fence {
+    const { log, number, observer } = this.#options;
+    return new Fence({
+      revision: epoch,
+      move: (from, to) => this.#moveEpoch({ epoch: from }, to),
+      onUnknown: (error) => {
+        log.warn('write_unknown', { partition: number, epoch, error });
+        observer.unknown();
+      },
+      onLost: () => this.#lost(epoch),
+    });
   }
 }

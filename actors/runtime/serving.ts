@@ -14,11 +14,14 @@ import { Commits } from './journal/commits.ts';
 import type { Group } from './journal/group.ts';
 import type { Loaded } from './journal/load.ts';
 import { Operations } from './operations.ts';
-import type { EventSink, Store, WriteOutcome } from './store/store.ts';
+import type { Fence } from './store/fence.ts';
+import type { EventSink, Store } from './store/store.ts';
 
 /** What only a serving partition has, so that nothing of it is used outside. */
 export interface Serving<D extends DomainTypes> {
+  /** Under which it was loaded; the fence may have moved since. */
   readonly epoch: number;
+  readonly fence: Fence;
   readonly state: Memory<D>;
   readonly operations: Operations;
   readonly commits: Commits<D['Effect']>;
@@ -27,9 +30,6 @@ export interface Serving<D extends DomainTypes> {
   /** Deletions by time go by this clock. */
   readonly expiry: CautiousClock;
 }
-
-/** A write that was refused, or whose outcome is unknown. */
-export type Trouble = Exclude<WriteOutcome, { kind: 'written' }>;
 
 export interface ServingOptions<D extends DomainTypes> {
   readonly number: number;
@@ -59,7 +59,7 @@ export interface Start<D extends DomainTypes> {
   /** Empty. */
   readonly state: Memory<D>;
   readonly signal: AbortSignal;
-  readonly onTrouble: (outcome: Trouble) => void;
+  readonly fence: Fence;
 }
 
 /** Why the journal is full. */
@@ -71,7 +71,7 @@ export async function startServing<D extends DomainTypes>(
   start: Start<D>,
 ): Promise<Serving<D>> {
   const { domain, clock } = options;
-  const { epoch, loaded, state } = start;
+  const { epoch, fence, loaded, state } = start;
   logUnverified(options, loaded);
   const operations = new Operations();
   await fill(options, start, operations);
@@ -81,7 +81,7 @@ export async function startServing<D extends DomainTypes>(
   const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);
   const outbox = await openOutbox(options, start);
   const { checkpointer, commits } = startWriting(options, start, { outbox, expiry });
-  return { epoch, state, operations, commits, checkpointer, outbox, expiry };
+  return { epoch, fence, state, operations, commits, checkpointer, outbox, expiry };
 }
 
 function logUnverified<D extends DomainTypes>(
@@ -162,7 +162,7 @@ async function openOutbox<D extends DomainTypes>(
 
 function startWriting<D extends DomainTypes>(
   options: ServingOptions<D>,
-  { epoch, loaded: { last, mark, pending, digest }, onTrouble }: Start<D>,
+  { fence, loaded: { last, mark, pending, digest } }: Start<D>,
   { outbox, expiry }: Pick<Serving<D>, 'outbox' | 'expiry'>,
 ): Pick<Serving<D>, 'checkpointer' | 'commits'> {
   const { store, log, number, observer, clock, onCommitted } = options;
@@ -174,7 +174,7 @@ function startWriting<D extends DomainTypes>(
     commits.hasRoom();
     observeParked(outbox.parkedEvents);
   };
-  const shared = { store, outbox, epoch, clock, expiry, onTrouble };
+  const shared = { store, outbox, fence, clock, expiry };
   const checkpointer = startCheckpointer({ ...shared, mark, pending, digest, onMark });
   observer.room(number, true);
   const commits = new Commits<D['Effect']>({

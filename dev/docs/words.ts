@@ -258,7 +258,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   forage_peers: 'By `state`: active, disabled, expired.',
 
   longshore_actors_commit_duration_seconds:
-    'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 2 s a commit’s outcome is unknown and the partition loads again.',
+    'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 1 s the owner takes a new epoch and writes the commit again.',
   longshore_actors_commit_turns: 'Rises with the load, as commits group more turns.',
   longshore_actors_events_parked:
     'Over 0: the stream EVENTS accepts no events; writes continue, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “EVENTS stream refusing events”.',
@@ -266,7 +266,7 @@ export const metricWords: Readonly<Record<string, string>> = {
     'By `standing`: `up`, `unheard` (enrolled, not yet reported), `silent`, `lost`. Any `lost` needs an operator.',
   longshore_actors_journal_entries:
     'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “Full journal”.',
-  longshore_actors_loads_total: '`unknown_outcome` repeatedly: NATS answers too slowly, or loses its leader.',
+  longshore_actors_loads_total: 'Rises when partitions move; otherwise an owner restarts or loses its lease.',
   longshore_actors_loads_given_up_total:
     'Any: see the runbook, “Partition that refuses to load” (`unloadable`) and “Lapsed lease” (`revoked`).',
   longshore_actors_longest_work_seconds:
@@ -287,6 +287,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_scrub_timestamp_seconds:
     'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL_MS` is long.',
   longshore_actors_scrubs_total: '`partial` repeatedly: a NATS server is away, or does not catch up.',
+  longshore_actors_writes_unknown_total: 'Repeatedly: NATS answers too slowly, or loses its leader.',
   longshore_actors_writes_refused: '1: the tenants’ writes get 503, reads work. See the runbook, “Full journal”.',
   longshore_actors_trimmed_messages_total:
     'By `stream` and owner (`of`: host, tenant, container, nobody). Any: a host, tenant or container fills the stream; see the runbook, “Shared stream filling up”.',

@@ -16,7 +16,8 @@ import type { Clock } from '../../../lib/time/clock.ts';
 import { clockFields, encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
 import type { RecordsDigest } from './digest.ts';
 import type { EventOutbox } from '../events/event-outbox.ts';
-import type { Store, StoreWrite, WriteOutcome } from '../store/store.ts';
+import type { Fence } from '../store/fence.ts';
+import type { Store, StoreWrite } from '../store/store.ts';
 
 export interface Checkpointer {
   /** The number of the last entry whose values are in their own keys. */
@@ -33,7 +34,7 @@ export interface Checkpointer {
 export interface CheckpointerOptions {
   readonly store: Store;
   readonly outbox: EventOutbox;
-  readonly epoch: number;
+  readonly fence: Fence;
   readonly clock: Clock;
   readonly expiry: CautiousClock;
   readonly mark: number;
@@ -42,11 +43,6 @@ export interface CheckpointerOptions {
   readonly digest: RecordsDigest;
   /** The mark has moved. */
   readonly onMark: (mark: number) => void;
-  /**
-   * The batch was refused, or its outcome is unknown: it may still land, so only a new epoch makes
-   * the next one safe.
-   */
-  readonly onTrouble: (outcome: Exclude<WriteOutcome, { kind: 'written' }>) => void;
 }
 
 /**
@@ -121,7 +117,7 @@ export function batchWrites(
 }
 
 export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
-  const { store, outbox, epoch, clock, expiry } = options;
+  const { store, outbox, fence, clock, expiry } = options;
   let queue: JournalEntry[] = [...options.pending];
   let mark = options.mark;
   let keptAtMs = clock.monotonicMs();
@@ -154,10 +150,9 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       if (stopped.signal.aborted) return;
       const hasEnd = batch.length > 0 || isStale();
       const writes = hasEnd ? batchWrites(batch, options.digest, { mark, clock: expiry.read() }) : [];
-      const outcome = await store.putBatch([...events, ...writes], epoch);
-      if (outcome.kind !== 'written') {
+      const all = [...events, ...writes];
+      if ((await fence.write((epoch) => store.putBatch(all, epoch))) === 'lost') {
         stopped.abort();
-        options.onTrouble(outcome);
         return;
       }
       if (hasEnd) keptAtMs = clock.monotonicMs();

@@ -11,11 +11,12 @@ import { limits } from '../../../schemas/limits.ts';
 import type { Checkpointer } from './checkpoint.ts';
 import { DirtyKeys, Group, type Waiter } from './group.ts';
 import type { EventOutbox } from '../events/event-outbox.ts';
-import type { Store, WriteOutcome } from '../store/store.ts';
+import type { Fence } from '../store/fence.ts';
+import type { Store } from '../store/store.ts';
 
 export interface CommitsOptions<Effect extends object> {
   readonly store: Store;
-  readonly epoch: number;
+  readonly fence: Fence;
   /** Number of the last entry that the load found. */
   readonly last: number;
   readonly checkpointer: Checkpointer;
@@ -29,11 +30,6 @@ export interface CommitsOptions<Effect extends object> {
   readonly onRoom: (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }) => void;
   /** A listener threw (our bug); the other listeners still run, and commits go on. */
   readonly onFault: (error: unknown) => void;
-  /**
-   * The entry was refused, or its outcome is unknown: nothing is committed after it under this
-   * epoch.
-   */
-  readonly onTrouble: (outcome: Exclude<WriteOutcome, { kind: 'written' }>) => void;
 }
 
 /**
@@ -129,7 +125,7 @@ export class Commits<Effect extends object> {
   }
 
   async #commitAll(): Promise<void> {
-    const { store, epoch, checkpointer, outbox, clock, expiry, onTrouble } = this.#options;
+    const { store, fence, checkpointer, outbox, clock, expiry } = this.#options;
     for (;;) {
       if (this.#groups.length === 0) break;
       const waitMs = throttleMs(this.entriesAboveMark);
@@ -139,13 +135,9 @@ export class Commits<Effect extends object> {
       const startedMs = clock.monotonicMs();
       this.#inFlight = group;
       const { entry, text } = group.entry(expiry.read());
-      const slot = group.number % limits.journalSlots;
-      const outcome = await store.put({ key: keys.journal(slot), value: text }, epoch);
-      if (this.#closed.signal.aborted) return;
-      if (outcome.kind !== 'written') {
-        onTrouble(outcome);
-        return;
-      }
+      const write = { key: keys.journal(group.number % limits.journalSlots), value: text };
+      const outcome = await fence.write((epoch) => store.put(write, epoch));
+      if (outcome === 'lost' || this.#closed.signal.aborted) return;
       this.#groups.shift();
       this.#committed = group.number;
       this.#dirtyKeys.committed(group);

@@ -27,7 +27,8 @@ export const partition = {
   /** Bytes of one stored record; it still fits into an entry that is half full. */
   recordBytes: 320 * KiB,
   turnsQueued: 20_000,
-  commitTimeoutMs: 2 * seconds,
+  /** After this long without an acknowledgement the owner writes again, under a new epoch. */
+  commitTimeoutMs: 1 * seconds,
   /**
    * The deadline of one page of a load: a replica that is away does not answer, and the next
    * attempt may reach another.
@@ -117,7 +118,7 @@ export const partition = {
   loadReadBytes: 4 * MiB,
   /** The wait between two attempts to take an epoch. */
   epochRetryMinMs: 50,
-  epochRetryMaxMs: 2 * seconds,
+  epochRetryMaxMs: 500,
   /** The wait between two attempts to load a partition or to publish its events. */
   storeRetryMinMs: 100,
   storeRetryMaxMs: 5 * seconds,

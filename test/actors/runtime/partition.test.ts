@@ -185,17 +185,38 @@ t.test('a host that syncs between two turns of one commit gets the second when i
   t.ok((told[0]?.revision ?? 0) < (told[1]?.revision ?? 0), 'what differs bears another revision');
 });
 
-t.test('a write whose sender has given up is not done after a reload', async (t) => {
-  const gate = gated();
-  const partition = await serving(gate.store);
+t.test('a write whose sender has given up is not done when the lease is valid again', async (t) => {
+  let isValid = true;
+  const partition = createPartition({
+    store: createMemoryStore(new MemoryBucket()),
+    events: createMemorySink([]),
+    lease: { ...endless, isValid: () => isValid },
+  });
   t.teardown(() => partition.release());
-  gate.shut();
+  await partition.start();
+  isValid = false;
   const late = writeOf(partition, createAsk('late'), 30).catch(() => 'given up');
   const patient = writeOf(partition, createAsk('patient'));
   t.equal(await late, 'given up');
-  gate.open({ kind: 'unknown', cause: new Error('no answer') });
+  isValid = true;
+  partition.resume();
   t.equal((await patient).code, 'created');
   t.same([...partition.view.tenant(tenant).names.keys()], ['patient']);
+});
+
+t.test('a commit without an answer is committed all the same, and reads of the rest go on', async (t) => {
+  const gate = gated();
+  const partition = await serving(gate.store);
+  t.teardown(() => partition.release());
+  const { epoch } = partition;
+  gate.shut();
+  const create = writeOf(partition, createAsk('web'));
+  gate.open({ kind: 'unknown', cause: new Error('no answer') });
+  const other = await readOf(partition, { type: 'container.list', tenant: tenantId('other'), limit: 10, before: null });
+  t.equal(other.code, 'ok');
+  t.equal((await create).code, 'created');
+  t.equal(partition.epoch, epoch, 'hosts hear of no other epoch');
+  t.equal((await writeOf(partition, createAsk('next'))).code, 'created');
 });
 
 t.test('one answer that can’t be given keeps nobody else from theirs', async (t) => {

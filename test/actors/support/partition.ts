@@ -27,7 +27,8 @@ export const quietObserver: PartitionOptions['observer'] = {
   journal: () => {},
   parked: () => {},
   room: () => {},
-  reload: () => {},
+  load: () => {},
+  unknown: () => {},
   worked: () => {},
 };
 

@@ -169,9 +169,23 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'unknown outcome taken as a commit',
     guard: 'A write whose outcome is unknown is not acknowledged (A3)',
-    file: 'actors/runtime/journal/commits.ts',
-    changes: [{ in: 'Commits.#commitAll', replace: "outcome.kind !== 'written'", by: "outcome.kind === 'fenced'" }],
-    killedBy: 'simulation',
+    file: 'actors/runtime/store/fence.ts',
+    changes: [{ in: 'Fence.write', replace: "outcome.kind === 'written'", by: "outcome.kind !== 'fenced'" }],
+    killedBy: 'test/actors/runtime/store/fence.test.ts',
+  },
+  {
+    name: 'unknown write repeated at the same epoch',
+    guard: 'A write without an answer can no longer land when it is written again (ADR 26)',
+    file: 'actors/runtime/store/fence.ts',
+    changes: [{ in: 'Fence.write', replace: 'this.#resolve(unknown++)', by: 'Promise.resolve()' }],
+    killedBy: 'test/actors/runtime/store/fence.test.ts',
+  },
+  {
+    name: 'written into a released partition',
+    guard: 'A release ends all writes of the former owner (ADR 26)',
+    file: 'actors/runtime/store/fence.ts',
+    changes: [{ in: 'Fence.release', omit: 'this.close()' }],
+    killedBy: 'test/actors/runtime/store/fence.test.ts',
   },
   {
     name: 'stale replica loaded',
