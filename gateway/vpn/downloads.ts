@@ -10,7 +10,7 @@ import type { Encryption } from './service/artifacts.ts';
 import { conditional } from '../http/conditional.ts';
 import type { Forage } from './vpn.ts';
 import { keyringOf, type Keyring } from './service/keyring.ts';
-import type { Material, PeerAccess } from './service/peers/peers.ts';
+import type { Material, PeerAccess } from './service/materials.ts';
 import { Refusal, refusing } from './service/refusal.ts';
 import { failure, type Result } from '../http/respond.ts';
 import { attachment, fileName } from './render/filename.ts';

@@ -10,6 +10,7 @@ import { Vault, type VaultKey } from './pki/vault.ts';
 import { createVpnActors, type VpnActors } from './service/actors.ts';
 import { Artifacts } from './service/artifacts.ts';
 import type { Keyring } from './service/keyring.ts';
+import { Materials } from './service/materials.ts';
 import { createForageMeters, type ForageMeters } from './metrics.ts';
 import { NetworkKeeper } from './service/networks/networks.ts';
 import { PeerMaker } from './service/peers/peers.ts';
@@ -44,7 +45,8 @@ export interface ForageOptions {
 export function createForage({ services, vaultKeys, publicUrl, ...options }: ForageOptions): Forage {
   const { clock, log, ask, partitions } = services;
   const actors = createVpnActors({ ask, partitions, newOperationId: () => services.newOperationId() });
-  const networks = new NetworkKeeper({ actors, clock, publicUrl, defaultNetwork: options.defaultNetwork });
+  const materials = new Materials(actors);
+  const networks = new NetworkKeeper({ actors, materials, clock, publicUrl, defaultNetwork: options.defaultNetwork });
   const meters = createForageMeters(options.version, () => clock.monotonicMs() / 1000);
   const keyring = vaultKeys.length === 0 ? undefined : { vault: new Vault(vaultKeys), pool: new PkiPool({ log }) };
   return {
@@ -52,6 +54,7 @@ export function createForage({ services, vaultKeys, publicUrl, ...options }: For
     networks,
     peers: new PeerMaker({
       actors,
+      materials,
       clock,
       publicUrl,
       defaultNetwork: options.defaultNetwork,

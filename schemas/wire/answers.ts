@@ -29,6 +29,13 @@ export const fieldsOf = <P extends TProperties, K extends keyof P & string>(
 /** `{"data": …}`, as in most bodies. */
 export const dataOf = <S extends TSchema>(data: S) => Type.Object({ data });
 
+/**
+ * A record and its version. `data` is null if the asker named this version: its copy is current. An
+ * owner of release 0.1.0 sends the record without a version.
+ */
+export const materialOf = <S extends TSchema>(record: S) =>
+  Type.Object({ data: nullable(record), version: Type.Optional(Type.String()) });
+
 /** A page of the items of one partition, in the order of their keys. */
 export interface KeyPage<T> {
   readonly data: readonly T[];

@@ -28,6 +28,7 @@ import {
   dataOf,
   fieldsOf,
   keyPageOf,
+  materialOf,
   open,
 } from './answers.ts';
 import {
@@ -81,6 +82,8 @@ const ofNetwork = { network: id<NetworkName>() };
 const ofPartition = { partition: number };
 /** For a peer. Not under `tenant`, which would route the ask to the tenant's partition. */
 const by = { by: Type.Object(ofPeer) };
+/** The version of the asker's copy of the record, if it has one. */
+const copy = { known: Type.Optional(text) };
 const page = {
   limit: number,
   before: nullable(shape<ListCursor>()(Type.Object({ insertedAtMs: number, id: id<ListCursor['id']>() }))),
@@ -145,7 +148,7 @@ const reads = {
    * What files are made from. `tokenHash`: the asker used a token of the peer, which may have ended
    * since it was resolved; then the answer is `unauthenticated`.
    */
-  'peer.material': ask({ ...ofPeer, tokenHash: Type.Optional(text) }, dataOf(PeerRecordShape)),
+  'peer.material': ask({ ...ofPeer, ...copy, tokenHash: Type.Optional(text) }, materialOf(PeerRecordShape)),
   /** Answers `unauthenticated` for every invalid token, whatever the reason. */
   'token.resolve': ask({ ...ofPartition, hash: text }, dataOf(PeerGrant)),
   'peer.count': ask(ofPartition, dataOf(PeerCount)),
@@ -155,7 +158,7 @@ const reads = {
     { ...ofPartition, limit: number, after: text },
     keyPageOf(fieldsOf(NetworkView, 'name', 'ca_certificate', 'server_certificate')),
   ),
-  'network.material': ask(ofNetwork, dataOf(NetworkRecordShape)),
+  'network.material': ask({ ...ofNetwork, ...copy }, materialOf(NetworkRecordShape)),
   /** `after`: the first index of the page. */
   'network.leases': ask({ ...ofNetwork, after: number }, LeasePage),
   /** `after`: the last serial of the page before, or empty. */

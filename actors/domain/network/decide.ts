@@ -10,11 +10,11 @@ import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { KeptCertificate, NetworkRecord, RevocationEntry } from '../../../schemas/api/network.ts';
 import { standingOf } from '../../../schemas/api/peer.ts';
 import type { KnownNetwork } from './state.ts';
+import { materialOf } from '../material.ts';
 import { pageByKey } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import {
   answer,
-  data,
   noChanges,
   refuse,
   repeatable,
@@ -139,7 +139,7 @@ export function list(state: PartitionView, ask: Of<'network.list'>): Turn {
 
 export function material(state: PartitionView, ask: Of<'network.material'>): Turn {
   const found = find(state, ask);
-  return 'refusal' in found ? found.refusal : answer(data('ok', found.record));
+  return 'refusal' in found ? found.refusal : answer(materialOf(found.record, ask.known));
 }
 
 /** Those that a peer holds; `next` is the first that the next page has to give. */

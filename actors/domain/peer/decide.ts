@@ -10,6 +10,7 @@ import {
   type PeerTombstoneRecord,
 } from '../../../schemas/api/peer.ts';
 import { insertionMs } from '../order.ts';
+import { materialOf } from '../material.ts';
 import { page } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
@@ -207,7 +208,7 @@ export function material(state: PartitionView, ask: Of<'peer.material'>, { nowMs
   const { record } = found;
   const { tokenHash } = ask;
   return tokenHash === undefined || goodToken(record, tokenHash, nowMs) !== undefined
-    ? answer(data('ok', record))
+    ? answer(materialOf(record, ask.known))
     : notGood;
 }
 

@@ -1,7 +1,8 @@
 /**
- * The files of a peer. Texts are rendered for each request. QR codes and bundles take milliseconds:
- * worker threads make them, and the cache lets a burst of downloads make each only once. The
- * cache's key includes the peer's generation, which rises with every change that a file shows.
+ * The files of a peer. QR codes and bundles take milliseconds: worker threads make them, and the
+ * cache lets a burst of downloads make each only once. Texts that take cryptography are cached as
+ * well. The cache's key includes the peer's generation, which rises with every change that a file
+ * shows, and the time of its last change, because a restore gives generations out again.
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../../schemas/limits.ts';
@@ -20,10 +21,18 @@ export type Encryption = 'compat' | 'modern';
 export type BuildTimer = <T>(artifact: string, build: () => Promise<T>) => Promise<T>;
 
 const keyOf = ({ peer, network }: Subject, what: string): string =>
-  `${peer.tenant}/${peer.id}/${peer.generation}/${network.updatedAtMs}/${what}`;
+  `${peer.tenant}/${peer.id}/${peer.generation}/${peer.updatedAtMs}/${network.updatedAtMs}/${what}`;
 
 const secretOf = ({ peer }: Subject, field: Extract<SecretPlace, { of: 'peer' }>['field']) =>
   ({ of: 'peer', tenant: peer.tenant, peer: peer.id, field }) as const;
+
+function confOf(subject: Subject, { vault }: Keyring): string {
+  const { wireguard } = subject.peer;
+  return clientConf(subject, {
+    privateKey: vault.open(secretOf(subject, 'wireguard'), wireguard.privateKey),
+    presharedKey: vault.open(secretOf(subject, 'preshared'), wireguard.presharedKey),
+  });
+}
 
 export class Artifacts {
   readonly #timed: BuildTimer;
@@ -38,28 +47,20 @@ export class Artifacts {
     this.#timed = timed;
   }
 
-  conf(subject: Subject, { vault }: Keyring): string {
-    const { wireguard } = subject.peer;
-    return clientConf(subject, {
-      privateKey: vault.open(secretOf(subject, 'wireguard'), wireguard.privateKey),
-      presharedKey: vault.open(secretOf(subject, 'preshared'), wireguard.presharedKey),
-    });
+  /** The WireGuard file. Cached, because opening its seals costs more than the rest. */
+  conf(subject: Subject, keyring: Keyring): Uint8Array {
+    return this.#rendered(keyOf(subject, 'conf'), () => confOf(subject, keyring));
   }
 
   /** The profile as JSON. Cached, because making it takes parsing the certificates. */
   profile(subject: Subject): Uint8Array {
-    const key = keyOf(subject, 'profile');
-    const kept = this.#kept.get(key);
-    if (kept !== undefined) return kept;
-    const made = Buffer.from(JSON.stringify(profileOf(subject)));
-    this.#kept.set(key, made);
-    return made;
+    return this.#rendered(keyOf(subject, 'profile'), () => JSON.stringify(profileOf(subject)));
   }
 
   /** @throws Refusal if the text is longer than a QR code holds. */
   qr(asker: Asker, subject: Subject, keyring: Keyring): Promise<Uint8Array> {
     return this.#once(keyOf(subject, 'qr'), 'qr', async () => {
-      const text = this.conf(subject, keyring);
+      const text = confOf(subject, keyring);
       const made = await keyring.pool.run('qr', { text }, asker.deadlineMs);
       if (made !== 'too_large') return Buffer.from(made.svg);
       throw new Refusal(
@@ -88,6 +89,14 @@ export class Artifacts {
         asker.deadlineMs,
       ),
     );
+  }
+
+  #rendered(key: string, render: () => string): Uint8Array {
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return kept;
+    const made = Buffer.from(render());
+    this.#kept.set(key, made);
+    return made;
   }
 
   #once(key: string, artifact: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {

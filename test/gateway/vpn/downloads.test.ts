@@ -62,6 +62,23 @@ t.test('a network that is closed to the tenant, then the state of the peer, refu
   }
 });
 
+t.test('a file that was given before is refused as soon as its peer or its network refuses', async (t) => {
+  const now = { peer: peerNow(), network: networkNow() };
+  const { forage } = forageWith({
+    'peer.material': () => okData(now.peer),
+    'network.material': () => okData(now.network),
+  });
+  const handlers = artifactHandlers(forage);
+  const get = () => handlers['artifact.config'](config());
+  t.match(await get(), { code: 'ok', headers: ['content-type', 'text/plain; charset=utf-8'] });
+  now.peer = peerNow({ enabled: false, generation: 2 });
+  t.match(await get(), { code: 'conflict', body: /is disabled/ });
+  now.peer = peerNow({ generation: 3 });
+  t.match(await get(), { code: 'ok' });
+  now.network = networkNow({ tenants: ['others' as TenantId] });
+  t.match(await get(), { code: 'conflict', body: /does not serve this tenant/ });
+});
+
 t.test('only files with a certificate renew it', async (t) => {
   const certificate = { ...peerNow().certificate, notAfterMs: nowMs + 1 };
   const renewed = async (ask: (handlers: ReturnType<typeof artifactHandlers>) => unknown): Promise<boolean> => {

@@ -88,6 +88,13 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/container.test.ts',
   },
   {
+    name: 'any copy of a record called current',
+    guard: 'An owner calls a gateway’s copy of a peer or a network current only if it is (ADR 7)',
+    file: 'actors/domain/material.ts',
+    changes: [{ in: 'materialOf', always: 'known === version' }],
+    killedBy: 'test/actors/domain/material.test.ts',
+  },
+  {
     name: 'acknowledgement kept across a restore',
     guard: 'An acknowledgement of a network counts in one incarnation only (ADR 13)',
     file: 'actors/domain/vpn-state.ts',

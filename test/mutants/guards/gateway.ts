@@ -16,6 +16,13 @@ export const gatewayMutants: readonly Mutant[] = [
     killedBy: 'test/gateway/vpn/render/wireguard/nftables.test.ts',
   },
   {
+    name: 'file of an earlier generation',
+    guard: 'A kept file of a peer never outlives a change that it shows (ADR 7)',
+    file: 'gateway/vpn/service/artifacts.ts',
+    changes: [{ in: 'keyOf', replace: 'peer.generation', by: "''" }],
+    killedBy: 'test/gateway/vpn/service/artifacts.test.ts',
+  },
+  {
     name: 'operators of any issuer accepted',
     guard: 'An issuer names operators only where its entry says so (ADR 18)',
     file: 'gateway/auth/claims.ts',

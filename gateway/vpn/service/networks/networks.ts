@@ -8,6 +8,7 @@ import type { Outcome } from '../../../../lib/rpc/partition-client.ts';
 import { bodyOf, type Asker, type VpnActors } from '../actors.ts';
 import { authorityOf, crlUrl, networkPlace } from './authority.ts';
 import type { Keyring } from '../keyring.ts';
+import type { Materials } from '../materials.ts';
 import { Refusal } from '../refusal.ts';
 import { failure } from '../../../http/respond.ts';
 import type { AskedSettings, NetworkToMake } from '../../../validation/network.ts';
@@ -15,6 +16,7 @@ import { isRenewalDue } from '../renewal.ts';
 
 export interface NetworkKeeperOptions {
   readonly actors: VpnActors;
+  readonly materials: Materials;
   readonly clock: Clock;
   readonly publicUrl: () => string;
   readonly defaultNetwork: NetworkName;
@@ -87,9 +89,8 @@ export class NetworkKeeper {
   }
 
   /** @throws Refusal */
-  async load(asker: Asker, network: NetworkName): Promise<NetworkRecord> {
-    const reading = { type: 'network.material', network } as const;
-    return (await this.#options.actors.read(asker, reading)).data;
+  load(asker: Asker, network: NetworkName): Promise<NetworkRecord> {
+    return this.#options.materials.network(asker, network);
   }
 
   /**

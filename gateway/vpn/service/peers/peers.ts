@@ -17,6 +17,7 @@ import { failure, invalid } from '../../../http/respond.ts';
 import type { PeerSettings } from '../../../validation/peer.ts';
 import { bodyOf, type Asker, type VpnActors } from '../actors.ts';
 import type { Keyring } from '../keyring.ts';
+import type { Material, Materials, PeerAccess } from '../materials.ts';
 import { Refusal } from '../refusal.ts';
 import { PeerKeyMaker } from './keys.ts';
 import { placeOf, type PeerOwner } from './owner.ts';
@@ -26,6 +27,7 @@ import { decodeAnswer } from '../../../../lib/rpc/decode.ts';
 
 export interface PeerMakerOptions {
   readonly actors: VpnActors;
+  readonly materials: Materials;
   readonly clock: Clock;
   /** Where phones reach this API, without a slash at the end. */
   readonly publicUrl: () => string;
@@ -36,25 +38,11 @@ export interface PeerMakerOptions {
   readonly partitionOf: (tenant: TenantId) => number;
 }
 
-/** A peer and its network as they are now. */
-export interface Material {
-  readonly peer: PeerRecord;
-  readonly network: NetworkRecord;
-}
-
 export interface NewPeer {
   readonly view: AnswerOf<'peer.create'>['data'];
   readonly p12Password: string;
   readonly pacToken: string;
   readonly downloadToken: string;
-}
-
-/**
- * A peer, and the hash of the token that opens it without a session; the token must be valid when
- * the peer is read.
- */
-export interface PeerAccess extends PeerOwner {
-  readonly tokenHash?: string;
 }
 
 /** RFC 9525 defines names of services only, so peers get names in a domain of our own. */
@@ -151,23 +139,9 @@ export class PeerMaker {
     return { view, ...shown };
   }
 
-  /**
-   * @throws Refusal: `not_found` if the tenant has no such peer, `unauthenticated` if the token has
-   * expired or was revoked.
-   */
-  async load(asker: Asker, { tenant, peer, tokenHash }: PeerAccess): Promise<Material> {
-    const { actors } = this.#options;
-    const { data: record } = await actors.read(asker, {
-      type: 'peer.material',
-      tenant,
-      peer,
-      ...(tokenHash === undefined ? {} : { tokenHash }),
-    });
-    const { data: network } = await actors.read(asker, {
-      type: 'network.material',
-      network: record.network,
-    });
-    return { peer: record, network };
+  /** @throws Refusal, as `Materials` says */
+  load(asker: Asker, access: PeerAccess): Promise<Material> {
+    return this.#options.materials.load(asker, access);
   }
 
   /**

@@ -3,7 +3,7 @@ import { Artifacts, type BuildTimer } from '../../../../gateway/vpn/service/arti
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../../schemas/api/peer.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
-import { forageWith, networkNow, peerNow } from '../forage.ts';
+import { forageWith, networkNow, peerNow, vault } from '../forage.ts';
 import { baseUrl } from '../support.ts';
 
 const asker = { requestId: 'r', deadlineMs: 1000 };
@@ -37,6 +37,7 @@ t.test('a bundle is made once for requests that come together and for those that
   const others = [
     () => bundle(subjectNow(), 'modern'),
     () => bundle(subjectNow({ generation: 2 })),
+    () => bundle(subjectNow({ updatedAtMs: 7 })),
     () => bundle(subjectNow({}, { updatedAtMs: 7 })),
   ];
   for (const other of others) await other();
@@ -71,7 +72,7 @@ t.test('a failure is not kept, and the next request tries again', async (t) => {
 t.test('a QR code shows the configuration; a text that is too long is refused, and not kept', async (t) => {
   const { artifacts, keyring, jobs } = stage();
   t.same(await artifacts.qr(asker, subjectNow(), keyring), Buffer.from('<svg/>'));
-  t.match(jobs, [{ kind: 'qr', input: { text: artifacts.conf(subjectNow(), keyring) } }]);
+  t.match(jobs, [{ kind: 'qr', input: { text: String(artifacts.conf(subjectNow(), keyring)) } }]);
   const long = stage({ qr: 'too_large' });
   for (const asked of [1, 2]) {
     await t.rejects(long.artifacts.qr(asker, subjectNow(), long.keyring), {
@@ -80,4 +81,26 @@ t.test('a QR code shows the configuration; a text that is too long is refused, a
     });
     t.equal(long.jobs.length, asked);
   }
+});
+
+t.test('a configuration is kept until the peer or its network changes', (t) => {
+  const { artifacts, keyring } = stage();
+  const opened: string[] = [];
+  const open = vault.open.bind(vault);
+  const counting = {
+    ...keyring,
+    vault: Object.assign(Object.create(vault), {
+      open: (...sealed: Parameters<typeof open>) => (opened.push(sealed[1]), open(...sealed)),
+    }) as typeof vault,
+  };
+  const conf = (...of: Parameters<typeof subjectNow>) => String(artifacts.conf(subjectNow(...of), counting));
+  const first = conf();
+  t.match(first, /PrivateKey = /);
+  t.equal(conf(), first);
+  t.equal(opened.length, 2, 'each seal is opened once');
+  t.match(conf({ generation: 2, dns: ['10.1.2.3'] }), 'DNS = 10.1.2.3\n');
+  t.match(conf({}, { updatedAtMs: 7, settings: { ...networkNow().settings, mtu: 1300 } }), 'MTU = 1300\n');
+  t.equal(opened.length, 6);
+  t.throws(() => conf({ tenant: 'other' as TenantId }), { name: 'SealError' }, 'nothing is kept across tenants');
+  t.end();
 });
