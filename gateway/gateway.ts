@@ -2,7 +2,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Registry } from 'prom-client';
-import { v7 as uuidv7 } from 'uuid';
 import type { Answers } from '../lib/nats/answers.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -26,6 +25,7 @@ import type { HttpEngine } from './http/engine/engine.ts';
 import { drain } from './http/engine/shutdown.ts';
 import { publicHandlers } from './http/public.ts';
 import { Seats } from './http/seats.ts';
+import { ascendingIds } from './ids.ts';
 import { createMeters, registerGauges, type Meters } from './metrics.ts';
 import { hostHandlers } from './operator/hosts.ts';
 import { networkHandlers } from './operator/networks.ts';
@@ -178,6 +178,7 @@ function streamHostOf(
 }
 
 function servicesOf({ configuration, access, backend, nats, clock, log, meters }: Parts, streams: StreamHost) {
+  const newId = ascendingIds(clock);
   const services: Services = {
     ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
     partitions: () => backend.partitions(),
@@ -189,7 +190,7 @@ function servicesOf({ configuration, access, backend, nats, clock, log, meters }
     logs: new LogReader(nats, clock, () => meters.badLogBlock()),
     events: new EventReader(nats, clock, () => meters.badLogBlock()),
     newOperationId: () => randomUUID() as string as OperationId,
-    newContainerId: () => uuidv7() as ContainerId,
+    newContainerId: () => newId() as ContainerId,
     newSecret: () => randomBytes(32).toString('base64url'),
     countAuthFailure: (call, token) => access.gate.countFailure(call.exchange.head, token),
   };

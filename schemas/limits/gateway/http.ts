@@ -70,6 +70,8 @@ export const http = {
   replyWholeBytes: 64 * KiB,
   /** `Cache-Control` of the OpenAPI document. */
   openApiMaxAgeSeconds: 300,
+  /** Container ids whose random bytes are drawn at once. */
+  idsDrawn: 256,
   /** Characters of an unknown field's name in an answer. */
   faultFieldChars: 128,
 } as const;
