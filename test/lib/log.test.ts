@@ -57,3 +57,49 @@ t.test('a line has the time at which it was written', async (t) => {
   }
   t.equal(new Set(times).size, 3);
 });
+
+t.test('a quiet line is written as a loud one, whatever its fields', (t) => {
+  const { file, log } = openLog(t);
+  const circle: Record<string, unknown> = {};
+  circle['self'] = circle;
+  const bound = { tenant: 'a"b\\c', subject: 'ü\n\u2028', token: undefined, nothing: null };
+  const logs = [log, log.child(bound), log.child(bound).child({ deep: { list: [1, 'x'] } }), log.child({ circle })];
+  const fields = [
+    undefined,
+    {},
+    { requestId: 'r', status: 200, ms: 0.25, streamed: undefined, aborted: true },
+    { text: '"\\\u0000\u0007\u007f😀', no: Number.NaN, endless: Infinity, at: new Date(0), call: () => 1 },
+    { error: new Error('inner', { cause: new Error('cause') }) },
+    { err: new Error('inner') },
+    { circle },
+    { large: 1n },
+  ];
+  for (const each of logs) {
+    for (const given of fields) {
+      each.info('said', given);
+      each.warn('said', given);
+    }
+  }
+
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  t.equal(lines.length, 2 * logs.length * fields.length);
+  const withoutStamp = (line: string) => line.replace(/^\{"level":"[a-z]+","time":"[^"]+"/, '');
+  for (let at = 0; at < lines.length; at += 2) {
+    const [quiet = '', loud = ''] = lines.slice(at, at + 2);
+    t.match(quiet, /^\{"level":"info","time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","program":"test","pid":\d+[,}]/);
+    t.equal(withoutStamp(quiet), withoutStamp(loud));
+  }
+  t.end();
+});
+
+t.test('a line below the level of the log is not written', (t) => {
+  const { file, log } = openLog(t);
+  log.debug('dropped', { number: 1 });
+  log.child({ number: 2 }).debug('dropped');
+  log.warn('loud');
+  t.same(
+    linesOf(file).map(({ event }) => event),
+    ['loud'],
+  );
+  t.end();
+});
