@@ -37,12 +37,10 @@ const newNode = <R extends Route>(): Node<R> => ({
  */
 const areaOf = (segments: readonly string[]): string => segments.slice(0, segments[1] === 'v2' ? 3 : 2).join('/');
 
-const segmentsOf = (path: string): string[] => {
-  const segments = path.split('/');
-  segments.shift();
-  if (segments.length > 1 && segments.at(-1) === '') segments.pop();
-  return segments;
-};
+/** Where the last segment ends: one slash at the end of a path means nothing. */
+const endOf = (path: string): number => (path.length > 1 && path.endsWith('/') ? path.length - 1 : path.length);
+
+const segmentsOf = (path: string): string[] => path.slice(1, endOf(path)).split('/');
 
 /** Undefined if the segment can't be a single name. */
 function decodeSegment(raw: string): string | undefined {
@@ -100,25 +98,26 @@ export function createRouter<R extends Route>(routes: readonly R[]): Router<R> {
   return {
     match(method, path) {
       if (!path.startsWith('/')) return { kind: 'none', guarded: false };
-      const segments = segmentsOf(path);
+      const end = endOf(path);
       let node: Node<R> | undefined = root;
       let params = noParams;
-      for (const segment of segments) {
-        const literal: Node<R> | undefined = node.literals.get(segment);
-        if (literal !== undefined) {
-          node = literal;
-          continue;
-        }
-        const value: string | undefined = node.parameter === undefined ? undefined : decodeSegment(segment);
-        if (node.parameter === undefined || value === undefined) {
-          node = undefined;
-          break;
-        }
-        params = { ...params, [node.parameter.name]: value };
-        node = node.parameter.node;
+      let from = 1;
+      // Segment by segment, and no further than the table goes: a path may have thousands.
+      while (node !== undefined && from <= end) {
+        const slash = path.indexOf('/', from);
+        const to = slash < 0 || slash > end ? end : slash;
+        const segment = path.slice(from, to);
+        from = to + 1;
+        const { literals, parameter }: Node<R> = node;
+        node = literals.get(segment);
+        if (node !== undefined || parameter === undefined) continue;
+        const value = decodeSegment(segment);
+        if (value === undefined) break;
+        params = { ...params, [parameter.name]: value };
+        ({ node } = parameter);
       }
       if (node === undefined || node.methods.size === 0) {
-        return { kind: 'none', guarded: method !== 'OPTIONS' && guardedAreas.has(areaOf(segments)) };
+        return { kind: 'none', guarded: method !== 'OPTIONS' && guardedAreas.has(areaOf(segmentsOf(path))) };
       }
       if (method === 'OPTIONS') return { kind: 'options', allow: node.allow };
       const route = node.methods.get(method === 'HEAD' ? 'GET' : method);
