@@ -86,8 +86,11 @@ export class Dispatcher {
     }
   }
 
-  /** The steps before the body: finds the route, takes a seat, and identifies the caller. */
-  async #serve(exchange: Exchange, requestId: string, startedMs: number, trace: Trace): Promise<Handled> {
+  /**
+   * The steps before the body: finds the route, takes a seat, and identifies the caller. Not async,
+   * and neither is the next: a promise of its own for each step took a part of every request.
+   */
+  #serve(exchange: Exchange, requestId: string, startedMs: number, trace: Trace): Handled | Promise<Handled> {
     const { head } = exchange;
     const { gate } = this.#options;
     if (head.path.length + head.query.length > limits.urlBytes) return tooLongUrl;
@@ -108,16 +111,29 @@ export class Dispatcher {
     const limited = route === undefined ? undefined : this.#limited(route, head);
     if (limited !== undefined) return limited;
     const deadlineMs = startedMs + (route?.deadlineMs ?? this.#options.requestDeadlineMs);
-    const admitting =
-      access === 'public' ? undefined : this.#admit(head, access, { route: trace.route, requestId, deadlineMs });
-    const admission = admitting instanceof Promise ? await admitting : admitting;
+    const request = { requestId, deadlineMs, client };
+    if (access === 'public') return this.#enter(exchange, match, request, trace);
+    const admission = this.#admit(head, access, { route: trace.route, requestId, deadlineMs });
+    return admission instanceof Promise
+      ? admission.then((later) => this.#enter(exchange, match, request, trace, later))
+      : this.#enter(exchange, match, request, trace, admission);
+  }
+
+  /** The step after admission: the caller takes its share, or is refused. */
+  #enter(
+    exchange: Exchange,
+    match: Exclude<Match<AppRoute>, { readonly kind: 'options' }>,
+    request: Pick<Call, 'requestId' | 'deadlineMs' | 'client'>,
+    trace: Trace,
+    admission?: Admission,
+  ): Handled | Promise<Handled> {
     if (admission?.kind === 'refused') return admission.result;
     trace.caller = admission;
     const refused = admission === undefined ? undefined : this.#claim(exchange, trace.seat, admission);
     if (refused !== undefined) return refused;
     if (match.kind === 'none') return notFound;
     if (match.kind === 'method') return wrongMethod(match.allow);
-    return this.#handle(exchange, match, { requestId, deadlineMs, client }, trace);
+    return this.#handle(exchange, match, request, trace);
   }
 
   /** Counts the seat and the body against the tenant, too; a refusal if the tenant has no room. */
