@@ -4,7 +4,6 @@ import type { PartitionClientMeters } from '../lib/rpc/partition-client.ts';
 import { laneKinds, type LaneKind } from '../lib/rpc/lane.ts';
 
 export interface Meters extends PartitionClientMeters {
-  /** Cheap enough for every request: the child metrics are looked up once. */
   request(route: string, status: number, seconds: number, waited: boolean): void;
   token(result: 'hit' | 'miss'): void;
   authFailure(why: string): void;
@@ -27,9 +26,48 @@ export interface Gauges {
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
+/** Routes and their statuses are few, so nothing is ever forgotten. */
+function memoized<K, V>(make: (key: K) => V): (key: K) => V {
+  const made = new Map<K, V>();
+  return (key) => {
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const value = make(key);
+    made.set(key, value);
+    return value;
+  };
+}
+
+/**
+ * Counts events of which each request has some. prom-client looks a counter's labels up at each
+ * `inc`, so these are counted here, and given to it at a scrape.
+ */
+function frequentCounter<Label extends string>(about: {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: Label[];
+  readonly registers: Registry[];
+}): (labels: Readonly<Record<Label, string>>) => { count: number } {
+  const children: { readonly labels: Readonly<Record<Label, string>>; count: number }[] = [];
+  new Counter({
+    ...about,
+    collect() {
+      for (const child of children) {
+        if (child.count > 0) this.inc(child.labels, child.count);
+        child.count = 0;
+      }
+    },
+  });
+  return (labels) => {
+    const child = { labels, count: 0 };
+    children.push(child);
+    return child;
+  };
+}
+
 export function createMeters(registry: Registry): Meters {
   const registers = [registry];
-  const requests = new Counter({
+  const requests = frequentCounter({
     name: 'longshore_gateway_requests_total',
     help: 'HTTP requests by route and status.',
     labelNames: ['route', 'status'],
@@ -55,7 +93,7 @@ export function createMeters(registry: Registry): Meters {
     labelNames: ['reason'],
     registers,
   });
-  const tokens = new Counter({
+  const tokens = frequentCounter({
     name: 'longshore_gateway_token_cache_lookups_total',
     help: 'Look-ups in the cache of verified tokens, by result.',
     labelNames: ['result'],
@@ -85,24 +123,20 @@ export function createMeters(registry: Registry): Meters {
     registers,
   });
 
-  const requestChildren = new Map<string, Counter.Internal>();
-  const durationChildren = new Map<string, Histogram.Internal<'route'>>();
   const batchChildren = new Map(laneKinds.map((kind) => [kind, batches.labels(kind)]));
-  const tokenChildren = { hit: tokens.labels('hit'), miss: tokens.labels('miss') };
-  const remembered = <T>(children: Map<string, T>, key: string, make: () => T): T => {
-    const known = children.get(key);
-    if (known !== undefined) return known;
-    const made = make();
-    children.set(key, made);
-    return made;
-  };
+  const tokenChildren = { hit: tokens({ result: 'hit' }), miss: tokens({ result: 'miss' }) };
+  const ofRoute = memoized((route: string) => ({
+    duration: duration.labels(route),
+    withStatus: memoized((status: number) => requests({ route, status: String(status) })),
+  }));
 
   return {
     request(route, status, seconds, waited) {
-      remembered(requestChildren, `${route} ${status}`, () => requests.labels(route, String(status))).inc();
-      if (!waited) remembered(durationChildren, route, () => duration.labels(route)).observe(seconds);
+      const children = ofRoute(route);
+      children.withStatus(status).count++;
+      if (!waited) children.duration.observe(seconds);
     },
-    token: (result) => tokenChildren[result].inc(),
+    token: (result) => void tokenChildren[result].count++,
     authFailure: (why) => authFailures.labels(why).inc(),
     rateLimited: (what) => rateLimited.labels(what).inc(),
     streamOpened: (route) => streams.labels(route).inc(),
