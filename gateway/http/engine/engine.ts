@@ -105,7 +105,7 @@ export const boundUrl = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 const mappedText = '::ffff:';
-/** uWebSockets.js writes every IPv6 address in full. */
+/** The same in full, as some proxies write it. */
 const mappedInFull = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/;
 
 /**

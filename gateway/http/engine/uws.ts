@@ -9,23 +9,16 @@
  */
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { Bodies, Body } from './body.ts';
-import {
-  boundUrl,
-  plainAddress,
-  type Dispatch,
-  type EngineOptions,
-  type HttpEngine,
-  type RequestHead,
-} from './engine.ts';
+import { boundUrl, type Dispatch, type EngineOptions, type HttpEngine, type RequestHead } from './engine.ts';
 import { emptyBag, judgeFraming, takeHeader, type HeaderBag } from './guard.ts';
+import { addressReader } from './uws-address.ts';
 import type { UwsModule } from './uws-binary.ts';
 import { UwsExchange } from './uws-exchange.ts';
 
 const listenExclusively = 1;
 
-const text = (bytes: ArrayBuffer): string => Buffer.from(bytes).toString('latin1');
-
-const addressOf = (response: HttpResponse): string => plainAddress(text(response.getRemoteAddressAsText()));
+const addressIn = addressReader();
+const addressOf = (response: HttpResponse): string => addressIn(response.getRemoteAddress());
 
 function headersOf(request: HttpRequest): HeaderBag {
   const bag = emptyBag();
