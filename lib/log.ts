@@ -4,7 +4,7 @@
  * bodies never go into a field.
  */
 import pino from 'pino';
-import { timestamp as textOf } from './time/clock.ts';
+import { timestamp } from './time/clock.ts';
 import { limits } from '../schemas/limits.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -45,17 +45,18 @@ class Lines {
   }
 }
 
-/** A pino timestamp in ISO 8601; lines of the same millisecond share the text. */
+/** A pino timestamp in ISO 8601; lines of the same second share its text. */
 function createTimestamp(): () => string {
-  let atMs = Number.NaN;
+  let second = Number.NaN;
   let text = '';
   return () => {
     const nowMs = Date.now();
-    if (nowMs !== atMs) {
-      atMs = nowMs;
-      text = `,"time":"${textOf(nowMs)}"`;
+    const now = Math.floor(nowMs / 1000);
+    if (now !== second) {
+      second = now;
+      text = `,"time":"${timestamp(now * 1000).slice(0, -'000Z'.length)}`;
     }
-    return text;
+    return `${text}${String(nowMs - now * 1000).padStart(3, '0')}Z"`;
   };
 }
 
@@ -75,11 +76,11 @@ function plainText(fields: Fields): string | undefined {
 
 interface Output {
   readonly lines: Lines;
-  readonly timestamp: () => string;
+  readonly stamp: () => string;
 }
 
 /** `bound`: the text of the fields that each line has; undefined if only pino can write them. */
-function wrap(logger: pino.Logger, bound: string | undefined, { lines, timestamp }: Output): Log {
+function wrap(logger: pino.Logger, bound: string | undefined, { lines, stamp }: Output): Log {
   /**
    * Each request has such a line, and pino's own loop over the fields took twice as long as
    * one JSON.stringify; its text, in more pieces, also took longer to write.
@@ -90,7 +91,7 @@ function wrap(logger: pino.Logger, bound: string | undefined, { lines, timestamp
     return (event: string, fields: Fields = {}): void => {
       const own = plainText(fields);
       if (own === undefined || bound === undefined) logger[level]({ event, ...fields });
-      else lines.write(`${head}${timestamp()}${bound},"event":"${event}"${own}}\n`);
+      else lines.write(`${head}${stamp()}${bound},"event":"${event}"${own}}\n`);
     };
   };
   const loud = (level: 'warn' | 'error') => (event: string, fields?: Fields) => {
@@ -105,18 +106,18 @@ function wrap(logger: pino.Logger, bound: string | undefined, { lines, timestamp
     child: (fields) => {
       const own = plainText(fields);
       const both = bound === undefined || own === undefined ? undefined : bound + own;
-      return wrap(logger.child(fields), both, { lines, timestamp });
+      return wrap(logger.child(fields), both, { lines, stamp });
     },
   };
 }
 
 export function createLog(program: string, level: LogLevel, destinationFd = 2): Log {
   const base = { program, pid: process.pid };
-  const timestamp = createTimestamp();
+  const stamp = createTimestamp();
   const options: pino.LoggerOptions = {
     level,
     base,
-    timestamp,
+    timestamp: stamp,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { error: pino.stdSerializers.errWithCause },
   };
@@ -124,7 +125,7 @@ export function createLog(program: string, level: LogLevel, destinationFd = 2): 
   const flush = (): void => lines.flush();
   setInterval(flush, limits.logBufferMs).unref();
   process.on('exit', flush);
-  return wrap(pino(options, lines), plainText(base), { lines, timestamp });
+  return wrap(pino(options, lines), plainText(base), { lines, stamp });
 }
 
 /** Reads the level before the rest of the configuration, so that faults there can be logged. */
