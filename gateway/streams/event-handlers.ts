@@ -25,6 +25,7 @@ import {
   type FrameId,
 } from './events.ts';
 import type { Showing } from './host.ts';
+import { ok } from '../http/respond.ts';
 import { AskError, follow, readNow, traceOf, wantsList } from './requests.ts';
 
 /** The events that one request is about: of one container, or of all of the tenant's. */
@@ -140,7 +141,7 @@ async function eventsOf(
   if (wantsList(call)) {
     return readNow(services, call, async () => {
       const { events } = await source.newest('read', limit, call.deadlineMs);
-      return events.map(({ event }) => event);
+      return ok(events.map(({ event }) => event));
     });
   }
   const follower = new EventFollower(services, source, call, limit);

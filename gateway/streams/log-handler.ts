@@ -2,6 +2,7 @@
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { tenantOf, type CallOf, type HandlerOf, type Services } from '../http/call.ts';
+import type { Result } from '../http/respond.ts';
 import type { Showing } from './host.ts';
 import type { LogPage, LogPosition } from './logs.ts';
 import { follow, readNow, traceOf, wantsList } from './requests.ts';
@@ -43,9 +44,9 @@ class LogFollower {
     const page = await this.#read(traced.trace);
     // A host that left the history keeps its position: the container may return to it.
     this.#position = new Map([...(this.#position ?? []), ...page.position]);
-    if (page.entries.length > 0) this.#quietSinceMs = clock.monotonicMs();
+    if (page.lines.length > 0) this.#quietSinceMs = clock.monotonicMs();
     return {
-      frames: page.entries.map((entry) => ({ id: String(entry.seq), event: 'log', data: JSON.stringify(entry) })),
+      frames: page.lines.map(({ seq, json }) => ({ id: String(seq), event: 'log', data: json })),
       more: page.more,
       ended: traced.trace.gone && !page.more && clock.monotonicMs() - this.#quietSinceMs >= limits.logDrainMs,
     };
@@ -63,6 +64,11 @@ class LogFollower {
   }
 }
 
+const listOf = ({ lines }: LogPage): Result => ({
+  code: 'ok',
+  body: `{"data":[${lines.map(({ json }) => json).join(',')}]}`,
+});
+
 export const logHandler =
   (services: Services): HandlerOf<'container.logs'> =>
   async (call) => {
@@ -71,7 +77,7 @@ export const logHandler =
     const { history } = traced.trace;
     const [tenant, id, limit] = [tenantOf(call), call.params.id, call.query.limit];
     if (wantsList(call)) {
-      return readNow(services, call, async () => (await services.logs.newest(tenant, id, history, limit)).entries);
+      return readNow(services, call, async () => listOf(await services.logs.newest(tenant, id, history, limit)));
     }
     const follower = new LogFollower(services, call, limit);
     return follow(services, call, subjects.hostLog('*', tenant, id), () => follower.show());

@@ -3,7 +3,7 @@ import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 import type { LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { succeeded, tenantOf, type Call, type CallOf, type Handled, type Services } from '../http/call.ts';
-import { failure, ok } from '../http/respond.ts';
+import { failure, type Result } from '../http/respond.ts';
 import type { Guest, Showing } from './host.ts';
 
 /** The owner refused or failed; its outcome is the answer to the request. */
@@ -46,9 +46,9 @@ export const wantsList = ({ query, exchange }: CallOf<TracedRoute | 'event.list'
   !query.follow || exchange.head.method === 'HEAD';
 
 /** A list read from a stream; 503 while the stream's server or an owner is away. */
-export async function readNow(services: Services, call: Call, read: () => Promise<unknown>): Promise<Handled> {
+export async function readNow(services: Services, call: Call, read: () => Promise<Result>): Promise<Handled> {
   try {
-    return ok(await read());
+    return await read();
   } catch (error) {
     if (error instanceof AskError) return error.outcome;
     services.log.warn('stream_unreadable', { requestId: call.requestId, error });

@@ -41,6 +41,11 @@ export class SubjectReader {
     this.#clock = clock;
   }
 
+  /** The newest message. */
+  async last(subject: string): Promise<ReadMessage | undefined> {
+    return readLast(await this.#connection(), this.#reading(subject));
+  }
+
   /** The next messages from a position on. */
   page(subject: string, seq: number): Promise<Batch> {
     return this.#batch(subject, { seq }, limits.streamReadMessages);
@@ -58,7 +63,7 @@ export class SubjectReader {
     take: (pages: AsyncIterable<readonly ReadMessage[]>) => Promise<T>,
     share: (taken: T) => number,
   ): Promise<T> {
-    const last = await readLast(await this.#connection(), this.#reading(subject));
+    const last = await this.last(subject);
     let taken = await take(only(last === undefined ? [] : [last]));
     if (last === undefined || share(taken) >= 1) return taken;
     const { messages, pending } = await this.#batch(subject, { seq: 1 }, 1);

@@ -1,5 +1,5 @@
 /** Server-Sent Events, waits, and the reads of JetStream streams behind them. */
-import { KiB, seconds } from '../units.ts';
+import { KiB, MiB, seconds } from '../units.ts';
 
 export const streams = {
   streamsPerTenant: 32,
@@ -32,4 +32,12 @@ export const streams = {
    */
   tailWindowMs: 4 * seconds,
   tailWindowGrowth: 8,
+  /**
+   * The newest lines of containers that a gateway keeps, and the time after which it reads all of
+   * them again. A line counts its text and an estimate of the rest.
+   */
+  logTailFreshMs: 10 * seconds,
+  logTailLineBytes: 64,
+  logTailBytes: 32 * MiB,
+  logTails: 10_000,
 } as const;

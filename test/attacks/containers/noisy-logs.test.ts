@@ -191,7 +191,8 @@ async function run(t: Test, given: LogRates, times: number) {
   const reader = new LogReader(Promise.resolve(nc), systemClock, () => t.fail('a block that can’t be read'));
   const read = await until('the last line of the quiet container', async () => {
     nowMs += stepMs;
-    const { entries } = await reader.newest(quiet.tenant, quiet.id, [host], limits.logsMax);
+    const { lines } = await reader.newest(quiet.tenant, quiet.id, [host], limits.logsMax);
+    const entries = lines.map(({ json }) => JSON.parse(json) as LogEntry);
     return entries.at(-1)?.line === 'the last' ? entries : undefined;
   });
   return { spoken, read, noise, largestBytes };

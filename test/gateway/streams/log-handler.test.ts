@@ -13,13 +13,14 @@ import { streamsByHand } from './looks.ts';
 const id = '018f0000-0000-7000-8000-000000000001' as ContainerId;
 const [h1, h2] = ['h1' as HostKey, 'h2' as HostKey];
 const line = (seq: number): LogEntry => ({ ts: '2026-01-01T00:00:00.000Z', stream: 'stdout', line: `${seq}`, seq });
+const lineAs = (seq: number) => ({ seq, json: JSON.stringify(line(seq)) });
 const at = (host: HostKey, next: number): LogPosition => new Map([[host, { next, lastSeq: next }]]);
 
 /** A container on `h1` with one line; a test changes what its owner and the stream tell. */
 function stage() {
   const told = {
     trace: () => okData({ history: [h1], gone: false }),
-    page: (): LogPage => ({ entries: [line(1)], position: at(h1, 2), more: false }),
+    page: (): LogPage => ({ lines: [lineAs(1)], position: at(h1, 2), more: false }),
     nowMs: 0,
   };
   const reads: unknown[] = [];
@@ -74,7 +75,7 @@ t.test('a follower gets the newest lines, then those after its position on each 
   t.equal(await handle(true), 'streamed');
   t.match(await show(), { frames: [{ id: '1', event: 'log', data: JSON.stringify(line(1)) }], ended: false });
   told.trace = () => okData({ history: [h2], gone: false });
-  told.page = () => ({ entries: [], position: at(h2, 4), more: true });
+  told.page = () => ({ lines: [], position: at(h2, 4), more: true });
   t.match(await show(), { frames: [], more: true, ended: false });
   await show();
   // The position on h1 is kept: the container may return to it.
@@ -110,13 +111,13 @@ t.test('`Last-Event-ID` is looked up once; a text of another form is as none', a
 
 t.test('a stream ends when the container is gone, and quiet for as long as an agent drains', async (t) => {
   const { told, handle, show } = stage();
-  const quiet: LogPage = { entries: [], position: new Map(), more: false };
+  const quiet: LogPage = { lines: [], position: new Map(), more: false };
   await handle(true);
   told.nowMs = 10 * limits.logDrainMs;
   told.page = () => quiet;
   t.equal((await show()).ended, false, 'quiet, but not gone');
   told.trace = () => okData({ history: [h1], gone: true });
-  told.page = () => ({ ...quiet, entries: [line(2)] });
+  told.page = () => ({ ...quiet, lines: [lineAs(2)] });
   t.equal((await show()).ended, false, 'a line has come');
   told.nowMs += limits.logDrainMs;
   told.page = () => ({ ...quiet, more: true });

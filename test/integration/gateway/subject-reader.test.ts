@@ -2,11 +2,12 @@
  * The newest messages of a subject, on a real server: the same as by a full read, whatever other
  * messages lie between, and at lower cost.
  */
-import { jetstream } from '@nats-io/jetstream';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import t from 'tap';
 import { v7 as uuidv7 } from 'uuid';
 import { EventReader } from '../../../gateway/streams/events.ts';
-import { LogReader, newestOf } from '../../../gateway/streams/logs.ts';
+import { LogReader } from '../../../gateway/streams/logs.ts';
+import { newestOf, type LogLine } from '../../../gateway/streams/log-lines.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { readLast, readStream } from '../../../lib/nats/direct-reads.ts';
 import { streams } from '../../../schemas/records/buckets.ts';
@@ -23,7 +24,8 @@ const js = jetstream(ground.nc);
 const reading = await controlPlane(ground.nats);
 t.teardown(() => reading.close());
 const onMalformed = (): void => void t.fail('a malformed message');
-const logs = new LogReader(Promise.resolve(reading), systemClock, onMalformed);
+const newLogReader = () => new LogReader(Promise.resolve(reading), systemClock, onMalformed);
+const logs = newLogReader();
 const events = new EventReader(Promise.resolve(reading), systemClock, onMalformed);
 const acme = 'acme' as TenantId;
 const host = 'h1' as HostKey;
@@ -49,21 +51,23 @@ function blocksOf(id: ContainerId, line = 'a line') {
   ];
 }
 
-async function allLines(id: ContainerId): Promise<LogEntry[]> {
+async function allLines(id: ContainerId): Promise<LogLine[]> {
   const bounds = { batchMessages: 1_000, batchBytes: 1024 * 1024, timeoutMs: 5_000 };
   const filter = subjects.hostLog(host, acme, id);
-  const lines: LogEntry[] = [];
+  const lines: LogLine[] = [];
   for await (const { data } of readStream(ground.nc, {
     stream: streams.logs.name,
     filter,
     from: { seq: 1 },
     ...bounds,
   }))
-    lines.push(...(JSON.parse(new TextDecoder().decode(data)) as LogBlock).lines);
+    for (const entry of (JSON.parse(new TextDecoder().decode(data)) as LogBlock).lines) {
+      lines.push({ seq: entry.seq, json: JSON.stringify(entry) });
+    }
   return lines;
 }
 
-const seqsOf = (entries: readonly LogEntry[]): number[] => entries.map(({ seq }) => seq);
+const seqsOf = (lines: readonly LogLine[]): number[] => lines.map(({ seq }) => seq);
 
 /** How many requests and bytes a read takes. */
 async function costOf(read: () => Promise<unknown>) {
@@ -101,12 +105,17 @@ t.test('the newest lines equal those of a full read', async (t) => {
       limits.logsMax,
       ...Array.from({ length: 6 }, () => 1 + random.below(500)),
     ]) {
-      const { entries, position } = await logs.newest(acme, id, [host], limit);
       const wanted = newestOf(all, limit);
-      t.same(seqsOf(entries), seqsOf(wanted), `${limit} of ${all.length}`);
       const filter = subjects.hostLog(host, acme, id);
       const last = await readLast(ground.nc, { stream: streams.logs.name, filter, timeoutMs: 5_000 });
-      t.same(position.get(host), { next: (last?.sequence ?? 0) + 1, lastSeq: wanted.at(-1)?.seq ?? -1 });
+      for (const [what, reader] of [
+        ['new', newLogReader()],
+        ['used', logs],
+      ] as const) {
+        const { lines, position } = await reader.newest(acme, id, [host], limit);
+        t.same(lines, wanted, `${limit} of ${all.length}, by a ${what} reader`);
+        t.same(position.get(host), { next: (last?.sequence ?? 0) + 1, lastSeq: wanted.at(-1)?.seq ?? -1 });
+      }
     }
   }
 });
@@ -122,10 +131,10 @@ t.test('a follower loses and repeats no line while lines come and go', async (t)
   for (let reads = 0; reads < 5 || !isWritten; reads++) {
     const limit = 1 + ((reads * 97) % limits.logsMax);
     const page = await logs.newest(acme, id, [host], limit);
-    const seen = seqsOf(page.entries);
+    const seen = seqsOf(page.lines);
     t.equal(seen.length, limit);
     const next = await logs.after(acme, id, [host], page.position);
-    seen.push(...seqsOf(next.entries));
+    seen.push(...seqsOf(next.lines));
     t.same(
       seen,
       Array.from({ length: seen.length }, (_, at) => (seen[0] ?? 0) + at),
@@ -159,6 +168,34 @@ t.test('the cost of a read does not grow with the history', async (t) => {
   t.ok(small.bytes <= most, `${small.bytes} of at most ${most} bytes`);
   const mixed = await costOf(() => logs.newest(acme, quiet, [host], limits.logsDefault));
   t.ok(mixed.requests <= 40, `${mixed.requests} requests where a silence follows a burst`);
+});
+
+t.test('a reader that has the newest lines asks only whether there are others', async (t) => {
+  const id = newId();
+  const block = blocksOf(id);
+  const read = async (limit = 60) => seqsOf((await logs.newest(acme, id, [host], limit)).lines);
+  const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  t.same(await read(), []);
+  await publish(Array.from({ length: 100 }, () => block(1)));
+  t.same(await read(), range(41, 100));
+  const again = await costOf(async () => t.same(await read(), range(41, 100)));
+  t.equal(again.requests, 1);
+  await publish([block(2)]);
+  t.same(await read(), range(43, 102), 'a block that came since');
+  await publish(Array.from({ length: limits.streamReadMessages + 1 }, () => block(1)));
+  t.same(await read(), range(108, 167), 'more blocks than a page has');
+  const many = await costOf(async () =>
+    t.same(await Promise.all(Array.from({ length: 20 }, () => read())), Array<number[]>(20).fill(range(108, 167))),
+  );
+  t.equal(many.requests, 2, 'one read for the first, one for all that came meanwhile');
+  await (
+    await jetstreamManager(ground.nc)
+  ).streams.purge(streams.logs.name, {
+    filter: subjects.hostLog(host, acme, id),
+  });
+  t.same(await read(), [], 'a purge takes its last block');
+  await publish([block(1)]);
+  t.same(await read(), [168]);
 });
 
 t.test('the newest events of a tenant, whose containers each have a subject', async (t) => {

@@ -133,12 +133,26 @@ export const gatewayMutants: readonly Mutant[] = [
     killedBy: 'test/integration/gateway/contract.test.ts',
   },
   {
+    name: 'kept lines never read again',
+    guard: 'Purged lines, and those of before a restore, end within seconds (ADR 23)',
+    file: 'gateway/streams/log-tails.ts',
+    changes: [{ in: 'LogTails.of', never: 'this.#clock.monotonicMs() - kept.readAtMs >= limits.logTailFreshMs' }],
+    killedBy: 'test/gateway/streams/log-tails.test.ts',
+  },
+  {
+    name: 'read shared that began earlier',
+    guard: 'A read of log lines begins after the request that it serves (ADR 23)',
+    file: 'gateway/streams/shared-reads.ts',
+    changes: [{ in: 'SharedReads.of', replace: 'line.next ??= line.underWay.then(begin, begin)', by: 'line.underWay' }],
+    killedBy: 'test/gateway/streams/shared-reads.test.ts',
+  },
+  {
     name: 'log lines of any host accepted',
     guard: 'Log lines count only from the hosts that a container was placed on (A7)',
     file: 'gateway/streams/logs.ts',
     changes: [
       {
-        in: 'LogReader.#newestOfHost',
+        in: 'LogReader.newest',
         replace: 'subjects.hostLog(host, tenant, id)',
         by: "subjects.hostLog('*', tenant, id)",
       },
