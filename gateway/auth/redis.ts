@@ -192,36 +192,56 @@ export function perSecond(most: number, clock: Clock): () => boolean {
   };
 }
 
+/** What a gateway knows of a tenant's common count. */
+interface Count {
+  readonly sum: number;
+  /** When the gateway last told Redis to keep the count. */
+  readonly keptAtMs: number;
+}
+
+/**
+ * Whether to tell Redis to keep a count, after `added` made it `sum`: half of its life is over, or
+ * it may be new there, without an end.
+ */
+export const isLapsing = (known: Count | undefined, sum: number, added: number, nowMs: number): boolean =>
+  known === undefined || sum <= added || nowMs - known.keptAtMs >= limits.redisCountTtlSeconds * 500;
+
 /**
  * Each gateway adds the number of requests that it admitted to a tenant's common count, and reads
  * the sum. Growth of the sum beyond its own part comes from the other gateways. A forged higher sum
  * costs a tenant no more than the limiter lets a charge take; a forged lower sum makes each gateway
- * limit rates by itself.
+ * limit rates by itself. Redis is told to keep a count when that is new, and then once in half of
+ * its life: with each addition, that was half of all commands.
  */
-function shareRates(commands: Guarded, { clusterId, tenantRates, log }: SharedMemoryOptions): NodeJS.Timeout {
+function shareRates(commands: Guarded, { clusterId, tenantRates, clock, log }: SharedMemoryOptions): NodeJS.Timeout {
   const { redis } = commands;
-  const sums = new Map<string, number>();
+  const counts = new Map<string, Count>();
+  const keyOf = (tenant: string): string => `longshore:${clusterId}:rate:${tenant}`;
   let busy = false;
 
   const share = async (): Promise<void> => {
     const taken = [...tenantRates.tellUntold()];
     if (taken.length === 0) return;
-    const pipeline = redis.pipeline();
-    for (const [tenant, count] of taken) {
-      const key = `longshore:${clusterId}:rate:${tenant}`;
-      pipeline.incrby(key, count).expire(key, limits.redisCountTtlSeconds);
-    }
-    const results = (await pipeline.exec()) ?? [];
+    const sums = redis.pipeline();
+    for (const [tenant, count] of taken) sums.incrby(keyOf(tenant), count);
+    const results = (await sums.exec()) ?? [];
     commands.understood();
+    const nowMs = clock.monotonicMs();
+    const renewals = redis.pipeline();
     taken.forEach(([tenant, count], index) => {
-      const [error, sum] = (results[2 * index] ?? []) as [error?: Error | null, sum?: number];
+      const [error, sum] = (results[index] ?? []) as [error?: Error | null, sum?: number];
       if (error || sum === undefined || !Number.isSafeInteger(sum)) return;
-      const before = sums.get(tenant);
-      sums.set(tenant, sum);
+      const before = counts.get(tenant);
+      const lapses = isLapsing(before, sum, count, nowMs);
+      if (lapses) renewals.expire(keyOf(tenant), limits.redisCountTtlSeconds);
+      counts.set(tenant, { sum, keptAtMs: lapses ? nowMs : (before?.keptAtMs ?? nowMs) });
       // A smaller sum means that the count expired and restarted.
-      if (before !== undefined && sum - count > before) tenantRates.charge(tenant, sum - count - before);
+      if (before !== undefined && sum - count > before.sum) tenantRates.charge(tenant, sum - count - before.sum);
     });
-    if (sums.size > limits.rateBuckets) sums.clear();
+    if (counts.size > limits.rateBuckets) counts.clear();
+    if (renewals.length === 0) return;
+    await renewals.exec();
+    commands.understood();
   };
 
   return setInterval(() => {

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { partitionOfDoorbell, perSecond } from '../../../gateway/auth/redis.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { isLapsing, partitionOfDoorbell, perSecond } from '../../../gateway/auth/redis.ts';
 
 t.test('a doorbell names a partition in a few digits; any other message names none', (t) => {
   const rows: [string, number | undefined][] = [
@@ -28,5 +29,16 @@ t.test('only so many of each second count', (t) => {
   t.equal(may(), false);
   nowMs = 1000;
   t.same([may(), may(), may()], [true, true, false], 'a new second');
+  t.end();
+});
+
+t.test('a count is kept from its first addition on, and again after half of its life', (t) => {
+  const halfMs = limits.redisCountTtlSeconds * 500;
+  const known = { sum: 10, keptAtMs: 1000 };
+  t.ok(isLapsing(undefined, 12, 2, 1000), 'first seen by this gateway');
+  t.notOk(isLapsing(known, 12, 2, 1000 + halfMs - 1));
+  t.ok(isLapsing(known, 12, 2, 1000 + halfMs));
+  t.ok(isLapsing(known, 2, 2, 1001), 'new: Redis had lost it');
+  t.notOk(isLapsing(known, 3, 2, 1001), 'another gateway made it before, and keeps it');
   t.end();
 });
