@@ -1,5 +1,6 @@
 /** The gateway's metrics. Labels are route names and codes, never a tenant, an id or a path. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { FrequentHistogram, frequentCounter } from '../lib/frequent-metrics.ts';
 import type { PartitionClientMeters } from '../lib/rpc/partition-client.ts';
 import { laneKinds, type LaneKind } from '../lib/rpc/lane.ts';
 
@@ -38,33 +39,6 @@ function memoized<K, V>(make: (key: K) => V): (key: K) => V {
   };
 }
 
-/**
- * Counts events of which each request has some. prom-client looks a counter's labels up at each
- * `inc`, so these are counted here, and given to it at a scrape.
- */
-function frequentCounter<Label extends string>(about: {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: Label[];
-  readonly registers: Registry[];
-}): (labels: Readonly<Record<Label, string>>) => { count: number } {
-  const children: { readonly labels: Readonly<Record<Label, string>>; count: number }[] = [];
-  new Counter({
-    ...about,
-    collect() {
-      for (const child of children) {
-        if (child.count > 0) this.inc(child.labels, child.count);
-        child.count = 0;
-      }
-    },
-  });
-  return (labels) => {
-    const child = { labels, count: 0 };
-    children.push(child);
-    return child;
-  };
-}
-
 export function createMeters(registry: Registry): Meters {
   const registers = [registry];
   const requests = frequentCounter({
@@ -73,14 +47,14 @@ export function createMeters(registry: Registry): Meters {
     labelNames: ['route', 'status'],
     registers,
   });
-  const duration = new Histogram({
+  const duration = new FrequentHistogram({
     name: 'longshore_gateway_request_duration_seconds',
     help: 'Time from a request’s headers to its reply, by route, without streams and waits.',
     labelNames: ['route'],
     buckets: durationBuckets,
     registers,
   });
-  const batches = new Histogram({
+  const batches = new FrequentHistogram({
     name: 'longshore_gateway_batch_items',
     help: 'Asks in one message to the owner of a partition, by lane.',
     labelNames: ['lane'],
@@ -123,10 +97,10 @@ export function createMeters(registry: Registry): Meters {
     registers,
   });
 
-  const batchChildren = new Map(laneKinds.map((kind) => [kind, batches.labels(kind)]));
+  const batchChildren = new Map(laneKinds.map((kind) => [kind, batches.child({ lane: kind })]));
   const tokenChildren = { hit: tokens({ result: 'hit' }), miss: tokens({ result: 'miss' }) };
   const ofRoute = memoized((route: string) => ({
-    duration: duration.labels(route),
+    duration: duration.child({ route }),
     withStatus: memoized((status: number) => requests({ route, status: String(status) })),
   }));
 
