@@ -19,12 +19,13 @@ import { incarnationOf, type Cluster } from '../schemas/records/cluster.ts';
 import { subjects, type Sender } from '../schemas/wire/subjects.ts';
 import { createDomain } from './domain/domain.ts';
 import { createEffects } from './effects.ts';
-import { serveAsks } from './endpoints/asks.ts';
+import { serveAsks, sourceOf, type AskOptions } from './endpoints/asks.ts';
 import { createHostCredentials, type HostCredentials } from './endpoints/credentials.ts';
 import { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import { Fleet } from './endpoints/fleet.ts';
 import { serveHosts } from './endpoints/hosts/serve.ts';
 import type { HostMessage } from './endpoints/hosts/server.ts';
+import { OwnSubject } from './endpoints/own-subject.ts';
 import { serveReads } from './endpoints/reads.ts';
 import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
 import {
@@ -104,8 +105,9 @@ class OwnerProcess implements Owner {
   readonly #credentials: HostCredentials;
   readonly #effects: ReturnType<typeof createEffects>;
   readonly #sweeper: Sweeper;
-  /** By partition, the subscription on which its asks arrive. */
+  /** By partition, the subscription on which asks for it alone arrive. */
   readonly #served = new Map<Partition, Subscription>();
+  readonly #ownSubject: OwnSubject;
   #subscriptions: Subscription[] = [];
   /** Closing subscriptions of partitions that moved to other processes. */
   readonly #leaving = new Set<Promise<void>>();
@@ -138,6 +140,7 @@ class OwnerProcess implements Owner {
       clock,
       sign: options.signHostJwt,
     });
+    this.#ownSubject = new OwnSubject(options.newToken(), partitions);
     this.#revocation = revocationOf(options);
     this.manager = new PartitionManager({
       partitions,
@@ -172,6 +175,7 @@ class OwnerProcess implements Owner {
   async start(): Promise<void> {
     this.#listen();
     void this.#watchConnection();
+    this.#listenAsOwner();
     this.#directory.refresh();
     await this.manager.start();
     // Gateways may ask as soon as this resolves, so the server must have the subscriptions by then.
@@ -190,6 +194,7 @@ class OwnerProcess implements Owner {
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     // Each closes after it has answered `not_owner` for a while.
     await Promise.all(this.#leaving);
+    if (!this.#options.nc.isClosed()) await this.#ownSubject.drain();
     await this.#options.nc.flush();
   }
 
@@ -232,6 +237,7 @@ class OwnerProcess implements Owner {
       if (type !== 'reconnect') continue;
       this.#isConnected = true;
       this.fleet.listening.listen();
+      this.#listenAsOwner();
       this.#directory.refresh();
     }
   }
@@ -276,11 +282,22 @@ class OwnerProcess implements Owner {
       });
   }
 
+  #listenAsOwner(): void {
+    const { log } = this.#options;
+    this.#ownSubject.listen(this.#askOptions()).catch((error: unknown) => log.warn('owner_subject_unknown', { error }));
+  }
+
+  #askOptions(): AskOptions {
+    const { nc, clock, log } = this.#options;
+    const { prepare } = this.#credentials;
+    const token = (): string | undefined => this.#ownSubject.token;
+    return { nc, clock, log, refusals: this.#refusals, slices: this.#slices, prepare, token };
+  }
+
   /** Subscribes only now, because gateways ask the process that subscribes. */
   #onTaken(partition: Partition): void {
-    const { nc, log } = this.#options;
-    const { prepare } = this.#credentials;
-    const subscription = serveAsks(partition, { nc, log, refusals: this.#refusals, slices: this.#slices, prepare });
+    const subscription = serveAsks(sourceOf(partition), this.#askOptions());
+    this.#ownSubject.taken(partition);
     this.#served.set(partition, subscription);
     this.#show(partition);
   }
@@ -297,6 +314,7 @@ class OwnerProcess implements Owner {
   #onGone(partition: Partition): void {
     const subscription = this.#served.get(partition);
     this.#served.delete(partition);
+    this.#ownSubject.gone(partition);
     this.#directory.gone(partition);
     this.#revocation?.gone(partition);
     const { observer } = this.#options;

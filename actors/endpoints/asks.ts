@@ -1,8 +1,9 @@
 /**
- * Serves batches of asks from gateways: takes them from the partition's subject, runs them as
- * turns, and answers in as few messages as possible.
+ * Serves batches of asks from gateways: takes them from a partition's subject or from the one of
+ * this process, runs them as turns, and answers in as few messages as possible.
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
@@ -21,12 +22,26 @@ import type { Respond } from '../runtime/partition.ts';
 
 export interface AskOptions {
   readonly nc: NatsConnection;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
   /** Logs what senders can cause at will, but not every time. */
   readonly refusals: SparingLog;
   readonly slices: Slices;
   /** Makes what this ask needs before its turn: keys are signed outside of turns. */
   readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
+  /**
+   * The token of the subject of this process, once the server knows that it listens there. Absent:
+   * it has none.
+   */
+  readonly token?: () => string | undefined;
+}
+
+export interface AskSource {
+  readonly subject: string;
+  /** The partition that an ask is for; undefined: this process does not serve it. */
+  readonly partitionFor: (ask: Ask) => Partition | undefined;
+  /** The server refuses the subscription. */
+  readonly onRefused?: () => void;
 }
 
 const internal = errorBody({ error: 'internal' });
@@ -34,11 +49,21 @@ const internal = errorBody({ error: 'internal' });
 /** `untilMs`: the sender waits until then (monotonic). */
 type Run = (ask: Ask, untilMs: number, respond: Respond) => void;
 
-/** Gateways take the process that subscribes for the owner of the partition. */
-export function serveAsks(partition: Partition, { nc, log, refusals, slices, prepare }: AskOptions): Subscription {
-  const subject = subjects.partition(partition.number);
+/** The subject of one partition. Gateways take the process that subscribes for its owner. */
+export const sourceOf = (partition: Partition): AskSource => ({
+  subject: subjects.partition(partition.number),
+  partitionFor: () => partition,
+});
+
+export function serveAsks({ subject, partitionFor, onRefused }: AskSource, options: AskOptions): Subscription {
+  const { nc, clock, log, refusals, slices, prepare, token } = options;
 
   const run: Run = (ask, untilMs, respond) => {
+    const partition = partitionFor(ask);
+    if (partition === undefined) {
+      respond(notOwner, '');
+      return;
+    }
     if (!isWrite(ask)) {
       partition.read(ask, respond, untilMs);
       return;
@@ -61,6 +86,7 @@ export function serveAsks(partition: Partition, { nc, log, refusals, slices, pre
     callback: (error, message) => {
       if (error !== null) {
         log.error('subscription_failed', { subject, error });
+        onRefused?.();
         return;
       }
       if (!isInbox(message.reply)) {
@@ -75,19 +101,18 @@ export function serveAsks(partition: Partition, { nc, log, refusals, slices, pre
       } catch (cause) {
         if (!(cause instanceof ProtocolError)) throw cause;
         refusals.error('protocol_refused', { subject, error: cause });
-        const answers = collectAnswers(message, maxBytes, log, protocolVersion);
+        const answers = collectAnswers(message, maxBytes, log, { protocol: protocolVersion });
         for (let index = 0; index < countAsks(payload); index++) answers.add({ index, code: 'unavailable', body: '' });
         return;
       }
       const { protocol, asks } = batch;
-      const answers = collectAnswers(message, maxBytes, log, protocol);
+      const answers = collectAnswers(message, maxBytes, log, { protocol, owner: token?.() });
       const malformed = asks.find((ask) => ask instanceof DecodeError);
       if (malformed !== undefined) refusals.error('malformed_batch', { subject, asks: asks.length, error: malformed });
       const onFault = (cause: unknown): void => log.error('asks_failed', { subject, error: cause });
       // Deadlines count from now, because an ask may wait for its turn longer than its sender does.
-      const due = asks.map((ask) =>
-        ask instanceof DecodeError ? undefined : { ask, untilMs: partition.deadlineOf(ask) },
-      );
+      const nowMs = clock.monotonicMs();
+      const due = asks.map((ask) => (ask instanceof DecodeError ? undefined : { ask, untilMs: nowMs + ask.budgetMs }));
       if (slices.begin('asks', running(due, answers, run), onFault)) return;
       for (const index of asks.keys()) answers.add({ index, code: notOwner, body: '' });
     },
@@ -107,19 +132,24 @@ function* running(
   }
 }
 
+export interface AnswerHead {
+  /** The version that the sender of the asks speaks. */
+  readonly protocol: number;
+  readonly owner?: string | undefined;
+}
+
 /**
  * Collects the answers of one tick and sends them together, in parts that fit a message. Never
  * throws: it logs an answer that cannot be sent, and the sender asks again.
- * @param protocol the version that the sender speaks
  */
 export function collectAnswers(
   message: Pick<Msg, 'respond'>,
   maxPayloadBytes: number,
   log: Pick<Log, 'error'>,
-  protocol: number,
+  { protocol, owner }: AnswerHead,
 ): { add(answer: Answer): void } {
   // The last line has no line break behind it.
-  const lineBytesMax = maxPayloadBytes - encodeAnswers([], protocol).length + 1;
+  const lineBytesMax = maxPayloadBytes - encodeAnswers([], protocol, owner).length + 1;
   const bounds = { bytes: limits.answerPartBytes };
   let lines: string[] = [];
   let room = new Room(bounds);
@@ -127,7 +157,7 @@ export function collectAnswers(
   const flush = (): void => {
     scheduled = false;
     if (lines.length === 0) return;
-    const payload = encodeAnswers(lines, protocol);
+    const payload = encodeAnswers(lines, protocol, owner);
     lines = [];
     room = new Room(bounds);
     try {

@@ -76,7 +76,7 @@ export const importsOf = (account: AccountName, publicKeyOf: (name: AccountName)
  * its behalf (ADR 18).
  */
 export const gatewayPermissions = (publicKey: string): Partial<User> => ({
-  pub: { allow: ['part.*', 'read.*'], deny: [] },
+  pub: { allow: ['part.*', 'owner.*', 'read.*'], deny: [] },
   sub: {
     allow: [`${subjects.userInbox(publicKey)}.>`, 'changed.>', 'event.>', 'host.*.log.>', clusterSubject],
     deny: [],
@@ -101,6 +101,7 @@ export const actorsPermissions = (publicKey: string): Partial<User> => ({
     allow: [
       `${subjects.userInbox(publicKey)}.>`,
       'part.*',
+      'owner.*',
       'read.*',
       'members.changed',
       'directory.*',

@@ -1,18 +1,76 @@
 /**
- * One queue of asks to one partition's owner, and what of it fits into one message. Pure of I/O and
- * of clocks: the client sends and waits.
+ * Lanes: which asks share messages, and what of them fits into one. Pure of I/O and of clocks: the
+ * client sends and waits.
+ *
+ * The asks of one kind for one partition wait in its backlog. A lane takes the backlogs of the
+ * partitions that it serves to one subject: those of one owner, or of one partition whose owner is
+ * not known.
  */
-import { fill } from '../fill.ts';
+import { Room } from '../fill.ts';
 import { encodeAsk, encodeAsks } from '../../schemas/wire/codec.ts';
 import { limits } from '../../schemas/limits.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
 import { isSettled, settle, unanswered, type Item } from './item.ts';
 
 export type LaneKind = 'read' | 'write' | 'watch';
 export const laneKinds: readonly LaneKind[] = ['read', 'write', 'watch'];
 
+export interface Lane {
+  readonly kind: LaneKind;
+  readonly subject: string;
+  /** Undefined: the lane of one partition, whose owner is not known. */
+  readonly owner: string | undefined;
+  /** Bounds messages that have no answer yet, and the shares of a partition that are under way. */
+  readonly maxInFlight: number;
+  /** Messages that hold a place. */
+  inFlight: number;
+  /** The backlogs that are not empty, in the order of their turns. */
+  readonly waiting: Set<Backlog>;
+}
+
+/** The asks of one kind for one partition. */
+export interface Backlog {
+  readonly partition: number;
+  readonly queue: ItemQueue;
+  /** The lane of this partition alone. */
+  readonly ownLane: Lane;
+  /** Where its next asks go: to the owner's lane, or to its own. */
+  lane: Lane;
+  /** Its shares of messages that are under way. */
+  inFlight: number;
+  /** Refusals in a row; it pauses after each. */
+  refusals: number;
+  pausedUntilMs: number;
+}
+
+export function laneOf(kind: LaneKind, subject: string, owner?: string): Lane {
+  const maxInFlight = kind === 'watch' ? limits.watchLaneMessagesInFlight : limits.laneMessagesInFlight;
+  return { kind, subject, owner, maxInFlight, inFlight: 0, waiting: new Set() };
+}
+
+export function backlogOf(kind: LaneKind, partition: number): Backlog {
+  const lane = laneOf(kind, subjects.partition(partition));
+  const queue = new ItemQueue();
+  return { partition, queue, ownLane: lane, lane, inFlight: 0, refusals: 0, pausedUntilMs: 0 };
+}
+
+/** Its lane takes it into account again. Called when its queue or its lane has changed. */
+export function enlist(backlog: Backlog): void {
+  if (backlog.queue.length > 0) backlog.lane.waiting.add(backlog);
+}
+
+/** Its next asks go by this lane. */
+export function moveTo(backlog: Backlog, lane: Lane): void {
+  backlog.lane.waiting.delete(backlog);
+  backlog.lane = lane;
+  enlist(backlog);
+}
+
 export interface Batch {
   readonly payload: string;
   readonly items: readonly Item[];
+  /** The backlog of each item. */
+  readonly backlogs: readonly Backlog[];
 }
 
 /**
@@ -66,21 +124,71 @@ export class ItemQueue implements Iterable<Item> {
   }
 }
 
-const bounds = { bytes: limits.batchBytes, items: limits.batchItems };
+const isReady = ({ queue, inFlight, lane, pausedUntilMs }: Backlog, nowMs: number): boolean =>
+  queue.length > 0 && inFlight < lane.maxInFlight && pausedUntilMs <= nowMs;
 
 /**
- * The next message. An item that expired while it waited is settled and left out, as is one that a
- * late answer has settled.
+ * The next message of a lane: at first an equal part of its room for each backlog, then the rest to
+ * those that have more. An item that expired while it waited is settled and left out, as is one
+ * that a late answer has settled.
  */
-export function gather(queue: ItemQueue, nowMs: number): Batch | undefined {
-  const { values, passed } = fill(queue, bounds, (item) => {
-    const budgetMs = Math.floor(item.deadlineMs - nowMs);
-    if (budgetMs <= 0) settle(item, unanswered(item));
-    if (isSettled(item)) return undefined;
-    const text = encodeAsk({ ...item.question, budgetMs });
-    return { value: { item, text }, bytes: Buffer.byteLength(text) + 1 };
-  });
-  queue.drop(passed);
-  if (values.length === 0) return undefined;
-  return { payload: encodeAsks(values.map(({ text }) => text)), items: values.map(({ item }) => item) };
+export function gather({ waiting }: Lane, nowMs: number): Batch | undefined {
+  const ready = [...waiting].filter((backlog) => isReady(backlog, nowMs));
+  if (ready.length === 0) return undefined;
+  const message = new Message(nowMs);
+  const part = {
+    items: Math.ceil(limits.batchItems / ready.length),
+    bytes: Math.ceil(limits.batchBytes / ready.length),
+  };
+  const hadTurn = ready.map((backlog) => message.load(backlog, new Room(part)));
+  for (const [index, backlog] of ready.entries()) {
+    message.load(backlog);
+    if (hadTurn[index] !== true && backlog.queue.length > 0) continue;
+    waiting.delete(backlog);
+    // Behind those that had no turn.
+    enlist(backlog);
+  }
+  return message.batch();
+}
+
+class Message {
+  readonly #nowMs: number;
+  readonly #room = new Room({ bytes: limits.batchBytes, items: limits.batchItems });
+  readonly #texts: string[] = [];
+  readonly #items: Item[] = [];
+  readonly #backlogs: Backlog[] = [];
+
+  constructor(nowMs: number) {
+    this.#nowMs = nowMs;
+  }
+
+  /**
+   * Takes from the backlog what fits, both into the message and into `part` of it.
+   * @returns whether anything went in
+   */
+  load(backlog: Backlog, part?: Room): boolean {
+    const before = this.#items.length;
+    let passed = 0;
+    for (const item of backlog.queue) {
+      if (this.#room.isFull || part?.isFull === true) break;
+      const budgetMs = Math.floor(item.deadlineMs - this.#nowMs);
+      if (budgetMs <= 0) settle(item, unanswered(item));
+      if (!isSettled(item)) {
+        const text = encodeAsk({ ...item.question, budgetMs });
+        const bytes = Buffer.byteLength(text) + 1;
+        if (part?.take(bytes) === false || !this.#room.take(bytes)) break;
+        this.#texts.push(text);
+        this.#items.push(item);
+        this.#backlogs.push(backlog);
+      }
+      passed++;
+    }
+    backlog.queue.drop(passed);
+    return this.#items.length > before;
+  }
+
+  batch(): Batch | undefined {
+    if (this.#items.length === 0) return undefined;
+    return { payload: encodeAsks(this.#texts), items: this.#items, backlogs: this.#backlogs };
+  }
 }

@@ -2,20 +2,26 @@
  * The client of the partition protocol: gateways and owners ask the owners of partitions, many asks
  * in one message. A NATS round trip for each HTTP request would cap a two-core machine at a third
  * of what it can do. So all asks that arrive for one lane in one turn of the event loop share a
- * message, at most `laneMessagesInFlight` messages of a lane are under way, and the next one
- * collects meanwhile.
+ * message, and the next one collects while `laneMessagesInFlight` messages of the lane are without
+ * an answer.
+ *
+ * An owner says in its answers who it is, and the next asks for that partition share the lane of
+ * that owner with those for its other partitions. On `not_owner`, no responders or silence, and at
+ * first, a partition has a lane of its own. Each partition has its share of a message, with its own
+ * attempts and pauses, and a share in at most `laneMessagesInFlight` messages under way, so that a
+ * slow partition holds up no other.
  *
  * An ask has one fixed deadline, and as many attempts as fit before it:
- * - No responders: nothing was executed. The lane pauses and tries again.
+ * - No responders: nothing was executed. Its partition pauses and tries again.
  * - `not_owner`: this responder did not execute the ask; another may have, and its answer still
- *   counts. The lane pauses and tries again.
+ *   counts. Its partition pauses and tries again.
  * - No answer for an attempt's time: the asks are sent again, writes under the same operation id,
  *   so an owner that executed the first attempt answers with the outcome that it kept (A5). A late
  *   answer to an earlier attempt counts, unless it refuses a write (item.ts).
  * - At the deadline: `timeout` for a write that may have been executed, `unavailable` for
  *   everything else.
  */
-import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import { PermissionViolationError, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import { backoffMs, jitter } from '../time/backoff.ts';
 import type { Answers } from '../nats/answers.ts';
 import type { Clock } from '../time/clock.ts';
@@ -23,13 +29,15 @@ import { inboxOf } from '../nats/inbox.ts';
 import type { Log } from '../log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { addressOf, type Question } from '../../schemas/wire/asks.ts';
-import { decodeAnswers, notOwner, type Answer } from '../../schemas/wire/codec.ts';
+import { decodeAnswerPart, notOwner, type AnswerPart } from '../../schemas/wire/codec.ts';
 import { isSuccessCode } from '../../schemas/errors.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { sparing, type SparingLog } from '../sparing.ts';
-import { isSettled, mayDecide, newItem, send, sendAgain, settle, silencesOf, unanswered } from './item.ts';
+import { isSettled, mayDecide, newItem, sendAgain, settle, unanswered } from './item.ts';
 import type { Item, Outcome, RetryReason } from './item.ts';
-import { ItemQueue, gather, laneKinds, type Batch, type LaneKind } from './lane.ts';
+import { isLapsed, lapsed, takeOff, type Flight, type Share } from './flight.ts';
+import { enlist, gather, type Backlog, type Batch, type Lane, type LaneKind } from './lane.ts';
+import { Backlogs } from './backlogs.ts';
 
 export type { Question } from '../../schemas/wire/asks.ts';
 export type { Outcome, RetryReason } from './item.ts';
@@ -39,30 +47,6 @@ export interface PartitionClientMeters {
   batch(lane: LaneKind, items: number): void;
   retry(reason: RetryReason, items: number): void;
 }
-
-interface Lane {
-  readonly kind: LaneKind;
-  readonly subject: string;
-  readonly maxInFlight: number;
-  readonly queue: ItemQueue;
-  inFlight: number;
-  /** Refusals in a row; the lane pauses after each. */
-  refusals: number;
-  pausedUntilMs: number;
-}
-
-/**
- * A message under way. A lapsed one has given its slot back and its items are sent again, but an
- * answer to it still counts.
- */
-interface Flight {
-  readonly lane: Lane;
-  readonly items: readonly Item[];
-  readonly forgetAtMs: number;
-  state: { readonly phase: 'waiting'; readonly timer: NodeJS.Timeout } | { readonly phase: 'lapsed' };
-}
-
-const lapsed = { phase: 'lapsed' } as const;
 
 const unavailable: Outcome = { code: 'unavailable', body: '' };
 
@@ -84,7 +68,7 @@ export class PartitionClient {
   readonly #nc: NatsConnection;
   readonly #options: PartitionClientOptions;
   readonly #refusals: SparingLog;
-  readonly #lanes: ReadonlyMap<LaneKind, readonly Lane[]>;
+  readonly #backlogs: Backlogs;
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #flights = new Map<string, Flight>();
@@ -100,7 +84,7 @@ export class PartitionClient {
     this.#options = options;
     this.#refusals = sparing(options.log, limits.refusalLogMs, options.clock);
     this.partitions = options.partitions;
-    this.#lanes = new Map(laneKinds.map((kind) => [kind, lanesOf(kind, options.partitions)]));
+    this.#backlogs = new Backlogs(options.partitions, (lane) => this.#plan(lane));
     this.#inbox = inboxOf(nc);
     this.#subscription = nc.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
@@ -126,7 +110,7 @@ export class PartitionClient {
   }
 
   queued(kind: LaneKind): number {
-    return (this.#lanes.get(kind) ?? []).reduce((sum, { queue }) => sum + queue.length, 0);
+    return this.#backlogs.of(kind).reduce((sum, { queue }) => sum + queue.length, 0);
   }
 
   /** Never rejects. `deadlineMs` is of the monotonic clock. */
@@ -137,18 +121,17 @@ export class PartitionClient {
   stop(): void {
     clearInterval(this.#sweeper);
     this.#subscription.unsubscribe();
-    for (const { state } of this.#flights.values()) if (state.phase === 'waiting') clearTimeout(state.timer);
   }
 
   #enqueue(kind: LaneKind, question: Question, deadlineMs: number, resolve: (outcome: Outcome) => void): void {
     const address = addressOf(question);
-    const lane = this.#lanes.get(kind)?.[typeof address === 'number' ? address : this.partitionFor(address)];
-    if (lane === undefined || lane.queue.length >= limits.laneQueuedItems || this.#isAway()) {
+    const backlog = this.#backlogs.of(kind)[typeof address === 'number' ? address : this.partitionFor(address)];
+    if (backlog === undefined || backlog.queue.length >= limits.laneQueuedItems || this.#isAway()) {
       resolve(unavailable);
       return;
     }
-    lane.queue.push(newItem(question, deadlineMs, resolve));
-    this.#plan(lane);
+    backlog.queue.push(newItem(question, deadlineMs, resolve));
+    this.#wake(backlog);
   }
 
   #isAway(): boolean {
@@ -156,6 +139,12 @@ export class PartitionClient {
       this.#disconnectedAtMs !== undefined &&
       this.#options.clock.monotonicMs() - this.#disconnectedAtMs > limits.natsAwayMs
     );
+  }
+
+  #wake(backlog: Backlog): void {
+    if (backlog.queue.length === 0) return;
+    enlist(backlog);
+    this.#plan(backlog.lane);
   }
 
   /** All that arrives in this turn of the event loop shares a message. */
@@ -178,15 +167,16 @@ export class PartitionClient {
   #pump(lane: Lane, nowMs: number): void {
     // What a broken connection is given is sent when it is whole again, long after its asks have
     // expired.
-    if (!this.connected() || nowMs < lane.pausedUntilMs) return;
+    if (!this.connected()) return;
     while (lane.inFlight < lane.maxInFlight) {
-      const batch = gather(lane.queue, nowMs);
+      const batch = gather(lane, nowMs);
       if (batch === undefined) return;
       this.#send(lane, batch, nowMs);
     }
   }
 
-  #send(lane: Lane, { items, payload }: Batch, nowMs: number): void {
+  #send(lane: Lane, batch: Batch, nowMs: number): void {
+    const { items, payload } = batch;
     const id = (this.#flightNumber++).toString(36);
     this.#options.meters?.batch(lane.kind, items.length);
     this.#options.answers?.asked();
@@ -199,17 +189,8 @@ export class PartitionClient {
       for (const item of items) settle(item, unanswered(item));
       return;
     }
-    let silences = 0;
-    for (const item of items) {
-      silences = Math.max(silences, silencesOf(item));
-      send(item, id);
-    }
-    const attemptMs = backoffMs(silences, { minMs: limits.attemptMs, maxMs: limits.attemptMaxMs });
-    const forgetAtMs = nowMs + this.#options.requestDeadlineMs + limits.attemptMaxMs;
-    const timer = setTimeout(() => this.#onSilence(flight), attemptMs);
-    const flight: Flight = { lane, items, forgetAtMs, state: { phase: 'waiting', timer } };
-    this.#flights.set(id, flight);
-    lane.inFlight++;
+    const keptMs = this.#options.requestDeadlineMs + limits.attemptMaxMs;
+    this.#flights.set(id, takeOff(id, lane, batch, nowMs, keptMs));
   }
 
   #onMessage(message: Msg): void {
@@ -217,105 +198,178 @@ export class PartitionClient {
     const flight = this.#flights.get(id);
     if (flight === undefined) return;
     if (message.data.length === 0 && message.headers?.code === 503) {
-      this.#flights.delete(id);
-      this.#onRefused(flight, 'no_responders');
+      this.#onNoResponders(flight);
       return;
     }
     this.#options.answers?.heard();
-    let answers: Answer[];
+    let part: AnswerPart;
     let malformed = 0;
     try {
-      answers = decodeAnswers(message.string(), () => malformed++);
+      part = decodeAnswerPart(message.string(), () => malformed++);
     } catch (error) {
       this.#refusals.error('protocol_refused', { subject: flight.lane.subject, error });
       return;
     }
     // Those without an answer are asked again.
     if (malformed > 0) this.#refusals.error('answer_malformed', { subject: flight.lane.subject, malformed });
-    if (answers.length > 0) this.#onAnswers(id, flight, answers);
+    if (part.answers.length > 0) this.#onAnswers(flight, part);
   }
 
-  #onAnswers(id: string, flight: Flight, answers: readonly Answer[]): void {
-    let isRefused = false;
+  #onNoResponders(flight: Flight): void {
+    const { id, lane, shares } = flight;
+    this.#flights.delete(id);
+    this.#backlogs.leave(lane);
+    for (const share of shares) this.#onRefused(flight, share, 'no_responders');
+  }
+
+  #onAnswers(flight: Flight, { answers, owner }: AnswerPart): void {
     for (const { index, code, body } of answers) {
       const item = flight.items[index];
-      if (item === undefined || !mayDecide(item, id, isSuccessCode(code))) continue;
-      if (code === notOwner) isRefused = true;
-      else settle(item, { code, body });
+      const share = flight.shareOf[index];
+      if (item === undefined || share === undefined) continue;
+      const isRefusal = code === notOwner;
+      const counts = mayDecide(item, flight.id, isSuccessCode(code));
+      if (isRefusal && counts) share.heard = 'refusal';
+      else if (!isRefusal && share.heard === 'nothing') share.heard = 'answer';
+      if (!isRefusal && counts) settle(item, { code, body });
     }
-    if (isRefused) {
-      this.#onRefused(flight, 'not_owner');
-      return;
+    for (const share of flight.shares) {
+      const { heard } = share;
+      share.heard = 'nothing';
+      if (heard === 'refusal') this.#onNotOwner(flight, share, owner);
+      else if (heard === 'answer') this.#onAnswered(flight, share, owner);
     }
-    this.#answeredAtMs = this.#options.clock.monotonicMs();
-    flight.lane.refusals = 0;
-    flight.lane.pausedUntilMs = 0;
-    if (flight.items.every(isSettled)) this.#end(id, flight);
-    // A part of the answer: the owner is alive, and the rest has an attempt's time of its own.
-    else if (flight.state.phase === 'waiting') flight.state.timer.refresh();
+    // It has arrived, and its owner works on it.
+    this.#leavePlace(flight);
+    if (flight.shares.every(isLapsed) && flight.items.every(isSettled)) this.#end(flight);
   }
 
-  /** The lane pauses; then it asks again what has no answer. */
-  #onRefused(flight: Flight, reason: RetryReason): void {
-    if (flight.state.phase === 'lapsed') return;
-    const { lane } = flight;
+  #onAnswered(flight: Flight, share: Share, owner: string | undefined): void {
     const nowMs = this.#options.clock.monotonicMs();
-    const pauseMs = jitter(backoffMs(lane.refusals++, { minMs: limits.laneRetryMinMs, maxMs: limits.laneRetryMaxMs }));
-    lane.pausedUntilMs = nowMs + pauseMs;
-    setTimeout(() => this.#plan(lane), pauseMs + 1).unref();
-    this.#sendAgain(flight, reason);
+    const { backlog, items, attemptMs, state } = share;
+    this.#answeredAtMs = nowMs;
+    backlog.refusals = 0;
+    backlog.pausedUntilMs = 0;
+    this.#wake(backlog);
+    if (owner !== undefined && !flight.isStalled) this.#backlogs.learn(backlog, owner);
+    if (state.phase === 'lapsed') return;
+    if (items.every(isSettled)) this.#lapse(flight, share);
+    // A part of the answer: the owner is alive, and the rest has an attempt's time of its own.
+    else share.state = { phase: 'waiting', dueAtMs: nowMs + attemptMs };
   }
 
-  #onSilence(flight: Flight): void {
-    if (flight.state.phase === 'waiting') this.#sendAgain(flight, 'lost');
+  #onNotOwner(flight: Flight, share: Share, owner = flight.lane.owner): void {
+    if (share.state.phase === 'lapsed') return;
+    if (owner !== undefined) this.#backlogs.unlearn(share.backlog.partition, owner);
+    this.#onRefused(flight, share, 'not_owner');
+  }
+
+  /** The partition pauses; then it asks again what has no answer. */
+  #onRefused(flight: Flight, share: Share, reason: RetryReason): void {
+    if (share.state.phase === 'lapsed') return;
+    const { backlog } = share;
+    const nowMs = this.#options.clock.monotonicMs();
+    const bounds = { minMs: limits.laneRetryMinMs, maxMs: limits.laneRetryMaxMs };
+    const pauseMs = jitter(backoffMs(backlog.refusals++, bounds));
+    backlog.pausedUntilMs = nowMs + pauseMs;
+    setTimeout(() => this.#wake(backlog), pauseMs + 1).unref();
+    this.#sendAgain(flight, share, reason);
+  }
+
+  /** The partition has a lane of its own until it is answered again. */
+  #onSilence(flight: Flight, share: Share): void {
+    if (share.state.phase === 'lapsed') return;
+    this.#backlogs.leave(flight.lane, share.backlog);
+    this.#sendAgain(flight, share, 'lost');
   }
 
   /**
    * All that has no answer, whatever was refused: the responder that refuses one ask may be
    * committing another.
    */
-  #sendAgain(flight: Flight, reason: RetryReason): void {
-    const again = flight.items.filter((item) => sendAgain(item, reason));
+  #sendAgain(flight: Flight, share: Share, reason: RetryReason): void {
+    const again = share.items.filter((item) => sendAgain(item, reason));
     this.#options.meters?.retry(reason, again.length);
-    flight.lane.queue.putBack(again);
-    this.#lapse(flight);
+    share.backlog.queue.putBack(again);
+    this.#lapse(flight, share);
   }
 
-  /** waiting → lapsed: the lane has its slot back. */
-  #lapse(flight: Flight): void {
-    if (flight.state.phase === 'lapsed') return;
-    clearTimeout(flight.state.timer);
-    flight.state = lapsed;
+  /** waiting → lapsed: the partition may have a share in another message. */
+  #lapse(flight: Flight, share: Share): void {
+    if (share.state.phase === 'lapsed') return;
+    share.state = lapsed;
+    share.backlog.inFlight--;
+    this.#wake(share.backlog);
+    if (flight.shares.every(isLapsed)) this.#leavePlace(flight);
+  }
+
+  #leavePlace(flight: Flight): void {
+    if (!flight.hasPlace) return;
+    flight.hasPlace = false;
     flight.lane.inFlight--;
     this.#plan(flight.lane);
   }
 
-  /** No answer is awaited any more. */
-  #end(id: string, flight: Flight): void {
-    this.#flights.delete(id);
-    this.#lapse(flight);
+  /**
+   * The credentials are of a release that asked only partitions, for which the account goes on
+   * working.
+   */
+  #onOwnersForbidden(): void {
+    this.#backlogs.forbidOwners();
+    for (const flight of [...this.#flights.values()]) {
+      // The server refuses without saying which message, so they count as heard by somebody.
+      if (flight.lane.owner !== undefined)
+        for (const share of flight.shares) this.#onRefused(flight, share, 'not_owner');
+    }
   }
 
-  /** Settles items at their deadline, wakes lanes, and forgets flights that are over. */
+  /** Settles items at their deadline, sees silence, wakes lanes, and forgets what is over. */
   #sweep(): void {
     const nowMs = this.#options.clock.monotonicMs();
     const expire = (item: Item): void => {
       if (item.deadlineMs <= nowMs) settle(item, unanswered(item));
     };
-    for (const lanes of this.#lanes.values()) {
-      for (const lane of lanes) {
-        if (lane.queue.length === 0) continue;
-        for (const item of lane.queue) expire(item);
-        lane.queue.takeOut(isSettled);
-        // A pause's own timer may fire a little before the pause ends, and then wakes nothing.
-        if (lane.queue.length > 0) this.#plan(lane);
-      }
+    for (const backlog of this.#backlogs.all()) {
+      if (backlog.queue.length === 0) continue;
+      for (const item of backlog.queue) expire(item);
+      backlog.queue.takeOut(isSettled);
+      // A pause's own timer may fire a little before the pause ends, and then wakes nothing.
+      this.#wake(backlog);
     }
-    for (const [id, flight] of this.#flights) {
+    for (const flight of [...this.#flights.values()]) {
       for (const item of flight.items) expire(item);
-      const isLate = flight.state.phase === 'lapsed' && flight.forgetAtMs <= nowMs;
-      if (isLate || flight.items.every(isSettled)) this.#end(id, flight);
+      this.#look(flight, nowMs);
     }
+  }
+
+  #look(flight: Flight, nowMs: number): void {
+    if (flight.items.every(isSettled)) {
+      this.#end(flight);
+      return;
+    }
+    if (flight.stallsAtMs <= nowMs && !flight.isStalled) this.#onStall(flight);
+    for (const share of flight.shares) {
+      if (share.state.phase === 'waiting' && share.state.dueAtMs <= nowMs) this.#onSilence(flight, share);
+    }
+    if (flight.forgetAtMs <= nowMs && flight.shares.every(isLapsed)) this.#end(flight);
+  }
+
+  /**
+   * Its partitions that have no answer get lanes of their own. Without any answer, it may be the
+   * owner that is frozen or cut off: then all do, and find the next owner at once.
+   */
+  #onStall(flight: Flight): void {
+    const { lane, shares, hasPlace } = flight;
+    flight.isStalled = true;
+    if (hasPlace) this.#backlogs.leave(lane);
+    else for (const share of shares) if (!isLapsed(share)) this.#backlogs.leave(lane, share.backlog);
+    this.#leavePlace(flight);
+  }
+
+  /** No answer is awaited any more. */
+  #end(flight: Flight): void {
+    this.#flights.delete(flight.id);
+    for (const share of flight.shares) this.#lapse(flight, share);
   }
 
   async #watchConnection(): Promise<void> {
@@ -329,6 +383,9 @@ export class PartitionClient {
           this.#disconnectedAtMs = undefined;
           this.#afterReconnect();
           break;
+        case 'error':
+          if (status.error instanceof PermissionViolationError && isOfOwners(status.error)) this.#onOwnersForbidden();
+          break;
         default:
           break;
       }
@@ -337,24 +394,16 @@ export class PartitionClient {
 
   /** No answer comes to what was under way when the connection broke. */
   #afterReconnect(): void {
-    for (const flight of [...this.#flights.values()]) this.#onSilence(flight);
-    for (const lanes of this.#lanes.values()) {
-      for (const lane of lanes) {
-        lane.refusals = 0;
-        lane.pausedUntilMs = 0;
-        this.#plan(lane);
-      }
+    for (const flight of [...this.#flights.values()]) {
+      for (const share of flight.shares) this.#onSilence(flight, share);
+    }
+    for (const backlog of this.#backlogs.all()) {
+      backlog.refusals = 0;
+      backlog.pausedUntilMs = 0;
+      this.#wake(backlog);
     }
   }
 }
 
-const lanesOf = (kind: LaneKind, partitions: number): Lane[] =>
-  Array.from({ length: partitions }, (_, partition) => ({
-    kind,
-    subject: subjects.partition(partition),
-    maxInFlight: kind === 'watch' ? limits.watchLaneMessagesInFlight : limits.laneMessagesInFlight,
-    queue: new ItemQueue(),
-    inFlight: 0,
-    refusals: 0,
-    pausedUntilMs: 0,
-  }));
+const isOfOwners = ({ operation, subject }: PermissionViolationError): boolean =>
+  operation === 'publish' && subject.startsWith(subjects.owner(''));

@@ -1,8 +1,9 @@
 /**
- * Gateway → owner of a partition: a batch of asks, a line of JSON each; the answers come in one or
+ * Gateway → owner of partitions: a batch of asks, a line of JSON each; the answers come in one or
  * more parts, a line each: `<index>\t<outcome code>\t<body>`, in any order, the body being the JSON
  * of the HTTP response (JSON.stringify never writes a raw newline or tab). A batch is answered when
- * every index is. Both carry the version of the protocol (version.ts).
+ * every index is. Both carry the version of the protocol (version.ts); that of answers has the
+ * answering process behind it: `<version> <owner>`.
  */
 import { isOutcomeCode, type OutcomeCode } from '../errors.ts';
 import type { Ask } from './asks.ts';
@@ -37,11 +38,17 @@ export const countAsks = (payload: string): number => payload.split('\n').length
 /**
  * Joins lines of `encodeAnswer` to a message for a sender that speaks this version. Release 0.1.0
  * takes a line with the version for damage.
+ * @param owner the token of `subjects.owner` on which the answering process listens, if it does
  */
-export const encodeAnswers = (lines: readonly string[], protocol: number): string =>
-  `${protocol === firstProtocolVersion ? '' : `${protocolVersion}\n`}${lines.join('\n')}`;
+export function encodeAnswers(lines: readonly string[], protocol: number, owner?: string): string {
+  if (protocol === firstProtocolVersion) return lines.join('\n');
+  return `${protocolVersion}${owner === undefined ? '' : ` ${owner}`}\n${lines.join('\n')}`;
+}
 
-const versionLine = /^(\d{1,9})\n/;
+/** No answer looks like it: a tab follows its index. The next release may add words. */
+const versionLine = /^(\d{1,9})(?: ([^ \n]*)[^\n]*)?\n/;
+/** It becomes a token of a subject. */
+const ownerToken = /^[\w-]{1,64}$/;
 
 export const encodeAnswer = (answer: Answer): string => `${answer.index}\t${answer.code}\t${answer.body}`;
 
@@ -57,11 +64,18 @@ function decodeAnswer(line: string): Answer | undefined {
   return { index, code: name, body: line.slice(body + 1) };
 }
 
+/** One part of the answers to a batch. */
+export interface AnswerPart {
+  readonly answers: readonly Answer[];
+  /** The token of `subjects.owner` of the process that answered; undefined: it named none. */
+  readonly owner: string | undefined;
+}
+
 /**
- * Decodes one part of the answers. A malformed line is skipped, and the others count.
+ * A malformed line is skipped, and the others count.
  * @throws ProtocolError if the sender's release and this one do not work together.
  */
-export function decodeAnswers(payload: string, onMalformed: (line: string) => void = () => {}): Answer[] {
+export function decodeAnswerPart(payload: string, onMalformed: (line: string) => void = () => {}): AnswerPart {
   const version = versionLine.exec(payload);
   if (version !== null) protocolOf({ protocol: Number(version[1]) });
   const answers: Answer[] = [];
@@ -70,5 +84,9 @@ export function decodeAnswers(payload: string, onMalformed: (line: string) => vo
     if (answer === undefined) onMalformed(line);
     else answers.push(answer);
   }
-  return answers;
+  const owner = version?.[2];
+  return { answers, owner: owner !== undefined && ownerToken.test(owner) ? owner : undefined };
 }
+
+/** As `decodeAnswerPart`, for a reader that does not mind whose answers they are. */
+export const decodeAnswers = (payload: string): readonly Answer[] => decodeAnswerPart(payload).answers;

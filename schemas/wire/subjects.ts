@@ -58,6 +58,8 @@ export const anyUnboundSender: Sender<'*'> = { host: '*', user: undefined };
 export const subjects = {
   /** Gateway → owner of a partition: a batch of asks, answered in one or more parts. */
   partition: (partition: number) => `part.${partition}`,
+  /** The same to one actors process, for any of its partitions. Its answers say its token. */
+  owner: (process: string) => `owner.${process}`,
 
   /** Gateway → any actors process: a read of a stream, which it forwards to JetStream. */
   read: (what: Readable) => `read.${what}`,

@@ -4,8 +4,9 @@
  * the one before and of the one after, and refuses all others.
  *
  * Messages carry it in the field `protocol`: JSON messages at their top, a batch of asks in its
- * first ask. A batch of answers begins with a line of it, where the asker has shown its version.
- * Release 0.1.0 sends none, ignores the field, and would take that line for damage.
+ * first ask. A batch of answers begins with a line of it, and of who answers, where the asker has
+ * shown its version. Release 0.1.0 sends none, ignores the field, and would take that line for
+ * damage.
  */
 export const protocolVersion = 2;
 

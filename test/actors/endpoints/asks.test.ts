@@ -10,7 +10,7 @@ import { firstProtocolVersion, protocolVersion } from '../../../schemas/wire/ver
 
 const maxPayload = 1024 * 1024;
 
-function collect(send: (payload: string) => void = () => {}, protocol = protocolVersion) {
+function collect(send: (payload: string) => void = () => {}, protocol = protocolVersion, owner?: string) {
   const payloads: string[] = [];
   const events: string[] = [];
   const answers = collectAnswers(
@@ -23,7 +23,7 @@ function collect(send: (payload: string) => void = () => {}, protocol = protocol
     },
     maxPayload,
     { error: (event) => void events.push(event) },
-    protocol,
+    { protocol, owner },
   );
   return { answers, payloads, events };
 }
@@ -74,13 +74,14 @@ t.test('a connection that is closed ends nothing else', async (t) => {
   t.same(events, ['answer_not_sent']);
 });
 
-t.test('answers say their version to a sender that has said its own, and to no other', async (t) => {
-  for (const [protocol, expected] of [
-    [protocolVersion, `${protocolVersion}\n0\tok\t{}`],
-    [protocolVersion + 1, `${protocolVersion}\n0\tok\t{}`],
-    [firstProtocolVersion, '0\tok\t{}'],
+t.test('answers say their version, and whose they are, to a sender that has said its own version', async (t) => {
+  for (const [protocol, owner, expected] of [
+    [protocolVersion, undefined, `${protocolVersion}\n0\tok\t{}`],
+    [protocolVersion, 'one', `${protocolVersion} one\n0\tok\t{}`],
+    [protocolVersion + 1, 'one', `${protocolVersion} one\n0\tok\t{}`],
+    [firstProtocolVersion, 'one', '0\tok\t{}'],
   ] as const) {
-    const { answers, payloads } = collect(undefined, protocol);
+    const { answers, payloads } = collect(undefined, protocol, owner);
     answers.add({ index: 0, code: 'ok', body: '{}' });
     await Promise.resolve();
     t.same(payloads, [expected]);

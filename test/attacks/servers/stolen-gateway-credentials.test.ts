@@ -10,7 +10,7 @@ import t from 'tap';
 import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
 import { connectNats } from '../../../lib/nats/connection.ts';
 import { bucketPrefix, buckets, bucketStream, keys, streams } from '../../../schemas/records/buckets.ts';
-import { encodeAsks, decodeAnswers } from '../../../schemas/wire/codec.ts';
+import { encodeAsks, decodeAnswerPart, decodeAnswers } from '../../../schemas/wire/codec.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { inboxOf } from '../../../lib/nats/inbox.ts';
 import { quietLog } from '../../actors/support.ts';
@@ -76,6 +76,7 @@ t.test('the server does not show a gateway the asks and answers of others', asyn
     '_INBOX.>',
     `${subjects.userInbox('UA')}.>`,
     'part.*',
+    'owner.*',
     'read.*',
     '$KV.>',
     'desired.>',
@@ -117,6 +118,9 @@ t.test('no program answers to a subject that the asker may not publish to', asyn
   const ask = encodeAsks([JSON.stringify({ type: 'tenant.get', tenant: 'acme', rid: 'r', budgetMs: 5000 })]);
   const missing = JSON.stringify({ last_by_subj: 'host.none.log.x.y' });
   const found = JSON.stringify({ last_by_subj: 'host.h9.log.victim.c1' });
+  const named = await thief.request(subjects.partition(0), ask, { timeout: 30_000 });
+  const { owner: process } = decodeAnswerPart(named.string());
+  if (process === undefined) throw new Error('the answer names no process');
   const written: string[] = [];
   const watch = nc.subscribe('>', {
     callback: (_, { subject, data }) => {
@@ -130,6 +134,7 @@ t.test('no program answers to a subject that the asker may not publish to', asyn
     const traced = headers();
     traced.set('Nats-Trace-Dest', reply);
     thief.publish(subjects.partition(0), ask, { reply });
+    thief.publish(subjects.owner(process), ask, { reply });
     thief.publish(subjects.read('logs'), missing, { reply });
     thief.publish(subjects.read('logs'), found, { reply });
     thief.publish(subjects.read('cluster'), '{}', { reply });
@@ -139,6 +144,7 @@ t.test('no program answers to a subject that the asker may not publish to', asyn
   const answer = await thief.request(subjects.read('logs'), found, { timeout: 30_000 });
   t.equal(answer.string(), 'x');
   await thief.request(subjects.partition(0), ask, { timeout: 30_000 });
+  await thief.request(subjects.owner(process), ask, { timeout: 30_000 });
   await nc.flush();
   t.same(written, []);
   watch.unsubscribe();

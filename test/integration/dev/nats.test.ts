@@ -116,7 +116,7 @@ t.test('a host reaches only its own subjects', async (t) => {
   await manager.streams.add({ name: 'KV_state-0', subjects: ['$KV.state-0.>'], allow_direct: true });
   await jetstream(cp).publish('$KV.state-0.epoch', 'mine');
   const leaked: string[] = [];
-  for (const subject of ['host.h2.>', 'agent.>', 'host.*.sync', 'part.>', 'desired.>', '$KV.>']) {
+  for (const subject of ['host.h2.>', 'agent.>', 'host.*.sync', 'part.>', 'owner.>', 'desired.>', '$KV.>']) {
     cp.subscribe(subject, { callback: (_, message) => void leaked.push(message.subject) });
   }
   await cp.flush();
@@ -137,6 +137,7 @@ t.test('a host reaches only its own subjects', async (t) => {
     'desired.h1.0',
     'desired.h2.0',
     'part.0',
+    'owner.one',
     '$JS.API.INFO',
     '$JS.API.STREAM.MSG.GET.KV_state-0',
     '$KV.state-0.epoch',
@@ -159,6 +160,7 @@ t.test('a host reaches only its own subjects', async (t) => {
     '_INBOX.>',
     'agent.>',
     'part.0',
+    'owner.one',
     '>',
   ];
   for (const subject of subscriptions) {

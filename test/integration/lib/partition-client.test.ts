@@ -2,19 +2,26 @@
  * Asks to owners over a real nats-server, with the test as the owner: whole, in parts, twice,
  * never, and refused.
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeUser, fmtCreds } from '@nats-io/jwt';
+import { createUser, fromSeed } from '@nats-io/nkeys';
+import { gatewayPermissions } from '../../../cli/keys/permissions.ts';
+import { writePrivateFile } from '../../../cli/keys/private-file.ts';
 import { Answers } from '../../../lib/nats/answers.ts';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { PartitionClient, type Outcome, type Question, type RetryReason } from '../../../lib/rpc/partition-client.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
-import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
+import { connectNats } from '../../../lib/nats/connection.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { encodeAnswer, encodeAnswers, linesOf, notOwner } from '../../../schemas/wire/codec.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
 import { protocolVersion } from '../../../schemas/wire/version.ts';
 import { decodeAsk } from '../../../lib/rpc/decode.ts';
-import { readOf, writeOf } from '../../lib/rpc/support.ts';
+import { ofPartition, readOf, writeOf } from '../../lib/rpc/support.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { quietLog } from '../../gateway/support.ts';
@@ -35,11 +42,8 @@ interface Stage {
   answerWith(handler: (asks: Ask[], message: Msg) => void): Promise<Subscription>;
 }
 
-async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
-  const nc = await connectNats(
-    { servers: [nats.url], name: 'gateway', authenticator: credentialsFile(nats.credsFile) },
-    quietLog,
-  );
+async function stage(t: Test, nats: Nats, partitions = 1, credsFile = nats.credsFile): Promise<Stage> {
+  const nc = await connectNats({ servers: [nats.url], name: 'gateway', credsFile }, quietLog);
   const owner = await controlPlane(nats);
   const retries = new Map<RetryReason, number>();
   const batches: number[] = [];
@@ -341,6 +345,75 @@ t.test('a full queue refuses at once', async (t) => {
   t.ok(client.queued('read') > 0);
   const outcomes = await Promise.all(asked);
   t.ok(outcomes.every(({ code }) => code === 'unavailable'));
+  t.equal(client.queued('read'), 0);
+});
+
+/** Of a gateway of release 0.1.0: it may publish to no owner. */
+async function earlierCredentials(folder: string): Promise<string> {
+  const account = fromSeed(readFileSync(join(nats.credsFile, '..', 'cp.seed')));
+  const user = createUser();
+  const allowed = gatewayPermissions(user.getPublicKey());
+  const claims = { ...allowed, pub: { allow: ['part.*', 'read.*'], deny: [] } };
+  const path = join(folder, 'earlier.creds');
+  writePrivateFile(path, fmtCreds(await encodeUser('earlier', user, account, claims), user));
+  return path;
+}
+
+t.test('a gateway with earlier credentials loses an attempt at most, and asks by partition', async (t) => {
+  const { ask, answerWith, owner, gateway, retries } = await stage(
+    t,
+    nats,
+    1,
+    await earlierCredentials(temporaryFolder(t)),
+  );
+  const named = (asks: readonly Ask[], message: Msg): void => {
+    const lines = asks.map((one, index) => encodeAnswer({ index, code: 'ok', body: echo(one) }));
+    message.respond(encodeAnswers(lines, protocolVersion, 'one'));
+  };
+  await answerWith(named);
+  let heard = 0;
+  owner.subscribe(subjects.owner('one'), { callback: () => void heard++ });
+  await owner.flush();
+  const violations: string[] = [];
+  void (async () => {
+    for await (const status of gateway.status()) if (status.type === 'error') violations.push(status.error.message);
+  })();
+  t.match(await ask(writeOf('a')), { code: 'ok' });
+  t.match(await ask(writeOf('b')), { code: 'ok' });
+  t.notOk(retries.has('lost'), 'the refusal of the server is heard before the attempt ends');
+  for (let n = 0; n < 5; n++) t.match(await ask(writeOf(`c${n}`)), { code: 'ok' });
+  t.equal(violations.length, 1, 'it tries once');
+  t.equal(heard, 0);
+});
+
+t.test('partitions of one owner share a message, and find another when it is gone', async (t) => {
+  const { ask, owner, batches, client } = await stage(t, nats, 16);
+  const two = await controlPlane(nats);
+  t.teardown(() => two.close());
+  const serve = async (nc: NatsConnection, name: string): Promise<void> => {
+    for (const subject of ['part.*', subjects.owner(name)]) {
+      nc.subscribe(subject, {
+        callback: (_, message) => {
+          const asks = linesOf(message.string()).map(decodeAsk);
+          const lines = asks.map((_one, index) => encodeAnswer({ index, code: 'ok', body: `"${name}"` }));
+          message.respond(encodeAnswers(lines, protocolVersion, name));
+        },
+      });
+    }
+    await nc.flush();
+  };
+  const askAll = () => Promise.all(Array.from({ length: 16 }, (_, partition) => ask(ofPartition('read', partition))));
+  await serve(owner, 'one');
+  await askAll();
+  batches.length = 0;
+  await askAll();
+  t.same(batches, [16]);
+  await serve(two, 'two');
+  await owner.close();
+  t.ok((await askAll()).every(({ body }) => body === '"two"'));
+  batches.length = 0;
+  await askAll();
+  t.same(batches, [16]);
   t.equal(client.queued('read'), 0);
 });
 

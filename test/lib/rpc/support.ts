@@ -1,7 +1,8 @@
 /** Asks for tests of the client of partitions. */
 import { randomUUID } from 'node:crypto';
 import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
-import type { Question } from '../../../schemas/wire/asks.ts';
+import type { LaneKind } from '../../../lib/rpc/lane.ts';
+import type { Ask, Question } from '../../../schemas/wire/asks.ts';
 
 const tenant = 'acme' as TenantId;
 
@@ -13,3 +14,10 @@ export const writeOf = (id: string): Question => ({
   rid: id,
   op: randomUUID() as string as OperationId,
 });
+
+/** An ask that names its partition. */
+export type PartitionAsk = Extract<Ask, { type: 'peer.count' | 'secret.replace' }>;
+export const ofPartition = (kind: LaneKind, partition: number): Question =>
+  kind === 'write'
+    ? { type: 'secret.replace', partition, items: [], rid: randomUUID(), op: randomUUID() as string as OperationId }
+    : { type: 'peer.count', partition, rid: randomUUID() };

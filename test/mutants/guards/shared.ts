@@ -85,4 +85,32 @@ export const sharedMutants: readonly Mutant[] = [
     changes: [{ in: 'createSlices.startNow', always: 'tookMs < leftMs' }],
     killedBy: 'test/lib/time/slices.test.ts',
   },
+  {
+    name: 'stalled partition keeps its place',
+    guard: 'A partition that does not answer holds up no other of its owner (ADR 27)',
+    file: 'lib/rpc/partition-client.ts',
+    changes: [{ in: 'PartitionClient.#look', never: 'flight.stallsAtMs <= nowMs && !flight.isStalled' }],
+    killedBy: 'test/lib/rpc/partition-client.test.ts',
+  },
+  {
+    name: 'one partition fills the messages of its owner',
+    guard: 'A message has an equal part for each partition that waits (ADR 27)',
+    file: 'lib/rpc/lane.ts',
+    changes: [{ in: 'gather', replace: 'message.load(backlog, new Room(part))', by: 'message.load(backlog)' }],
+    killedBy: 'test/lib/rpc/lane.test.ts',
+  },
+  {
+    name: 'asks for partitions of others executed',
+    guard: 'A process refuses asks for partitions that it does not serve (ADR 27)',
+    file: 'actors/endpoints/own-subject.ts',
+    changes: [{ in: 'OwnSubject.gone', never: 'this.#served.get(partition.number) === partition' }],
+    killedBy: 'test/actors/endpoints/own-subject.test.ts',
+  },
+  {
+    name: 'owners asked without the right to',
+    guard: 'A gateway with earlier credentials asks by partition (ADR 27)',
+    file: 'lib/rpc/backlogs.ts',
+    changes: [{ in: 'Backlogs.forbidOwners', omit: 'this.#mayAskOwners = false' }],
+    killedBy: 'test/lib/rpc/partition-client.test.ts',
+  },
 ];

@@ -3,7 +3,7 @@ import t from 'tap';
 import Type from 'typebox';
 import { DecodeError, messageDecoder } from '../../../lib/decode.ts';
 import { decodeAsks } from '../../../lib/rpc/decode.ts';
-import { countAsks, decodeAnswers, encodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
+import { countAsks, decodeAnswerPart, decodeAnswers, encodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
 import { ProtocolError, protocolOf, protocolVersion, spoken } from '../../../schemas/wire/version.ts';
 
 const ask = { type: 'tenant.get', tenant: 'acme', rid: 'r', budgetMs: 5000 };
@@ -54,6 +54,24 @@ t.test('a batch of answers says the version to those that have shown theirs', (t
   t.same(decodeAnswers(encodeAnswers(lines, protocolVersion)), decoded);
   t.throws(() => decodeAnswers(`9\n${lines.join('\n')}`), ProtocolError);
   t.same(decodeAnswers('2'), []);
+  t.end();
+});
+
+t.test('a batch of answers says who answers to those that have shown their version', (t) => {
+  const lines = ['0\tok\t{"data":1}'];
+  const answers = [{ index: 0, code: 'ok', body: '{"data":1}' }];
+  t.equal(encodeAnswers(lines, 1, 'one'), lines.join('\n'), 'what 0.1.0 reads');
+  t.same(decodeAnswerPart(encodeAnswers(lines, protocolVersion, 'one')), { answers, owner: 'one' });
+  for (const [head, owner] of [
+    ['', undefined],
+    ['2\n', undefined],
+    ['2 one more of the next release\n', 'one'],
+    ['2 a.b\n', undefined],
+    ['2 >\n', undefined],
+    [`2 ${'x'.repeat(65)}\n`, undefined],
+  ] as const)
+    t.same(decodeAnswerPart(`${head}${lines.join('\n')}`), { answers, owner }, head);
+  t.throws(() => decodeAnswerPart(`9 one\n${lines.join('\n')}`), ProtocolError);
   t.end();
 });
 

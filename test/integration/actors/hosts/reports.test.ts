@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
-import { serveAsks } from '../../../../actors/endpoints/asks.ts';
+import { serveAsks, sourceOf } from '../../../../actors/endpoints/asks.ts';
 import { serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
 import { serveReads } from '../../../../actors/endpoints/reads.ts';
 import { noChanges } from '../../../../actors/domain/turn.ts';
@@ -227,7 +227,7 @@ t.test('refused messages are not logged one by one', async (t) => {
   const refusals = sparing({ warn: note, error: note }, limits.refusalLogMs, { monotonicMs: () => nowMs });
   const slices = createSlices(systemClock);
   serveReads(nc, refusals);
-  serveAsks(partition, { nc, log: quietLog, refusals, slices, prepare: () => undefined });
+  serveAsks(sourceOf(partition), { nc, clock: systemClock, log: quietLog, refusals, slices, prepare: () => undefined });
   serveHosts({
     nc,
     cluster: { id: 'c', partitions: 1, format: 1 },

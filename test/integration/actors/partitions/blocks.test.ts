@@ -6,7 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { NatsConnection } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
-import { serveAsks } from '../../../../actors/endpoints/asks.ts';
+import { serveAsks, sourceOf } from '../../../../actors/endpoints/asks.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
 import { serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
@@ -120,7 +120,7 @@ async function serve(t: Test): Promise<Serving> {
     signJwt: async () => Promise.resolve(''),
     onRefused,
   });
-  serveAsks(partition, { ...parts, prepare: () => undefined });
+  serveAsks(sourceOf(partition), { ...parts, clock: systemClock, prepare: () => undefined });
   await nc.flush();
   const steps = (): { most: number; all: number } => {
     const counted = { most, all };
