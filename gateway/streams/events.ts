@@ -14,7 +14,9 @@ import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { compareEvents, Event, placeOfEvent } from '../../schemas/api/event.ts';
 import type { RecentEvents } from '../../schemas/wire/answers.ts';
+import { limits } from '../../schemas/limits.ts';
 import { SubjectReader } from './subject-reader.ts';
+import { TailReader } from './tails.ts';
 
 const decodeEvents = decoder(Type.Array(Event));
 
@@ -108,26 +110,23 @@ export function followedBy(page: EventPage, recent: Pick<RecentEvents, 'events' 
 export class EventReader {
   readonly #reader: SubjectReader;
   readonly #onMalformed: () => void;
+  readonly #tails: TailReader<PlacedEvent>;
 
   constructor(nc: Promise<NatsConnection>, clock: Clock, onMalformed: () => void) {
     this.#reader = new SubjectReader(nc, 'events', clock);
     this.#onMalformed = onMalformed;
+    this.#tails = new TailReader(this.#reader, clock, {
+      newestIn: (messages) => this.#placeAll(messages),
+      newestOf: newestEvents,
+      bytesOf: () => limits.tailEventBytes,
+      most: limits.eventsMax,
+    });
   }
 
   /** The newest events of a subject, oldest first, and where a follower continues. */
-  newest(subject: string, limit: number): Promise<EventPage> {
-    const read = async (pages: AsyncIterable<readonly ReadMessage[]>): Promise<EventPage> => {
-      let events: readonly PlacedEvent[] = [];
-      let next = 1;
-      for await (const messages of pages) {
-        // Only what could still be among the newest is kept: memory is bounded by the limit, not by
-        // the subject.
-        events = newestEvents([...events, ...this.#placeAll(messages)], limit);
-        next = (messages.at(-1)?.sequence ?? next - 1) + 1;
-      }
-      return { events, position: positionAt(next, events), more: false };
-    };
-    return this.#reader.newest(subject, read, ({ events }) => events.length / limit);
+  async newest(subject: string, limit: number): Promise<EventPage> {
+    const { items: events, next } = await this.#tails.newest(subject, limit);
+    return { events, position: positionAt(next, events), more: false };
   }
 
   /** Where a follower continues that was last given the event of this frame. */

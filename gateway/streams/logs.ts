@@ -11,9 +11,8 @@ import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { bySeq, lastLinesOf, linesOf, newestOf, type LogLine } from './log-lines.ts';
-import { LogTails, longer, type LogTail } from './log-tails.ts';
-import { SharedReads } from './shared-reads.ts';
 import { SubjectReader } from './subject-reader.ts';
+import { TailReader } from './tails.ts';
 
 /** How far a follower has read the lines of one host. */
 export interface HostPosition {
@@ -74,28 +73,32 @@ export function newestIn(messages: readonly ReadMessage[], limit: number, onMalf
 export class LogReader {
   readonly #reader: SubjectReader;
   readonly #onMalformed: () => void;
-  readonly #tails: LogTails;
-  readonly #shared = new SharedReads<LogTail>();
-  readonly #clock: Clock;
+  readonly #tails: TailReader<LogLine>;
 
   constructor(nc: Promise<NatsConnection>, clock: Clock, onMalformed: () => void) {
     this.#reader = new SubjectReader(nc, 'logs', clock);
-    this.#tails = new LogTails(clock);
-    this.#clock = clock;
+    this.#tails = new TailReader(this.#reader, clock, {
+      newestIn: (messages, limit) => newestIn(messages, limit, onMalformed),
+      newestOf,
+      bytesOf: ({ json }) => json.length + limits.tailItemBytes,
+      most: limits.logsMax,
+    });
     this.#onMalformed = onMalformed;
   }
 
   /** The newest lines, and where a follower continues. */
   async newest(tenant: TenantId, id: ContainerId, history: readonly HostKey[], limit: number): Promise<LogPage> {
-    const tails = await Promise.all(history.map((host) => this.#tailOf(subjects.hostLog(host, tenant, id), limit)));
+    const ofHosts = history.map(async (host) => {
+      const { items: lines, next } = await this.#tails.newest(subjects.hostLog(host, tenant, id), limit);
+      return { host, lines, at: { next, lastSeq: lines.at(-1)?.seq ?? -1 } };
+    });
+    const tails = await Promise.all(ofHosts);
     return {
       lines: newestOf(
-        tails.flatMap(({ lines }) => newestOf(lines, limit)),
+        tails.flatMap(({ lines }) => lines),
         limit,
       ),
-      position: new Map(
-        tails.map(({ lines, next }, at) => [history[at] as HostKey, { next, lastSeq: lines.at(-1)?.seq ?? -1 }]),
-      ),
+      position: new Map(tails.map(({ host, at }) => [host, at])),
       more: false,
     };
   }
@@ -132,49 +135,5 @@ export class LogReader {
       position: new Map(pages.map(({ host, at }) => [host, at])),
       more: pages.some(({ more }) => more),
     };
-  }
-
-  /** Readers of one container share reads: each block may have 64 KiB. */
-  #tailOf(subject: string, limit: number): Promise<LogTail> {
-    return this.#shared.of(`${limit} ${subject}`, async () => {
-      const known = this.#tails.of(subject, limit);
-      return (known === undefined ? undefined : await this.#continued(subject, known)) ?? this.#read(subject, limit);
-    });
-  }
-
-  /**
-   * A tail with what came after it; undefined if that is more than a page, or the stream does not
-   * have its end. Asks for the newest block, not for what follows the tail: where nothing does,
-   * nats-server 2.15 searches for long (ADR 23).
-   */
-  async #continued(subject: string, known: LogTail): Promise<LogTail | undefined> {
-    const end = (await this.#reader.last(subject))?.sequence ?? 0;
-    if (end === known.next - 1) return known;
-    if (end < known.next) return undefined;
-    const { messages, pending } = await this.#reader.page(subject, known.next);
-    const last = messages.at(-1);
-    if (pending > 0 || last === undefined) return undefined;
-    const tail = longer(known, newestIn(messages, limits.logsMax, this.#onMalformed), last.sequence + 1);
-    this.#tails.replace(subject, known, tail);
-    return tail;
-  }
-
-  async #read(subject: string, limit: number): Promise<LogTail> {
-    const startMs = this.#clock.monotonicMs();
-    const take = async (pages: AsyncIterable<readonly ReadMessage[]>): Promise<Omit<LogTail, 'isWhole'>> => {
-      let lines: readonly LogLine[] = [];
-      let next = 1;
-      for await (const messages of pages) {
-        // Only what could still be among the newest is kept: memory is bounded by the limit, not by
-        // the subject.
-        lines = newestOf([...lines, ...newestIn(messages, limit, this.#onMalformed)], limit);
-        next = (messages.at(-1)?.sequence ?? next - 1) + 1;
-      }
-      return { lines, next };
-    };
-    const read = await this.#reader.newest(subject, take, ({ lines }) => lines.length / limit);
-    const tail = { ...read, isWhole: read.lines.length < limit };
-    this.#tails.keep(subject, tail, startMs);
-    return tail;
   }
 }

@@ -33,11 +33,13 @@ export const streams = {
   tailWindowMs: 4 * seconds,
   tailWindowGrowth: 8,
   /**
-   * The newest lines of containers that a gateway keeps, and the time after which it reads all of
-   * them again. A line counts its text and an estimate of the rest.
+   * The newest log lines that a gateway keeps, and again the newest events, and the time after
+   * which it reads all of them again. The bytes of an event, and of a line besides its text, are
+   * estimates.
    */
-  logTailFreshMs: 10 * seconds,
-  logTailLineBytes: 64,
-  logTailBytes: 32 * MiB,
-  logTails: 10_000,
+  tailFreshMs: 10 * seconds,
+  tailBytes: 32 * MiB,
+  tails: 10_000,
+  tailItemBytes: 64,
+  tailEventBytes: 1 * KiB,
 } as const;

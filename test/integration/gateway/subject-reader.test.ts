@@ -216,4 +216,14 @@ t.test('the newest events of a tenant, whose containers each have a subject', as
     );
     t.same((await events.after(subjects.eventsOfTenant(tenant), page.position)).events, []);
   }
+  const [first = newId(), second = newId()] = ids;
+  await publish([[subjects.event(tenant, first), JSON.stringify([statusEvent('0-2000-0', first)])]]);
+  await publish([[subjects.event(tenant, second), JSON.stringify([statusEvent('0-2001-0', second)])]]);
+  const later = await events.newest(subjects.eventsOfTenant(tenant), 3);
+  t.same(
+    later.events.map(({ event }) => event.id),
+    [all.at(-1), '0-2000-0', '0-2001-0'],
+    'what came since',
+  );
+  t.same((await events.after(subjects.eventsOfTenant(tenant), later.position)).events, []);
 });
