@@ -46,17 +46,17 @@ class Lines {
 }
 
 /** A pino timestamp in ISO 8601; lines of the same second share its text. */
-function createTimestamp(): () => string {
+export function createTimestamp(now: () => number = Date.now): () => string {
   let second = Number.NaN;
   let text = '';
   return () => {
-    const nowMs = Date.now();
-    const now = Math.floor(nowMs / 1000);
-    if (now !== second) {
-      second = now;
-      text = `,"time":"${timestamp(now * 1000).slice(0, -'000Z'.length)}`;
+    const nowMs = now();
+    const begun = Math.floor(nowMs / 1000);
+    if (begun !== second) {
+      second = begun;
+      text = `,"time":"${timestamp(begun * 1000).slice(0, -'000Z'.length)}`;
     }
-    return `${text}${String(nowMs - now * 1000).padStart(3, '0')}Z"`;
+    return `${text}${String(nowMs - begun * 1000).padStart(3, '0')}Z"`;
   };
 }
 

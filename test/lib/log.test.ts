@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { sleep } from '../../lib/time/backoff.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog, createTimestamp } from '../../lib/log.ts';
 
 interface Line {
   readonly event: string;
@@ -56,6 +56,13 @@ t.test('a line has the time at which it was written', async (t) => {
     await sleep(5);
   }
   t.equal(new Set(times).size, 3);
+});
+
+t.test('a time has its second and its milliseconds, also after the clock steps back', (t) => {
+  const times = [0, 7, 999, 1000, 61_042, 999];
+  const stamp = createTimestamp(() => times.shift() ?? Number.NaN);
+  for (const nowMs of [...times]) t.equal(stamp(), `,"time":"${new Date(nowMs).toISOString()}"`);
+  t.end();
 });
 
 t.test('a quiet line is written as a loud one, whatever its fields', (t) => {
