@@ -174,7 +174,7 @@ class Message {
       const budgetMs = Math.floor(item.deadlineMs - this.#nowMs);
       if (budgetMs <= 0) settle(item, unanswered(item));
       if (!isSettled(item)) {
-        const text = encodeAsk({ ...item.question, budgetMs });
+        const text = encodeAsk(item.question, budgetMs);
         const bytes = Buffer.byteLength(text) + 1;
         if (part?.take(bytes) === false || !this.#room.take(bytes)) break;
         this.#texts.push(text);
