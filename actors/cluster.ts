@@ -16,7 +16,7 @@ import { clusterSubject, readClusterEntry } from '../lib/nats/cluster-record.ts'
 import { DecodeError } from '../lib/decode.ts';
 import { compareAndSet } from '../lib/nats/kv-keys.ts';
 import type { Log } from '../lib/log.ts';
-import { bucketPrefix, buckets, bucketStream, streams } from '../schemas/records/buckets.ts';
+import { bucketPrefix, buckets, bucketStream, journalBuckets, streams } from '../schemas/records/buckets.ts';
 import { isRestoring, type Cluster } from '../schemas/records/cluster.ts';
 import { limits } from '../schemas/limits.ts';
 import Type from 'typebox';
@@ -100,6 +100,9 @@ async function ensureStreams(jsm: JetStreamManager, partitions: number, replicas
   await ensureStream(jsm, keyValueStream(buckets.members.bucket, replicas));
   for (let partition = 0; partition < partitions; partition++) {
     await ensureStream(jsm, keyValueStream(buckets.state.bucket(partition), replicas));
+  }
+  for (let number = 0; number < journalBuckets; number++) {
+    await ensureStream(jsm, keyValueStream(buckets.journal.bucket(number), replicas));
   }
   await ensureStream(jsm, {
     name: streams.logs.name,

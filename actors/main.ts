@@ -11,6 +11,7 @@ import { connectNats, countMoves, credentialsFile } from '../lib/nats/connection
 import { createSlices } from '../lib/time/slices.ts';
 import { version } from '../lib/version.ts';
 import { createBudgets } from './retention/budgets.ts';
+import { createJournalRetention } from './retention/journals.ts';
 import { joinWhenReady } from './cluster.ts';
 import {
   countScrubs,
@@ -142,6 +143,15 @@ await runProgram(log, async (life) => {
     random: Math.random,
   });
 
+  const journals = createJournalRetention({
+    nc,
+    partitions: cluster.partitions,
+    isDead: (member) => owner.manager.membership.isDead(member),
+    newToken: randomUUID,
+    clock: systemClock,
+    log,
+  });
+
   const metrics = await serveMetrics(registry, metricsListenerOf(config), log, () => owner.manager.fault());
   life.onStop(metrics);
   log.info('listening', { metrics: metrics.url });
@@ -153,6 +163,8 @@ await runProgram(log, async (life) => {
   life.onStop({ name: 'scrub', deadlineMs: limits.stopWorkMs, stop: () => scrub.stop() });
   budgets.start();
   life.onStop({ name: 'budgets', deadlineMs: limits.stopWorkMs, stop: () => budgets.stop() });
+  journals.start();
+  life.onStop({ name: 'journals', deadlineMs: limits.stopWorkMs, stop: () => journals.stop() });
   await owner.start();
   log.info('serving', { cluster: cluster.id, member: owner.manager.membership.id, partitions: owner.serving() });
 });

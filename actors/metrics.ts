@@ -2,14 +2,13 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { BudgetsOptions } from './retention/budgets.ts';
 import type { Fleet } from './endpoints/fleet.ts';
-import type { PartitionManager, PartitionManagerObserver } from './membership/partition-manager.ts';
-import type { HostObserver } from './owner.ts';
-import type { PartitionObserver } from './runtime/partition.ts';
+import type { PartitionManager } from './membership/partition-manager.ts';
+import type { OwnerOptions } from './owner.ts';
 import type { Scrub, ScrubOptions } from './scrub/scrub.ts';
 
 const prefix = 'longshore_actors_';
 
-export function createObserver(registry: Registry): PartitionObserver & PartitionManagerObserver & HostObserver {
+export function createObserver(registry: Registry): OwnerOptions['observer'] {
   const registers = [registry];
   const turns = new Counter({
     name: `${prefix}turns_total`,
@@ -35,10 +34,15 @@ export function createObserver(registry: Registry): PartitionObserver & Partitio
     labelNames: ['partition'],
     registers,
   });
+  const uncheckpointed = new Gauge({
+    name: `${prefix}uncheckpointed_commits`,
+    help: 'Commits of the partition that are in the journal and in no checkpoint yet.',
+    labelNames: ['partition'],
+    registers,
+  });
   const journal = new Gauge({
     name: `${prefix}journal_entries`,
-    help: 'Journal entries above the checkpoint mark; a full ring refuses writes.',
-    labelNames: ['partition'],
+    help: 'Entries of this process’s journal with commits that are in no checkpoint yet.',
     registers,
   });
   const refusing = new Gauge({
@@ -106,7 +110,8 @@ export function createObserver(registry: Registry): PartitionObserver & Partitio
       commitTurns.observe(count);
     },
     quarantined: (partition, count) => quarantined.labels(String(partition)).set(count),
-    journal: (partition, entries) => journal.labels(String(partition)).set(entries),
+    uncheckpointed: (partition, commits) => uncheckpointed.labels(String(partition)).set(commits),
+    journal: (entries) => journal.set(entries),
     room: (partition, hasRoom) => refusing.labels(String(partition)).set(hasRoom ? 0 : 1),
     parked: (partition, events) => parked.labels(String(partition)).set(events),
     load: () => loads.inc(),

@@ -36,8 +36,9 @@ import {
 import { createOutbox, type Outbox } from './outbox/outbox.ts';
 import type { Partition } from './partition.ts';
 import { createRevocation, keptForMs, type Accounts, type Revocation } from './revocation.ts';
+import { Journals, type JournalsObserver } from './runtime/journal/journals.ts';
 import { Partition as RuntimePartition, type PartitionObserver } from './runtime/partition.ts';
-import { createEventSink, createJetStreamStore } from './runtime/store/jetstream-store.ts';
+import { createEventSink, createJetStreamStore, createJournalStore } from './runtime/store/jetstream-store.ts';
 import { Sweeper } from './sweeper.ts';
 
 export interface OwnerOptions {
@@ -64,7 +65,7 @@ export interface OwnerOptions {
   /** Absent: slices that use the clock. */
   readonly slices?: Slices;
   readonly log: Log;
-  readonly observer: PartitionObserver & PartitionManagerObserver & HostObserver;
+  readonly observer: PartitionObserver & JournalsObserver & PartitionManagerObserver & HostObserver;
   readonly newToken: () => string;
 }
 
@@ -105,6 +106,7 @@ class OwnerProcess implements Owner {
   readonly #credentials: HostCredentials;
   readonly #effects: ReturnType<typeof createEffects>;
   readonly #sweeper: Sweeper;
+  readonly #journals: Journals;
   /** By partition, the subscription on which asks for it alone arrive. */
   readonly #served = new Map<Partition, Subscription>();
   readonly #ownSubject: OwnSubject;
@@ -142,6 +144,15 @@ class OwnerProcess implements Owner {
     });
     this.#ownSubject = new OwnSubject(options.newToken(), partitions);
     this.#revocation = revocationOf(options);
+    this.#journals = new Journals({
+      storeOf: (member) => createJournalStore(nc, member, options.newToken),
+      clock,
+      slices: this.#slices,
+      log,
+      newToken: options.newToken,
+      onSealed: (member) => this.manager.membership.abandon(member),
+      observer,
+    });
     this.manager = new PartitionManager({
       partitions,
       members: createJetStreamMemberStore(nc, options.answers),
@@ -184,6 +195,7 @@ class OwnerProcess implements Owner {
 
   drop(): void {
     this.manager.drop();
+    this.#journals.close();
   }
 
   async stop(): Promise<void> {
@@ -191,6 +203,7 @@ class OwnerProcess implements Owner {
     this.#outbox.stop();
     this.#revocation?.stop();
     await this.manager.stop();
+    this.#journals.close();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     // Each closes after it has answered `not_owner` for a while.
     await Promise.all(this.#leaving);
@@ -268,6 +281,7 @@ class OwnerProcess implements Owner {
         number,
         domain,
         store: createJetStreamStore(nc, buckets.state.bucket(number), newToken),
+        journals: this.#journals,
         events,
         clock,
         slices: this.#slices,
@@ -318,7 +332,7 @@ class OwnerProcess implements Owner {
     this.#directory.gone(partition);
     this.#revocation?.gone(partition);
     const { observer } = this.#options;
-    observer.journal(partition.number, 0);
+    observer.uncheckpointed(partition.number, 0);
     observer.parked(partition.number, 0);
     observer.room(partition.number, true);
     observer.quarantined(partition.number, 0);

@@ -11,8 +11,9 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { decodeValue, encodeValue } from '../runtime/journal/codec.ts';
+import { decodeValue, encodeText } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
+import type { NextOwner } from '../runtime/ownership.ts';
 import type { MemberStore } from './member-store.ts';
 
 const partitionNumbers = Type.Unsafe<readonly number[]>(Type.Array(Type.Integer()));
@@ -26,6 +27,8 @@ const MemberRecord = Type.Object({
   partitions: partitionNumbers,
   /** Partitions that it cannot load; another member tries. Absent in records from before 0.1.0. */
   refused: Type.Optional(partitionNumbers),
+  /** It reads journals of members. Absent in records of release 0.1.0. */
+  journals: Type.Optional(Type.Boolean()),
 });
 export type MemberRecord = Readonly<Static<typeof MemberRecord>>;
 const memberShape = Compile(MemberRecord);
@@ -64,7 +67,7 @@ const claims = ({ record }: Other, partition: number): boolean =>
   record !== undefined && record.state !== 'dead' && record.partitions.includes(partition);
 
 const deadRecord = (id: MemberId): string =>
-  encodeValue({ id, state: 'dead', renewal: 0, partitions: [] } satisfies MemberRecord);
+  encodeText({ id, state: 'dead', renewal: 0, partitions: [] } satisfies MemberRecord);
 
 export class Membership {
   readonly #options: MembershipOptions;
@@ -123,6 +126,16 @@ export class Membership {
     return this.#options.clock.monotonicMs() - other.knownSinceMs >= limits.memberSettledMs;
   }
 
+  /**
+   * The release of the other members. One of release 0.1.0 can't read journals, and counts first.
+   */
+  nextOwner(): NextOwner {
+    const records = [...this.#others.values()].flatMap(({ record }) => (record === undefined ? [] : [record]));
+    const others = records.filter(({ state }) => state !== 'dead');
+    if (others.some(({ journals }) => journals !== true)) return 'last release';
+    return others.length > 0 ? 'this release' : 'nobody';
+  }
+
   /** Whether the record of another member that is not dead names the partition. */
   isClaimed(partition: number): boolean {
     return [...this.#others.values()].some((other) => claims(other, partition));
@@ -164,6 +177,36 @@ export class Membership {
     } catch (error) {
       this.#options.log.warn('lease_not_ended', { member: this.#id, error });
     }
+  }
+
+  /**
+   * Ends this lease, because the journal of the member was sealed: this process goes on as a new
+   * member, and every partition is taken again.
+   */
+  abandon(member: MemberId): void {
+    this.#renewing = this.#renewing.then(() => this.#abandonOnce(member));
+  }
+
+  async #abandonOnce(member: MemberId): Promise<void> {
+    if (this.#id !== member || this.#ended.signal.aborted) return;
+    const { store, log } = this.#options;
+    const revision = this.#revision;
+    this.#revoked();
+    try {
+      await store.replace(member, deadRecord(member), revision, { ttlMs: limits.deadMemberTtlMs });
+    } catch (error) {
+      log.warn('lease_not_ended', { member, error });
+    }
+  }
+
+  #revoked(): void {
+    const { log, newId, onRevoked } = this.#options;
+    log.warn('lease_revoked', { member: this.#id });
+    this.#succeedingSinceMs = undefined;
+    this.#validUntilMs = -Infinity;
+    this.#id = newId();
+    this.#revision = 0;
+    onRevoked();
   }
 
   /** Looks at the others now. */
@@ -229,11 +272,12 @@ export class Membership {
       renewal: ++this.#renewals,
       partitions: serving(),
       refused: refused(),
+      journals: true,
     } satisfies MemberRecord;
     // The time before the renewal is sent: every observer's clock for it starts later.
     const startedMs = clock.monotonicMs();
     try {
-      const revision = await store.replace(id, encodeValue(record), this.#revision);
+      const revision = await store.replace(id, encodeText(record), this.#revision);
       if (revision === undefined) await this.#afterRefusal();
       else this.#renewed(revision, startedMs);
     } catch (error) {
@@ -254,7 +298,7 @@ export class Membership {
    * answer was lost.
    */
   async #afterRefusal(): Promise<void> {
-    const { store, log, newId, onRevoked } = this.#options;
+    const { store } = this.#options;
     this.#succeedingSinceMs = undefined;
     const { revision, value } = await store.read(this.#id);
     const record = value === null ? undefined : recordOf(value);
@@ -262,11 +306,7 @@ export class Membership {
       this.#revision = revision;
       return;
     }
-    log.warn('lease_revoked', { member: this.#id });
-    this.#validUntilMs = -Infinity;
-    this.#id = newId();
-    this.#revision = 0;
-    onRevoked();
+    this.#revoked();
   }
 
   // The others

@@ -42,7 +42,10 @@ export interface PartitionManagerObserver {
 }
 
 /** The options of a partition that the partition manager provides. */
-export type ManagedPartitionOptions = Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost' | 'onUnloadable'>;
+export type ManagedPartitionOptions = Pick<
+  PartitionOptions,
+  'lease' | 'mayTake' | 'nextOwner' | 'onLost' | 'onUnloadable'
+>;
 
 /** A partition that this process could not load. */
 interface Refusal {
@@ -186,6 +189,7 @@ export class PartitionManager {
         const isOwn = record?.owner === lease.member && record.released !== true;
         return isOwn || (!onlyOwn && this.#mayTake(number, lease, record));
       },
+      nextOwner: () => this.membership.nextOwner(),
       onLost: () => this.#lost(number, partition),
       onUnloadable: (_, error) => {
         this.#refuse(number, 'unloadable', error instanceof Error ? error.message : String(error));
@@ -231,8 +235,13 @@ export class PartitionManager {
   async #giveAway(number: number, partition: Partition): Promise<void> {
     const { log, onGone, observer, announce } = this.#options;
     const { isServing } = partition;
-    await partition.release();
+    const isReleased = await partition.release();
     if (this.#owned.get(number)?.partition !== partition) return;
+    if (!isReleased) {
+      log.warn('partition_not_released', { partition: number });
+      this.#owned.set(number, { partition, phase: 'serving' });
+      return;
+    }
     this.#owned.delete(number);
     if (!isServing) return;
     log.info('partition_released', { partition: number });

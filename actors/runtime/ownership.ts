@@ -4,9 +4,14 @@
  * refused, and their senders ask there.
  */
 import { backoffMs, sleep } from '../../lib/time/backoff.ts';
+import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DomainTypes, Memory } from './domain.ts';
-import { LoadError, loading } from './journal/load.ts';
+import type { Journals } from './journal/journals.ts';
+import { emptyLegacyRing } from './journal/legacy.ts';
+import { loading, readMark } from './journal/load.ts';
+import { LoadError } from './journal/load-error.ts';
+import { encodeMark, type Mark } from './journal/mark.ts';
 import type { Lease } from './lease.ts';
 import { startServing, type Serving, type ServingObserver, type ServingOptions } from './serving.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom, type Moved } from './store/epoch.ts';
@@ -20,6 +25,9 @@ export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<
    * none.
    */
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
+  readonly journals: Pick<Journals, 'open' | 'commitsOf'>;
+  /** Who may take the partition next. */
+  readonly nextOwner: () => NextOwner;
   readonly newToken: () => string;
   readonly onLoaded: () => void;
   /** Another process has taken it. Not called for one that was never taken, or was given away. */
@@ -37,6 +45,9 @@ export interface OwnershipObserver extends ServingObserver {
   /** A write had no answer, and is resolved in place. */
   unknown(): void;
 }
+
+/** A member of this release or of the last one; `nobody`: there is no other member. */
+export type NextOwner = 'this release' | 'last release' | 'nobody';
 
 type Phase<D extends DomainTypes> =
   | { readonly kind: 'loading' }
@@ -91,30 +102,63 @@ export class Ownership<D extends DomainTypes> {
     this.#waiting.run();
   }
 
-  /** Commits what is under way, and releases the partition, so that another member can take it. */
-  async release(): Promise<void> {
+  /**
+   * Commits and checkpoints what is under way, and releases the partition, so that another member
+   * can take it and load its keys alone.
+   * @returns false where it can't be checkpointed in time: then it is served again
+   */
+  async release(): Promise<boolean> {
     const { serving } = this;
     if (serving === undefined) {
       this.end();
-      return;
+      return true;
     }
+    const { checkpointer, commits } = serving;
+    const { signal } = this.#ended;
+    // Nearly all of it while turns still run, so that the pause is short.
+    await Promise.race([checkpointer.drain(), sleep(limits.handOverDrainMs, signal)]);
+    if (this.serving !== serving) return true;
     this.#phase = { kind: 'releasing', serving };
-    this.#waiting.refuseAll();
     const { clock } = this.#options;
     const untilMs = clock.monotonicMs() + limits.handOverSettleMs;
-    while (!serving.commits.isIdle && !this.#ended.signal.aborted && clock.monotonicMs() < untilMs) await sleep(1);
-    // A batch that is still under way lands before the epoch moves, or is refused.
-    const stopping = Promise.all([serving.checkpointer.stop(), serving.outbox.stop()]);
-    await Promise.race([stopping, sleep(untilMs - clock.monotonicMs(), this.#ended.signal)]);
+    const isOver = (): boolean => signal.aborted || clock.monotonicMs() >= untilMs;
+    while (!commits.isIdle && !isOver()) await sleep(1);
+    await Promise.race([checkpointer.drain(), sleep(untilMs - clock.monotonicMs(), signal)]);
+    if (signal.aborted) return true;
+    if (!commits.isIdle || checkpointer.mark < commits.last) {
+      this.#phase = { kind: 'serving', serving };
+      this.#waiting.run();
+      return false;
+    }
+    this.#waiting.refuseAll();
+    await this.#leaveBehind(serving);
     await serving.fence.release();
+    serving.journal.forget(this.#options.number);
     this.end();
+    return true;
+  }
+
+  /** All is under keys of its own: no journal is needed, and events are published again. */
+  async #leaveBehind({ fence, checkpointer, outbox, hasLegacyRing, commits: { last } }: Serving<D>): Promise<void> {
+    const { store, nextOwner } = this.#options;
+    await Promise.all([checkpointer.stop(), outbox.stop()]);
+    const next = nextOwner();
+    // Nobody is there to take it: an operator may go back to the release that made the cluster.
+    const isForLastRelease = next === 'last release' || (next === 'nobody' && hasLegacyRing);
+    const mark: Mark = { number: last, journals: isForLastRelease ? 'in the bucket' : [] };
+    const ring = isForLastRelease ? emptyLegacyRing(last) : [];
+    for (let from = 0; from < ring.length; from += limits.checkpointBatchMessages) {
+      const batch = ring.slice(from, from + limits.checkpointBatchMessages);
+      await fence.write((epoch) => store.putBatch(batch, epoch));
+    }
+    const batch = [...outbox.parkPublished(), { key: keys.checkpoint, value: encodeMark(mark) }];
+    await fence.write((epoch) => store.putBatch(batch, epoch));
   }
 
   /** Drops the partition at once. What is under way gets no answer; its senders ask again. */
   end(): void {
     if (this.#phase.kind === 'ended') return;
     const unanswered = this.owned?.commits.close() ?? [];
-    this.owned?.fence.close();
     void this.owned?.checkpointer.stop();
     void this.owned?.outbox.stop();
     this.#phase = { kind: 'ended' };
@@ -148,6 +192,8 @@ export class Ownership<D extends DomainTypes> {
         this.#waiting.add({ untilMs, run, refuse });
         return;
       case 'releasing':
+        this.#waiting.add({ untilMs, run, refuse });
+        return;
       case 'ended':
         refuse();
         return;
@@ -216,21 +262,25 @@ export class Ownership<D extends DomainTypes> {
   }
 
   async #serve(epoch: number): Promise<void> {
-    const { domain, store, slices } = this.#options;
+    const { domain, store, slices, journals, lease, number } = this.#options;
     const { signal } = this.#ended;
-    const loaded = await slices.run('load', loading(await store.load(epoch), domain.records), signal);
+    const journal = await journals.open(lease.member);
+    const values = await store.load(epoch);
+    const mark = readMark(values);
+    const named = mark.journals === 'in the bucket' ? [] : mark.journals;
+    const commits = await journals.commitsOf(named, number, signal);
+    const loaded = await slices.run('load', loading(values, commits, domain.records), signal);
     domain.release(this.#state);
     const state = (this.#state = domain.open({ epoch, last: loaded.last }));
     const fence = this.#fenceAt(epoch);
-    this.#phase = {
-      kind: 'serving',
-      serving: await startServing(this.#options, { epoch, fence, loaded, state, signal }),
-    };
+    const serving = await startServing(this.#options, { epoch, fence, journal, loaded, state, signal });
+    signal.throwIfAborted();
+    this.#phase = { kind: 'serving', serving };
   }
 
   #fenceAt(epoch: number): Fence {
     const { log, number, observer } = this.#options;
-    return new Fence({
+    const fence = new Fence({
       revision: epoch,
       move: (from, to) => this.#moveEpoch({ epoch: from }, to),
       onUnknown: (error) => {
@@ -239,5 +289,7 @@ export class Ownership<D extends DomainTypes> {
       },
       onLost: () => this.#lost(epoch),
     });
+    this.#ended.signal.addEventListener('abort', () => fence.close(), { once: true });
+    return fence;
   }
 }

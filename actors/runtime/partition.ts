@@ -14,7 +14,8 @@ import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
-import { encodeValue } from './journal/codec.ts';
+import { encodeValue, type Encoded } from './journal/codec.ts';
+import type { Journals } from './journal/journals.ts';
 import {
   isEmpty,
   isSuccess,
@@ -29,7 +30,7 @@ import type { EpochRecord } from './store/epoch.ts';
 import type { Group, OutgoingEffect, Waiter } from './journal/group.ts';
 import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
-import { Ownership, type OwnershipObserver } from './ownership.ts';
+import { Ownership, type NextOwner, type OwnershipObserver } from './ownership.ts';
 import { causeOf, type Serving } from './serving.ts';
 import type { EventSink, Store } from './store/store.ts';
 
@@ -47,6 +48,9 @@ export interface PartitionOptions<D extends DomainTypes> {
   readonly clock: Clock;
   readonly slices: Slices;
   readonly log: Log;
+  readonly journals: Pick<Journals, 'open' | 'commitsOf'>;
+  /** Who may take the partition next. */
+  readonly nextOwner: () => NextOwner;
   readonly newToken: () => string;
   /** After the commit that they belong to. */
   readonly onEffects: (partition: Partition<D>, effects: Iterable<OutgoingEffect<D['Effect']>>) => void;
@@ -84,7 +88,10 @@ interface Write<D extends DomainTypes> {
   readonly untilMs: number;
 }
 
-const isTooLarge = (encoded: string): boolean => Buffer.byteLength(encoded) > limits.recordBytes;
+/** No message holds it, or no entry of the journal. */
+const isTooLarge = (records: readonly Encoded[]): boolean =>
+  records.some(({ length }) => length > limits.recordBytes) ||
+  records.reduce((bytes, { length }) => bytes + length, 0) > limits.turnBytes;
 
 export class Partition<D extends DomainTypes> {
   readonly number: number;
@@ -100,7 +107,7 @@ export class Partition<D extends DomainTypes> {
       ...options,
       onCommitted: (group, seconds) => {
         observer.commit(seconds, group.waiters.length);
-        observer.journal(this.number, this.#ownership.owned?.commits.entriesAboveMark ?? 0);
+        observer.uncheckpointed(this.number, this.#ownership.owned?.commits.commitsAboveMark ?? 0);
         options.onEffects(this, group.effects());
       },
       onLoaded: () => options.onLoaded(this),
@@ -133,11 +140,12 @@ export class Partition<D extends DomainTypes> {
   }
 
   /**
-   * Commits what is under way and releases the partition, so that another member can take it. Later
-   * asks are refused.
+   * Commits and checkpoints what is under way and releases the partition, so that another member
+   * can take it. Later asks are refused.
+   * @returns false where it can't be checkpointed in time: then it is served again
    */
-  async release(): Promise<void> {
-    await this.#ownership.release();
+  async release(): Promise<boolean> {
+    return this.#ownership.release();
   }
 
   /** Drops the partition at once: another process has it, or may have. */
@@ -152,7 +160,7 @@ export class Partition<D extends DomainTypes> {
 
   /** Resolves when every committed value is in its own key. */
   async checkpointed(): Promise<void> {
-    await this.#ownership.serving?.checkpointer.drained();
+    await this.#ownership.serving?.checkpointer.drain();
   }
 
   /** When the sender of an ask that has just arrived stops waiting (monotonic). */
@@ -310,8 +318,8 @@ export class Partition<D extends DomainTypes> {
   /** Applies the turn to memory; its answer leaves with the commit (invariant A3). */
   #commit(serving: Serving<D>, write: Write<D>, { reply, changes }: Turn<D>): void {
     const { ask, respond } = write;
-    const encoded = changes.records.map(encodeValue);
-    if (encoded.some(isTooLarge)) {
+    const encoded = changes.records.map((record) => encodeValue(record));
+    if (isTooLarge(encoded)) {
       respond('too_large', errorBody({ error: 'too_large' }));
       return;
     }
@@ -337,8 +345,8 @@ export class Partition<D extends DomainTypes> {
       for (const changes of decide(state, this.#context(serving, null))) {
         if (changes.heard !== undefined) domain.hear(state, changes.heard);
         if (isEmpty(changes)) continue;
-        const encoded = changes.records.map(encodeValue);
-        if (encoded.some(isTooLarge)) {
+        const encoded = changes.records.map((record) => encodeValue(record));
+        if (isTooLarge(encoded)) {
           // It would fill a message that the server refuses for ever. What a host reports is not
           // worth that.
           const keys = changes.records.map((record) => domain.records.keyOf(record));
@@ -395,7 +403,7 @@ export class Partition<D extends DomainTypes> {
   #apply(
     { state, commits }: Serving<D>,
     changes: Changes<D>,
-    encoded: readonly string[],
+    encoded: readonly Encoded[],
     requestId: string | null,
   ): Group<D['Effect']> {
     const { domain } = this.#options;

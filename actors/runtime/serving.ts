@@ -6,13 +6,16 @@ import { CautiousClock, noReading } from '../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/time/slices.ts';
+import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Domain, DomainTypes, Memory } from './domain.ts';
 import { EventOutbox } from './events/event-outbox.ts';
 import { startCheckpointer, type Checkpointer } from './journal/checkpoint.ts';
 import { Commits } from './journal/commits.ts';
+import type { Journal } from './journal/journal.ts';
 import type { Group } from './journal/group.ts';
 import type { Loaded } from './journal/load.ts';
+import { encodeMark, type Mark } from './journal/mark.ts';
 import { Operations } from './operations.ts';
 import type { Fence } from './store/fence.ts';
 import type { EventSink, Store } from './store/store.ts';
@@ -22,6 +25,9 @@ export interface Serving<D extends DomainTypes> {
   /** Under which it was loaded; the fence may have moved since. */
   readonly epoch: number;
   readonly fence: Fence;
+  readonly journal: Journal;
+  /** The bucket has a journal of release 0.1.0, which made this cluster. */
+  readonly hasLegacyRing: boolean;
   readonly state: Memory<D>;
   readonly operations: Operations;
   readonly commits: Commits<D['Effect']>;
@@ -45,7 +51,7 @@ export interface ServingOptions<D extends DomainTypes> {
 
 export interface ServingObserver {
   quarantined(partition: number, count: number): void;
-  journal(partition: number, entriesAboveMark: number): void;
+  uncheckpointed(partition: number, commits: number): void;
   /** Writes are refused from now on, or accepted again. */
   room(partition: number, hasRoom: boolean): void;
   /** Events that wait in the bucket for the stream EVENTS. */
@@ -60,6 +66,7 @@ export interface Start<D extends DomainTypes> {
   readonly state: Memory<D>;
   readonly signal: AbortSignal;
   readonly fence: Fence;
+  readonly journal: Journal;
 }
 
 /** Why the journal is full. */
@@ -71,7 +78,7 @@ export async function startServing<D extends DomainTypes>(
   start: Start<D>,
 ): Promise<Serving<D>> {
   const { domain, clock } = options;
-  const { epoch, fence, loaded, state } = start;
+  const { epoch, fence, journal, loaded, state } = start;
   logUnverified(options, loaded);
   const operations = new Operations();
   await fill(options, start, operations);
@@ -80,8 +87,19 @@ export async function startServing<D extends DomainTypes>(
   const newest = newestMs === undefined ? undefined : { ...noReading, atMs: newestMs };
   const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);
   const outbox = await openOutbox(options, start);
-  const { checkpointer, commits } = startWriting(options, start, { outbox, expiry });
-  return { epoch, fence, state, operations, commits, checkpointer, outbox, expiry };
+  const { checkpointer, commits } = await startWriting(options, start, { outbox, expiry });
+  return {
+    epoch,
+    fence,
+    journal,
+    hasLegacyRing: loaded.hasLegacyRing,
+    state,
+    operations,
+    commits,
+    checkpointer,
+    outbox,
+    expiry,
+  };
 }
 
 function logUnverified<D extends DomainTypes>(
@@ -160,25 +178,54 @@ async function openOutbox<D extends DomainTypes>(
   return outbox;
 }
 
-function startWriting<D extends DomainTypes>(
+/**
+ * The mark names this member's journal before the first commit goes there. A partition of release
+ * 0.1.0 is checkpointed to its last commit before that, because its ring is not read afterwards.
+ */
+async function startWriting<D extends DomainTypes>(
   options: ServingOptions<D>,
-  { fence, loaded: { last, mark, pending, digest } }: Start<D>,
+  { fence, journal, loaded: { last, mark, journals, pending, digest } }: Start<D>,
   { outbox, expiry }: Pick<Serving<D>, 'outbox' | 'expiry'>,
-): Pick<Serving<D>, 'checkpointer' | 'commits'> {
+): Promise<Pick<Serving<D>, 'checkpointer' | 'commits'>> {
   const { store, log, number, observer, clock, onCommitted } = options;
   const observeParked = parkedObserver(options);
   observeParked(outbox.parkedEvents);
-  const onMark = (): void => {
-    observer.journal(number, commits.entriesAboveMark);
+  const former = journals === 'in the bucket' ? [] : journals.filter((member) => member !== journal.member);
+  let isInBucket = journals === 'in the bucket';
+  const markAt = (at: number): Mark => {
+    if (isInBucket) return { number: at, journals: 'in the bucket' };
+    return { number: at, journals: at >= last ? [journal.member] : [journal.member, ...former] };
+  };
+  const putMark = async (at: number): Promise<void> => {
+    const write = { key: keys.checkpoint, value: encodeMark(markAt(at)) };
+    await fence.write((epoch) => store.put(write, epoch));
+  };
+  if (!isInBucket) await putMark(mark);
+  const onMark = (to: number): void => {
+    journal.checkpointed(number, to);
+    observer.uncheckpointed(number, commits.commitsAboveMark);
     // There may be room again; this tells the observer.
     commits.hasRoom();
     observeParked(outbox.parkedEvents);
   };
-  const shared = { store, outbox, fence, clock, expiry };
-  const checkpointer = startCheckpointer({ ...shared, mark, pending, digest, onMark });
+  const checkpointer = startCheckpointer({
+    store,
+    outbox,
+    fence,
+    clock,
+    expiry,
+    mark,
+    pending,
+    digest,
+    markAt,
+    onMark,
+  });
   observer.room(number, true);
   const commits = new Commits<D['Effect']>({
-    ...shared,
+    partition: number,
+    journal,
+    outbox,
+    expiry,
     last,
     checkpointer,
     onCommitted,
@@ -189,6 +236,11 @@ function startWriting<D extends DomainTypes>(
     },
     onFault: (error) => log.error('answer_failed', { partition: number, error }),
   });
+  if (isInBucket) {
+    await checkpointer.drain();
+    isInBucket = false;
+    await putMark(checkpointer.mark);
+  }
   return { checkpointer, commits };
 }
 

@@ -7,7 +7,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { createRounds } from '../../lib/time/rounds.ts';
-import { buckets, bucketStream } from '../../schemas/records/buckets.ts';
+import { buckets, bucketStream, journalBuckets } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { scrubStream, type Divergence, type ScrubResult } from './scrub-stream.ts';
 
@@ -38,10 +38,12 @@ export interface Scrub {
   results(): readonly Scrubbed[];
 }
 
+const journals = Array.from({ length: journalBuckets }, (_, number) => buckets.journal.bucket(number));
+
 /** One process looks after each stream: the owner of its partition, or of partition 0. */
 function streamsOf(owned: Iterable<number>): string[] {
   const numbers = [...owned];
-  const common = numbers.includes(0) ? [buckets.cluster.bucket, buckets.members.bucket] : [];
+  const common = numbers.includes(0) ? [buckets.cluster.bucket, buckets.members.bucket, ...journals] : [];
   return [...common, ...numbers.map((number) => buckets.state.bucket(number))].map(bucketStream);
 }
 

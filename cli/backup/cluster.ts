@@ -1,14 +1,16 @@
 /**
  * Backs up all state of a cluster into a folder while the cluster serves (ADR 9). The streams are
- * saved one after another, each as it is at one moment. `EVENTS` comes after the partitions:
- * every event that a saved partition has handed over to the stream is then in the backup.
+ * saved one after another, each as it is at one moment. Journals come before the partitions: a
+ * commit that is gone from a journal by then is in its partition's bucket when that is saved.
+ * `EVENTS` comes after the partitions: every event that a saved partition has handed over to the
+ * stream is then in the backup.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { checkServer } from '../../actors/cluster.ts';
 import { type Clock, timestamp } from '../../lib/time/clock.ts';
 import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { version } from '../../lib/version.ts';
-import { buckets, bucketStream, streams } from '../../schemas/records/buckets.ts';
+import { buckets, bucketStream, journalBuckets, streams } from '../../schemas/records/buckets.ts';
 import { isRestoring } from '../../schemas/records/cluster.ts';
 import { BackupError } from './error.ts';
 import { writeBackup, type Manifest, type SavedStream } from './folder.ts';
@@ -40,12 +42,29 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
     };
     const takenAt = timestamp(options.clock.nowMs());
     const eventsKnown = (await streamInfo(nc, streams.events.name))?.state.last_seq ?? 0;
+    const journals: SavedStream[] = [];
+    for (let number = 0; number < journalBuckets; number++) {
+      const name = bucketStream(buckets.journal.bucket(number));
+      // A cluster of release 0.1.0 has none.
+      if ((await streamInfo(nc, name)) !== undefined) journals.push(await save(name));
+    }
     const partitions: SavedStream[] = [];
     for (let partition = 0; partition < cluster.partitions; partition++) {
       partitions.push(await save(bucketStream(buckets.state.bucket(partition))));
     }
     const events = await save(streams.events.name);
     const logs = options.withLogs ? { logs: await save(streams.logs.name) } : {};
-    return { format: 1, version, takenAt, cluster, bucket: bucket.config, partitions, events, eventsKnown, ...logs };
+    return {
+      format: 2,
+      version,
+      takenAt,
+      cluster,
+      bucket: bucket.config,
+      journals,
+      partitions,
+      events,
+      eventsKnown,
+      ...logs,
+    };
   });
 }

@@ -20,22 +20,27 @@ export const SavedStream = Type.Object({
 });
 export type SavedStream = Static<typeof SavedStream>;
 
-const formatNow = 1;
+/**
+ * Format 1, of release 0.1.0, has no journals: that release kept them in the partitions' buckets.
+ */
+const formats = [1, 2] as const;
 
 export const Manifest = Type.Object({
-  format: Type.Literal(formatNow),
+  format: Type.Enum(formats),
   /** Version of the program that wrote the backup. */
   version: Type.String(),
   takenAt: Type.String(),
   /** The only record in the bucket `cluster`; `bucket` is the configuration of its stream. */
   cluster: Cluster,
   bucket: StreamConfig,
+  /** The buckets of members' journals, saved before the partitions. */
+  journals: Type.Optional(Type.Array(SavedStream)),
   /** One bucket for each partition, ordered by the partition's number. */
   partitions: Type.Array(SavedStream),
   events: SavedStream,
   /**
-   * The last sequence of `EVENTS` before the first partition was saved. The saved partitions know
-   * every event up to here.
+   * The last sequence of `EVENTS` before the first journal was saved. The saved journals and
+   * partitions know every event up to here.
    */
   eventsKnown: Type.Integer({ minimum: 0 }),
   /** Absent when the operator asked for a backup without log lines. */
@@ -46,7 +51,8 @@ export type Manifest = Static<typeof Manifest>;
 const manifestName = 'manifest.json';
 const decodeManifest = decoder(Manifest);
 
-export const savedStreams = ({ partitions, events, logs }: Manifest): SavedStream[] => [
+export const savedStreams = ({ journals = [], partitions, events, logs }: Manifest): SavedStream[] => [
+  ...journals,
   ...partitions,
   events,
   ...(logs === undefined ? [] : [logs]),
@@ -120,9 +126,9 @@ async function readManifest(path: string): Promise<Manifest> {
   }
   try {
     const { format } = decodeJson(bytes) as { format?: unknown };
-    if (format !== formatNow)
+    if (!formats.some((known) => known === format))
       throw new BackupError(
-        `the backup has format ${JSON.stringify(format)}; this release reads format ${formatNow}: ` +
+        `the backup has format ${JSON.stringify(format)}; this release reads formats ${formats.join(' and ')}: ` +
           'restore it with the release that made it',
       );
     return decodeManifest(bytes);

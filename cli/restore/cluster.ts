@@ -17,6 +17,7 @@ import { BackupError } from '../backup/error.ts';
 import { readBackup, savedStreams, type Manifest, type SavedStream } from '../backup/folder.ts';
 import { api, isNoResponders, restoreStream, streamInfo, type StreamConfig } from '../backup/stream.ts';
 import { dropUnknownEvents } from './events.ts';
+import { sealJournals } from './journals.ts';
 import { markRestoring } from './mark.ts';
 import { fenceAndLoad, type LoadedPartition } from './partition.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -41,7 +42,7 @@ export interface Restored {
   readonly eventsDropped: number;
 }
 
-const isPartitionStream = (name: string): boolean => /^KV_state-\d+$/.test(name);
+const isStateStream = (name: string): boolean => /^KV_(state|journal)-\d+$/.test(name);
 
 export async function restoreCluster(nc: NatsConnection, options: RestoreOptions): Promise<Restored> {
   const manifest = await readBackup(options.folder);
@@ -89,6 +90,8 @@ async function restoreStreams(
       );
     onRestored(saved);
   };
+  for (const saved of manifest.journals ?? []) await restore(saved);
+  if ((manifest.journals ?? []).length > 0) await sealJournals(nc);
   const partitions: LoadedPartition[] = [];
   for (const [partition, saved] of manifest.partitions.entries()) {
     await restore(saved);
@@ -137,14 +140,14 @@ async function hasSubscriber(nc: NatsConnection, subject: string): Promise<boole
 }
 
 /**
- * The streams that the backup brings, and those of all partitions: a former cluster may have had
- * more partitions, and none of them may stay.
+ * The streams that the backup brings, and those of all partitions and journals: a former cluster
+ * may have had more partitions, and none of them may stay.
  */
 async function streamsInTheWay(nc: NatsConnection, manifest: Manifest): Promise<string[]> {
   const brought = new Set(savedStreams(manifest).map(({ config }) => config.name));
   const jsm = await jetstreamManager(nc);
   const names: string[] = [];
-  for await (const name of jsm.streams.names()) if (brought.has(name) || isPartitionStream(name)) names.push(name);
+  for await (const name of jsm.streams.names()) if (brought.has(name) || isStateStream(name)) names.push(name);
   return names;
 }
 

@@ -3,11 +3,13 @@ import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { records } from '../../actors/domain/domain.ts';
 import { createJetStreamStore } from '../../actors/runtime/store/jetstream-store.ts';
-import { LoadError, readPartition } from '../../actors/runtime/journal/load.ts';
+import { readMark, readPartition } from '../../actors/runtime/journal/load.ts';
+import { LoadError } from '../../actors/runtime/journal/load-error.ts';
 import type { Store } from '../../actors/runtime/store/store.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import { buckets } from '../../schemas/records/buckets.ts';
 import { BackupError } from '../backup/error.ts';
+import { restoredCommits } from './journals.ts';
 import { isNoResponders } from '../backup/stream.ts';
 import { limits } from '../../schemas/limits.ts';
 
@@ -41,13 +43,16 @@ export async function fenceAndLoad(
       `a process wrote to partition ${partition} during the restore: stop all actors, then restore again`,
     );
   }
-  return load(store, epoch);
+  return load(nc, partition, store, epoch);
 }
 
-async function load(store: Store, epoch: number): Promise<LoadedPartition> {
+async function load(nc: NatsConnection, partition: number, store: Store, epoch: number): Promise<LoadedPartition> {
   try {
     const { last, quarantined } = await repeated(
-      async () => readPartition(await store.load(epoch), records),
+      async () => {
+        const values = await store.load(epoch);
+        return readPartition(values, await restoredCommits(nc, partition, readMark(values)), records);
+      },
       // A replica that lags behind may have answered.
       (error) => !(error instanceof LoadError),
     );

@@ -61,7 +61,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Report it with the `X-Request-Id`. A retry seldom helps.',
   },
   unavailable: {
-    when: 'The gateway can’t reach NATS, the owner of the tenant’s partition or the token issuer’s keys; a partition’s journal is full; the gateway has too many requests in flight, open streams or bytes of unfinished bodies (`message` says which); or it is stopping. A write with this answer was not executed.',
+    when: 'The gateway can’t reach NATS, the owner of the tenant’s partition or the token issuer’s keys; the journal of its process is full; the gateway has too many requests in flight, open streams or bytes of unfinished bodies (`message` says which); or it is stopping. A write with this answer was not executed.',
     client: 'Send the request again after `Retry-After` seconds, then at growing intervals.',
   },
   timeout: {
@@ -265,7 +265,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_hosts:
     'By `standing`: `up`, `unheard` (enrolled, not yet reported), `silent`, `lost`. Any `lost` needs an operator.',
   longshore_actors_journal_entries:
-    'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “Full journal”.',
+    'Steadily over 500 of 1,024: checkpoints fall behind. From 768 on, commits of partitions that cannot checkpoint are put again: see the runbook, “Full journal”.',
   longshore_actors_loads_total: 'Rises when partitions move; otherwise an owner restarts or loses its lease.',
   longshore_actors_loads_given_up_total:
     'Any: see the runbook, “Partition that refuses to load” (`unloadable`) and “Lapsed lease” (`revoked`).',
@@ -287,6 +287,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_scrub_timestamp_seconds:
     'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL_MS` is long.',
   longshore_actors_scrubs_total: '`partial` repeatedly: a NATS server is away, or does not catch up.',
+  longshore_actors_uncheckpointed_commits:
+    'Rises steadily for one partition: its checkpoint does not move. At 8 MiB of them its writes are refused: see the runbook, “Full journal”.',
   longshore_actors_writes_unknown_total: 'Repeatedly: NATS answers too slowly, or loses its leader.',
   longshore_actors_writes_refused: '1: the tenants’ writes get 503, reads work. See the runbook, “Full journal”.',
   longshore_actors_trimmed_messages_total:

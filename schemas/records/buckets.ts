@@ -21,10 +21,11 @@ export const buckets = {
     writer: 'owner of the partition',
     keys: {
       epoch: 'who owns the partition; every other write is fenced by the revision of this key',
-      checkpoint: 'number of the last journal entry whose values are in their own keys',
+      checkpoint:
+        'number of the last commit whose values are in their own keys, and the journals that may have later ones',
       digest: 'count and sum of the records at the checkpoint; a load that reads others is refused',
       clock: 'time by which the partition deletes; the next owner goes on from it',
-      'journal.<slot>': 'ring of commits; slot = entry number mod journalSlots',
+      'journal.<slot>': 'ring of commits of release 0.1.0',
       'tenant.<tenant>': 'settings of a tenant: regions, caps, revocations',
       'container.<tenant>.<id>': 'a container, or the tombstone of one',
       'host.<key>': 'a fleet host: region, capacity, cordon, session',
@@ -33,11 +34,24 @@ export const buckets = {
       'network.<name>': 'a VPN network: settings, certificate authority, keys of its server',
       'lease.<name>.<index>': 'an address of a network that is reserved or allocated',
       'revoked.<name>.<serial>': 'a certificate of a network that is refused',
-      'events.<entry>': 'events of entries at or below the mark that the stream EVENTS has not taken yet',
-      'ops.<entry>': 'outcomes of the operations of a checkpoint, dropped by their TTL',
+      'events.<commit>':
+        'events of commits at or below the mark that the stream EVENTS has not taken yet; at a hand-over, also those that it has just taken',
+      'ops.<commit>': 'outcomes of the operations of a checkpoint, dropped by their TTL',
+    },
+  },
+  journal: {
+    bucket: (number: number) => `journal-${number}`,
+    writer: 'the member; any other, once it is dead, to seal the journal and to empty it',
+    keys: {
+      '<member>.epoch': 'fence of a member’s journal; every put is fenced by the revision of this key',
+      '<member>.entry.<slot>':
+        'ring of entries with commits of all its partitions; slot = entry number mod journalSlots',
     },
   },
 } as const;
+
+/** Journals share this many buckets. Part of a cluster's storage format; never change it. */
+export const journalBuckets = 4;
 
 /**
  * A KV bucket in JetStream (NATS ADR-8): the stream that holds it, and the prefix of its keys'
@@ -57,7 +71,11 @@ export const keys = {
   checkpoint: 'checkpoint',
   digest: 'digest',
   clock: 'clock',
+  /** Of release 0.1.0, in the bucket of a partition. */
   journal: (slot: number) => `journal.${slot}`,
+  /** In a journal. */
+  entry: (slot: number) => `entry.${slot}`,
+  anyEntry: 'entry.*',
   tenant: (tenant: TenantId) => `tenant.${tenant}`,
   container: (tenant: TenantId, id: ContainerId) => `container.${tenant}.${id}`,
   host: (host: HostKey) => `host.${host}`,
@@ -66,6 +84,6 @@ export const keys = {
   network: (network: NetworkName) => `network.${network}`,
   lease: (network: NetworkName, index: number) => `lease.${network}.${index}`,
   revoked: (network: NetworkName, serial: string) => `revoked.${network}.${serial}`,
-  events: (entry: number) => `events.${entry}`,
-  operations: (entry: number) => `ops.${entry}`,
+  events: (commit: number) => `events.${commit}`,
+  operations: (commit: number) => `ops.${commit}`,
 } as const;

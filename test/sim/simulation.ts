@@ -13,9 +13,7 @@ import { incarnationOf, type Cluster } from '../../schemas/records/cluster.ts';
 import { home } from '../actors/support/vpn.ts';
 import { restoreBackup, takeBackup, type Backup } from './restore.ts';
 import { liveOnVpn, refusedIn, smallNetwork, storedStates, vpnFaults } from './parts/vpn.ts';
-import type { PartitionManagerObserver } from '../../actors/membership/partition-manager.ts';
-import { createOwner, type HostObserver, type Owner } from '../../actors/owner.ts';
-import type { PartitionObserver } from '../../actors/runtime/partition.ts';
+import { createOwner, type Owner, type OwnerOptions } from '../../actors/owner.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { ContainerStatusView } from '../../schemas/api/container.ts';
 import { createSlices } from '../../lib/time/slices.ts';
@@ -56,12 +54,13 @@ interface Actor {
   cutOffUntilMs: number;
 }
 
-const observer: PartitionObserver & PartitionManagerObserver & HostObserver = {
+const observer: OwnerOptions['observer'] = {
   hostRefused: () => {},
   turn: () => {},
   commit: () => {},
   quarantined: () => {},
   journal: () => {},
+  uncheckpointed: () => {},
   parked: () => {},
   room: () => {},
   load: () => {},

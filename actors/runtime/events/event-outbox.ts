@@ -97,6 +97,10 @@ function* through(entries: readonly EntryEvents[], upTo: number): Generator<Entr
   }
 }
 
+/** The id of an event has the number of its commit: `<partition>-<commit>-<index>`. */
+const commitOf = ({ event }: OutgoingEvent): number => Number(event.id.split('-')[1]);
+const byNumber = (one: EntryEvents, other: EntryEvents): number => one.number - other.number;
+
 const bytesOfEntries = (entries: readonly EntryEvents[]): number =>
   entries.reduce((sum, { events }) => sum + bytesOf(events), 0);
 
@@ -209,6 +213,34 @@ export class EventOutbox {
       : { key: keys.events(first.number), entries: adding };
     this.#parked = [...(isOpen ? kept.slice(0, -1) : kept), grown];
     return [...deletions, { key: grown.key, value: encodeValue(grown.entries) }];
+  }
+
+  /**
+   * Parks what was published a moment ago, too, unless it still is: a replica of the stream may
+   * lag, and the next owner shows it meanwhile. It publishes these events again, under the same
+   * ids.
+   */
+  parkPublished(): StoreWrite[] {
+    const parked = new Set(this.#parked.flatMap(({ entries }) => entries.map(({ number }) => number)));
+    const byCommit = new Map<number, OutgoingEvent[]>();
+    for (const outgoing of this.#recent.settling()) {
+      const number = commitOf(outgoing);
+      if (parked.has(number)) continue;
+      const events = byCommit.get(number);
+      if (events === undefined) byCommit.set(number, [outgoing]);
+      else events.push(outgoing);
+    }
+    const entries = Array.from(byCommit, ([number, events]) => ({ number, events })).toSorted(byNumber);
+    const writes: StoreWrite[] = [];
+    for (let rest = entries; rest.length > 0;) {
+      const { values } = fill(rest, { bytes: limits.eventsParkedKeyBytes }, (entry) => ({
+        value: entry,
+        bytes: bytesOf(entry.events),
+      }));
+      rest = rest.slice(values.length);
+      writes.push({ key: keys.events(values[0]?.number ?? 0), value: encodeValue(values) });
+    }
+    return writes;
   }
 
   #isPublished({ entries }: ParkedEvents): boolean {

@@ -68,6 +68,15 @@ export class RecentEvents {
     this.#forget();
   }
 
+  /** Published a moment ago; the oldest of each tenant first. */
+  *settling(): Generator<OutgoingEvent, void, void> {
+    this.#forget();
+    for (const [tenant, shown] of this.#shown) {
+      const published = this.#publications.reduce((sum, { counts }) => sum + (counts.get(tenant) ?? 0), 0);
+      yield* shown.slice(0, published);
+    }
+  }
+
   page({ tenant, container, from, limit }: Omit<RecentAsk, 'type'>): Omit<RecentPage, 'last'> {
     this.#forget();
     const all = this.#shown.get(tenant) ?? [];

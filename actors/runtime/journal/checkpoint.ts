@@ -13,7 +13,8 @@ import { limits } from '../../../schemas/limits.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { noReading, type CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
-import { clockFields, encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
+import { clockFields, encodeValue, eventBytes, operationBytes, type Commit, type Encoded } from './codec.ts';
+import { encodeMark, type Mark } from './mark.ts';
 import type { RecordsDigest } from './digest.ts';
 import type { EventOutbox } from '../events/event-outbox.ts';
 import type { Fence } from '../store/fence.ts';
@@ -22,13 +23,16 @@ import type { Store, StoreWrite } from '../store/store.ts';
 export interface Checkpointer {
   /** The number of the last entry whose values are in their own keys. */
   readonly mark: number;
-  offer(entry: JournalEntry): void;
+  offer(entry: Commit): void;
   /** Stores the time after a long time without writes, so that the next owner continues from it. */
   keepClock(): void;
   /** Starts no more batches; resolves when the one under way has ended. */
   stop(): Promise<void>;
-  /** Resolves when all that was offered is below the mark. */
-  drained(): Promise<void>;
+  /**
+   * Writes all that was offered, without pauses; resolves when it is below the mark, or after
+   * `stop`.
+   */
+  drain(): Promise<void>;
 }
 
 export interface CheckpointerOptions {
@@ -38,9 +42,11 @@ export interface CheckpointerOptions {
   readonly clock: Clock;
   readonly expiry: CautiousClock;
   readonly mark: number;
-  readonly pending: readonly JournalEntry[];
+  readonly pending: readonly Commit[];
   /** Of the records under their own keys; updated as they are written. */
   readonly digest: RecordsDigest;
+  /** How a mark at this number is stored. */
+  readonly markAt: (number: number) => Mark;
   /** The mark has moved. */
   readonly onMark: (mark: number) => void;
 }
@@ -50,7 +56,7 @@ export interface CheckpointerOptions {
  * the events of one container: a container that is started and stopped a thousand times makes
  * neither too large for the server.
  */
-export function takeBatch(entries: readonly JournalEntry[]): number {
+export function takeBatch(entries: readonly Commit[]): number {
   const touched = new Set<string>();
   let [bytes, outcomes, told] = [0, 0, 0];
   let taken = 0;
@@ -72,7 +78,7 @@ export function takeBatch(entries: readonly JournalEntry[]): number {
   return taken;
 }
 
-/** What a checkpoint records when it moves no entries. */
+/** What a checkpoint records when it moves no commits. */
 export interface Standing {
   readonly mark: number;
   readonly clock: ClockReading;
@@ -92,11 +98,12 @@ export const clockShape = Compile(StoredClock);
  * that are there then.
  */
 export function batchWrites(
-  entries: readonly JournalEntry[],
+  entries: readonly Commit[],
   digest: RecordsDigest,
+  markAt: (number: number) => Mark,
   standing: Standing = { mark: 0, clock: noReading },
 ): StoreWrite[] {
-  const newest = new Map<string, string | null>();
+  const newest = new Map<string, Encoded | null>();
   const operations: OperationRecord[] = [];
   for (const entry of entries) {
     for (const [key, value] of entry.changes) newest.set(key, value);
@@ -112,17 +119,19 @@ export function batchWrites(
   for (const [key, value] of newest) digest.set(key, value);
   writes.push({ key: keys.digest, value: encodeValue(digest.at(last)) });
   writes.push({ key: keys.clock, value: encodeValue(stored) });
-  writes.push({ key: keys.checkpoint, value: encodeValue(last) });
+  writes.push({ key: keys.checkpoint, value: encodeMark(markAt(last)) });
   return writes;
 }
 
 export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   const { store, outbox, fence, clock, expiry } = options;
-  let queue: JournalEntry[] = [...options.pending];
+  let queue: Commit[] = [...options.pending];
   let mark = options.mark;
   let keptAtMs = clock.monotonicMs();
   let running: Promise<void> | undefined;
+  let isHurried = false;
   const stopped = new AbortController();
+  let pause = new AbortController();
 
   /**
    * Events are in the stream before the mark moves past their entries, or in the bucket together
@@ -149,9 +158,9 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       const events = await keepEvents(batch.at(-1)?.number ?? mark);
       if (stopped.signal.aborted) return;
       const hasEnd = batch.length > 0 || isStale();
-      const writes = hasEnd ? batchWrites(batch, options.digest, { mark, clock: expiry.read() }) : [];
+      const writes = hasEnd ? batchWrites(batch, options.digest, options.markAt, { mark, clock: expiry.read() }) : [];
       const all = [...events, ...writes];
-      if ((await fence.write((epoch) => store.putBatch(all, epoch))) === 'lost') {
+      if ((await fence.write((epoch) => store.putBatch(all, epoch))).kind === 'lost') {
         stopped.abort();
         return;
       }
@@ -159,7 +168,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       queue = queue.slice(batch.length);
       mark = batch.at(-1)?.number ?? mark;
       options.onMark(mark);
-      if (!isBehind) await sleep(limits.checkpointPaceMs, stopped.signal);
+      if (!isBehind && !isHurried) await sleep(limits.checkpointPaceMs, pause.signal);
     }
   }
 
@@ -186,10 +195,16 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     },
     async stop() {
       stopped.abort();
+      pause.abort();
       await running;
     },
-    async drained() {
+    async drain() {
+      isHurried = true;
+      pause.abort();
+      pause = new AbortController();
+      wake();
       while (running !== undefined) await running;
+      isHurried = false;
     },
   };
 }

@@ -1,27 +1,48 @@
 /**
- * The stored form of records and journal entries: `<version> <crc32, 8 hex digits> <JSON>`. We keep
- * a checksum of our own because nats-server was seen to deliver a bit that had flipped on its disk.
- * A record that does not match its checksum is quarantined.
+ * The stored form of records and of other values under keys of their own: `<version> <crc32, 8 hex
+ * digits> <JSON>`. We keep a checksum of our own because nats-server was seen to deliver a bit that
+ * had flipped on its disk. A record that does not match its checksum is quarantined.
+ *
+ * A value becomes bytes once: journal and checkpoint share them.
  */
 import { crc32 } from 'node:zlib';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
-import { OperationRecord } from '../../../schemas/records/operation.ts';
+import type { OperationRecord } from '../../../schemas/records/operation.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 
-const formatVersion = '1';
+/** The format of nearly all values; other formats are values that release 0.1.0 must not read. */
+const commonFormat = '1';
+
+/** The stored form of a value. */
+export type Encoded = Uint8Array;
 
 export type Decoded<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: string };
 
-const seal = (body: string): string => `${formatVersion} ${crc32(body).toString(16).padStart(8, '0')} ${body}`;
+const headLength = '1 01234567 '.length;
+const hexLength = 8;
 
-function open(text: string): Decoded<string> {
-  const version = text.slice(0, text.indexOf(' '));
-  if (version !== formatVersion) return { ok: false, fault: `format ${JSON.stringify(version.slice(0, 16))}` };
-  const start = version.length + 10;
-  const body = text.slice(start);
-  if (text[start - 1] !== ' ' || crc32(body) !== Number.parseInt(text.slice(version.length + 1, start - 1), 16)) {
+export const hexOf = (checksum: number): string => checksum.toString(16).padStart(hexLength, '0');
+
+/** The same bytes, with the methods of a Buffer. */
+export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+function seal(body: string, format: string): Buffer {
+  const sealed = Buffer.allocUnsafe(headLength + Buffer.byteLength(body));
+  sealed.write(body, headLength);
+  sealed.write(`${format} ${hexOf(crc32(sealed.subarray(headLength)))} `, 'latin1');
+  return sealed;
+}
+
+/** What is under the checksum. `format`: one character. */
+export function openSealed(value: Encoded | string, format = commonFormat): Decoded<Buffer> {
+  const bytes = typeof value === 'string' ? Buffer.from(value) : bufferOf(value);
+  const version = bytes.toString('latin1', 0, Math.max(0, bytes.indexOf(' ')));
+  if (version !== format) return { ok: false, fault: `format ${JSON.stringify(version.slice(0, 16))}` };
+  const body = bytes.subarray(headLength);
+  const stated = Number.parseInt(bytes.toString('latin1', format.length + 1, headLength - 1), 16);
+  if (bytes.toString('latin1', headLength - 1, headLength) !== ' ' || crc32(body) !== stated) {
     return { ok: false, fault: 'checksum' };
   }
   return { ok: true, value: body };
@@ -37,7 +58,7 @@ export interface Shape<T> {
 
 export const anyShape: Shape<unknown> = Compile(Type.Unknown());
 
-function parse<T>(json: string, shape: Shape<T>): Decoded<T> {
+export function parseAs<T>(json: string, shape: Shape<T>): Decoded<T> {
   let value: unknown;
   try {
     value = JSON.parse(json);
@@ -48,20 +69,23 @@ function parse<T>(json: string, shape: Shape<T>): Decoded<T> {
 }
 
 /** The checksum in a value's head; computed over the whole value if it has no head. */
-export function checksumOf(text: string): number {
-  const stated = /^1 ([0-9a-f]{8}) /.exec(text)?.[1];
-  return stated === undefined ? crc32(text) : Number.parseInt(stated, 16);
+export function checksumOf(value: Encoded): number {
+  const stated = /^1 ([0-9a-f]{8}) /.exec(bufferOf(value).toString('latin1', 0, headLength))?.[1];
+  return stated === undefined ? crc32(value) : Number.parseInt(stated, 16);
 }
 
-/** For values under keys of their own: records, the epoch, the mark, outcomes of operations. */
-export const encodeValue = (value: unknown): string => seal(JSON.stringify(value));
-export function decodeValue<T>(text: string, shape: Shape<T>): Decoded<T> {
-  const opened = open(text);
-  return opened.ok ? parse(opened.value, shape) : opened;
+/** For values under keys of their own: records, the digest, outcomes of operations. */
+export const encodeValue = (value: unknown, format = commonFormat): Encoded => seal(JSON.stringify(value), format);
+/** The same as text, for keys that are changed by compare-and-set. */
+export const encodeText = (value: unknown): string => seal(JSON.stringify(value), commonFormat).toString();
+
+export function decodeValue<T>(value: Encoded | string, shape: Shape<T>, format?: string): Decoded<T> {
+  const opened = openSealed(value, format);
+  return opened.ok ? parseAs(opened.value.toString(), shape) : opened;
 }
 
 /** A key's encoded value, or null for its deletion. */
-export type Change = readonly [key: string, value: string | null];
+export type Change = readonly [key: string, value: Encoded | null];
 
 /** An event, and the subject on which it is published. */
 export const OutgoingEvent = Type.Object({
@@ -77,54 +101,15 @@ export const operationBytes = ({ answer }: OperationRecord): number =>
 export const eventBytes = ({ event }: OutgoingEvent): number =>
   800 + (event.message === null ? 0 : Buffer.byteLength(JSON.stringify(event.message)));
 
-/** What one commit changed. `number` counts commits from 1 without a gap. */
-export interface JournalEntry {
+/** What one group of turns changed. `number` counts a partition's commits from 1 without a gap. */
+export interface Commit {
   readonly number: number;
   readonly changes: readonly Change[];
   readonly operations: readonly OperationRecord[];
   readonly events: readonly OutgoingEvent[];
-  /** The time by which the partition deletes. Absent in entries from before 0.1.0. */
+  /** The time by which the partition deletes. Absent in commits from before 0.1.0. */
   readonly clock?: ClockReading;
 }
 
 /** By which a partition deletes (lib/time/cautious-clock.ts). */
 export const clockFields = { atMs: Type.Number(), wallMs: Type.Number(), agreedMs: Type.Number() };
-
-const headShape = Compile(
-  Type.Object({
-    number: Type.Integer(),
-    keys: Type.Array(Type.String()),
-    operations: Type.Array(OperationRecord),
-    events: Type.Array(OutgoingEvent),
-    clock: Type.Optional(Type.Object(clockFields)),
-  }),
-);
-
-/**
- * The head as JSON, then a line for each change: its value, already encoded, or `-` for a deletion.
- */
-export function encodeEntry(entry: JournalEntry): string {
-  const head = {
-    number: entry.number,
-    keys: entry.changes.map(([key]) => key),
-    operations: entry.operations,
-    events: entry.events,
-    ...(entry.clock === undefined ? {} : { clock: entry.clock }),
-  };
-  const lines = [JSON.stringify(head)];
-  for (const [, value] of entry.changes) lines.push(value ?? '-');
-  return seal(lines.join('\n'));
-}
-
-export function decodeEntry(text: string): Decoded<JournalEntry> {
-  const opened = open(text);
-  if (!opened.ok) return opened;
-  const [first = '', ...values] = opened.value.split('\n');
-  const head = parse(first, headShape);
-  if (!head.ok) return head;
-  const { keys } = head.value;
-  if (values.length !== keys.length) return { ok: false, fault: 'length' };
-  const changes = keys.map((key, index): Change => [key, values[index] === '-' ? null : (values[index] ?? null)]);
-  const { number, operations, events, clock } = head.value;
-  return { ok: true, value: { number, changes, operations, events, ...(clock === undefined ? {} : { clock }) } };
-}

@@ -1,61 +1,60 @@
 /**
- * The commits of one epoch. Changes of turns collect in groups, one group's journal entry is in
- * flight at a time, and waiting callers are notified when their commit is settled (invariant A3).
- * Each epoch has its own object, so that a late answer to an earlier epoch changes nothing.
+ * The commits of a partition while it serves. Changes of turns collect in groups, the journal takes
+ * a group after the other, and waiting callers are notified when their group is in it (invariant
+ * A3). Each load has its own object, so that a late answer to an earlier one changes nothing.
  */
-import { sleep } from '../../../lib/time/backoff.ts';
 import type { CautiousClock } from '../../../lib/time/cautious-clock.ts';
-import type { Clock } from '../../../lib/time/clock.ts';
-import { keys } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Checkpointer } from './checkpoint.ts';
+import type { Commit } from './codec.ts';
+import { encodeSection } from './entry.ts';
 import { DirtyKeys, Group, type Waiter } from './group.ts';
+import type { CommitSource, Journal, PutCommit } from './journal.ts';
 import type { EventOutbox } from '../events/event-outbox.ts';
-import type { Fence } from '../store/fence.ts';
-import type { Store } from '../store/store.ts';
 
 export interface CommitsOptions<Effect extends object> {
-  readonly store: Store;
-  readonly fence: Fence;
-  /** Number of the last entry that the load found. */
+  readonly partition: number;
+  readonly journal: Pick<Journal, 'ask' | 'hasRoom'>;
+  /** Number of the last commit that the load found. */
   readonly last: number;
-  readonly checkpointer: Checkpointer;
-  readonly outbox: EventOutbox;
-  readonly clock: Clock;
-  /** Each entry records the time of this clock, by which the partition deletes. */
-  readonly expiry: CautiousClock;
+  readonly checkpointer: Pick<Checkpointer, 'mark' | 'offer'>;
+  readonly outbox: Pick<EventOutbox, 'offer'>;
+  /** Each commit records the time of this clock, by which the partition deletes. */
+  readonly expiry: Pick<CautiousClock, 'read'>;
   /** Before the waiters of the group are notified. */
   readonly onCommitted: (group: Group<Effect>, seconds: number) => void;
   /** Writes are refused from now on, or accepted again. */
-  readonly onRoom: (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }) => void;
+  readonly onRoom: (hasRoom: boolean, load: { readonly commits: number; readonly queued: number }) => void;
   /** A listener threw (our bug); the other listeners still run, and commits go on. */
   readonly onFault: (error: unknown) => void;
 }
 
-/**
- * Pause before the next entry: as the ring fills, entries get fewer and larger before writes are
- * refused. Pure.
- */
-export function throttleMs(entriesAboveMark: number): number {
-  const beyondHalf = Math.max(0, (entriesAboveMark / limits.journalSlots) * 2 - 1);
-  return Math.floor(limits.journalThrottleMs * Math.min(1, beyondHalf ** 2));
+/** A group that the journal may take: nothing is added to it any more. */
+interface Closed<Effect extends object> {
+  readonly group: Group<Effect>;
+  readonly commit: Commit;
+  readonly section: Uint8Array;
 }
 
-export class Commits<Effect extends object> {
+export class Commits<Effect extends object> implements CommitSource {
+  readonly partition: number;
   readonly #options: CommitsOptions<Effect>;
   readonly #dirtyKeys = new DirtyKeys();
   /** Groups that are not committed, oldest first; turns go into the last. */
   #groups: Group<Effect>[] = [];
   #committed: number;
+  /** Of the groups, those up to this number are on their way. */
+  #taken: number;
   #last: number;
-  #inFlight: Group<Effect> | undefined;
-  #isPumping = false;
-  readonly #closed = new AbortController();
+  /** The oldest group that is not on its way, if it did not fit into the last entry. */
+  #closed: Closed<Effect> | undefined;
   #hadRoom = true;
 
   constructor(options: CommitsOptions<Effect>) {
+    this.partition = options.partition;
     this.#options = options;
     this.#committed = options.last;
+    this.#taken = options.last;
     this.#last = options.last;
   }
 
@@ -69,17 +68,18 @@ export class Commits<Effect extends object> {
   get isIdle(): boolean {
     return this.#groups.length === 0;
   }
-  get entriesAboveMark(): number {
+  get hasMore(): boolean {
+    return this.#groups.length > 0 && this.#taken < this.#last;
+  }
+  get commitsAboveMark(): number {
     return this.#last - this.#options.checkpointer.mark;
   }
 
   hasRoom(): boolean {
-    // One slot stays free: the loader tells by it whether an entry after the last can have been
-    // lost.
-    const isRingFull = this.entriesAboveMark >= limits.journalSlots - 2;
+    const { journal, onRoom } = this.#options;
     const queued = this.#groups.reduce((sum, group) => sum + group.waiters.length, 0);
-    const hasRoom = !isRingFull && queued < limits.turnsQueued;
-    if (hasRoom !== this.#hadRoom) this.#options.onRoom(hasRoom, { entries: this.entriesAboveMark, queued });
+    const hasRoom = journal.hasRoom(this.partition) && queued < limits.turnsQueued;
+    if (hasRoom !== this.#hadRoom) onRoom(hasRoom, { commits: this.commitsAboveMark, queued });
     this.#hadRoom = hasRoom;
     return hasRoom;
   }
@@ -90,8 +90,9 @@ export class Commits<Effect extends object> {
    */
   open(): Group<Effect> {
     const open = this.#groups.at(-1);
-    this.#pump();
-    if (open !== undefined && open !== this.#inFlight && !open.isFull) return open;
+    this.#options.journal.ask(this);
+    const isClosed = open === undefined || open.number <= this.#taken || open === this.#closed?.group || open.isFull;
+    if (!isClosed) return open;
     const group = new Group<Effect>(++this.#last, this.#dirtyKeys);
     this.#groups.push(group);
     return group;
@@ -111,43 +112,39 @@ export class Commits<Effect extends object> {
 
   /** Commits nothing more. @returns the waiters that are left */
   close(): Waiter[] {
-    this.#closed.abort();
     const unanswered = this.#groups.flatMap(({ waiters }) => waiters);
     this.#groups = [];
+    this.#closed = undefined;
     return unanswered;
   }
 
-  #pump(): void {
-    if (this.#isPumping) return;
-    this.#isPumping = true;
-    // What else arrived in this tick joins the group.
-    setImmediate(() => void this.#commitAll());
+  take(maxBytes: number): PutCommit | undefined {
+    const closed = this.#closed ?? this.#closeOldest();
+    if (closed === undefined || closed.section.length > maxBytes) return undefined;
+    const { group, commit, section } = closed;
+    this.#closed = undefined;
+    this.#taken = group.number;
+    return { commit, section, onWritten: (seconds) => this.#written(group, commit, seconds) };
   }
 
-  async #commitAll(): Promise<void> {
-    const { store, fence, checkpointer, outbox, clock, expiry } = this.#options;
-    for (;;) {
-      if (this.#groups.length === 0) break;
-      const waitMs = throttleMs(this.entriesAboveMark);
-      if (waitMs > 0) await sleep(waitMs, this.#closed.signal);
-      const [group] = this.#groups;
-      if (group === undefined) return;
-      const startedMs = clock.monotonicMs();
-      this.#inFlight = group;
-      const { entry, text } = group.entry(expiry.read());
-      const write = { key: keys.journal(group.number % limits.journalSlots), value: text };
-      const outcome = await fence.write((epoch) => store.put(write, epoch));
-      if (outcome === 'lost' || this.#closed.signal.aborted) return;
-      this.#groups.shift();
-      this.#committed = group.number;
-      this.#dirtyKeys.committed(group);
-      // Before the waiters run: they may ask for the events of this commit.
-      outbox.offer(entry);
-      checkpointer.offer(entry);
-      this.#notify(group, (clock.monotonicMs() - startedMs) / 1000);
-    }
-    this.#inFlight = undefined;
-    this.#isPumping = false;
+  #closeOldest(): Closed<Effect> | undefined {
+    const group = this.#groups.find(({ number }) => number > this.#taken);
+    if (group === undefined) return undefined;
+    const commit = group.commit(this.#options.expiry.read());
+    return (this.#closed = { group, commit, section: encodeSection(commit) });
+  }
+
+  #written(group: Group<Effect>, commit: Commit, seconds: number): void {
+    // Closed meanwhile: nobody waits.
+    if (this.#groups[0] !== group) return;
+    const { outbox, checkpointer } = this.#options;
+    this.#groups.shift();
+    this.#committed = group.number;
+    this.#dirtyKeys.committed(group);
+    // Before the waiters run: they may ask for the events of this commit.
+    outbox.offer(commit);
+    checkpointer.offer(commit);
+    this.#notify(group, seconds);
   }
 
   #notify(group: Group<Effect>, seconds: number): void {

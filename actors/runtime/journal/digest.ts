@@ -6,7 +6,7 @@
 import { crc32 } from 'node:zlib';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { checksumOf } from './codec.ts';
+import { checksumOf, type Encoded } from './codec.ts';
 
 /** The stored form. A damaged value changes one of the two sums, a missing record both. */
 const StoredDigest = Type.Object({
@@ -41,7 +41,7 @@ export class RecordsDigest {
   }
 
   /** Null: the key is deleted. Keys of other values do not count. */
-  set(key: string, value: string | null): void {
+  set(key: string, value: Encoded | null): void {
     if (!this.#isRecordKey(key)) return;
     const before = this.#checksums.get(key);
     if (before !== undefined) this.#count(key, before, -1);

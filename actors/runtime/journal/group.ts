@@ -1,11 +1,11 @@
 /**
- * A group: all that the turns since the last commit changed, for one journal entry and one fsync.
- * And the output gate (invariant A3): what is dirty, and until which commit.
+ * A group: all that the turns since the last one changed, for one commit. And the output gate
+ * (invariant A3): what is dirty, and until which commit.
  */
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { OperationRecord } from '../../../schemas/records/operation.ts';
-import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEvent } from './codec.ts';
+import { eventBytes, operationBytes, type Change, type Commit, type Encoded, type OutgoingEvent } from './codec.ts';
 import type { DirtyMarks } from '../domain.ts';
 
 /**
@@ -17,9 +17,12 @@ export type Waiter = (committed: boolean) => void;
 /** With the id of the request that caused it, for the log lines on its way. */
 export type OutgoingEffect<E extends object> = E & { readonly requestId: string | null };
 
+/** Quotes, brackets, commas and a length, around a key in the head of a section. */
+const headBytesOfKey = 16;
+
 export class Group<Effect extends object> implements DirtyMarks {
   readonly number: number;
-  readonly #changes = new Map<string, string | null>();
+  readonly #changes = new Map<string, Encoded | null>();
   readonly #operations: OperationRecord[] = [];
   readonly #events: OutgoingEvent[] = [];
   readonly #effects = new Map<string, OutgoingEffect<Effect>>();
@@ -41,9 +44,9 @@ export class Group<Effect extends object> implements DirtyMarks {
     return this.#events.length;
   }
 
-  change(key: string, value: string | null): void {
+  change(key: string, value: Encoded | null): void {
     this.#changes.set(key, value);
-    this.#bytes += key.length + Buffer.byteLength(value ?? '-');
+    this.#bytes += key.length + headBytesOfKey + (value?.length ?? 0);
   }
 
   operation(record: OperationRecord): void {
@@ -71,10 +74,9 @@ export class Group<Effect extends object> implements DirtyMarks {
     return this.#effects.values();
   }
 
-  entry(clock: ClockReading) {
+  commit(clock: ClockReading): Commit {
     const changes: Change[] = [...this.#changes];
-    const entry = { number: this.number, changes, operations: this.#operations, events: this.#events, clock };
-    return { entry, text: encodeEntry(entry) };
+    return { number: this.number, changes, operations: this.#operations, events: this.#events, clock };
   }
 }
 

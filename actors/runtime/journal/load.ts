@@ -1,21 +1,23 @@
 /**
- * Loads a partition from its bucket: the values under their own keys, then the journal entries
- * above the mark, in order and without a gap. A load fails closed: it refuses a journal that may
- * have lost an entry, and records that differ from those of the checkpoint (docs/runbook.md,
- * "Partition that refuses to load"). A single damaged value is quarantined by its key, and the rest
- * is served. A load is long work, so it is a generator that yields after every value
- * (lib/time/slices.ts).
+ * Loads a partition: the values under their own keys in its bucket, then the commits above the mark
+ * from the journals that the mark names, in order and without a gap. A load fails closed: it
+ * refuses a journal that may have lost a commit, and records that differ from those of the
+ * checkpoint (docs/runbook.md, "Partition that refuses to load"). A single damaged value is
+ * quarantined by its key, and the rest is served. A load is long work, so it is a generator that
+ * yields after every value (lib/time/slices.ts).
  */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { OperationRecord } from '../../../schemas/records/operation.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { runAtOnce, sorting } from '../../../lib/time/slices.ts';
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { clockShape, type StoredClock } from './checkpoint.ts';
-import { anyShape, decodeEntry, decodeValue, type JournalEntry, type Shape } from './codec.ts';
+import { anyShape, decodeValue, type Commit, type Encoded, type Shape } from './codec.ts';
 import { digestShape, RecordsDigest, type StoredDigest } from './digest.ts';
+import { hasLegacyRing, readLegacyJournal, type LegacyJournal } from './legacy.ts';
+import { LoadError } from './load-error.ts';
+import { decodeMark, type Mark } from './mark.ts';
 import type { RecordFormat } from '../domain.ts';
 import { eventsShape, type ParkedEvents } from '../events/event-outbox.ts';
 import type { StoredValue } from '../store/store.ts';
@@ -30,14 +32,18 @@ export interface Loaded<R> {
   /** Whether the records are those of the checkpoint; if that is unknown, why. */
   readonly verified: Verified;
   readonly operations: readonly { readonly record: OperationRecord; readonly commit: number }[];
-  /** Entries above the mark, oldest first, to be checkpointed. */
-  readonly pending: readonly JournalEntry[];
-  /** Entries at or below the mark that the ring still has, oldest first. */
-  readonly checkpointed: readonly JournalEntry[];
+  /** Commits above the mark, oldest first, to be checkpointed. */
+  readonly pending: readonly Commit[];
+  /** Commits at or below the mark that were read too, oldest first. */
+  readonly checkpointed: readonly Commit[];
   readonly parked: readonly ParkedEvents[];
   /** Keys of parked events that can't be read. */
   readonly damagedEvents: readonly string[];
   readonly mark: number;
+  /** As the mark names them. */
+  readonly journals: Mark['journals'];
+  /** The bucket has a journal of release 0.1.0. */
+  readonly hasLegacyRing: boolean;
   readonly last: number;
   /** Of the last entry; undefined where a release before 0.1.0 wrote it. */
   readonly clock: ClockReading | undefined;
@@ -50,20 +56,14 @@ export type Verified =
   /** An operator has deleted the digest, so that the records are served as they are. */
   | 'overridden';
 
-export class LoadError extends Error {
-  constructor(what: string) {
-    super(what);
-    this.name = 'LoadError';
-  }
-}
-
-const markShape = Compile(Type.Integer());
 const operationsShape = Compile(Type.Array(OperationRecord));
 
-function readMark(values: readonly StoredValue[]): number {
+/** Where the checkpoints of a partition have come to. @throws LoadError */
+export function readMark(values: readonly StoredValue[]): Mark {
   const stored = values.find(({ key }) => key === keys.checkpoint)?.value;
-  if (stored == null) return 0;
-  const decoded = decodeValue(stored, markShape);
+  // Release 0.1.0 wrote no mark before its first checkpoint; this one writes it before all commits.
+  if (stored == null) return { number: 0, journals: hasLegacyRing(values) ? 'in the bucket' : [] };
+  const decoded = decodeMark(stored);
   if (!decoded.ok) throw new LoadError(`the checkpoint mark is damaged (${decoded.fault})`);
   return decoded.value;
 }
@@ -100,7 +100,7 @@ function readDigest(values: readonly StoredValue[], mark: number): StoredDigest 
 
 const whatToDo = 'docs/runbook.md, "Partition that refuses to load", says what to do';
 
-const isUndamaged = (value: string | null): boolean => value === null || decodeValue(value, anyShape).ok;
+const isUndamaged = (value: Encoded | null): boolean => value === null || decodeValue(value, anyShape).ok;
 
 /** @throws LoadError where the records are not those that the checkpoint counted. */
 function* verifying(
@@ -126,39 +126,18 @@ function* verifying(
   );
 }
 
-interface Journal {
-  readonly pending: JournalEntry[];
-  readonly checkpointed: JournalEntry[];
-}
-
-/** Entries above the mark in order, and what the ring still has of those below. */
-function* readJournal(values: readonly StoredValue[], mark: number): Generator<void, Journal, void> {
-  const entries: JournalEntry[] = [];
-  const checkpointed: JournalEntry[] = [];
-  const found = new Set<number>();
-  const damaged = new Set<number>();
-  for (const { key, value } of values) {
-    if (value === null || !key.startsWith('journal.')) continue;
-    yield;
-    const decoded = decodeEntry(value);
-    if (!decoded.ok) {
-      damaged.add(Number(key.slice('journal.'.length)));
-      continue;
-    }
-    found.add(decoded.value.number);
-    (decoded.value.number > mark ? entries : checkpointed).push(decoded.value);
+/**
+ * Commits above the mark in order, and those of the others that were read. A commit may have been
+ * read more than once.
+ */
+function journalled(commits: readonly Commit[], mark: number): LegacyJournal {
+  const byNumber = new Map(commits.map((commit) => [commit.number, commit]));
+  const sorted = [...byNumber.values()].toSorted((a, b) => a.number - b.number);
+  const pending = sorted.filter(({ number }) => number > mark);
+  for (const [index, { number }] of pending.entries()) {
+    if (number !== mark + 1 + index) throw new LoadError(`commit ${mark + 1 + index} is missing or damaged`);
   }
-  for (const list of [entries, checkpointed]) list.sort((a, b) => a.number - b.number);
-  for (const [index, { number }] of entries.entries()) {
-    if (number !== mark + 1 + index) throw new LoadError(`journal entry ${mark + 1 + index} is missing or damaged`);
-  }
-  // If the slot of the next entry cannot be read, it may hold an acknowledged entry.
-  const next = mark + entries.length + 1;
-  if (damaged.has(next % limits.journalSlots)) throw new LoadError(`journal entry ${next} may be damaged`);
-  // From the second round on it holds the entry of the round before, unless a later one is lost.
-  const replaced = next - limits.journalSlots;
-  if (replaced > 0 && !found.has(replaced)) throw new LoadError(`journal entry ${next} may be lost`);
-  return { pending: entries, checkpointed };
+  return { pending, checkpointed: sorted.filter(({ number }) => number <= mark) };
 }
 
 /** Events at or below the mark that the stream had not taken. */
@@ -177,12 +156,20 @@ function* readParked(
   return { parked, damagedEvents };
 }
 
-/** @throws LoadError where acknowledged writes may be missing. */
-export function* loading<R>(values: readonly StoredValue[], format: RecordFormat<R>): Generator<void, Loaded<R>, void> {
-  const mark = readMark(values);
+/**
+ * @param commits of the partition, from the journals that its mark names
+ * @throws LoadError where acknowledged writes may be missing.
+ */
+export function* loading<R>(
+  values: readonly StoredValue[],
+  commits: readonly Commit[],
+  format: RecordFormat<R>,
+): Generator<void, Loaded<R>, void> {
+  const { number: mark, journals } = readMark(values);
   const stored = readDigest(values, mark);
-  const { pending, checkpointed } = yield* readJournal(values, mark);
-  const current = new Map<string, string>();
+  const isLegacy = journals === 'in the bucket';
+  const { pending, checkpointed } = isLegacy ? yield* readLegacyJournal(values, mark) : journalled(commits, mark);
+  const current = new Map<string, Encoded>();
   const digest = new RecordsDigest((key) => format.isKey(key));
   const operations: { record: OperationRecord; commit: number }[] = [];
 
@@ -231,11 +218,16 @@ export function* loading<R>(values: readonly StoredValue[], format: RecordFormat
     parked,
     damagedEvents,
     mark,
+    journals,
+    hasLegacyRing: hasLegacyRing(values),
     last: mark + pending.length,
     clock: pending.length > 0 ? pending.at(-1)?.clock : readClock(values),
   };
 }
 
 /** A load in one go, for tools. @throws LoadError as `loading` does. */
-export const readPartition = <R>(values: readonly StoredValue[], format: RecordFormat<R>): Loaded<R> =>
-  runAtOnce(loading(values, format));
+export const readPartition = <R>(
+  values: readonly StoredValue[],
+  commits: readonly Commit[],
+  format: RecordFormat<R>,
+): Loaded<R> => runAtOnce(loading(values, commits, format));

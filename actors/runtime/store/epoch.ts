@@ -6,7 +6,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
-import { decodeValue, encodeValue } from '../journal/codec.ts';
+import { decodeValue, encodeText } from '../journal/codec.ts';
 import type { Store } from './store.ts';
 import { limits } from '../../../schemas/limits.ts';
 
@@ -17,6 +17,10 @@ const EpochRecord = Type.Object({
   takenAtMs: Type.Number(),
   /** The owner has released it: any member may take it. Absent in records from before leases. */
   released: Type.Optional(Type.Boolean()),
+  /** Of a journal: its member is dead, and nothing is put into it any more. */
+  sealed: Type.Optional(Type.Boolean()),
+  /** Of a sealed journal: no partition needs it, and its entries are purged. */
+  emptied: Type.Optional(Type.Boolean()),
 });
 export type EpochRecord = Readonly<Static<typeof EpochRecord>>;
 export const epochShape = Compile(EpochRecord);
@@ -43,7 +47,7 @@ export async function moveEpoch(
   },
 ): Promise<Moved> {
   const { from, signal } = options;
-  const value = encodeValue(record);
+  const value = encodeText(record);
   for (let attempt = 0; !signal.aborted; attempt++) {
     try {
       const current = await store.readEpoch();

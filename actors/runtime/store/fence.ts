@@ -22,6 +22,8 @@ export interface FenceOptions {
   readonly onLost: () => void;
 }
 
+type Written = Extract<WriteOutcome, { kind: 'written' }>;
+
 export class Fence {
   readonly #options: FenceOptions;
   #revision: number;
@@ -40,15 +42,15 @@ export class Fence {
 
   /**
    * Writes until it is known to be written. `attempt` writes the same to the same keys each time.
-   * @returns `lost`: nothing may be written any more; an attempt may have been written
+   * @returns `lost`: nothing may be written any more; an attempt may have been written.
    */
-  async write(attempt: (revision: number) => Promise<WriteOutcome>): Promise<'written' | 'lost'> {
+  async write(attempt: (revision: number) => Promise<WriteOutcome>): Promise<Written | { readonly kind: 'lost' }> {
     for (let unknown = 0; ;) {
       await this.#moving;
-      if (this.#closed.signal.aborted) return 'lost';
+      if (this.#closed.signal.aborted) return { kind: 'lost' };
       const revision = this.#revision;
       const outcome = await attempt(revision);
-      if (outcome.kind === 'written') return 'written';
+      if (outcome.kind === 'written') return outcome;
       // Another write has moved the fence meanwhile, so this one landed before or never will.
       if (this.#moving !== undefined || revision !== this.#revision) continue;
       if (outcome.kind === 'fenced') {

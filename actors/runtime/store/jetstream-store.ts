@@ -7,7 +7,9 @@
 import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import { readStream } from '../../../lib/nats/direct-reads.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { bucketPrefix, bucketStream, keys } from '../../../schemas/records/buckets.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+import { bucketPrefix, bucketStream, buckets, journalBuckets, keys } from '../../../schemas/records/buckets.ts';
+import { hashOf } from '../../../schemas/wire/subjects.ts';
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import {
   StoreError,
@@ -24,8 +26,6 @@ import type { EventSink, Store, StoreWrite, StoredEvent, StoredValue, WriteOutco
 
 const expectedSequenceSubject = 'Nats-Expected-Last-Subject-Sequence-Subject';
 
-const utf8 = new TextDecoder();
-
 /** Makes a message one of an atomic batch, which the last one commits (NATS ADR-50). */
 function joinBatch(head: MsgHdrs, batch: string, place: { readonly index: number; readonly of: number }): void {
   head.set('Nats-Batch-Id', batch);
@@ -33,8 +33,9 @@ function joinBatch(head: MsgHdrs, batch: string, place: { readonly index: number
   if (place.index + 1 === place.of) head.set('Nats-Batch-Commit', '1');
 }
 
-function outcomeOf({ error }: PublishAck): WriteOutcome {
-  if (error === undefined) return { kind: 'written' };
+function outcomeOf({ error, seq }: PublishAck): WriteOutcome {
+  if (error === undefined && seq !== undefined) return { kind: 'written', sequence: seq };
+  if (error === undefined) return { kind: 'unknown', cause: new StoreError('an acknowledgement without a sequence') };
   if (error.err_code === wrongLastSequence) return { kind: 'fenced' };
   return { kind: 'unknown', cause: new StoreError(`${error.err_code} ${error.description ?? ''}`) };
 }
@@ -56,14 +57,15 @@ async function acknowledged(send: () => Promise<Msg>): Promise<WriteOutcome> {
   }
 }
 
-export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatchId: () => string): Store {
+/** `place`: the beginning of all keys, where a bucket holds several stores. */
+export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatchId: () => string, place = ''): Store {
   const stream = bucketStream(bucket);
-  const prefix = bucketPrefix(bucket);
+  const prefix = bucketPrefix(bucket) + place;
   const epochSubject = prefix + keys.epoch;
 
   const request = async (
     subject: string,
-    payload: string,
+    payload: string | Uint8Array,
     head: MsgHdrs | undefined,
     timeoutMs: number,
   ): Promise<Msg> =>
@@ -111,17 +113,22 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
 
     async putBatch(writes, epoch) {
       const [only] = writes;
-      if (only === undefined) return { kind: 'written' };
+      if (only === undefined) return { kind: 'written', sequence: 0 };
       if (writes.length === 1) return this.put(only, epoch);
       return acknowledged(async () => sendBatch(writes, epoch));
     },
 
-    async load(epoch) {
+    async read(key) {
+      const { value } = await readLast(nc, stream, prefix + key, limits.loadReadMs);
+      return value === null ? null : Buffer.from(value);
+    },
+
+    async load(epoch, fromSequence = 1) {
       const values = new Map<string, StoredValue>();
       const read = {
         stream,
         filter: `${prefix}>`,
-        from: { seq: 1 },
+        from: { seq: fromSequence },
         batchMessages: limits.loadReadMessages,
         batchBytes: limits.loadReadBytes,
         timeoutMs: limits.loadReadMs,
@@ -130,7 +137,7 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
       for await (const { subject, sequence, operation, data } of readStream(nc, read)) {
         const key = subject.slice(prefix.length);
         const isDeleted = operation === 'DEL' || operation === 'PURGE';
-        values.set(key, { key, value: isDeleted ? null : utf8.decode(data), revision: sequence });
+        values.set(key, { key, value: isDeleted ? null : data, revision: sequence });
       }
       if (values.get(keys.epoch)?.revision !== epoch) {
         throw new StoreError(`a load of ${bucket} did not see epoch ${epoch}: stale replica, or the epoch has moved`);
@@ -138,6 +145,32 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
       return [...values.values()];
     },
   };
+}
+
+export const journalBucketOf = (member: MemberId): string => buckets.journal.bucket(hashOf(member) % journalBuckets);
+
+/** The journal of a member. */
+export const createJournalStore = (nc: NatsConnection, member: MemberId, newBatchId: () => string): Store =>
+  createJetStreamStore(nc, journalBucketOf(member), newBatchId, `${member}.`);
+
+/** Members whose journals are there, open or sealed; the answer may be stale. */
+export async function membersWithJournals(nc: NatsConnection): Promise<MemberId[]> {
+  const members: MemberId[] = [];
+  for (let number = 0; number < journalBuckets; number++) {
+    const bucket = buckets.journal.bucket(number);
+    const read = {
+      stream: bucketStream(bucket),
+      filter: `${bucketPrefix(bucket)}*.${keys.epoch}`,
+      from: { seq: 1 },
+      batchMessages: limits.membersPerRead,
+      batchBytes: limits.answerPartBytes,
+      timeoutMs: limits.loadReadMs,
+    };
+    for await (const { subject } of readStream(nc, read)) {
+      members.push(subject.slice(bucketPrefix(bucket).length, -`.${keys.epoch}`.length) as MemberId);
+    }
+  }
+  return members;
 }
 
 interface Publication {

@@ -13,19 +13,20 @@
  */
 export interface StoreWrite {
   readonly key: string;
-  readonly value: string | null;
+  readonly value: Uint8Array | null;
   readonly ttlMs?: number;
 }
 
 export interface StoredValue {
   readonly key: string;
   /** Null: a delete marker. */
-  readonly value: string | null;
+  readonly value: Uint8Array | null;
   readonly revision: number;
 }
 
 export type WriteOutcome =
-  | { readonly kind: 'written' }
+  /** `sequence`: of the write in the stream; of the last one of a batch. */
+  | { readonly kind: 'written'; readonly sequence: number }
   /** The epoch has moved: another process owns the partition. Nothing was written. */
   | { readonly kind: 'fenced' }
   /** No answer, or an inconclusive one. The write may have happened, or may yet happen. */
@@ -42,11 +43,14 @@ export interface Store {
   put(write: StoreWrite, epoch: number): Promise<WriteOutcome>;
   /** All or none. */
   putBatch(writes: readonly StoreWrite[], epoch: number): Promise<WriteOutcome>;
+  /** The newest value of a key, as its leader knows it; null: there is none. */
+  read(key: string): Promise<Uint8Array | null>;
   /**
-   * The newest value of every key, as of `epoch` or later.
+   * The newest value of every key that was written at this sequence or after it, as of `epoch` or
+   * later.
    * @throws where the replica lags: it does not have the epoch's own record yet
    */
-  load(epoch: number): Promise<StoredValue[]>;
+  load(epoch: number, fromSequence?: number): Promise<StoredValue[]>;
 }
 
 /** A message of the stream EVENTS: a list of events of one container. */

@@ -25,6 +25,8 @@ export const members = {
   notOwnerLingerMs: 500,
   /** How long a process that stops has to give its partitions away. */
   leaveMs: 8 * seconds,
+  /** How long a hand-over checkpoints while turns still run. */
+  handOverDrainMs: 2 * seconds,
   /**
    * How long commits under way at a hand-over have; senders repeat asks that are not acknowledged
    * by then.

@@ -34,5 +34,7 @@ export const operations = {
   restoreMarkWriteMs: 5 * seconds,
   /** Attempts to fence off and load a restored partition; its stream may lack a leader for now. */
   restoreAttempts: 20,
+  /** The time to seal a restored journal. */
+  restoreJournalMs: 30 * seconds,
   restorePauseMs: 500,
 } as const;

@@ -17,7 +17,36 @@ export const partition = {
   clockAgreedMs: 30 * days,
   /** How often an idle partition commits its clock. */
   clockKeptMs: 10 * minutes,
+  /** Entries in the ring of a journal. Part of a cluster's storage format; never change it. */
   journalSlots: 1024,
+  /**
+   * Bytes of a member's entries with commits that are in no checkpoint; then writes are refused.
+   */
+  journalBytes: 64 * MiB,
+  /** Bytes of such commits of one partition; then its writes are refused. */
+  uncheckpointedBytes: 8 * MiB,
+  /** From this share of the ring on, commits of partitions that do not checkpoint are put again. */
+  journalCarryShare: 0.75,
+  /**
+   * Messages of the stream before the seal that a reader of a journal looks at first, and how this
+   * grows until it has all that is needed.
+   */
+  journalReadWindow: 512,
+  journalReadGrowth: 8,
+  /** The time to seal and read a journal; then the load of a partition tries again. */
+  journalReadMs: 20 * seconds,
+  /** How long a journal that was read serves the partitions that are loaded next. */
+  journalReadKeptMs: 30 * seconds,
+  /** Journals of dead members are looked for this often. */
+  journalSweepMs: 1 * minutes,
+  /** A journal that no mark names is emptied when it was sealed for this long. */
+  journalKeptMs: 1 * minutes,
+  /** Entries that one purge removes. */
+  journalPurgeMessages: 128,
+  /** The seal of an emptied journal stays for this long: a late put still meets it. */
+  journalSealTtlMs: 1 * days,
+  /** Bytes of the records that one turn may change. */
+  turnBytes: 384 * KiB,
   /**
    * The pause between two entries when the ring is full; from half full on it grows with the
    * square.

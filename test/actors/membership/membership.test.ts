@@ -2,6 +2,7 @@
 import t from 'tap';
 import { Membership } from '../../../actors/membership/membership.ts';
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
+import { encodeText } from '../../../actors/runtime/journal/codec.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -161,5 +162,84 @@ t.test('a look that gets no answer holds up no renewal', async (t) => {
     isHeldUp = true;
     const renewed = events.length;
     t.ok(await world.until(() => events.length >= renewed + 5, 6 * limits.leaseRenewMs));
+  });
+});
+
+t.test('a member whose journal was sealed goes on as another', async (t) => {
+  const world = new World();
+  const { store } = createMembers();
+  await world.run(createFractions(1), async () => {
+    const { membership, events } = startMember(world, store, 'm');
+    const other = startMember(world, store, 'other');
+    await pass(world, limits.leaseMs);
+    const lease = membership.lease();
+    t.ok(lease.isValid());
+    const before = membership.id;
+    membership.abandon(before);
+    await pass(world, 1);
+    t.notOk(lease.isValid(), 'at once');
+    t.same(
+      events.filter((event) => event === 'revoked'),
+      ['revoked'],
+    );
+    t.not(membership.id, before);
+    t.match(await store.read(before), { value: /"state":"dead"/ }, 'the others need not wait');
+    await pass(world, limits.leaseMs);
+    t.ok(membership.lease().isValid(), 'as another member');
+    t.same(membership.live().toSorted(), [membership.id, other.membership.id].toSorted());
+    membership.abandon(before);
+    await pass(world, limits.leaseRenewMs);
+    t.equal(events.filter((event) => event === 'revoked').length, 1, 'of the former member nothing is left to end');
+  });
+});
+
+t.test('a member that cannot say that it is dead goes on as another all the same', async (t) => {
+  const world = new World();
+  const { store } = createMembers();
+  let isAway = false;
+  const failing: MemberStore = {
+    ...store,
+    replace: async (...args) => (isAway ? Promise.reject(new Error('no answer')) : store.replace(...args)),
+  };
+  await world.run(createFractions(1), async () => {
+    const { membership, events } = startMember(world, failing, 'm');
+    await pass(world, limits.leaseMs);
+    const before = membership.id;
+    isAway = true;
+    membership.abandon(before);
+    await pass(world, 1);
+    t.not(membership.id, before);
+    t.ok(events.includes('revoked'));
+    isAway = false;
+    t.ok(await world.until(() => membership.lease().isValid(), 2 * limits.leaseMs));
+  });
+});
+
+t.test('a process of release 0.1.0 is known by its record', async (t) => {
+  const world = new World();
+  const { store, set } = createMembers();
+  await world.run(createFractions(1), async () => {
+    const one = startMember(world, store, 'one');
+    await pass(world, limits.leaseMs);
+    t.equal(one.membership.nextOwner(), 'nobody');
+    const other = startMember(world, store, 'other');
+    await pass(world, limits.leaseMs);
+    t.match(await store.read(one.membership.id), { value: /"journals":true/ });
+    t.equal(one.membership.nextOwner(), 'this release', 'both read journals');
+    const id = 'old' as MemberId;
+    let renewal = 0;
+    const renew = (state: 'live' | 'leaving' | 'dead'): void =>
+      void set(id, encodeText({ id, state, renewal: ++renewal, partitions: [], refused: [] }));
+    for (const state of ['live', 'leaving'] as const) {
+      renew(state);
+      await pass(world, limits.leaseRenewMs);
+      t.equal(one.membership.nextOwner(), 'last release', state);
+    }
+    renew('dead');
+    await pass(world, limits.leaseRenewMs);
+    t.equal(one.membership.nextOwner(), 'this release', 'dead');
+    set(id, 'rot');
+    await pass(world, limits.leaseRenewMs);
+    t.equal(other.membership.nextOwner(), 'this release', 'a record that cannot be read');
   });
 });

@@ -2,15 +2,18 @@
 import t from 'tap';
 import { PartitionManager } from '../../../actors/membership/partition-manager.ts';
 import { memberFor } from '../../../actors/membership/rendezvous.ts';
-import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { encodeText } from '../../../actors/runtime/journal/codec.ts';
+import type { Partition } from '../../../actors/partition.ts';
 import type { Store } from '../../../actors/runtime/store/store.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { quietLog } from '../support.ts';
+import { containerId, operation, quietLog, specOf } from '../support.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from '../support/memory-store.ts';
 import { createMembers } from '../support/members.ts';
-import { createPartition } from '../support/partition.ts';
+import { createPartition, writeOf } from '../support/partition.ts';
+import { acme } from '../support/records.ts';
 import { createFractions } from '../support/random.ts';
 import { World } from '../../sim/world/time.ts';
 
@@ -20,7 +23,8 @@ function startManager(world: World) {
   const loadsAtMs: number[] = [];
   const givenUp: string[] = [];
   let incarnations = 0;
-  const state = { isHanging: true, isDamaged: false };
+  const state = { isHanging: true, isDamaged: false, isStuck: false };
+  const warnings: string[] = [];
   const memory = createMemoryStore(new MemoryBucket());
   const store: Store = {
     ...memory,
@@ -28,8 +32,12 @@ function startManager(world: World) {
       loadsAtMs.push(world.nowMs);
       if (state.isHanging) return new Promise<never>(() => {});
       // A mark that can't be read: nobody knows which writes were acknowledged.
-      const damaged = { key: keys.checkpoint, value: 'rot', revision: 1 };
+      const damaged = { key: keys.checkpoint, value: Buffer.from('rot'), revision: 1 };
       return state.isDamaged ? [damaged] : memory.load(epoch);
+    },
+    putBatch: async (writes, epoch) => {
+      while (state.isStuck) await sleep(limits.checkpointPaceMs);
+      return memory.putBatch(writes, epoch);
     },
   };
   const manager = world.as(
@@ -39,7 +47,7 @@ function startManager(world: World) {
         partitions: 1,
         members: members.store,
         clock: process.clock,
-        log: quietLog,
+        log: { ...quietLog, warn: (event) => void warnings.push(event) },
         newId: () => `member-${++incarnations}` as MemberId,
         createPartition: (number, more) =>
           createPartition({ number, store, events: createMemorySink([]), ...more }, process.clock),
@@ -52,9 +60,9 @@ function startManager(world: World) {
   /** As another does that has seen no renewal of it: it is dead. */
   const revoke = (): void => {
     const { id } = manager.membership;
-    members.set(id, encodeValue({ id, state: 'dead', renewal: 0, partitions: [] }));
+    members.set(id, encodeText({ id, state: 'dead', renewal: 0, partitions: [] }));
   };
-  return { process, manager, members, loadsAtMs, givenUp, state, revoke };
+  return { process, manager, members, loadsAtMs, givenUp, state, warnings, revoke };
 }
 
 t.test('who loses its lease in load after load rests before the next, twice as long each time', async (t) => {
@@ -128,7 +136,7 @@ t.test('a partition that another refuses is not kept for it', async (t) => {
   const { process, manager, members, state } = startManager(world);
   state.isHanging = false;
   const live = (id: MemberId, renewal: number): void => {
-    members.set(id, encodeValue({ id, state: 'live', renewal, partitions: [], refused: [0] }));
+    members.set(id, encodeText({ id, state: 'live', renewal, partitions: [], refused: [0] }));
   };
   await world.run(createFractions(1), async () => {
     const others = Array.from({ length: 16 }, (_, index) => `other-${index}` as MemberId);
@@ -149,6 +157,45 @@ t.test('a partition that another refuses is not kept for it', async (t) => {
       await world.until(() => !isServing(), limits.leaseRenewMs);
     }
     t.ok(isServing(), 'and not given to those who refuse it');
+    manager.drop();
+  });
+});
+
+t.test('a partition that cannot be released is served on, and given away later', async (t) => {
+  const world = new World();
+  const { process, manager, members, state, warnings } = startManager(world);
+  state.isHanging = false;
+  const isServing = (): boolean => [...manager.serving()].length === 1;
+  const refusals = (): number => warnings.filter((event) => event === 'partition_not_released').length;
+  await world.run(createFractions(1), async () => {
+    void world.spawn(process, () => manager.start());
+    t.ok(await world.until(isServing, limits.leaseMs));
+    const [partition] = [...manager.serving()];
+    state.isStuck = true;
+    const create = { type: 'container.create', tenant: acme, id: containerId(), spec: specOf('a') } as const;
+    const creating = { ...create, op: operation(), idempotency: null };
+    let code: string | undefined;
+    void world.spawn(process, async () => ({ code } = await writeOf(partition as Partition, creating)));
+    t.ok(await world.until(() => code === 'created', limits.leaseMs));
+    // Others come, one of which the partition is assigned to.
+    const others = Array.from({ length: 16 }, (_, index) => `other-${index}` as MemberId);
+    let renewal = 0;
+    const renewed = async (until: () => boolean, rounds: number): Promise<boolean> => {
+      for (let round = 0; round < rounds && !until(); round++) {
+        renewal++;
+        for (const id of others) {
+          members.set(id, encodeText({ id, state: 'live', renewal, partitions: [], refused: [], journals: true }));
+        }
+        await world.until(until, limits.leaseRenewMs);
+      }
+      return until();
+    };
+    t.ok(await renewed(() => refusals() > 0, 200), 'it is to be given away');
+    t.same([...manager.serving()], [partition], 'and served on');
+    t.ok(await renewed(() => refusals() > 1, 200), 'this is tried again');
+    state.isStuck = false;
+    t.ok(await renewed(() => !isServing(), 200), 'until it is given away');
+    t.equal(manager.fault(), '1 of 1 partitions have no owner');
     manager.drop();
   });
 });

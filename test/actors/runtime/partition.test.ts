@@ -2,10 +2,10 @@
 import t from 'tap';
 import { takeBatch } from '../../../actors/runtime/journal/checkpoint.ts';
 import { eventMessages } from '../../../actors/runtime/events/event-outbox.ts';
-import type { JournalEntry } from '../../../actors/runtime/journal/codec.ts';
+import type { Commit } from '../../../actors/runtime/journal/codec.ts';
 import { hostDirtyKey } from '../../../actors/domain/domain.ts';
 import type { Partition } from '../../../actors/partition.ts';
-import type { Store, WriteOutcome } from '../../../actors/runtime/store/store.ts';
+import type { WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import { noChanges, type Changes } from '../../../actors/domain/turn.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
@@ -17,20 +17,20 @@ import { limits } from '../../../schemas/limits.ts';
 import { containerId, endless, hostKey, operation, specOf, tenantId } from '../support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../support/memory-store.ts';
 import { fleetHost, fleetOf, h1 } from '../support/records.ts';
+import { memoryJournals } from '../support/journals.ts';
 import { createPartition, readOf, writeOf, type Answered, type LooseWrite } from '../support/partition.ts';
 
 const tenant = tenantId('acme');
 
-/** A store whose puts wait while the gate is shut. */
+/** Journals whose puts wait while the gate is shut. */
 function gated() {
   const store = createMemoryStore(new MemoryBucket());
   let opened: Promise<WriteOutcome | undefined> = Promise.resolve(undefined);
   let open: (outcome?: WriteOutcome) => void = () => {};
   return {
-    store: {
-      ...store,
-      put: async (write, epoch) => (await opened) ?? store.put(write, epoch),
-    } satisfies Store,
+    journals: memoryJournals(undefined, {
+      storeOf: () => ({ ...store, put: async (write, epoch) => (await opened) ?? store.put(write, epoch) }),
+    }),
     shut: () => void (opened = new Promise((resolve) => (open = resolve))),
     /** With an outcome: nothing was written, and that is what is said of it. */
     open: (outcome?: WriteOutcome) => {
@@ -40,8 +40,9 @@ function gated() {
   };
 }
 
-const serving = async (store: Store): Promise<Partition> => {
-  const partition = createPartition({ store, events: createMemorySink([]) });
+const serving = async (more: Partial<Parameters<typeof createPartition>[0]> = {}): Promise<Partition> => {
+  const store = createMemoryStore(new MemoryBucket());
+  const partition = createPartition({ store, events: createMemorySink([]), ...more });
   await partition.start();
   return partition;
 };
@@ -61,7 +62,7 @@ const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
 
 t.test('nothing that speaks of an uncommitted change is answered before its commit', async (t) => {
   const gate = gated();
-  const partition = await serving(gate.store);
+  const partition = await serving(gate);
   t.teardown(() => partition.release());
   const create = createAsk('web');
   await writeOf(partition, create);
@@ -107,7 +108,7 @@ t.test('without a valid lease nothing is answered, from memory or otherwise, unt
 
 t.test('the operator’s word about orphans is told after its commit', async (t) => {
   const gate = gated();
-  const partition = await serving(gate.store);
+  const partition = await serving(gate);
   t.teardown(() => partition.release());
   const host = hostKey('h1');
   await writeOf(partition, {
@@ -135,7 +136,7 @@ t.test('the operator’s word about orphans is told after its commit', async (t)
 
 t.test('a verdict about a container is given when what it rests on is committed', async (t) => {
   const gate = gated();
-  const partition = await serving(gate.store);
+  const partition = await serving(gate);
   t.teardown(() => partition.release());
   const create = createAsk('a');
   await writeOf(partition, create);
@@ -159,8 +160,7 @@ t.test('a verdict about a container is given when what it rests on is committed'
 t.test('a host that syncs between two turns of one commit gets the second when it syncs again', async (t) => {
   const gate = gated();
   const fleet = fleetOf(fleetHost(h1));
-  const partition = createPartition({ store: gate.store, events: createMemorySink([]), fleet });
-  await partition.start();
+  const partition = await serving({ ...gate, fleet });
   t.teardown(() => partition.release());
   const host = h1;
   gate.shut();
@@ -206,7 +206,7 @@ t.test('a write whose sender has given up is not done when the lease is valid ag
 
 t.test('a commit without an answer is committed all the same, and reads of the rest go on', async (t) => {
   const gate = gated();
-  const partition = await serving(gate.store);
+  const partition = await serving(gate);
   t.teardown(() => partition.release());
   const { epoch } = partition;
   gate.shut();
@@ -220,7 +220,7 @@ t.test('a commit without an answer is committed all the same, and reads of the r
 });
 
 t.test('one answer that can’t be given keeps nobody else from theirs', async (t) => {
-  const partition = await serving(createMemoryStore(new MemoryBucket()));
+  const partition = await serving();
   t.teardown(() => partition.release());
   partition.write({ rid: 'r', budgetMs: 1000, ...createAsk('a') }, undefined, () => {
     throw new Error('the connection is closed');
@@ -230,7 +230,7 @@ t.test('one answer that can’t be given keeps nobody else from theirs', async (
 });
 
 t.test('a change that no message holds is left out, and the partition goes on', async (t) => {
-  const partition = await serving(createMemoryStore(new MemoryBucket()));
+  const partition = await serving();
   t.teardown(() => partition.release());
   const create = createAsk('web');
   await writeOf(partition, create);
@@ -277,14 +277,14 @@ t.test('a partition that is stopped while it loads does not serve', async (t) =>
 
 t.test('a checkpoint batch is bounded in keys, bytes, outcomes and events', async (t) => {
   const id = containerId();
-  const entry = (number: number, more: Partial<JournalEntry>): JournalEntry => ({
+  const entry = (number: number, more: Partial<Commit>): Commit => ({
     number,
-    changes: [['container.acme.x', '1 00000000 {}']],
+    changes: [['container.acme.x', Buffer.from('1 00000000 {}')]],
     operations: [],
     events: [],
     ...more,
   });
-  const many = (more: Partial<JournalEntry>) => Array.from({ length: 1000 }, (_, index) => entry(index + 1, more));
+  const many = (more: Partial<Commit>) => Array.from({ length: 1000 }, (_, index) => entry(index + 1, more));
   const outcomes = Array.from({ length: 64 }, () => ({
     op: operation(),
     atMs: systemClock.nowMs(),
@@ -320,12 +320,12 @@ t.test('a checkpoint batch is bounded in keys, bytes, outcomes and events', asyn
   t.ok((told[0]?.payload.length ?? 0) < 1024 * 1024, 'its events fit a message');
 
   const wide = Array.from({ length: limits.checkpointBatchMessages + 1 }, (_, index) =>
-    entry(index + 1, { changes: [[`tenant.${index}`, 'x']] }),
+    entry(index + 1, { changes: [[`tenant.${index}`, Buffer.from('x')]] }),
   );
   t.equal(takeBatch(wide), limits.checkpointBatchMessages);
-  const long = many({ changes: [['tenant.a', 'x'.repeat(limits.recordBytes)]] });
+  const long = many({ changes: [['tenant.a', Buffer.alloc(limits.recordBytes)]] });
   t.equal(takeBatch(long), Math.floor(limits.checkpointBatchBytes / (limits.recordBytes + 8)));
-  t.equal(takeBatch([entry(1, { changes: [['tenant.a', 'x'.repeat(limits.checkpointBatchBytes * 2)]] })]), 1);
+  t.equal(takeBatch([entry(1, { changes: [['tenant.a', Buffer.alloc(limits.checkpointBatchBytes * 2)]] })]), 1);
 });
 
 t.test('events lie in the stream in the order of their tenant', (t) => {
@@ -354,7 +354,7 @@ t.test('events lie in the stream in the order of their tenant', (t) => {
 });
 
 t.test('what arrives in one tick is one commit', async (t) => {
-  const partition = await serving(createMemoryStore(new MemoryBucket()));
+  const partition = await serving();
   t.teardown(() => partition.release());
   const writes: LooseWrite[] = Array.from({ length: 30 }, () => createAsk(containerId()));
   await Promise.all(writes.map(async (ask) => writeOf(partition, ask)));

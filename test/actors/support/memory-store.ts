@@ -16,12 +16,13 @@ export class MemoryBucket {
   get epoch(): number {
     return this.#values.get(keys.epoch)?.revision ?? 0;
   }
-  get(key: string): string | null {
+  get(key: string): Uint8Array | null {
     return this.#values.get(key)?.value ?? null;
   }
   /** Without a fence: for a test that damages what is stored, or loses it. */
-  set(key: string, value: string | null): void {
-    this.#values.set(key, { key, value, revision: ++this.#sequence });
+  set(key: string, value: Uint8Array | string | null): void {
+    const bytes = typeof value === 'string' ? Buffer.from(value) : value;
+    this.#values.set(key, { key, value: bytes, revision: ++this.#sequence });
   }
   lose(key: string): void {
     this.#values.delete(key);
@@ -29,7 +30,7 @@ export class MemoryBucket {
   write(writes: readonly StoreWrite[], epoch: number): WriteOutcome {
     if (this.epoch !== epoch) return { kind: 'fenced' };
     for (const { key, value } of writes) this.set(key, value);
-    return { kind: 'written' };
+    return { kind: 'written', sequence: this.#sequence };
   }
   takeEpoch(value: string, expected: number): number | undefined {
     if (this.epoch !== expected) return undefined;
@@ -45,10 +46,13 @@ export class MemoryBucket {
 export const storeWith = (values: StoredValue[]): Store => ({
   readEpoch: async () => Promise.resolve({ revision: 0, value: null }),
   takeEpoch: async () => Promise.resolve(1),
-  put: async () => Promise.resolve({ kind: 'written' }),
-  putBatch: async () => Promise.resolve({ kind: 'written' }),
+  put: async () => Promise.resolve({ kind: 'written', sequence: 1 }),
+  putBatch: async () => Promise.resolve({ kind: 'written', sequence: 1 }),
+  read: async () => Promise.resolve(null),
   load: async () => Promise.resolve(values),
 });
+
+const textOf = (bytes: Uint8Array | null): string | null => (bytes === null ? null : Buffer.from(bytes).toString());
 
 /** What may happen to a write on its way. */
 export type Fate = 'done' | 'ack lost' | 'never sent' | 'late';
@@ -106,7 +110,7 @@ export function createMemoryStore(bucket: MemoryBucket, network: Network = calm)
       if (network.isGone()) return silence();
       await pass(network.delay());
       if (network.fate() === 'never sent') throw new Error('no answer');
-      return { revision: bucket.epoch, value: bucket.get(keys.epoch) };
+      return { revision: bucket.epoch, value: textOf(bucket.get(keys.epoch)) };
     },
     async takeEpoch(value, expected) {
       if (network.isGone()) return silence();
@@ -119,12 +123,13 @@ export function createMemoryStore(bucket: MemoryBucket, network: Network = calm)
     },
     put: async (write, epoch) => send([write], epoch),
     putBatch: send,
-    async load(epoch) {
+    read: async (key) => Promise.resolve(bucket.get(key)),
+    async load(epoch, fromSequence = 1) {
       if (network.isGone()) return silence();
       await pass(network.delay());
       if (network.fate() !== 'done') throw new Error('a stale replica');
       if (bucket.epoch !== epoch) throw new Error('the epoch has moved');
-      return bucket.values();
+      return bucket.values().filter(({ revision }) => revision >= fromSequence);
     },
   };
 }

@@ -10,6 +10,7 @@ import { systemClock, type Clock } from '../../../lib/time/clock.ts';
 import type { ReadAsk, WriteAsk } from '../../../schemas/wire/asks.ts';
 import type { AnswerCode } from '../../../schemas/wire/codec.ts';
 import { endless, quietLog } from '../support.ts';
+import { memoryJournals } from './journals.ts';
 
 type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;
 export type LooseRead = Loose<ReadAsk>;
@@ -24,7 +25,7 @@ export const quietObserver: PartitionOptions['observer'] = {
   turn: () => {},
   commit: () => {},
   quarantined: () => {},
-  journal: () => {},
+  uncheckpointed: () => {},
   parked: () => {},
   room: () => {},
   load: () => {},
@@ -46,6 +47,8 @@ export function createPartition(
     number: 0,
     domain: createDomain({ incarnation, fleet: fleet ?? known, ledger: ledger ?? known.placements }),
     lease: endless,
+    journals: memoryJournals(),
+    nextOwner: () => 'this release',
     mayTake: async () => Promise.resolve(true),
     clock,
     slices: createSlices(systemClock),

@@ -243,7 +243,7 @@ function holdCommits(nc: NatsConnection): () => void {
   const request = nc.request.bind(nc);
   const commits = gate();
   nc.request = async (subject, ...more) => {
-    if (subject.includes('.journal.')) await commits.opened;
+    if (subject.includes('.entry.')) await commits.opened;
     return request(subject, ...more);
   };
   return commits.open;

@@ -12,8 +12,8 @@ import {
   type OutboxOptions,
 } from '../../../actors/outbox/outbox.ts';
 import type { Outcome, Question } from '../../../lib/rpc/partition-client.ts';
-import type { Partition } from '../../../actors/partition.ts';
-import type { Store, WriteOutcome } from '../../../actors/runtime/store/store.ts';
+import type { Partition, PartitionOptions } from '../../../actors/partition.ts';
+import type { WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/time/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -26,6 +26,7 @@ import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import { operation, quietLog, tenantId } from '../../actors/support.ts';
 import { controlPlane, createAsker, ownerOn, startCluster, type Ground } from './support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../../actors/support/memory-store.ts';
+import { memoryJournals, successiveMembers } from '../../actors/support/journals.ts';
 import { createPartition, readOf, writeOf, type Answered, type LooseWrite } from '../../actors/support/partition.ts';
 import { acme, stateOf } from '../../actors/support/records.ts';
 import {
@@ -46,8 +47,11 @@ const dataOf = <T>({ body }: { readonly body: string }): T => (JSON.parse(body) 
 
 // One partition, in memory
 
-async function serving(t: Test, bucket: MemoryBucket, store: Store = createMemoryStore(bucket)): Promise<Partition> {
-  const partition = createPartition({ store, events: createMemorySink([]) });
+const nextMember = successiveMembers();
+
+async function serving(t: Test, bucket: MemoryBucket, more: Partial<PartitionOptions> = {}): Promise<Partition> {
+  const parts = { store: createMemoryStore(bucket), events: createMemorySink([]), ...nextMember() };
+  const partition = createPartition({ ...parts, ...more });
   await partition.start();
   t.teardown(() => partition.release());
   return partition;
@@ -123,7 +127,6 @@ t.test('a load restores all VPN records, from the journal and from the keys', as
 
   const third = await serving(t, bucket);
   await third.checkpointed();
-  for (const { key } of bucket.values()) if (key.startsWith('journal.')) bucket.lose(key);
   for (const key of [keys.checkpoint, keys.digest]) bucket.set(key, null);
   t.same(dump(await serving(t, bucket)), before, 'from the keys alone');
 });
@@ -136,7 +139,6 @@ t.test('a damaged record harms no other, and its place stays taken', async (t) =
     await whole.checkpointed();
     const found = key(dump(whole));
     t.ok(bucket.get(found), found);
-    for (const { key: name } of bucket.values()) if (name.startsWith('journal.')) bucket.lose(name);
     for (const name of [keys.checkpoint, keys.digest]) bucket.set(name, null);
     bucket.set(found, 'rot');
     return serving(t, bucket);
@@ -172,13 +174,15 @@ t.test('two hundred reservations at once get two hundred addresses', async (t) =
   t.ok(answers.every(({ code }) => code === 'ok' || code === 'conflict'));
 });
 
-/** A store whose puts wait while the gate is shut. */
+/** Journals whose puts wait while the gate is shut. */
 function gated() {
   const store = createMemoryStore(new MemoryBucket());
   let opened: Promise<WriteOutcome | undefined> = Promise.resolve(undefined);
   let open = (): void => {};
   return {
-    store: { ...store, put: async (write, epoch) => (await opened) ?? store.put(write, epoch) } satisfies Store,
+    journals: memoryJournals(undefined, {
+      storeOf: () => ({ ...store, put: async (write, epoch) => (await opened) ?? store.put(write, epoch) }),
+    }),
     shut: () => void (opened = new Promise((resolve) => (open = () => resolve(undefined)))),
     open: () => {
       opened = Promise.resolve(undefined);
@@ -192,7 +196,7 @@ const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
 
 t.test('uncommitted changes are neither answered nor sent', async (t) => {
   const gate = gated();
-  const partition = await serving(t, new MemoryBucket(), gate.store);
+  const partition = await serving(t, new MemoryBucket(), gate);
   await createNetwork(partition);
   const other = 'other' as NetworkName;
   await writeOf(partition, { type: 'network.create', network: other, made: madeNetwork(), op: operation() });

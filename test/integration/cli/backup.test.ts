@@ -7,7 +7,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { joinCluster } from '../../../actors/cluster.ts';
 import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
-import { encodeEntry, encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { encodeText, encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { backUpCluster } from '../../../cli/backup/cluster.ts';
 import { readBackup, savedStreams, type Manifest } from '../../../cli/backup/folder.ts';
 import { api, restoreStream, saveStream, streamInfo } from '../../../cli/backup/stream.ts';
@@ -18,11 +18,12 @@ import { restoreCluster, type Restored, type RestoreOptions } from '../../../cli
 import { run } from '../../../dev/process/run.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
-import { buckets, keys } from '../../../schemas/records/buckets.ts';
+import { bucketStream, buckets, journalBuckets, keys } from '../../../schemas/records/buckets.ts';
 import { restoredCluster, announcedEpoch, type Cluster } from '../../../schemas/records/cluster.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { controlPlane } from '../actors/support.ts';
 import { skipWithoutPrivateEngine } from '../../support/servers.ts';
+import { encodeLegacyEntry } from '../../actors/support/legacy.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { connectTo } from '../../e2e/support/programs.ts';
 
@@ -67,7 +68,7 @@ async function contentOf(name: string): Promise<Stored[]> {
 }
 
 const entry = (number: number, key: string): string =>
-  encodeEntry({ number, changes: [[key, encodeValue({ n: number })]], operations: [], events: [] });
+  encodeLegacyEntry({ number, changes: [[key, encodeValue({ n: number })]], operations: [], events: [] });
 
 async function destroy(connection: NatsConnection = nc): Promise<void> {
   const jsm = await jetstreamManager(connection);
@@ -107,7 +108,7 @@ function namesIn(folder: string): string[] {
 async function freshCluster(): Promise<Cluster> {
   await destroy();
   const cluster = await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
-  await put(stateKey(0, keys.epoch), encodeValue({ token: 'a', owner: 'former', takenAtMs: 1 }));
+  await put(stateKey(0, keys.epoch), encodeText({ token: 'a', owner: 'former', takenAtMs: 1 }));
   await put(stateKey(0, keys.journal(1)), entry(1, 'tenant.acme'));
   await put('event.acme.c', JSON.stringify([{ id: '0-1-0' }]));
   await put(stateKey(0, keys.journal(2)), entry(2, 'tenant.acme'));
@@ -195,6 +196,8 @@ t.test('a stream is saved as it is at one moment while a publisher writes to it'
   );
 });
 
+const journals = Array.from({ length: journalBuckets }, (_, number) => buckets.journal.bucket(number));
+
 t.test('a cluster is restored to an empty server, twice', async (t) => {
   const folder = newFolder(t);
   const cluster = await freshCluster();
@@ -202,10 +205,11 @@ t.test('a cluster is restored to an empty server, twice', async (t) => {
   const manifest = await backUp(folder);
   t.same(
     savedStreams(manifest).map(({ config }) => config.name),
-    ['KV_state-0', 'KV_state-1', 'EVENTS', 'LOGS'],
+    [...journals.map(bucketStream), 'KV_state-0', 'KV_state-1', 'EVENTS', 'LOGS'],
   );
   t.same(readdirSync(folder).sort(), [
     'EVENTS.snapshot',
+    ...journals.map((bucket) => `${bucketStream(bucket)}.snapshot`),
     'KV_state-0.snapshot',
     'KV_state-1.snapshot',
     'LOGS.snapshot',
@@ -337,9 +341,9 @@ t.test('a damaged backup is refused before the restore changes anything', async 
     'a manifest of another format': {
       how: (folder) => {
         const path = join(folder, 'manifest.json');
-        writeFileSync(path, readFileSync(path, 'utf8').replace('"format": 1', '"format": 2'));
+        writeFileSync(path, readFileSync(path, 'utf8').replace('"format": 2', '"format": 3'));
       },
-      message: /has format 2; this release reads format 1/,
+      message: /has format 3; this release reads formats 1 and 2/,
     },
     'a manifest that names a file outside the folder': {
       how: (folder) => {
@@ -461,7 +465,7 @@ t.test('a cluster of three servers is restored with three replicas, and with one
   const cp = await connectTo(three);
   t.teardown(() => cp.close());
   const cluster = await joinCluster(cp, { partitions, replicas: 3, newId: randomUUID });
-  const epoch = encodeValue({ token: 'a', owner: 'former', takenAtMs: 1 });
+  const epoch = encodeText({ token: 'a', owner: 'former', takenAtMs: 1 });
   await compareAndSet(cp, stateKey(1, keys.epoch), epoch, 0, { timeoutMs: 5_000 });
   await compareAndSet(cp, stateKey(1, keys.journal(1)), entry(1, 'tenant.acme'), 0, { timeoutMs: 5_000 });
   const options = { folder, withLogs: true, replace: true, clock: systemClock, onSaved: () => {} };

@@ -4,9 +4,14 @@
  */
 import { PartitionState } from '../../../actors/domain/state.ts';
 import { records as recordFormat } from '../../../actors/domain/domain.ts';
-import { readPartition } from '../../../actors/runtime/journal/load.ts';
-import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
+import type { Commit } from '../../../actors/runtime/journal/codec.ts';
+import { readMark, readPartition } from '../../../actors/runtime/journal/load.ts';
+import type { Mark } from '../../../actors/runtime/journal/mark.ts';
+import { readSealed } from '../../../actors/runtime/journal/read-journal.ts';
+import { createJetStreamStore, createJournalStore } from '../../../actors/runtime/store/jetstream-store.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
+import { createSlices, runAtOnce } from '../../../lib/time/slices.ts';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { buckets } from '../../../schemas/records/buckets.ts';
 import type { OperationId, PeerId, TenantId } from '../../../schemas/ids.ts';
@@ -107,6 +112,24 @@ export async function liveOnVpn(
   }
 }
 
+/** As a load would read them, but without a seal: their members go on. */
+async function journalled(nc: NatsConnection, partition: number, { journals }: Mark): Promise<Commit[]> {
+  if (journals === 'in the bucket') return [];
+  const commits: Commit[] = [];
+  for (const member of journals) {
+    const store = createJournalStore(nc, member, () => '');
+    const { revision } = await store.readEpoch();
+    const journal = await readSealed(
+      { store, member },
+      revision,
+      createSlices(systemClock),
+      new AbortController().signal,
+    );
+    commits.push(...runAtOnce(journal.commitsOf(partition)));
+  }
+  return commits;
+}
+
 /** The records in the buckets, as a load would read them now. */
 export async function storedStates(
   nc: NatsConnection,
@@ -118,7 +141,8 @@ export async function storedStates(
   for (let partition = 0; partition < partitions; partition++) {
     const store = createJetStreamStore(nc, buckets.state.bucket(partition), newToken);
     const { revision } = await store.readEpoch();
-    const { records } = readPartition(await store.load(revision), recordFormat);
+    const values = await store.load(revision);
+    const { records } = readPartition(values, await journalled(nc, partition, readMark(values)), recordFormat);
     const state = new PartitionState(noLedger, { epoch: 0, incarnation });
     for (const record of records) state.put(record);
     states.push(state);

@@ -2,21 +2,25 @@
  * Events while the stream EVENTS is away: writes go on, nothing is lost, and what waits is bounded.
  */
 import t from 'tap';
-import { throttleMs } from '../../../../actors/runtime/journal/commits.ts';
 import {
   EventOutbox,
+  eventsShape,
   type EntryEvents,
   type EventOutboxOptions,
+  type ParkedEvents,
 } from '../../../../actors/runtime/events/event-outbox.ts';
-import type { EventSink } from '../../../../actors/runtime/store/store.ts';
+import { decodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import type { EventSink, StoreWrite } from '../../../../actors/runtime/store/store.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import { runAtOnce } from '../../../../lib/time/slices.ts';
 import { compareEvents, type Event } from '../../../../schemas/api/event.ts';
+import { keys } from '../../../../schemas/records/buckets.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { RecentEvents } from '../../../../schemas/wire/answers.ts';
 import { until } from '../../../support/until.ts';
 import { containerId, operation, specOf, tenantId } from '../../support.ts';
+import { successiveMembers } from '../../support/journals.ts';
 import { createPartition, readOf, writeOf } from '../../support/partition.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../../support/memory-store.ts';
 
@@ -38,10 +42,11 @@ t.test(
   'an outage of the stream is no outage of writes, and what was parked is published by the next owner',
   async (t) => {
     const bucket = new MemoryBucket();
+    const nextMember = successiveMembers();
     const stream = switchable();
     const parked = (): string[] =>
       bucket.values().flatMap(({ key, value }) => (key.startsWith('events.') && value !== null ? [key] : []));
-    const first = createPartition({ store: createMemoryStore(bucket), events: stream.events });
+    const first = createPartition({ store: createMemoryStore(bucket), events: stream.events, ...nextMember() });
     await first.start();
     stream.state.isAway = true;
     const id = containerId();
@@ -64,7 +69,7 @@ t.test(
     const newest = await last(first);
     first.drop();
 
-    const next = createPartition({ store: createMemoryStore(bucket), events: stream.events });
+    const next = createPartition({ store: createMemoryStore(bucket), events: stream.events, ...nextMember() });
     t.teardown(() => next.release());
     await next.start();
     t.equal(await last(next), newest, 'the next owner knows them');
@@ -92,7 +97,7 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
       event: { id: `0-${number}-${index}`, message: null } as Event,
     })),
   });
-  const kept = new Map<string, string>();
+  const kept = new Map<string, Uint8Array>();
   const park = (number: number): boolean => {
     const writes = outbox.park(number);
     for (const { key, value } of writes ?? []) {
@@ -184,12 +189,103 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
   t.end();
 });
 
-t.test('a ring that fills slows commits down before it refuses them', (t) => {
-  const slots = limits.journalSlots;
-  t.equal(throttleMs(0), 0);
-  t.equal(throttleMs(slots / 2), 0);
-  t.equal(throttleMs(slots * 0.75), limits.journalThrottleMs / 4);
-  t.equal(throttleMs(slots), limits.journalThrottleMs);
-  t.equal(throttleMs(slots * 2), limits.journalThrottleMs);
-  t.end();
+t.test('what was published a moment ago is parked for the next owner, who publishes it again', async (t) => {
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const entry = (number: number, ...owners: readonly string[]): EntryEvents => ({
+    number,
+    events: owners.map((owner, index) => ({
+      subject: `event.${owner}.a`,
+      event: { id: `0-${number}-${index}`, container_id: 'a', message: null } as Event,
+    })),
+  });
+  const opened = (
+    stream: ReturnType<typeof switchable>,
+    parked: readonly ParkedEvents[],
+    last: number,
+  ): EventOutbox => {
+    const load = { last, mark: last, pending: [], checkpointed: [], parked };
+    return runAtOnce(EventOutbox.opening({ sink: stream.events, clock, onFailure: () => {}, ...load }));
+  };
+  const stream = switchable();
+  const outbox = opened(stream, [], 0);
+  const [old, ...entries] = [
+    entry(1, 'acme'),
+    entry(2, 'acme', 'rival', 'acme'),
+    entry(3, 'rival'),
+    entry(11, 'acme'),
+  ] as const;
+  outbox.offer(old);
+  await outbox.publishTo(1, 1000);
+  nowMs += limits.eventsSettledMs + 1;
+  for (const one of entries) outbox.offer(one);
+  await outbox.publishTo(3, 1000);
+  const [write, ...more] = outbox.parkPublished();
+  t.same(more, []);
+  t.equal(write?.key, keys.events(2));
+  const parkedOf = (value: Uint8Array | null | undefined): readonly EntryEvents[] => {
+    const decoded = decodeValue(value ?? Buffer.from(''), eventsShape);
+    return decoded.ok ? decoded.value : [];
+  };
+  const idsOf = (parked: readonly EntryEvents[]): (string | string[])[][] =>
+    parked.map(({ number, events }) => [`${number}`, events.map(({ event }) => event.id).sort()]);
+  t.same(
+    idsOf(parkedOf(write?.value)),
+    idsOf([entries[0], entries[1]]),
+    'by commit; neither those from long ago, nor those that are not published',
+  );
+  await outbox.stop();
+
+  const again = switchable();
+  const next = opened(again, [{ key: write?.key ?? '', entries: parkedOf(write?.value) }], 11);
+  await next.publishTo(3, 1000);
+  t.same([...again.ids()].sort(), ['0-2-0', '0-2-1', '0-2-2', '0-3-0']);
+  t.ok(next.hasFreed);
+  t.same(next.park(11), [{ key: keys.events(2), value: null }], 'its key goes when they are published');
+  await next.stop();
+  t.same(opened(switchable(), [], 0).parkPublished(), [], 'nothing was published');
+});
+
+t.test('what still is parked is not parked again, in place of what waits beside it', async (t) => {
+  const stream = switchable();
+  stream.state.isAway = true;
+  const load = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
+  const options = { sink: stream.events, clock: systemClock, onFailure: () => {}, ...load };
+  const outbox = runAtOnce(EventOutbox.opening(options));
+  const entry = (number: number): EntryEvents => ({
+    number,
+    events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as Event }],
+  });
+  const bucket = new Map<string, Uint8Array>();
+  const write = (writes: readonly StoreWrite[] = []): void => {
+    for (const { key, value } of writes) {
+      if (value === null) bucket.delete(key);
+      else bucket.set(key, value);
+    }
+  };
+  outbox.offer(entry(5));
+  outbox.offer(entry(6));
+  write(outbox.park(6));
+  t.same([...bucket.keys()], [keys.events(5)]);
+  // The first of the two is published before the hand-over, so the key of both stays.
+  stream.state.isAway = false;
+  await outbox.publishTo(5, 5000);
+  await outbox.stop();
+  write(outbox.parkPublished());
+  const parked = Array.from(bucket, ([key, value]): ParkedEvents => {
+    const decoded = decodeValue(value, eventsShape);
+    return { key, entries: decoded.ok ? decoded.value : [] };
+  });
+  t.same(
+    [...new Set(parked.flatMap(({ entries }) => entries.map(({ number }) => number)))].sort(),
+    [5, 6],
+    'nothing that was parked is lost',
+  );
+  const again = switchable();
+  const next = runAtOnce(EventOutbox.opening({ ...options, sink: again.events, last: 6, mark: 6, parked }));
+  await next.publishTo(6, 5000);
+  t.same(again.ids(), ['0-5-0', '0-6-0'], 'each once');
+  write(next.park(6));
+  t.same([...bucket.keys()], [], 'its key goes');
+  await next.stop();
 });

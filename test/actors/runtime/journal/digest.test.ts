@@ -5,7 +5,7 @@ import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 type Write = readonly [key: string, value: string | null];
 const digestOf = (...writes: readonly Write[]) => {
   const digest = new RecordsDigest((key) => key.startsWith('record.'));
-  for (const [key, value] of writes) digest.set(key, value);
+  for (const [key, value] of writes) digest.set(key, value === null ? null : Buffer.from(value));
   return digest.at(1);
 };
 const [a, b] = ['record.a', 'record.b'] as const;

@@ -1,6 +1,6 @@
 /** What turns leave in a group, and until which commit a key is dirty. */
 import t from 'tap';
-import { decodeEntry } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeSection } from '../../../../actors/runtime/journal/entry.ts';
 import { DirtyKeys, Group } from '../../../../actors/runtime/journal/group.ts';
 import { noReading } from '../../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -19,19 +19,17 @@ t.test('the newest value of a key is journalled, and the last of effects with on
     ['a', '3'],
     ['b', null],
   ] as const)
-    group.change(key, value);
+    group.change(key, value === null ? null : Buffer.from(value));
   for (const [key, bell] of [
     ['h1', 1],
     ['h2', 2],
     ['h1', 3],
   ] as const)
     group.effect(key, { bell, requestId: `r${bell}` });
-  const { entry, text } = group.entry(noReading);
-  t.same(entry.changes, [
-    ['a', '3'],
+  t.same(group.commit(noReading).changes, [
+    ['a', Buffer.from('3')],
     ['b', null],
   ]);
-  t.same(decodeEntry(text), { ok: true, value: entry });
   t.same(
     [...group.effects()],
     [
@@ -42,13 +40,13 @@ t.test('the newest value of a key is journalled, and the last of effects with on
   t.end();
 });
 
-t.test('a group is full before its entry is too large, whatever fills it', (t) => {
-  const text = 'x'.repeat(1000);
+t.test('a group is full before its section is too large for an entry, whatever fills it', (t) => {
+  const text = Buffer.from('x'.repeat(10_000));
   const fillings: Record<string, (group: Group<Bell>, index: number) => void> = {
-    values: (group, index) => group.change(`key-${index}`, text.repeat(10)),
-    'many small values': (group, index) => group.change(`key-${index}`, '1'),
+    values: (group, index) => group.change(`key-${index}`, text),
+    'many small values': (group, index) => group.change(`key-${index}`, Buffer.from('1')),
     deletions: (group, index) => group.change(`key-${index}`, null),
-    'text of three bytes a letter': (group, index) => group.change(`key-${index}`, '€'.repeat(1000)),
+    'text of three bytes a letter': (group, index) => group.change(`key-${index}`, Buffer.from('€'.repeat(1000))),
     'answers, which are JSON in JSON': (group) =>
       group.operation({
         op: operation(),
@@ -61,7 +59,7 @@ t.test('a group is full before its entry is too large, whatever fills it', (t) =
     const group = groupOf();
     let filled = 0;
     for (; !group.isFull && filled < 10_000; filled++) fill(group, filled);
-    const bytes = Buffer.byteLength(group.entry(noReading).text);
+    const bytes = encodeSection(group.commit(noReading)).length;
     t.ok(group.isFull, `${name}: at last`);
     t.ok(bytes < limits.journalEntryBytes, `${name}: ${bytes} bytes`);
     t.ok(

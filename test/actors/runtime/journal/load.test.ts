@@ -1,26 +1,28 @@
 /**
- * How records and the journal are written, and what a load makes of a bucket that is whole, damaged
- * or short.
+ * How records are written, and what a load makes of a bucket that is whole, damaged or short.
+ * legacy.test.ts and read-journal.test.ts have the journals.
  */
 import t from 'tap';
 import { batchWrites, clockShape } from '../../../../actors/runtime/journal/checkpoint.ts';
 import {
-  decodeEntry,
   anyShape,
   decodeValue,
-  encodeEntry,
+  encodeText,
   encodeValue,
-  type JournalEntry,
+  openSealed,
+  type Commit,
 } from '../../../../actors/runtime/journal/codec.ts';
 import { records } from '../../../../actors/domain/domain.ts';
 import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
-import { LoadError, readPartition } from '../../../../actors/runtime/journal/load.ts';
+import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';
+import { readPartition } from '../../../../actors/runtime/journal/load.ts';
+import { decodeMark, encodeMark, type Mark } from '../../../../actors/runtime/journal/mark.ts';
 import type { EntryEvents } from '../../../../actors/runtime/events/event-outbox.ts';
 import { recordKey } from '../../../../actors/domain/records.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../../schemas/api/container.ts';
 import type { Event } from '../../../../schemas/api/event.ts';
-import type { SuccessCode } from '../../../../schemas/errors.ts';
+import type { MemberId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { defaultTenant } from '../../../../schemas/api/tenant.ts';
 import { containerId, operation, specOf } from '../../support.ts';
@@ -35,7 +37,21 @@ const outcome = () => ({
   answer: { kind: 'body' as const, body: '{"data":"a\\nb"}' },
 });
 
-const entryOf = (number: number, more: Partial<JournalEntry> = {}): JournalEntry => ({
+const harmed =
+  (harm: (bucket: MemoryBucket) => void) =>
+  (stored: Stored): Stored => {
+    harm(stored.bucket);
+    return stored;
+  };
+const without =
+  (number: number) =>
+  ({ bucket, commits }: Stored): Stored => ({ bucket, commits: commits.filter((commit) => commit.number !== number) });
+
+const textOf = (value: Uint8Array): string => Buffer.from(value).toString();
+
+const owner = 'owner' as MemberId;
+
+const entryOf = (number: number, more: Partial<Commit> = {}): Commit => ({
   number,
   changes: [[keys.tenant(acme), encodeValue({ ...defaultTenant(acme), number })]],
   operations: [],
@@ -46,11 +62,10 @@ const entryOf = (number: number, more: Partial<JournalEntry> = {}): JournalEntry
 t.test('codec', (t) => {
   const odd = { text: 'é \u2028 \ud800 \n \t "', deep: [{ a: null }] };
   t.same(decodeValue(encodeValue(odd), anyShape), { ok: true, value: odd });
-  const entry = entryOf(7, { operations: [outcome()], changes: [...entryOf(7).changes, ['container.acme.x', null]] });
-  t.same(decodeEntry(encodeEntry(entry)), { ok: true, value: entry });
-  t.same(decodeEntry(encodeEntry(entryOf(1, { changes: [] }))), { ok: true, value: entryOf(1, { changes: [] }) });
+  t.same(decodeValue(encodeText(odd), anyShape), { ok: true, value: odd }, 'as text');
+  t.equal(encodeText(odd), textOf(encodeValue(odd)));
 
-  const whole = encodeValue({ a: 1 });
+  const whole = encodeText({ a: 1 });
   const damaged: [string, string, string][] = [
     ['empty', '', 'format'],
     ['another format', `2${whole.slice(1)}`, 'format'],
@@ -61,67 +76,84 @@ t.test('codec', (t) => {
     ['bit rot', 'bit rot', 'format'],
   ];
   for (const [name, text, fault] of damaged) {
-    for (const decoded of [decodeValue(text, anyShape), decodeEntry(text)]) {
-      t.match(decoded, { ok: false, fault: new RegExp(fault) }, name);
-    }
+    t.match(decodeValue(Buffer.from(text), anyShape), { ok: false, fault: new RegExp(fault) }, name);
   }
   for (let cut = 0; cut < whole.length; cut++) t.notOk(decodeValue(whole.slice(0, cut), anyShape).ok, `cut at ${cut}`);
 
   // Written whole, but by a program with a fault, or not by this one.
   t.same(decodeValue(whole, clockShape), { ok: false, fault: 'shape' });
-  t.same(decodeEntry(whole), { ok: false, fault: 'shape' });
-  t.same(decodeEntry(encodeValue([])), { ok: false, fault: 'shape' });
   const newer = { atMs: 1, wallMs: 1, agreedMs: 1, mark: 1, added: true };
   t.same(decodeValue(encodeValue(newer), clockShape), { ok: true, value: newer }, 'of a newer release');
-  const ofNewer = entryOf(7, { operations: [{ ...outcome(), code: 'deferred' as SuccessCode }] });
-  t.same(decodeEntry(encodeEntry(ofNewer)), { ok: true, value: ofNewer }, 'with an outcome of a newer release');
+
+  const other = encodeValue({ a: 1 }, '2');
+  t.same(decodeValue(other, anyShape, '2'), { ok: true, value: { a: 1 } });
+  t.match(decodeValue(other, anyShape), { ok: false, fault: 'format "2"' }, 'not for those who know the common one');
+  t.notOk(openSealed(whole, '2').ok);
   t.end();
 });
 
-/** A bucket after so many commits, of which those up to the mark are checkpointed. */
-function bucketOf(last: number, mark: number, entry: (number: number) => JournalEntry = entryOf): MemoryBucket {
-  const bucket = new MemoryBucket();
-  const digest = new RecordsDigest(records.isKey);
-  for (let number = 1; number <= last; number++) {
-    const journalled = entry(number);
-    bucket.set(keys.journal(number % limits.journalSlots), encodeEntry(journalled));
-    if (number <= mark) for (const { key, value } of batchWrites([journalled], digest)) bucket.set(key, value);
-  }
-  return bucket;
+const markAt = (number: number): Mark => ({ number, journals: [owner] });
+
+interface Stored {
+  readonly bucket: MemoryBucket;
+  /** All that the journal still has. */
+  readonly commits: readonly Commit[];
 }
 
+/** A partition after so many commits, of which those up to the mark are checkpointed. */
+function storedOf(last: number, mark: number, commitOf: (number: number) => Commit = entryOf): Stored {
+  const bucket = new MemoryBucket();
+  const digest = new RecordsDigest(records.isKey);
+  const commits = Array.from({ length: last }, (_, index) => commitOf(index + 1));
+  for (const commit of commits.slice(0, mark)) {
+    for (const { key, value } of batchWrites([commit], digest, markAt)) bucket.set(key, value);
+  }
+  return { bucket, commits };
+}
+
+const load = ({ bucket, commits }: Stored) => readPartition(bucket.values(), commits, records);
+
 t.test('an empty bucket, and ones that are whole', (t) => {
-  t.match(readPartition([], records), { records: [], pending: [], mark: 0, last: 0 });
-  const R = limits.journalSlots;
+  t.match(readPartition([], [], records), { records: [], pending: [], mark: 0, last: 0, journals: [] });
   for (const [last, mark] of [
     [1, 0],
     [5, 5],
     [5, 2],
-    [R - 1, 3],
-    [R, 3],
-    [R + 1, 4],
-    [R + 500, 600],
-    [3 * R + 7, 2 * R + 9],
+    [1500, 600],
   ] as const) {
-    const loaded = readPartition(bucketOf(last, mark).values(), records);
-    t.match(loaded, { mark, last }, `${last} entries, ${mark} checkpointed`);
-    t.same(
-      loaded.pending.map(({ number }) => number),
-      Array.from({ length: last - mark }, (_, index) => mark + 1 + index),
-    );
-    t.match(loaded.records, [{ number: last }], 'the newest value');
+    const stored = storedOf(last, mark);
+    const ways: Record<string, readonly Commit[]> = {
+      'in their order': stored.commits,
+      'in another order': stored.commits.toReversed(),
+      'some twice, which were carried': [...stored.commits, ...stored.commits.slice(-3)],
+      'those above the mark alone': stored.commits.slice(mark),
+    };
+    for (const [name, commits] of Object.entries(ways)) {
+      const loaded = load({ ...stored, commits });
+      t.match(loaded, { mark, last }, `${last} commits, ${mark} checkpointed: ${name}`);
+      t.same(
+        loaded.pending.map(({ number }) => number),
+        Array.from({ length: last - mark }, (_, index) => mark + 1 + index),
+      );
+      t.match(loaded.records, [{ number: last }], 'the newest value');
+      t.same(
+        loaded.checkpointed.map(({ number }) => number),
+        commits === ways['those above the mark alone'] ? [] : Array.from({ length: mark }, (_, index) => index + 1),
+      );
+    }
   }
   t.end();
 });
 
 t.test('events that were parked are there for the next owner, and a key of them that is damaged is named', (t) => {
-  const bucket = bucketOf(5, 5);
+  const stored = storedOf(5, 5);
+  const { bucket } = stored;
   const event = { id: '0-3-0', container_id: 'c', message: null } as Event;
   const entries: EntryEvents[] = [{ number: 3, events: [{ subject: 'event.acme.c', event }] }];
   bucket.set(keys.events(3), encodeValue(entries));
   bucket.set(keys.events(4), 'rot');
   bucket.set(keys.events(5), null);
-  t.match(readPartition(bucket.values(), records), {
+  t.match(load(stored), {
     parked: [{ key: keys.events(3), entries }],
     damagedEvents: [keys.events(4)],
     records: [{ number: 5 }],
@@ -129,52 +161,25 @@ t.test('events that were parked are there for the next owner, and a key of them 
   t.end();
 });
 
-t.test('what may have lost an acknowledged entry is not served', (t) => {
-  const R = limits.journalSlots;
-  const rows: [string, MemoryBucket, (bucket: MemoryBucket) => void, RegExp][] = [
-    ['a damaged mark', bucketOf(5, 2), (b) => b.set(keys.checkpoint, 'rot'), /mark is damaged/],
-    ['a lost mark', bucketOf(R + 5, R), (b) => b.lose(keys.checkpoint), /mark 0 is older than the digest/],
-    ['the first above the mark is lost', bucketOf(5, 2), (b) => b.lose(keys.journal(3)), /entry 3 is missing/],
-    ['one between is lost', bucketOf(5, 2), (b) => b.lose(keys.journal(4)), /entry 4 is missing/],
-    ['one between is damaged', bucketOf(5, 2), (b) => b.set(keys.journal(4), 'rot'), /entry 4 is missing/],
-    ['the last is damaged', bucketOf(5, 2), (b) => b.set(keys.journal(5), 'rot'), /entry 5 may be damaged/],
-    ['the only one is damaged', bucketOf(1, 0), (b) => b.set(keys.journal(1), 'rot'), /entry 1 may be damaged/],
-    [
-      'the last is lost, in the second round',
-      bucketOf(R + 9, R),
-      (b) => b.lose(keys.journal(9)),
-      /entry 1033 may be lost/,
-    ],
-    [
-      'the last is damaged, in the second round',
-      bucketOf(R + 9, R),
-      (b) => b.set(keys.journal(9), 'rot'),
-      /entry 1033 may be damaged/,
-    ],
-    [
-      'the last two are lost, in the second round',
-      bucketOf(R + 9, R),
-      (b) => {
-        b.lose(keys.journal(8));
-        b.lose(keys.journal(9));
-      },
-      /entry 1032 may be lost/,
-    ],
+t.test('what may have lost an acknowledged commit is not served', (t) => {
+  const rows: [string, Stored, (stored: Stored) => Stored, RegExp][] = [
+    ['a damaged mark', storedOf(5, 2), harmed((b) => b.set(keys.checkpoint, 'rot')), /mark is damaged/],
+    ['a lost mark', storedOf(9, 4), harmed((b) => b.lose(keys.checkpoint)), /mark 0 is older than the digest/],
+    ['the first above the mark is lost', storedOf(5, 2), without(3), /commit 3 is missing/],
+    ['one between is lost', storedOf(5, 2), without(4), /commit 4 is missing/],
+    ['the first of all is lost', storedOf(2, 0), without(1), /commit 1 is missing/],
   ];
-  for (const [name, bucket, harm, message] of rows) {
-    readPartition(bucket.values(), records);
-    harm(bucket);
+  for (const [name, stored, harm, message] of rows) {
+    load(stored);
     try {
-      readPartition(bucket.values(), records);
+      load(harm(stored));
       t.fail(`${name}: served`);
     } catch (error) {
       t.ok(error instanceof LoadError, name);
       t.match((error as Error).message, message, name);
     }
   }
-  const below = bucketOf(9, 8);
-  below.set(keys.journal(3), 'rot');
-  t.match(readPartition(below.values(), records), { last: 9 }, 'a damaged entry below the mark is not needed');
+  t.match(load(without(3)(storedOf(9, 8))), { last: 9 }, 'a commit below the mark is not needed');
   t.end();
 });
 
@@ -188,12 +193,12 @@ t.test('values: damaged ones are quarantined by key, deleted ones are gone, the 
   ];
   for (const record of [stays, goes, rots]) bucket.set(recordKey(record), encodeValue(record));
   bucket.set(keys.host(h1), encodeValue(hostRecord(h1)));
-  bucket.set(recordKey(rots), encodeValue(rots).replace('rots', 'rats'));
+  bucket.set(recordKey(rots), textOf(encodeValue(rots)).replace('rots', 'rats'));
   const swapped = containerId();
   bucket.set(keys.container(acme, swapped), encodeValue(stays));
   bucket.set(keys.container(acme, containerId()), null);
   const renamed = { ...stays, spec: specOf('renamed') };
-  const entries: JournalEntry[] = [
+  const commits = [
     entryOf(1, {
       changes: [
         [recordKey(goes), null],
@@ -203,10 +208,9 @@ t.test('values: damaged ones are quarantined by key, deleted ones are gone, the 
       operations: [outcome()],
     }),
   ];
-  for (const entry of entries) bucket.set(keys.journal(entry.number), encodeEntry(entry));
   bucket.set(keys.operations(0), encodeValue([outcome(), outcome()]));
   bucket.set('ops.9', 'rot');
-  const loaded = readPartition(bucket.values(), records);
+  const loaded = load({ bucket, commits });
   t.same(loaded.records.map((record) => (record.kind === 'container' ? record.spec.name : record.kind)).sort(), [
     'comes',
     'host',
@@ -226,10 +230,11 @@ t.test('a checkpoint writes the newest value of each key, the outcomes, and the 
   const writes = batchWrites(
     [
       entryOf(1, { operations: [outcome()] }),
-      entryOf(2, { changes: [['container.acme.x', 'x']] }),
+      entryOf(2, { changes: [['container.acme.x', Buffer.from('x')]] }),
       entryOf(3, { changes: [['container.acme.x', null]], operations: [outcome()] }),
     ],
     digest,
+    markAt,
   );
   t.same(
     writes.map(({ key }) => key),
@@ -239,7 +244,7 @@ t.test('a checkpoint writes the newest value of each key, the outcomes, and the 
   t.equal(writes[2]?.ttlMs, limits.operationTtlMs);
   t.same(decodeValue(writes[3]?.value ?? '', anyShape), { ok: true, value: digest.at(3) });
   t.equal(digest.at(3).count, 1, 'the tenant; the container is gone');
-  t.same(decodeValue(writes[5]?.value ?? '', anyShape), { ok: true, value: 3 });
+  t.same(decodeMark(writes[5]?.value ?? Buffer.from('')), { ok: true, value: markAt(3) });
   t.end();
 });
 
@@ -249,11 +254,11 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
     ContainerRecord,
     ContainerRecord,
   ];
-  const change = (record: ContainerRecord): JournalEntry['changes'][number] => [recordKey(record), encodeValue(record)];
-  const bucketWith = (): MemoryBucket =>
-    bucketOf(3, 2, (number) => entryOf(number, { changes: number === 1 ? [kept, lost, swapped].map(change) : [] }));
+  const change = (record: ContainerRecord): Commit['changes'][number] => [recordKey(record), encodeValue(record)];
+  const storedWith = (): Stored =>
+    storedOf(3, 2, (number) => entryOf(number, { changes: number === 1 ? [kept, lost, swapped].map(change) : [] }));
   const key = recordKey(lost);
-  t.equal(readPartition(bucketWith().values(), records).verified, 'verified');
+  t.equal(load(storedWith()).verified, 'verified');
   const refused: [string, (bucket: MemoryBucket) => void, RegExp][] = [
     ['a record is missing', (b) => b.lose(key), /entry 2 has 3 records .* and 2 records .* were read/],
     ['a record is deleted', (b) => b.set(key, null), /2 records/],
@@ -276,43 +281,41 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
     ['the digest is damaged', (b) => b.set(keys.digest, 'bit rot'), /digest of the checkpoint is damaged/],
   ];
   for (const [name, harm, message] of refused) {
-    const bucket = bucketWith();
-    harm(bucket);
-    t.throws(() => readPartition(bucket.values(), records), { name: 'LoadError', message }, name);
+    const stored = harmed(harm)(storedWith());
+    t.throws(() => load(stored), { name: 'LoadError', message }, name);
   }
-  const damaged = bucketWith();
-  damaged.set(key, 'bit rot');
   t.match(
-    readPartition(damaged.values(), records),
+    load(harmed((b) => b.set(key, 'bit rot'))(storedWith())),
     { verified: 'verified', quarantined: [key] },
     'damage is the quarantine’s',
   );
-  const ofLastRelease = bucketWith();
-  ofLastRelease.lose(keys.digest);
-  ofLastRelease.lose(keys.clock);
-  t.match(readPartition(ofLastRelease.values(), records), { verified: 'no digest', mark: 2 });
-  const lastReleaseWroteSince = bucketWith();
-  lastReleaseWroteSince.set(keys.checkpoint, encodeValue(3));
-  lastReleaseWroteSince.lose(key);
-  t.match(readPartition(lastReleaseWroteSince.values(), records), { verified: 'no digest', mark: 3 });
-  const overridden = bucketWith();
-  overridden.lose(key);
-  overridden.set(keys.digest, null);
-  t.match(readPartition(overridden.values(), records), { verified: 'overridden', mark: 2 });
+  const withoutDigest = harmed((b) => {
+    b.lose(keys.digest);
+    b.lose(keys.clock);
+  });
+  t.match(load(withoutDigest(storedWith())), { verified: 'no digest', mark: 2 });
+  const writtenSinceWithoutDigest = harmed((b) => {
+    b.set(keys.checkpoint, encodeMark(markAt(3)));
+    b.lose(key);
+  });
+  t.match(load(writtenSinceWithoutDigest(storedWith())), { verified: 'no digest', mark: 3 });
+  const overridden = harmed((b) => {
+    b.lose(key);
+    b.set(keys.digest, null);
+  });
+  t.match(load(overridden(storedWith())), { verified: 'overridden', mark: 2 });
   t.end();
 });
 
 t.test('the time by which a partition deletes is that of its last entry', (t) => {
   const clockOf = (number: number) => ({ atMs: number * 1000, wallMs: number * 2000, agreedMs: number });
-  const dated = (number: number): JournalEntry => entryOf(number, { clock: clockOf(number) });
-  t.same(readPartition(bucketOf(3, 2, dated).values(), records).clock, clockOf(3), 'above the mark');
-  t.match(readPartition(bucketOf(3, 3, dated).values(), records).clock, clockOf(3), 'at the mark');
-  const lastReleaseWroteSince = (number: number): JournalEntry => (number === 3 ? entryOf(3) : dated(number));
-  t.equal(readPartition(bucketOf(3, 2, lastReleaseWroteSince).values(), records).clock, undefined);
-  t.equal(readPartition([], records).clock, undefined);
-  const damaged = bucketOf(3, 3, dated);
-  damaged.set(keys.clock, 'bit rot');
-  t.equal(readPartition(damaged.values(), records).clock, undefined);
+  const dated = (number: number): Commit => entryOf(number, { clock: clockOf(number) });
+  t.same(load(storedOf(3, 2, dated)).clock, clockOf(3), 'above the mark');
+  t.match(load(storedOf(3, 3, dated)).clock, clockOf(3), 'at the mark');
+  const lastReleaseWroteSince = (number: number): Commit => (number === 3 ? entryOf(3) : dated(number));
+  t.equal(load(storedOf(3, 2, lastReleaseWroteSince)).clock, undefined);
+  t.equal(readPartition([], [], records).clock, undefined);
+  t.equal(load(harmed((b) => b.set(keys.clock, 'bit rot'))(storedOf(3, 3, dated))).clock, undefined);
   t.end();
 });
 
@@ -322,24 +325,23 @@ t.test('the digest that checkpoints keep is the one that a load makes, whatever 
   const others = Array.from({ length: 11 }, (_, index) => container({}, `c${index}`));
   const pool: readonly [ContainerRecord, ...ContainerRecord[]] = [any, ...others];
   const bucket = new MemoryBucket();
-  let { digest } = readPartition([], records);
+  let { digest } = readPartition([], [], records);
   let number = 0;
   for (let round = 0; round < 200; round++) {
     const entries = Array.from({ length: 1 + random.below(4) }, () => {
-      const changes = Array.from({ length: random.below(4) }, (): JournalEntry['changes'][number] => {
+      const changes = Array.from({ length: random.below(4) }, (): Commit['changes'][number] => {
         const record = random.pick(pool);
         return [recordKey(record), random.once(3) ? null : encodeValue({ ...record, generation: random.below(1000) })];
       });
       return entryOf(++number, { changes });
     });
-    for (const entry of entries) bucket.set(keys.journal(entry.number % limits.journalSlots), encodeEntry(entry));
-    for (const { key, value } of batchWrites(entries, digest)) bucket.set(key, value);
-    const loaded = readPartition(bucket.values(), records);
+    for (const { key, value } of batchWrites(entries, digest, markAt)) bucket.set(key, value);
+    const loaded = load({ bucket, commits: entries });
     if (loaded.verified !== 'verified') t.fail(`round ${round}: ${loaded.verified}`);
     // A new owner continues with the records that it has read.
     if (random.once(5)) ({ digest } = loaded);
   }
-  t.equal(readPartition(bucket.values(), records).mark, number);
+  t.equal(load({ bucket, commits: [] }).mark, number);
   t.end();
 });
 
@@ -364,7 +366,7 @@ t.test('a record with a good checksum and the wrong shape is quarantined by its 
     const key = keys.container(acme, rest.id);
     bucket.set(recordKey(whole), encodeValue(whole));
     bucket.set(key, encodeValue(value));
-    const loaded = readPartition(bucket.values(), records);
+    const loaded = load({ bucket, commits: [] });
     t.same(loaded.quarantined, [key], name);
     t.same(loaded.records, [whole]);
   }

@@ -4,7 +4,7 @@ import type { Moved } from '../../../../actors/runtime/store/epoch.ts';
 import { Fence } from '../../../../actors/runtime/store/fence.ts';
 import type { WriteOutcome } from '../../../../actors/runtime/store/store.ts';
 
-const written: WriteOutcome = { kind: 'written' };
+const written: WriteOutcome = { kind: 'written', sequence: 5 };
 const fenced: WriteOutcome = { kind: 'fenced' };
 const unknown: WriteOutcome = { kind: 'unknown', cause: new Error('no answer') };
 
@@ -43,7 +43,7 @@ t.test('a write without an answer is written again at the moved epoch', async (t
   t.same(at, [1], 'not before the epoch has moved');
   t.match(moves, [{ from: 1, released: false }]);
   moves[0]?.decide({ kind: 'moved', epoch: 7 });
-  t.equal(await outcome, 'written');
+  t.same(await outcome, written);
   t.same(at, [1, 7]);
   t.equal(fence.revision, 7);
   t.same(counts, { unknown: 1, lost: 0 });
@@ -67,7 +67,7 @@ t.test('writes that the own move refuses are written again, and those that come 
   await turn();
   t.same([slow, later.at], [[1], []]);
   moves[0]?.decide({ kind: 'moved', epoch: 2 });
-  t.same(await Promise.all([checkpoint, commit, next]), ['written', 'written', 'written']);
+  t.same(await Promise.all([checkpoint, commit, next]), [written, written, written]);
   t.same([slow, at, later.at], [[1, 2], [1, 2], [2]]);
   t.equal(moves.length, 1);
   t.equal(counts.lost, 0);
@@ -75,7 +75,7 @@ t.test('writes that the own move refuses are written again, and those that come 
 
 t.test('a refused write, or a refused move, means that another process has the partition', async (t) => {
   const refused = fenceOf();
-  t.equal(await refused.fence.write(attempts(fenced).attempt), 'lost');
+  t.same(await refused.fence.write(attempts(fenced).attempt), { kind: 'lost' });
   t.same(refused.counts, { unknown: 0, lost: 1 });
   t.same(refused.moves, []);
 
@@ -84,10 +84,10 @@ t.test('a refused write, or a refused move, means that another process has the p
   const outcome = moved.fence.write(attempt);
   await turn();
   moved.moves[0]?.decide({ kind: 'refused' });
-  t.equal(await outcome, 'lost');
+  t.same(await outcome, { kind: 'lost' });
   t.same(at, [1]);
   t.same(moved.counts, { unknown: 1, lost: 1 });
-  t.equal(await moved.fence.write(attempts().attempt), 'lost', 'nothing is written any more');
+  t.same(await moved.fence.write(attempts().attempt), { kind: 'lost' }, 'nothing is written any more');
   t.equal(moved.counts.lost, 1);
 });
 
@@ -104,16 +104,25 @@ t.test('a release comes after the move under way, and ends all writes', async (t
   t.match(moves[1], { from: 2, released: true });
   moves[1]?.decide({ kind: 'moved', epoch: 3 });
   await released;
-  t.equal(await outcome, 'lost');
+  t.same(await outcome, { kind: 'lost' });
   t.same(at, [1], 'nothing is written into a partition that is released');
   t.equal(counts.lost, 0);
 });
 
-t.test('a closed fence loses its writes without a word', async (t) => {
+t.test('a closed fence loses its writes silently', async (t) => {
   const { fence, counts } = fenceOf();
   fence.close();
   const { at, attempt } = attempts();
-  t.equal(await fence.write(attempt), 'lost');
+  t.same(await fence.write(attempt), { kind: 'lost' });
   t.same(at, []);
   t.equal(counts.lost, 0);
+});
+
+t.test('the sequence is that of the attempt that was written', async (t) => {
+  const { fence, moves } = fenceOf();
+  t.match(await fence.write(attempts({ kind: 'written', sequence: 11 }).attempt), { sequence: 11 });
+  const outcome = fence.write(attempts(unknown, { kind: 'written', sequence: 14 }).attempt);
+  await turn();
+  moves[0]?.decide({ kind: 'moved', epoch: 13 });
+  t.same(await outcome, { kind: 'written', sequence: 14 });
 });

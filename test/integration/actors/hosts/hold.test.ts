@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeText, encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
 import type { StoreWrite } from '../../../../actors/runtime/store/store.ts';
 import { within } from '../../../../lib/time/backoff.ts';
@@ -24,14 +24,14 @@ const ids = Array.from({ length: 30_000 }, containerId);
 t.test('the list of held containers comes in parts that fit a message', { timeout: 300_000 }, async (t) => {
   const ground = await startCluster(t, 1);
   const store = createJetStreamStore(ground.nc, buckets.state.bucket(0), randomUUID);
-  const released = encodeValue({ token: 'x', owner: 'gone', takenAtMs: 0, released: true });
+  const released = encodeText({ token: 'x', owner: 'gone', takenAtMs: 0, released: true });
   const epoch = (await store.takeEpoch(released, 0)) ?? 0;
   const enrolled = encodeValue(hostRecord(host, { publicKey: agentKey }));
   await store.putBatch([{ key: keys.host(host), value: enrolled }], epoch);
   for (let from = 0; from < ids.length; from += 500) {
     const writes = ids
       .slice(from, from + 500)
-      .map((id): StoreWrite => ({ key: keys.container(acme, id), value: 'damaged' }));
+      .map((id): StoreWrite => ({ key: keys.container(acme, id), value: Buffer.from('damaged') }));
     if ((await store.putBatch(writes, epoch)).kind !== 'written') throw new Error('the partition was not filled');
   }
   const nc = await controlPlane(ground.nats);

@@ -11,7 +11,7 @@ import { Fleet } from '../../../../actors/endpoints/fleet.ts';
 import { serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import type { Partition } from '../../../../actors/partition.ts';
-import type { StoreWrite, StoredValue, WriteOutcome } from '../../../../actors/runtime/store/store.ts';
+import type { StoredValue, WriteOutcome } from '../../../../actors/runtime/store/store.ts';
 import { recordKey } from '../../../../actors/domain/records.ts';
 import { startNats } from '../../../../dev/servers/nats.ts';
 import { within } from '../../../../lib/time/backoff.ts';
@@ -27,6 +27,7 @@ import { spoken } from '../../../../schemas/wire/version.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { agentKey, agentOf, containerId, quietLog } from '../../../actors/support.ts';
 import { controlPlane } from '../support.ts';
+import { memoryJournals } from '../../../actors/support/journals.ts';
 import { storeWith } from '../../../actors/support/memory-store.ts';
 import { createPartition, quietObserver } from '../../../actors/support/partition.ts';
 import { acme, container, h1, hostRecord, itemOf, observation } from '../../../actors/support/records.ts';
@@ -78,7 +79,7 @@ async function serve(t: Test): Promise<Serving> {
   };
   void countTurns();
   const turns = new Map<string, number>();
-  const written = async (): Promise<WriteOutcome> => Promise.resolve({ kind: 'written' });
+  const written = async (): Promise<WriteOutcome> => Promise.resolve({ kind: 'written', sequence: 1 });
   const journal = { put: written, entries: 0 };
   const values = [...records, hostRecord(h1, { publicKey: agentKey })].map((record, index): StoredValue => ({
     key: recordKey(record),
@@ -86,13 +87,17 @@ async function serve(t: Test): Promise<Serving> {
     revision: index + 1,
   }));
   const partition = createPartition({
-    store: {
-      ...storeWith(values),
-      put: async (_: StoreWrite) => {
-        journal.entries++;
-        return journal.put();
-      },
-    },
+    store: storeWith(values),
+    journals: memoryJournals(undefined, {
+      storeOf: () => ({
+        ...storeWith([]),
+        put: async () => {
+          journal.entries++;
+          return journal.put();
+        },
+      }),
+      onSealed: () => partition.drop(),
+    }),
     events: { publish: async () => Promise.resolve() },
     observer: { ...quietObserver, turn: (kind) => void turns.set(kind, (turns.get(kind) ?? 0) + 1) },
   });
@@ -204,7 +209,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
     journal.entries = 0;
     let answer: ReportAnswer | undefined;
     const held: (() => void)[] = [];
-    journal.put = async () => new Promise((resolve) => held.push(() => resolve({ kind: 'written' })));
+    journal.put = async () => new Promise((resolve) => held.push(() => resolve({ kind: 'written', sequence: 1 })));
     const answered = collect(nc, subjects.hostReport(agentOf(h1)), JSON.stringify(reportOf(0, 2)), (data) => {
       answer = JSON.parse(data) as ReportAnswer;
       return true;
@@ -223,7 +228,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
     for (const { id } of reportOf(0, 2).items) {
       if (containers.get(id)?.observed.status !== 'backoff') return t.fail(`${id} is not as it was reported`);
     }
-    journal.put = async () => Promise.resolve({ kind: 'written' });
+    journal.put = async () => Promise.resolve({ kind: 'written', sequence: 1 });
     return undefined;
   });
 

@@ -8,7 +8,11 @@ import { Registry } from 'prom-client';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
 import { createObserver } from '../../../../actors/metrics.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
-import { createEventSink, createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
+import {
+  createEventSink,
+  createJetStreamStore,
+  createJournalStore,
+} from '../../../../actors/runtime/store/jetstream-store.ts';
 import type { Partition } from '../../../../actors/partition.ts';
 import type { Store, WriteOutcome } from '../../../../actors/runtime/store/store.ts';
 import { sleep, within } from '../../../../lib/time/backoff.ts';
@@ -17,12 +21,13 @@ import { readStream } from '../../../../lib/nats/direct-reads.ts';
 import { buckets, keys, streams } from '../../../../schemas/records/buckets.ts';
 import type { Container } from '../../../../schemas/api/container.ts';
 import type { Event } from '../../../../schemas/api/event.ts';
-import type { ContainerId } from '../../../../schemas/ids.ts';
+import type { ContainerId, MemberId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { ReadAsk, WriteAsk } from '../../../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../../../schemas/wire/codec.ts';
 import { subjects } from '../../../../schemas/wire/subjects.ts';
-import { containerId, operation, specOf, tenantId } from '../../../actors/support.ts';
+import { containerId, endless, operation, specOf, tenantId } from '../../../actors/support.ts';
+import { memoryJournals } from '../../../actors/support/journals.ts';
 import { createPartition } from '../../../actors/support/partition.ts';
 import { startCluster, type Ground } from '../support.ts';
 
@@ -32,7 +37,15 @@ const bucket = buckets.state.bucket(partitionNumber);
 
 const realStore = ({ nc }: Ground): Store => createJetStreamStore(nc, bucket, randomUUID);
 
-function partitionOn(ground: Ground, store: Store) {
+let members = 0;
+
+/** A process with the partition; `faults`: of the store of its journal. */
+function partitionOn(ground: Ground, store: Store, faults: (real: Store) => Partial<Store> = () => ({})) {
+  const member = `member-${++members}` as MemberId;
+  const storeOf = (of: MemberId): Store => {
+    const real = createJournalStore(ground.nc, of, randomUUID);
+    return of === member ? { ...real, ...faults(real) } : real;
+  };
   const fleet = new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 60_000 });
   const lost: number[] = [];
   let loads = 0;
@@ -42,13 +55,19 @@ function partitionOn(ground: Ground, store: Store) {
   const partition = createPartition({
     fleet,
     store,
+    lease: { ...endless, member },
+    journals: memoryJournals(undefined, {
+      storeOf,
+      onSealed: () => partition.drop(),
+      observer: { journal: () => {}, unknown: () => unknown++ },
+    }),
     events: createEventSink(ground.nc, randomUUID),
     onLost: ({ number }) => lost.push(number),
     observer: { ...observer, load: () => loads++, unknown: () => unknown++ },
   });
   const refusesWrites = async (): Promise<boolean> =>
     /^longshore_actors_writes_refused\{partition="0"\} 1$/m.test(await registry.metrics());
-  return { partition, lost, refusesWrites, counts: () => ({ loads, unknown }) };
+  return { member, partition, lost, refusesWrites, counts: () => ({ loads, unknown }) };
 }
 
 interface Answered {
@@ -94,17 +113,15 @@ async function reopened(t: Test, ground: Ground) {
 
 t.test('a write with a lost acknowledgement is answered, and executed once', async (t) => {
   const ground = await startCluster(t, 1);
-  const real = realStore(ground);
   let losing = false;
-  const { partition, counts } = partitionOn(ground, {
-    ...real,
+  const { partition, counts } = partitionOn(ground, realStore(ground), (real) => ({
     put: async (entry, epoch) => {
       const outcome = await real.put(entry, epoch);
       if (!losing) return outcome;
       losing = false;
       return { kind: 'unknown', cause: new Error('lost') };
     },
-  });
+  }));
   t.teardown(() => partition.release());
   await partition.start();
   await write(partition, createAsk('before'));
@@ -117,18 +134,16 @@ t.test('a write with a lost acknowledgement is answered, and executed once', asy
 
 t.test('the server refuses a put that arrives after the owner gave up on it', async (t) => {
   const ground = await startCluster(t, 1);
-  const real = realStore(ground);
   let holding = false;
   let land: () => Promise<WriteOutcome> = async () => Promise.reject(new Error('nothing was held'));
-  const { partition } = partitionOn(ground, {
-    ...real,
+  const { partition } = partitionOn(ground, realStore(ground), (real) => ({
     put: async (entry, epoch) => {
       if (!holding) return real.put(entry, epoch);
       holding = false;
       land = async () => real.put(entry, epoch);
       return { kind: 'unknown', cause: new Error('given up') };
     },
-  });
+  }));
   t.teardown(() => partition.release());
   await partition.start();
   holding = true;
@@ -146,15 +161,17 @@ t.test('after a crash before the checkpoint the journal has everything, and each
   const creates = ['a', 'b', 'c'].map((name) => createAsk(name));
   for (const create of creates) await write(partition, create);
   await write(partition, { type: 'container.delete', tenant, id: creates[0]?.id as ContainerId, op: operation() });
-  const before = new Map((await real.load(partition.epoch)).map(({ key, value }) => [key, value]));
-  t.notOk(before.has(keys.checkpoint), 'nothing was checkpointed');
+  const before = await real.load(partition.epoch);
+  t.notOk(
+    before.some(({ key }) => key.startsWith('container.')),
+    'nothing was checkpointed',
+  );
 
   const next = await reopened(t, ground);
   t.same(await names(next), ['b', 'c'], 'deleted, then loaded: it stays deleted');
   for (const create of creates.slice(1)) t.equal((await write(next, create)).code, 'created');
   await next.checkpointed();
   const after = new Map((await real.load(next.epoch)).map(({ key, value }) => [key, value]));
-  t.ok(after.has(keys.checkpoint));
   t.ok(after.has(keys.container(tenant, creates[1]?.id as ContainerId)));
 
   const told: Event[] = [];
@@ -202,7 +219,7 @@ t.test('a damaged record is quarantined and counted, and the rest serves', async
   await partition.checkpointed();
   const subject = `$KV.${bucket}.${keys.container(tenant, bad.id)}`;
   const intact = encodeValue({ kind: 'container' });
-  await ground.nc.request(subject, intact.replace('container', 'cantainer'));
+  await ground.nc.request(subject, Buffer.from(intact).toString().replace('container', 'cantainer'));
 
   const next = await reopened(t, ground);
   t.same(await names(next), ['good']);
@@ -215,10 +232,15 @@ t.test('a damaged record is quarantined and counted, and the rest serves', async
 t.test('a partition whose journal has a gap is not served', async (t) => {
   const ground = await startCluster(t, 1);
   const real = realStore(ground);
-  const { partition } = partitionOn(ground, { ...real, putBatch: async () => new Promise<WriteOutcome>(() => {}) });
+  const { partition, member } = partitionOn(ground, {
+    ...real,
+    putBatch: async () => new Promise<WriteOutcome>(() => {}),
+  });
   await partition.start();
   for (const name of ['a', 'b', 'c']) await write(partition, createAsk(name));
-  await ground.nc.request(`$KV.${bucket}.${keys.journal(2)}`, 'bit rot');
+  const epoch = (await createJournalStore(ground.nc, member, randomUUID).readEpoch()).revision;
+  const damaged = { key: keys.entry(2), value: Buffer.from('bit rot') };
+  t.match(await createJournalStore(ground.nc, member, randomUUID).put(damaged, epoch), { kind: 'written' });
   const { partition: next } = partitionOn(ground, real);
   void next.start();
   t.teardown(() => next.release());
@@ -226,7 +248,7 @@ t.test('a partition whose journal has a gap is not served', async (t) => {
   t.notOk(next.isServing);
 });
 
-t.test('a partition with a full journal refuses writes, serves reads, and recovers', async (t) => {
+t.test('a partition whose checkpoint is far behind refuses writes, serves reads, and recovers', async (t) => {
   const ground = await startCluster(t, 1);
   const real = realStore(ground);
   let release = (): void => {};
@@ -243,8 +265,12 @@ t.test('a partition with a full journal refuses writes, serves reads, and recove
   await write(partition, createAsk('a'));
   t.notOk(await refusesWrites());
   let refused: Answered | undefined;
-  for (let commits = 0; commits < limits.journalSlots + 10 && refused === undefined; commits++) {
-    const settings = { regions: [`r${commits}`] } as unknown as Extract<WriteAsk, { type: 'tenant.put' }>['settings'];
+  const bytes = limits.recordBytes / 2;
+  for (let commits = 0; commits * bytes <= limits.uncheckpointedBytes && refused === undefined; commits++) {
+    const settings = { regions: [`r${commits}`.padEnd(bytes, '-')] } as unknown as Extract<
+      WriteAsk,
+      { type: 'tenant.put' }
+    >['settings'];
     const answer = await write(partition, { type: 'tenant.put', tenant, settings, op: operation() });
     if (answer.code !== 'ok') refused = answer;
   }

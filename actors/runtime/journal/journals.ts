@@ -1,0 +1,159 @@
+/**
+ * The journals that a process has to do with: its own, one for each member that it is, and those of
+ * dead members whose partitions it takes.
+ */
+import { DeadlineError } from '../../../lib/time/backoff.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
+import type { Log } from '../../../lib/log.ts';
+import type { Slices } from '../../../lib/time/slices.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { moveEpoch, type EpochRecord, type MovableFrom } from '../store/epoch.ts';
+import { Fence } from '../store/fence.ts';
+import type { Store } from '../store/store.ts';
+import type { Commit } from './codec.ts';
+import { Journal, type JournalObserver } from './journal.ts';
+import { LoadError } from './load-error.ts';
+import { readSealed, sealJournal, SealedJournal } from './read-journal.ts';
+
+export interface JournalsOptions {
+  readonly storeOf: (member: MemberId) => Store;
+  readonly clock: Clock;
+  readonly slices: Slices;
+  readonly log: Log;
+  readonly newToken: () => string;
+  /** Another process has sealed the journal of this member, which is dead for the others. */
+  readonly onSealed: (member: MemberId) => void;
+  readonly observer: JournalsObserver;
+}
+
+export interface JournalsObserver extends JournalObserver {
+  /** A put had no answer, and is resolved in place. */
+  unknown(): void;
+}
+
+export class Journals {
+  readonly #options: JournalsOptions;
+  #own:
+    | { readonly member: MemberId; readonly opening: Promise<Journal | undefined>; readonly ended: AbortController }
+    | undefined;
+  /** Members that this process was: a load of one of them may still be under way. */
+  readonly #former = new Set<MemberId>();
+  readonly #read = new Map<MemberId, Promise<SealedJournal>>();
+
+  constructor(options: JournalsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The journal of this process as that member, opened at the first call.
+   * @throws where it can't be opened: the member is not this process any more
+   */
+  async open(member: MemberId): Promise<Journal> {
+    if (this.#former.has(member)) throw new Error(`this process is member ${member} no more`);
+    if (this.#own?.member !== member) {
+      this.close();
+      const ended = new AbortController();
+      this.#own = { member, ended, opening: this.#open(member, ended.signal) };
+    }
+    const journal = await this.#own.opening;
+    if (journal === undefined) throw new Error(`the journal of member ${member} can't be opened`);
+    return journal;
+  }
+
+  /** Nothing is put into this process's journal any more. */
+  close(): void {
+    const own = this.#own;
+    if (own !== undefined) this.#former.add(own.member);
+    this.#own = undefined;
+    own?.ended.abort();
+    void own?.opening.then((journal) => journal?.close());
+  }
+
+  /**
+   * The commits of a partition in these journals, sealed and read if that is not done yet.
+   * @throws LoadError where one may be missing, and the signal's reason
+   */
+  async commitsOf(members: readonly MemberId[], partition: number, signal: AbortSignal): Promise<Commit[]> {
+    const commits: Commit[] = [];
+    for (const member of members) {
+      if (this.#own?.member === member) {
+        commits.push(...(await (await this.open(member)).commitsOf(partition)));
+        continue;
+      }
+      const journal = await this.#sealed(member);
+      commits.push(...(await this.#options.slices.run('load', journal.commitsOf(partition), signal)));
+    }
+    return commits;
+  }
+
+  async #open(member: MemberId, signal: AbortSignal): Promise<Journal | undefined> {
+    const { storeOf, clock, log, observer, onSealed } = this.#options;
+    const store = storeOf(member);
+    const moved = await this.#move(
+      store,
+      member,
+      { mayTake: async (record) => Promise.resolve(record === undefined) },
+      signal,
+    );
+    if (moved.kind === 'refused') return undefined;
+    const fence = new Fence({
+      revision: moved.epoch,
+      move: (from) => this.#move(store, member, { epoch: from }, signal),
+      onUnknown: (error) => {
+        log.warn('write_unknown', { journal: member, error });
+        observer.unknown();
+      },
+      onLost: () => {
+        log.error('journal_sealed', { member });
+        onSealed(member);
+      },
+    });
+    const onFault = (error: unknown): void => log.error('answer_failed', { journal: member, error });
+    return new Journal({ member, store, fence, clock, observer, onFault });
+  }
+
+  #move(store: Store, member: MemberId, from: MovableFrom, signal: AbortSignal) {
+    const { clock, log, newToken } = this.#options;
+    const record: EpochRecord = { token: newToken(), owner: member, takenAtMs: clock.nowMs() };
+    const onFailure = (error: unknown): void => log.warn('epoch_not_taken', { journal: member, error });
+    return moveEpoch(store, record, { from, signal, onFailure });
+  }
+
+  /** Read once for all partitions that are loaded in the next while. */
+  #sealed(member: MemberId): Promise<SealedJournal> {
+    let reading = this.#read.get(member);
+    if (reading === undefined) {
+      reading = this.#seal(member);
+      this.#read.set(member, reading);
+      const forget = (): void => void this.#read.delete(member);
+      // The timer keeps no process from its end.
+      reading.then(() => void setTimeout(forget, limits.journalReadKeptMs).unref(), forget);
+    }
+    return reading;
+  }
+
+  /** Its deadline is its own: several partitions wait for it. */
+  async #seal(member: MemberId): Promise<SealedJournal> {
+    const deadline = new AbortController();
+    const late = new DeadlineError(`sealing and reading the journal of member ${member}`, limits.journalReadMs);
+    const timer = setTimeout(() => deadline.abort(late), limits.journalReadMs);
+    try {
+      return await this.#sealAndRead(member, deadline.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #sealAndRead(member: MemberId, signal: AbortSignal): Promise<SealedJournal> {
+    const { storeOf, clock, log, newToken, slices } = this.#options;
+    const store = storeOf(member);
+    const onFailure = (error: unknown): void => log.warn('journal_not_sealed', { journal: member, error });
+    const nowMs = (): number => clock.nowMs();
+    const sealing = await sealJournal({ store, member, newToken, nowMs, signal, onFailure });
+    if (sealing.kind === 'sealed') return readSealed({ store, member }, sealing.revision, slices, signal);
+    if (sealing.kind === 'gone') throw new LoadError(`the journal of member ${member} is gone`);
+    log.error('journal_given_up', { member });
+    return new SealedJournal(member, [], 0);
+  }
+}

@@ -1,0 +1,42 @@
+/** The mark in the forms of this release and of the last. */
+import t from 'tap';
+import { encodeText, encodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { decodeMark, encodeMark, type Mark } from '../../../../actors/runtime/journal/mark.ts';
+import type { MemberId } from '../../../../schemas/ids.ts';
+
+const textOf = (mark: Mark): string => Buffer.from(encodeMark(mark)).toString();
+
+t.test('a mark is read as it was written', (t) => {
+  const [a, b] = ['a' as MemberId, 'b' as MemberId];
+  const marks: Mark[] = [
+    { number: 0, journals: [] },
+    { number: 7, journals: [a] },
+    { number: 7, journals: [a, b] },
+    { number: 0, journals: 'in the bucket' },
+    { number: 9, journals: 'in the bucket' },
+  ];
+  for (const mark of marks) t.same(decodeMark(encodeMark(mark)), { ok: true, value: mark }, JSON.stringify(mark));
+  t.end();
+});
+
+t.test('release 0.1.0 reads its own form, and refuses the newer one', (t) => {
+  t.equal(textOf({ number: 9, journals: 'in the bucket' }), encodeText(9));
+  t.match(textOf({ number: 9, journals: [] }), /^2 /, 'a format that it does not know');
+  t.end();
+});
+
+t.test('a damaged mark is no mark', (t) => {
+  const damaged: [string, Uint8Array, RegExp][] = [
+    ['nothing', Buffer.from(''), /format/],
+    ['rot', Buffer.from('rot'), /format/],
+    ['a flipped bit', Buffer.from(textOf({ number: 7, journals: [] }).replace('7', '6')), /checksum/],
+    ['a flipped bit of the last release', Buffer.from(encodeText(7).replace(/7$/, '6')), /checksum/],
+    ['cut short', encodeMark({ number: 7, journals: [] }).subarray(0, -1), /checksum/],
+    ['the newer value in the form of the last release', encodeValue({ number: 7, journals: [] }), /shape/],
+    ['the value of the last release in the newer form', encodeValue(7, '2'), /shape/],
+    ['without journals', encodeValue({ number: 7 }, '2'), /shape/],
+    ['a form that comes later', encodeValue({ number: 7, journals: [] }, '3'), /format/],
+  ];
+  for (const [name, value, fault] of damaged) t.match(decodeMark(value), { ok: false, fault }, name);
+  t.end();
+});

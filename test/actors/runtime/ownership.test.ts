@@ -1,0 +1,399 @@
+/**
+ * A partition from one owner to the next: given away, taken from a dead member, and exchanged with
+ * processes of release 0.1.0. Buckets of the partition and of journals are in memory.
+ */
+import t from 'tap';
+import { decodeValue, encodeText, encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { decodeMark, encodeMark, type Mark } from '../../../actors/runtime/journal/mark.ts';
+import { readLegacyJournal } from '../../../actors/runtime/journal/legacy.ts';
+import { epochShape, type EpochRecord } from '../../../actors/runtime/store/epoch.ts';
+import type { Partition } from '../../../actors/partition.ts';
+import type { Store, StoreWrite, WriteOutcome } from '../../../actors/runtime/store/store.ts';
+import { recordKey } from '../../../actors/domain/records.ts';
+import { runAtOnce } from '../../../lib/time/slices.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { until } from '../../support/until.ts';
+import { containerId, endless, operation, specOf } from '../support.ts';
+import { memoryJournals, successiveMembers } from '../support/journals.ts';
+import { encodeLegacyEntry, legacyKey } from '../support/legacy.ts';
+import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';
+import { createPartition, writeOf } from '../support/partition.ts';
+import { createFractions } from '../support/random.ts';
+import { acme, container } from '../support/records.ts';
+import { World } from '../../sim/world/time.ts';
+
+const createAsk = (name: string) =>
+  ({
+    type: 'container.create',
+    tenant: acme,
+    id: containerId(),
+    op: operation(),
+    spec: specOf(name),
+    idempotency: null,
+  }) as const;
+
+const create = async (partition: Partition, ...names: readonly string[]): Promise<void> => {
+  for (const name of names) {
+    const { code } = await writeOf(partition, createAsk(name));
+    if (code !== 'created') throw new Error(`${name}: ${code}`);
+  }
+};
+const namesIn = ({ view }: Partition): string[] => [...view.tenant(acme).names.keys()].sort();
+
+function markIn(bucket: MemoryBucket): Mark {
+  const decoded = decodeMark(bucket.get(keys.checkpoint) ?? Buffer.from(''));
+  if (!decoded.ok) throw new Error(decoded.fault);
+  return decoded.value;
+}
+function ownerIn(bucket: MemoryBucket): EpochRecord {
+  const decoded = decodeValue(bucket.get(keys.epoch) ?? '', epochShape);
+  if (!decoded.ok) throw new Error(decoded.fault);
+  return decoded.value;
+}
+
+/** A bucket, and members that have it one after the other. */
+function place(told: Told[] = []) {
+  const bucket = new MemoryBucket();
+  const journals = new Map<MemberId, MemoryBucket>();
+  const nextMember = successiveMembers(journals);
+  const events = createMemorySink(told);
+  const open = (more: Partial<Parameters<typeof createPartition>[0]> = {}): Partition =>
+    createPartition({ store: createMemoryStore(bucket), events, ...nextMember(), ...more });
+  const start = async (more: Partial<Parameters<typeof createPartition>[0]> = {}): Promise<Partition> => {
+    const partition = open(more);
+    await partition.start();
+    return partition;
+  };
+  return { bucket, journals, open, start };
+}
+
+/** The same store, whose batches wait while it is shut. */
+function gated(bucket: MemoryBucket) {
+  const store = createMemoryStore(bucket);
+  let opened: Promise<void> = Promise.resolve();
+  let open = (): void => {};
+  const batches: (readonly StoreWrite[])[] = [];
+  return {
+    store: {
+      ...store,
+      putBatch: async (writes, epoch): Promise<WriteOutcome> => {
+        await opened;
+        batches.push(writes);
+        return store.putBatch(writes, epoch);
+      },
+    } satisfies Store,
+    batches,
+    shut: () => void (opened = new Promise((resolve) => (open = resolve))),
+    open: () => open(),
+  };
+}
+
+t.test('the mark names the journal before the first commit is in it', async (t) => {
+  const { bucket, journals, start } = place();
+  const partition = await start();
+  t.same(markIn(bucket), { number: 0, journals: ['member-1'] });
+  t.equal(journals.get('member-1' as MemberId)?.values().length, 1, 'its fence');
+  partition.drop();
+});
+
+t.test('a partition that is given away needs no journal', async (t) => {
+  const { bucket, journals, start } = place();
+  const first = await start();
+  await create(first, 'a', 'b');
+  t.equal(await first.release(), true);
+  t.same(markIn(bucket), { number: 2, journals: [] });
+  t.match(ownerIn(bucket), { released: true });
+  t.notOk(first.isServing);
+  journals.clear();
+  const next = await start();
+  t.same(namesIn(next), ['a', 'b']);
+  await create(next, 'c');
+  t.equal(next.last, 3, 'it goes on with the next commit');
+  await next.release();
+});
+
+t.test('asks that come while it is given away are answered, or their sender asks the next owner', async (t) => {
+  const { start } = place();
+  const first = await start();
+  await create(first, 'a');
+  const late = writeOf(first, createAsk('late'));
+  const releasing = first.release();
+  const { code } = await late;
+  t.equal(await releasing, true);
+  const next = await start();
+  t.same(namesIn(next), code === 'created' ? ['a', 'late'] : ['a']);
+  t.equal(code, 'created', 'it was accepted before');
+  await next.release();
+});
+
+t.test('what was published a moment before is published again by the next owner, under the same ids', async (t) => {
+  const told: Told[] = [];
+  const { bucket, start } = place(told);
+  const ids = (): string[] =>
+    told.flatMap(({ payload }) => (JSON.parse(payload) as { id: string }[]).map(({ id }) => id));
+  const first = await start();
+  await create(first, 'a', 'b');
+  await first.release();
+  const published = ids();
+  t.equal(published.length, 2);
+  t.ok(bucket.values().some(({ key, value }) => key.startsWith('events.') && value !== null));
+  const next = await start();
+  await until('published again', () => ids().length === 4);
+  t.same(ids().slice(2), published);
+  await create(next, 'c');
+  await next.checkpointed();
+  await until('nothing is parked', async () => {
+    await next.checkpointed();
+    return !bucket.values().some(({ key, value }) => key.startsWith('events.') && value !== null);
+  });
+  await next.release();
+});
+
+t.test('a partition that cannot be checkpointed in time is served on', async (t) => {
+  const world = new World();
+  const actors = world.process('actors');
+  await world.run(createFractions(1), async () => {
+    const { bucket, open } = place();
+    const gate = gated(bucket);
+    const done: Record<string, unknown> = {};
+    void world.spawn(actors, async () => {
+      const partition = open({ store: gate.store, clock: actors.clock });
+      await partition.start();
+      await create(partition, 'a');
+      gate.shut();
+      await create(partition, 'b');
+      const startMs = actors.clock.monotonicMs();
+      done['released'] = await partition.release();
+      done['ms'] = actors.clock.monotonicMs() - startMs;
+      done['isServing'] = partition.isServing;
+      await create(partition, 'c');
+      done['names'] = namesIn(partition);
+      done['owner'] = ownerIn(bucket).released;
+      gate.open();
+      await partition.checkpointed();
+      done['again'] = await partition.release();
+    });
+    t.ok(await world.until(() => done['again'] !== undefined, 60_000));
+    t.match(done, { released: false, isServing: true, names: ['a', 'b', 'c'], again: true });
+    t.not(done['owner'], true, 'no other may take it meanwhile');
+    t.ok(Number(done['ms']) <= limits.handOverDrainMs + limits.handOverSettleMs + 10, `after ${String(done['ms'])} ms`);
+    t.match(markIn(bucket), { journals: [] });
+  });
+});
+
+t.test('turns that wait while a hand-over fails are run', async (t) => {
+  const world = new World();
+  const actors = world.process('actors');
+  await world.run(createFractions(1), async () => {
+    const { bucket, open } = place();
+    const gate = gated(bucket);
+    let code: string | undefined;
+    void world.spawn(actors, async () => {
+      const partition = open({ store: gate.store, clock: actors.clock });
+      await partition.start();
+      gate.shut();
+      await create(partition, 'a');
+      const releasing = partition.release();
+      while (partition.isServing) await new Promise((resolve) => setTimeout(resolve, 10));
+      const waiting = writeOf(partition, createAsk('waits'));
+      if (await releasing) return;
+      ({ code } = await waiting);
+    });
+    t.ok(await world.until(() => code !== undefined, 60_000));
+    t.equal(code, 'created');
+    gate.open();
+  });
+});
+
+t.test('a partition that is taken from a dead member has its commits', async (t) => {
+  const { bucket, start } = place();
+  const gate = gated(bucket);
+  const dead = await start({ store: gate.store });
+  await create(dead, 'a');
+  gate.shut();
+  await create(dead, 'b', 'c');
+  t.match(markIn(bucket), { journals: ['member-1'] });
+  const next = await start();
+  t.same(namesIn(next), ['a', 'b', 'c']);
+  t.equal(next.last, 3);
+  t.match(markIn(bucket), { journals: { 0: 'member-2' } }, 'its own journal is named first');
+  await create(next, 'd');
+  // It dies too, before or after its checkpoint.
+  const third = await start();
+  t.same(namesIn(third), ['a', 'b', 'c', 'd']);
+  await third.checkpointed();
+  t.same(markIn(bucket), { number: 4, journals: ['member-3'] }, 'the others are not needed any more');
+  await third.release();
+  dead.drop();
+  next.drop();
+});
+
+t.test('the mark names the journal of a dead member until its commits are checkpointed', async (t) => {
+  const { bucket, start } = place();
+  const [first, second] = [gated(bucket), gated(bucket)];
+  const dead = await start({ store: first.store });
+  first.shut();
+  await create(dead, 'a', 'b');
+  // The next owner puts its mark, and dies before it has checkpointed anything.
+  const store: Store = { ...second.store, putBatch: async () => new Promise<never>(() => {}) };
+  const next = await start({ store });
+  await create(next, 'c');
+  t.same(markIn(bucket), { number: 0, journals: ['member-2', 'member-1'] });
+  const third = await start();
+  t.same(namesIn(third), ['a', 'b', 'c']);
+  t.equal(await third.release(), true);
+  dead.drop();
+  next.drop();
+});
+
+t.test('a damaged journal keeps a partition from being served', async (t) => {
+  const { bucket, journals, open } = place();
+  const gate = gated(bucket);
+  const dead = open({ store: gate.store });
+  await dead.start();
+  gate.shut();
+  await create(dead, 'a', 'b');
+  journals.get('member-1' as MemberId)?.set(keys.entry(2), 'bit rot');
+  const unloadable: unknown[] = [];
+  const next = open({ onUnloadable: (_, error) => unloadable.push(error) });
+  await next.start();
+  t.notOk(next.isServing);
+  t.match(unloadable, [{ message: /the journal of member member-1: entry 2 is missing or damaged/ }]);
+  t.match(ownerIn(bucket), { released: true }, 'another may reach another replica');
+  dead.drop();
+});
+
+t.test('the own commits are loaded from memory', async (t) => {
+  const { bucket } = place();
+  const journals = memoryJournals();
+  const gate = gated(bucket);
+  const first = createPartition({ store: gate.store, events: createMemorySink([]), journals });
+  await first.start();
+  gate.shut();
+  await create(first, 'a', 'b');
+  first.drop();
+  const again = createPartition({ store: createMemoryStore(bucket), events: createMemorySink([]), journals });
+  await again.start();
+  t.same(namesIn(again), ['a', 'b']);
+  await create(again, 'c');
+  t.equal(await again.release(), true);
+  t.same(markIn(bucket), { number: 3, journals: [] });
+});
+
+t.test('a checkpoint frees the slots of its commits', async (t) => {
+  const bucket = new MemoryBucket();
+  const journals = memoryJournals();
+  const journal = await journals.open(endless.member);
+  const gate = gated(bucket);
+  const partition = createPartition({ store: gate.store, events: createMemorySink([]), journals });
+  await partition.start();
+  gate.shut();
+  await create(partition, 'a', 'b');
+  t.equal(journal.entries, 2);
+  gate.open();
+  await partition.checkpointed();
+  t.equal(journal.entries, 0);
+  await partition.release();
+});
+
+// Release 0.1.0
+
+/** A bucket as that release left it: some commits in the ring, none of them checkpointed. */
+function ofLastRelease(bucket: MemoryBucket, names: readonly string[]): void {
+  bucket.set(keys.checkpoint, encodeText(0));
+  for (const [index, name] of names.entries()) {
+    const record = container({}, name);
+    const changes = [[recordKey(record), encodeValue(record)]] as const;
+    bucket.set(legacyKey(index + 1), encodeLegacyEntry({ number: index + 1, changes, operations: [], events: [] }));
+  }
+  bucket.set(keys.epoch, encodeText({ token: 'x', owner: 'old', takenAtMs: 0 }));
+}
+
+t.test('the ring of release 0.1.0 is checkpointed before the mark changes its form', async (t) => {
+  const { bucket, open, start } = place();
+  ofLastRelease(bucket, ['a', 'b', 'c']);
+  const gate = gated(bucket);
+  gate.shut();
+  const partition = open({ store: gate.store });
+  const starting = partition.start();
+  await until('the epoch is taken', () => ownerIn(bucket).owner === 'member-1');
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  t.notOk(partition.isServing, 'not before that');
+  t.same(markIn(bucket), { number: 0, journals: 'in the bucket' });
+  gate.open();
+  await starting;
+  t.ok(partition.isServing);
+  t.same(namesIn(partition), ['a', 'b', 'c']);
+  t.same(markIn(bucket), { number: 3, journals: ['member-1'] });
+  const marks = gate.batches.flatMap((writes) => writes.filter(({ key }) => key === keys.checkpoint));
+  for (const { value } of marks)
+    t.match(decodeMark(value ?? Buffer.from('')), { value: { journals: 'in the bucket' } });
+  await create(partition, 'd');
+  // The ring is still there, and is not read any more.
+  t.same(namesIn(await start()), ['a', 'b', 'c', 'd']);
+});
+
+t.test('who dies while it checkpoints the ring leaves it to the next', async (t) => {
+  const { bucket, open, start } = place();
+  ofLastRelease(bucket, ['a', 'b']);
+  const gate = gated(bucket);
+  gate.shut();
+  const dead = open({ store: gate.store });
+  void dead.start();
+  await until('the epoch is taken', () => ownerIn(bucket).owner === 'member-1');
+  const next = await start();
+  t.same(namesIn(next), ['a', 'b']);
+  dead.drop();
+  t.equal(await next.release(), true);
+});
+
+t.test('a partition is left as release 0.1.0 expects it while such a process is there', async (t) => {
+  const { bucket, start } = place();
+  const partition = await start({ nextOwner: () => 'last release' });
+  await create(partition, 'a', 'b', 'c');
+  t.equal(await partition.release(), true);
+  t.same(markIn(bucket), { number: 3, journals: 'in the bucket' });
+  t.equal(Buffer.from(bucket.get(keys.checkpoint) ?? '').toString(), encodeText(3));
+  const ring = runAtOnce(readLegacyJournal(bucket.values(), 3));
+  t.same([ring.pending, ring.checkpointed.map(({ number }) => number)], [[], [1, 2, 3]]);
+  // What that release adds is there for the next owner of this one.
+  const record = container({}, 'd');
+  const changes = [[recordKey(record), encodeValue(record)]] as const;
+  bucket.set(legacyKey(4), encodeLegacyEntry({ number: 4, changes, operations: [], events: [] }));
+  const next = await start({ nextOwner: () => 'last release' });
+  t.same(namesIn(next), ['a', 'b', 'c', 'd']);
+  t.equal(await next.release(), true);
+  t.match(markIn(bucket), { number: 4 });
+});
+
+t.test('the last process of an upgraded cluster leaves it as release 0.1.0 expects it, and no other', async (t) => {
+  const upgraded = place();
+  upgraded.bucket.set(keys.checkpoint, encodeMark({ number: 0, journals: [] }));
+  upgraded.bucket.set(legacyKey(1), encodeLegacyEntry({ number: 1, changes: [], operations: [], events: [] }));
+  const former = await upgraded.start({ nextOwner: () => 'nobody' });
+  await create(former, 'a');
+  t.equal(await former.release(), true);
+  t.match(markIn(upgraded.bucket), { journals: 'in the bucket' });
+
+  const { bucket, start } = place();
+  const own = await start({ nextOwner: () => 'nobody' });
+  await create(own, 'a');
+  t.equal(await own.release(), true);
+  t.match(markIn(bucket), { journals: [] });
+});
+
+t.test('the ring is left whole also after more commits than it has slots', async (t) => {
+  const { bucket, start } = place();
+  bucket.set(keys.checkpoint, encodeMark({ number: 5000, journals: [] }));
+  const partition = await start({ nextOwner: () => 'last release' });
+  await create(partition, 'a');
+  t.equal(await partition.release(), true);
+  t.same(markIn(bucket), { number: 5001, journals: 'in the bucket' });
+  t.equal(runAtOnce(readLegacyJournal(bucket.values(), 5001)).checkpointed.length, 1024);
+  const next = await start();
+  t.same(namesIn(next), ['a']);
+  t.match(markIn(bucket), { number: 5001, journals: ['member-2'] });
+  await next.release();
+});
