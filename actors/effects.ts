@@ -10,6 +10,7 @@ import { subjects } from '../schemas/wire/subjects.ts';
 import { spoken } from '../schemas/wire/version.ts';
 import type { Effect } from './domain/turn.ts';
 import type { DirectoryExchange } from './endpoints/directory-exchange.ts';
+import type { Watched } from './endpoints/watched.ts';
 import type { Outbox } from './outbox/outbox.ts';
 import type { Partition } from './partition.ts';
 import type { OutgoingEffect } from './runtime/journal/group.ts';
@@ -18,9 +19,10 @@ export interface EffectOptions {
   readonly nc: NatsConnection;
   readonly directory: DirectoryExchange;
   readonly outbox: Outbox;
+  readonly watched: Pick<Watched, 'has'>;
 }
 
-export function createEffects({ nc, directory, outbox }: EffectOptions) {
+export function createEffects({ nc, directory, outbox, watched }: EffectOptions) {
   function ring(host: HostKey, partition: number, requestId: string | null): void {
     const doorbell: Doorbell = { ...spoken, partition, rid: requestId };
     nc.publish(subjects.desired(host, partition), JSON.stringify(doorbell));
@@ -33,7 +35,7 @@ export function createEffects({ nc, directory, outbox }: EffectOptions) {
             ring(effect.host, partition.number, effect.requestId);
             break;
           case 'changed':
-            nc.publish(subjects.changed(effect.tenant, effect.id));
+            if (watched.has(effect.id)) nc.publish(subjects.changed(effect.tenant, effect.id));
             break;
           case 'directory':
             directory.change(partition, effect.host, effect.entry);

@@ -26,6 +26,7 @@ import { Fleet } from './endpoints/fleet.ts';
 import { serveHosts } from './endpoints/hosts/serve.ts';
 import type { HostMessage } from './endpoints/hosts/server.ts';
 import { OwnSubject } from './endpoints/own-subject.ts';
+import { Watched } from './endpoints/watched.ts';
 import { serveReads } from './endpoints/reads.ts';
 import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
 import {
@@ -104,6 +105,7 @@ class OwnerProcess implements Owner {
   readonly #outbox: Outbox;
   readonly #revocation: Revocation | undefined;
   readonly #credentials: HostCredentials;
+  readonly #watched: Watched;
   readonly #effects: ReturnType<typeof createEffects>;
   readonly #sweeper: Sweeper;
   readonly #journals: Journals;
@@ -133,7 +135,8 @@ class OwnerProcess implements Owner {
     const client = new PartitionClient(nc, { partitions, requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
     this.#outbox = createOutbox({ ...parts, client, partitions });
     this.#directory = new DirectoryExchange(parts);
-    this.#effects = createEffects({ nc, directory: this.#directory, outbox: this.#outbox });
+    this.#watched = new Watched(clock);
+    this.#effects = createEffects({ nc, directory: this.#directory, outbox: this.#outbox, watched: this.#watched });
     this.#credentials = createHostCredentials({
       clusterId: cluster.id,
       account: options.hostsAccount,
@@ -305,7 +308,7 @@ class OwnerProcess implements Owner {
     const { nc, clock, log } = this.#options;
     const { prepare } = this.#credentials;
     const token = (): string | undefined => this.#ownSubject.token;
-    return { nc, clock, log, refusals: this.#refusals, slices: this.#slices, prepare, token };
+    return { nc, clock, log, refusals: this.#refusals, slices: this.#slices, watched: this.#watched, prepare, token };
   }
 
   /** Subscribes only now, because gateways ask the process that subscribes. */

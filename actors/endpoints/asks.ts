@@ -18,6 +18,7 @@ import { isInbox, subjects } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, protocolVersion } from '../../schemas/wire/version.ts';
 import { isWrite, type Prepared } from '../domain/decide.ts';
 import type { Partition } from '../partition.ts';
+import type { Watched } from './watched.ts';
 import type { Respond } from '../runtime/partition.ts';
 
 export interface AskOptions {
@@ -27,6 +28,7 @@ export interface AskOptions {
   /** Logs what senders can cause at will, but not every time. */
   readonly refusals: SparingLog;
   readonly slices: Slices;
+  readonly watched: Pick<Watched, 'asked'>;
   /** Makes what this ask needs before its turn: keys are signed outside of turns. */
   readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
   /**
@@ -56,7 +58,7 @@ export const sourceOf = (partition: Partition): AskSource => ({
 });
 
 export function serveAsks({ subject, partitionFor, onRefused }: AskSource, options: AskOptions): Subscription {
-  const { nc, clock, log, refusals, slices, prepare, token } = options;
+  const { nc, clock, log, refusals, slices, watched, prepare, token } = options;
 
   const run: Run = (ask, untilMs, respond) => {
     const partition = partitionFor(ask);
@@ -65,6 +67,8 @@ export function serveAsks({ subject, partitionFor, onRefused }: AskSource, optio
       return;
     }
     if (!isWrite(ask)) {
+      // Before the turn: a change after it is announced.
+      if (ask.type === 'container.status') watched.asked(ask.id);
       partition.read(ask, respond, untilMs);
       return;
     }

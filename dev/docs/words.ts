@@ -265,7 +265,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_hosts:
     'By `standing`: `up`, `unheard` (enrolled, not yet reported), `silent`, `lost`. Any `lost` needs an operator.',
   longshore_actors_journal_entries:
-    'Steadily over 500 of 1,024: checkpoints fall behind. From 768 on, commits of partitions that cannot checkpoint are put again: see the runbook, “Full journal”.',
+    'Steadily over 1,200 of 2,048: checkpoints fall behind. From 1,536 on, commits of partitions that cannot checkpoint are put again: see the runbook, “Full journal”.',
   longshore_actors_loads_total: 'Rises when partitions move; otherwise an owner restarts or loses its lease.',
   longshore_actors_loads_given_up_total:
     'Any: see the runbook, “Partition that refuses to load” (`unloadable`) and “Lapsed lease” (`revoked`).',

@@ -253,6 +253,8 @@ export class EventOutbox {
     if (events.length === 0) return;
     this.#unpublished.push({ number, events });
     this.#recent.show(events);
+    this.#wanted = number;
+    this.#wake();
   }
 
   /**

@@ -18,7 +18,7 @@ export const partition = {
   /** How often an idle partition commits its clock. */
   clockKeptMs: 10 * minutes,
   /** Entries in the ring of a journal. Part of a cluster's storage format; never change it. */
-  journalSlots: 1024,
+  journalSlots: 2048,
   /**
    * Bytes of a member's entries with commits that are in no checkpoint; then writes are refused.
    */
@@ -56,6 +56,9 @@ export const partition = {
   /** Bytes of one stored record; it still fits into an entry that is half full. */
   recordBytes: 320 * KiB,
   turnsQueued: 20_000,
+  /** How long changes of a container are announced after its status was asked for. */
+  watchedMs: 1 * minutes,
+  watchedContainers: 50_000,
   /** After this long without an acknowledgement the owner writes again, under a new epoch. */
   commitTimeoutMs: 1 * seconds,
   /**
@@ -96,12 +99,12 @@ export const partition = {
    * The size of an atomic batch: few and large ones, because a server makes a store on its disk for
    * each, whatever its size (ADR 10).
    */
-  checkpointBatchMessages: 256,
+  checkpointBatchMessages: 768,
   checkpointBatchBytes: 4 * MiB,
   /** The time between two batches of a partition, if one batch holds all changes. */
-  checkpointPaceMs: 250,
+  checkpointPaceMs: 1000,
   /** The time between two batches of events of a process. */
-  eventsPaceMs: 50,
+  eventsPaceMs: 250,
   checkpointTimeoutMs: 5 * seconds,
   operationTtlMs: 2 * minutes,
   /**

@@ -218,8 +218,12 @@ t.test('what was published a moment ago is parked for the next owner, who publis
   outbox.offer(old);
   await outbox.publishTo(1, 1000);
   nowMs += limits.eventsSettledMs + 1;
-  for (const one of entries) outbox.offer(one);
+  const [second, third, waiting] = entries;
+  outbox.offer(second);
+  outbox.offer(third);
   await outbox.publishTo(3, 1000);
+  stream.state.isAway = true;
+  outbox.offer(waiting);
   const [write, ...more] = outbox.parkPublished();
   t.same(more, []);
   t.equal(write?.key, keys.events(2));

@@ -227,7 +227,15 @@ t.test('refused messages are not logged one by one', async (t) => {
   const refusals = sparing({ warn: note, error: note }, limits.refusalLogMs, { monotonicMs: () => nowMs });
   const slices = createSlices(systemClock);
   serveReads(nc, refusals);
-  serveAsks(sourceOf(partition), { nc, clock: systemClock, log: quietLog, refusals, slices, prepare: () => undefined });
+  serveAsks(sourceOf(partition), {
+    nc,
+    clock: systemClock,
+    log: quietLog,
+    refusals,
+    slices,
+    watched: { asked: () => {} },
+    prepare: () => undefined,
+  });
   serveHosts({
     nc,
     cluster: { id: 'c', partitions: 1, format: 1 },

@@ -125,7 +125,12 @@ async function serve(t: Test): Promise<Serving> {
     signJwt: async () => Promise.resolve(''),
     onRefused,
   });
-  serveAsks(sourceOf(partition), { ...parts, clock: systemClock, prepare: () => undefined });
+  serveAsks(sourceOf(partition), {
+    ...parts,
+    clock: systemClock,
+    watched: { asked: () => {} },
+    prepare: () => undefined,
+  });
   await nc.flush();
   const steps = (): { most: number; all: number } => {
     const counted = { most, all };
