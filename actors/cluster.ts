@@ -173,7 +173,7 @@ export async function joinCluster(nc: NatsConnection, options: JoinOptions): Pro
   await ensureStream(jsm, keyValueStream(buckets.cluster.bucket, replicas));
   const stored = await readCluster(nc);
   if (stored === undefined) {
-    const record: Cluster = { id: options.newId(), partitions, format: 1, incarnation: 0 };
+    const record: Cluster = { id: options.newId(), partitions, format: 1, incarnation: 0, journals: true };
     await compareAndSet(nc, clusterSubject, JSON.stringify(record), 0, { timeoutMs: limits.clusterReadMs });
   }
   const cluster = stored ?? (await readCluster(nc));

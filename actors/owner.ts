@@ -296,6 +296,11 @@ class OwnerProcess implements Owner {
           if (this.#served.has(partition)) this.#show(partition);
         },
         ...managed,
+        nextOwner: () => {
+          const next = managed.nextOwner();
+          // Nobody is there to take it: an operator may go back to the release that made it.
+          return next === 'nobody' && cluster.journals !== true ? 'last release' : next;
+        },
       });
   }
 

@@ -139,12 +139,10 @@ export class Ownership<D extends DomainTypes> {
   }
 
   /** All is under keys of its own: no journal is needed, and events are published again. */
-  async #leaveBehind({ fence, checkpointer, outbox, hasLegacyRing, commits: { last } }: Serving<D>): Promise<void> {
+  async #leaveBehind({ fence, checkpointer, outbox, commits: { last } }: Serving<D>): Promise<void> {
     const { store, nextOwner } = this.#options;
     await Promise.all([checkpointer.stop(), outbox.stop()]);
-    const next = nextOwner();
-    // Nobody is there to take it: an operator may go back to the release that made the cluster.
-    const isForLastRelease = next === 'last release' || (next === 'nobody' && hasLegacyRing);
+    const isForLastRelease = nextOwner() === 'last release';
     const mark: Mark = { number: last, journals: isForLastRelease ? 'in the bucket' : [] };
     const ring = isForLastRelease ? emptyLegacyRing(last) : [];
     for (let from = 0; from < ring.length; from += limits.checkpointBatchMessages) {

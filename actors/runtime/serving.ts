@@ -26,8 +26,6 @@ export interface Serving<D extends DomainTypes> {
   readonly epoch: number;
   readonly fence: Fence;
   readonly journal: Journal;
-  /** The bucket has a journal of release 0.1.0, which made this cluster. */
-  readonly hasLegacyRing: boolean;
   readonly state: Memory<D>;
   readonly operations: Operations;
   readonly commits: Commits<D['Effect']>;
@@ -92,7 +90,7 @@ export async function startServing<D extends DomainTypes>(
     epoch,
     fence,
     journal,
-    hasLegacyRing: loaded.hasLegacyRing,
+
     state,
     operations,
     commits,

@@ -15,6 +15,11 @@ export const Cluster = Type.Object({
    * restored.
    */
   incarnation: Type.Optional(Type.Integer({ minimum: 0 })),
+  /**
+   * It was made with journals of members. Absent: release 0.1.0 made it, and an operator may go
+   * back there.
+   */
+  journals: Type.Optional(Type.Boolean()),
   /** By partition: added to its epoch to announce it. Absent: the cluster was never restored. */
   epochBases: Type.Optional(Type.Array(Type.Integer())),
 });

@@ -42,8 +42,6 @@ export interface Loaded<R> {
   readonly mark: number;
   /** As the mark names them. */
   readonly journals: Mark['journals'];
-  /** The bucket has a journal of release 0.1.0. */
-  readonly hasLegacyRing: boolean;
   readonly last: number;
   /** Of the last entry; undefined where a release before 0.1.0 wrote it. */
   readonly clock: ClockReading | undefined;
@@ -219,7 +217,6 @@ export function* loading<R>(
     damagedEvents,
     mark,
     journals,
-    hasLegacyRing: hasLegacyRing(values),
     last: mark + pending.length,
     clock: pending.length > 0 ? pending.at(-1)?.clock : readClock(values),
   };

@@ -368,22 +368,6 @@ t.test('a partition is left as release 0.1.0 expects it while such a process is 
   t.match(markIn(bucket), { number: 4 });
 });
 
-t.test('the last process of an upgraded cluster leaves it as release 0.1.0 expects it, and no other', async (t) => {
-  const upgraded = place();
-  upgraded.bucket.set(keys.checkpoint, encodeMark({ number: 0, journals: [] }));
-  upgraded.bucket.set(legacyKey(1), encodeLegacyEntry({ number: 1, changes: [], operations: [], events: [] }));
-  const former = await upgraded.start({ nextOwner: () => 'nobody' });
-  await create(former, 'a');
-  t.equal(await former.release(), true);
-  t.match(markIn(upgraded.bucket), { journals: 'in the bucket' });
-
-  const { bucket, start } = place();
-  const own = await start({ nextOwner: () => 'nobody' });
-  await create(own, 'a');
-  t.equal(await own.release(), true);
-  t.match(markIn(bucket), { journals: [] });
-});
-
 t.test('the ring is left whole also after more commits than it has slots', async (t) => {
   const { bucket, start } = place();
   bucket.set(keys.checkpoint, encodeMark({ number: 5000, journals: [] }));

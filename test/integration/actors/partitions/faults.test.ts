@@ -39,6 +39,12 @@ const realStore = ({ nc }: Ground): Store => createJetStreamStore(nc, bucket, ra
 
 let members = 0;
 
+/** Some stand for processes that died, and would go on for ever. */
+const partitions: Partition[] = [];
+t.teardown(() => {
+  for (const partition of partitions) partition.drop();
+});
+
 /** A process with the partition; `faults`: of the store of its journal. */
 function partitionOn(ground: Ground, store: Store, faults: (real: Store) => Partial<Store> = () => ({})) {
   const member = `member-${++members}` as MemberId;
@@ -58,13 +64,18 @@ function partitionOn(ground: Ground, store: Store, faults: (real: Store) => Part
     lease: { ...endless, member },
     journals: memoryJournals(undefined, {
       storeOf,
-      onSealed: () => partition.drop(),
+      // As the partition manager does: the member is dead, and has no partition.
+      onSealed: () => {
+        partition.drop();
+        lost.push(partition.number);
+      },
       observer: { journal: () => {}, unknown: () => unknown++ },
     }),
     events: createEventSink(ground.nc, randomUUID),
     onLost: ({ number }) => lost.push(number),
     observer: { ...observer, load: () => loads++, unknown: () => unknown++ },
   });
+  partitions.push(partition);
   const refusesWrites = async (): Promise<boolean> =>
     /^longshore_actors_writes_refused\{partition="0"\} 1$/m.test(await registry.metrics());
   return { member, partition, lost, refusesWrites, counts: () => ({ loads, unknown }) };
