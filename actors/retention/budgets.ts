@@ -12,6 +12,7 @@ import { readBatch, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { addTo, ownerOfSubject, subjectsOfPage, type Counts } from './budgets-count.ts';
+import { purgeInSteps } from './purge.ts';
 import { cutsOf, keptBy, scaledTo, type Cut, type Use } from './budgets-decide.ts';
 
 /** Whose messages were removed. `nobody`: no agent writes such subjects. */
@@ -170,16 +171,11 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
     return cutsOf([whole], toBytes, limits.budgetCuts);
   }
 
-  /** Purges in steps, because the server accepts no messages for the stream during a purge. */
   async function trim(manager: JetStreamManager, { stream }: Shared, cut: Cut<NamedUse>): Promise<void> {
     const { of, filter, host, tenant, messages } = cut.use;
     const keep = keptBy(cut);
-    let removed = 0;
-    for (let left = messages; left > keep;) {
-      signal.throwIfAborted();
-      left = Math.max(keep, left - limits.budgetPurgeMessages);
-      removed += (await manager.streams.purge(stream, { filter, keep: left })).purged;
-    }
+    const purge = { filter, from: messages, to: keep, step: limits.budgetPurgeMessages };
+    const removed = await purgeInSteps(manager, stream, purge, signal);
     if (removed === 0) return;
     onTrimmed(stream, of, removed);
     const whose = { stream, ...(host === '' ? {} : { host }), ...(tenant === undefined ? {} : { tenant }) };

@@ -17,7 +17,7 @@ import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { bucketPrefix, buckets, bucketStream, keys } from '../../schemas/records/buckets.ts';
 import { decodeValue, encodeText } from '../runtime/journal/codec.ts';
-import { decodeMark } from '../runtime/journal/mark.ts';
+import { decodeMark, journalsNamedBy } from '../runtime/journal/mark.ts';
 import { sealJournal } from '../runtime/journal/read-journal.ts';
 import { epochShape, type EpochRecord } from '../runtime/store/epoch.ts';
 import {
@@ -26,6 +26,7 @@ import {
   journalBucketOf,
   membersWithJournals,
 } from '../runtime/store/jetstream-store.ts';
+import { purgeInSteps } from './purge.ts';
 
 export interface JournalRetentionOptions {
   readonly nc: NatsConnection;
@@ -71,20 +72,17 @@ export function createJournalRetention(options: JournalRetentionOptions): Journa
       const value = await store.read(keys.checkpoint);
       const mark = value === null ? undefined : decodeMark(value);
       if (mark?.ok === false) throw new Error(`the mark of partition ${partition} is damaged (${mark.fault})`);
-      if (mark === undefined || mark.value.journals === 'in the bucket') continue;
-      for (const member of mark.value.journals) named.add(member);
+      if (mark !== undefined) for (const member of journalsNamedBy(mark.value)) named.add(member);
     }
     return named;
   }
 
-  /** In steps, because the server accepts no messages for the stream during a purge. */
   async function purge(member: MemberId): Promise<void> {
     const bucket = journalBucketOf(member);
     const manager = await jetstreamManager(nc, { timeout: limits.jetstreamSetupMs });
     const filter = `${bucketPrefix(bucket)}${member}.${keys.anyEntry}`;
-    for (let keep: number = limits.journalSlots; keep >= 0; keep -= limits.journalPurgeMessages) {
-      await manager.streams.purge(bucketStream(bucket), { filter, ...(keep === 0 ? {} : { keep }) });
-    }
+    const whole = { filter, from: limits.journalSlots, to: 0, step: limits.journalPurgeMessages };
+    await purgeInSteps(manager, bucketStream(bucket), whole, rounds.signal);
   }
 
   async function empty(member: MemberId, seal: number): Promise<void> {

@@ -15,7 +15,7 @@ import { Commits } from './journal/commits.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Group } from './journal/group.ts';
 import type { Loaded } from './journal/load.ts';
-import { encodeMark, type Mark } from './journal/mark.ts';
+import { encodeMark, journalsNamedBy, type Mark } from './journal/mark.ts';
 import { Operations } from './operations.ts';
 import type { Fence } from './store/fence.ts';
 import type { EventSink, Store } from './store/store.ts';
@@ -86,18 +86,7 @@ export async function startServing<D extends DomainTypes>(
   const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);
   const outbox = await openOutbox(options, start);
   const { checkpointer, commits } = await startWriting(options, start, { outbox, expiry });
-  return {
-    epoch,
-    fence,
-    journal,
-
-    state,
-    operations,
-    commits,
-    checkpointer,
-    outbox,
-    expiry,
-  };
+  return { epoch, fence, journal, state, operations, commits, checkpointer, outbox, expiry };
 }
 
 function logUnverified<D extends DomainTypes>(
@@ -188,7 +177,7 @@ async function startWriting<D extends DomainTypes>(
   const { store, log, number, observer, clock, onCommitted } = options;
   const observeParked = parkedObserver(options);
   observeParked(outbox.parkedEvents);
-  const former = journals === 'in the bucket' ? [] : journals.filter((member) => member !== journal.member);
+  const former = journalsNamedBy({ number: mark, journals }).filter((member) => member !== journal.member);
   let isInBucket = journals === 'in the bucket';
   const markAt = (at: number): Mark => {
     if (isInBucket) return { number: at, journals: 'in the bucket' };

@@ -71,7 +71,7 @@ export function encodeEntry(number: number, low: Low, sections: readonly Encoded
     partition,
     bytes: bytes.length,
     crc: crc32(bytes),
-    ...(carried === undefined ? {} : { carried }),
+    carried,
   }));
   const head = JSON.stringify({ number, low, sections: index });
   const line = Buffer.from(`${formatVersion} ${hexOf(crc32(head))} ${head}\n`);
@@ -110,7 +110,7 @@ const commitShape = Compile(
 
 export function encodeSection({ number, changes, operations, events, clock }: Commit): Uint8Array {
   const keys = changes.map(([key, value]) => [key, value?.length ?? -1]);
-  const head = JSON.stringify({ number, keys, operations, events, ...(clock === undefined ? {} : { clock }) });
+  const head = JSON.stringify({ number, keys, operations, events, clock });
   const values = changes.flatMap(([, value]) => (value === null ? [] : [value]));
   return Buffer.concat([Buffer.from(`${head}\n`), ...values]);
 }
@@ -121,7 +121,7 @@ export function decodeSection({ bytes, crc }: StoredSection): Decoded<Commit> {
   const end = all.indexOf(lineBreak);
   const head = parseAs(all.toString('utf8', 0, Math.max(0, end)), commitShape);
   if (!head.ok) return head;
-  const { number, keys, operations, events, clock } = head.value;
+  const { keys, ...rest } = head.value;
   let at = end + 1;
   const changes = keys.map(([key, length]): Change => {
     if (length < 0) return [key, null];
@@ -130,5 +130,5 @@ export function decodeSection({ bytes, crc }: StoredSection): Decoded<Commit> {
     return [key, all.subarray(from, at)];
   });
   if (at !== all.length) return { ok: false, fault: 'length' };
-  return { ok: true, value: { number, changes, operations, events, ...(clock === undefined ? {} : { clock }) } };
+  return { ok: true, value: { ...rest, changes } };
 }

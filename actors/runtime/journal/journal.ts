@@ -62,7 +62,8 @@ export interface JournalOptions {
 interface LiveEntry {
   readonly number: number;
   readonly bytes: number;
-  sequence: number;
+  readonly sequence: number;
+  /** Its commits that are in no checkpoint. */
   needed: number;
 }
 

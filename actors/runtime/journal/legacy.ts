@@ -12,6 +12,7 @@ import type { StoreWrite, StoredValue } from '../store/store.ts';
 import { clockFields, encodeValue, openSealed, OutgoingEvent, parseAs } from './codec.ts';
 import type { Change, Commit, Decoded, Encoded } from './codec.ts';
 import { LoadError } from './load-error.ts';
+import { inOrder, type JournalledCommits } from './order.ts';
 
 /** Slots of the ring; an entry is in slot `number mod slots`. */
 const slots = 1024;
@@ -46,44 +47,33 @@ export function decodeLegacyEntry(stored: Encoded): Decoded<Commit> {
 export const hasLegacyRing = (values: readonly StoredValue[]): boolean =>
   values.some(({ key, value }) => value !== null && key.startsWith('journal.'));
 
-export interface LegacyJournal {
-  /** Above the mark, oldest first. */
-  readonly pending: readonly Commit[];
-  /** At or below the mark, as far as the ring still has them; oldest first. */
-  readonly checkpointed: readonly Commit[];
-}
-
 /**
  * @throws LoadError where an entry above the mark is missing or damaged, or may be: the ring must
  * still have the entry that the next one replaces.
  */
-export function* readLegacyJournal(values: readonly StoredValue[], mark: number): Generator<void, LegacyJournal, void> {
-  const pending: Commit[] = [];
-  const checkpointed: Commit[] = [];
-  const found = new Set<number>();
+export function* readLegacyJournal(
+  values: readonly StoredValue[],
+  mark: number,
+): Generator<void, JournalledCommits, void> {
+  const found: Commit[] = [];
   const damaged = new Set<string>();
   for (const { key, value } of values) {
     if (value === null || !key.startsWith('journal.')) continue;
     yield;
     const decoded = decodeLegacyEntry(value);
-    if (!decoded.ok) {
-      damaged.add(key);
-      continue;
-    }
-    found.add(decoded.value.number);
-    (decoded.value.number > mark ? pending : checkpointed).push(decoded.value);
+    if (decoded.ok) found.push(decoded.value);
+    else damaged.add(key);
   }
-  for (const list of [pending, checkpointed]) list.sort((a, b) => a.number - b.number);
-  for (const [index, { number }] of pending.entries()) {
-    if (number !== mark + 1 + index) throw new LoadError(`journal entry ${mark + 1 + index} is missing or damaged`);
-  }
+  const commits = inOrder(found, mark, 'journal entry');
   // If the slot of the next entry cannot be read, it may hold an acknowledged entry.
-  const next = mark + pending.length + 1;
+  const next = mark + commits.pending.length + 1;
   if (damaged.has(slotKey(next))) throw new LoadError(`journal entry ${next} may be damaged`);
   // From the second round on it holds the entry of the round before, unless a later one is lost.
   const replaced = next - slots;
-  if (replaced > 0 && !found.has(replaced)) throw new LoadError(`journal entry ${next} may be lost`);
-  return { pending, checkpointed };
+  if (replaced > 0 && !found.some(({ number }) => number === replaced)) {
+    throw new LoadError(`journal entry ${next} may be lost`);
+  }
+  return commits;
 }
 
 /**

@@ -15,9 +15,10 @@ import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { clockShape, type StoredClock } from './checkpoint.ts';
 import { anyShape, decodeValue, type Commit, type Encoded, type Shape } from './codec.ts';
 import { digestShape, RecordsDigest, type StoredDigest } from './digest.ts';
-import { hasLegacyRing, readLegacyJournal, type LegacyJournal } from './legacy.ts';
+import { hasLegacyRing, readLegacyJournal } from './legacy.ts';
 import { LoadError } from './load-error.ts';
 import { decodeMark, type Mark } from './mark.ts';
+import { inOrder, type JournalledCommits } from './order.ts';
 import type { RecordFormat } from '../domain.ts';
 import { eventsShape, type ParkedEvents } from '../events/event-outbox.ts';
 import type { StoredValue } from '../store/store.ts';
@@ -124,19 +125,9 @@ function* verifying(
   );
 }
 
-/**
- * Commits above the mark in order, and those of the others that were read. A commit may have been
- * read more than once.
- */
-function journalled(commits: readonly Commit[], mark: number): LegacyJournal {
-  const byNumber = new Map(commits.map((commit) => [commit.number, commit]));
-  const sorted = [...byNumber.values()].toSorted((a, b) => a.number - b.number);
-  const pending = sorted.filter(({ number }) => number > mark);
-  for (const [index, { number }] of pending.entries()) {
-    if (number !== mark + 1 + index) throw new LoadError(`commit ${mark + 1 + index} is missing or damaged`);
-  }
-  return { pending, checkpointed: sorted.filter(({ number }) => number <= mark) };
-}
+/** A commit may have been read more than once. */
+const journalled = (commits: readonly Commit[], mark: number): JournalledCommits =>
+  inOrder([...new Map(commits.map((commit) => [commit.number, commit])).values()], mark, 'commit');
 
 /** Events at or below the mark that the stream had not taken. */
 function* readParked(

@@ -24,6 +24,10 @@ export interface LegacyMark {
   readonly journals: 'in the bucket';
 }
 
+/** None for a mark of release 0.1.0. */
+export const journalsNamedBy = ({ journals }: Mark): readonly MemberId[] =>
+  journals === 'in the bucket' ? [] : journals;
+
 const format = '2';
 const markShape = Compile(StoredMark);
 const legacyShape = Compile(Type.Integer());

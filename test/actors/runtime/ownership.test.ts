@@ -20,9 +20,8 @@ import { memoryJournals, successiveMembers } from '../support/journals.ts';
 import { encodeLegacyEntry, legacyKey } from '../support/legacy.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';
 import { createPartition, writeOf } from '../support/partition.ts';
-import { createFractions } from '../support/random.ts';
+import { inWorld } from '../support/in-world.ts';
 import { acme, container } from '../support/records.ts';
-import { World } from '../../sim/world/time.ts';
 
 const createAsk = (name: string) =>
   ({
@@ -152,59 +151,49 @@ t.test('what was published a moment before is published again by the next owner,
 });
 
 t.test('a partition that cannot be checkpointed in time is served on', async (t) => {
-  const world = new World();
-  const actors = world.process('actors');
-  await world.run(createFractions(1), async () => {
-    const { bucket, open } = place();
-    const gate = gated(bucket);
-    const done: Record<string, unknown> = {};
-    void world.spawn(actors, async () => {
-      const partition = open({ store: gate.store, clock: actors.clock });
-      await partition.start();
-      await create(partition, 'a');
-      gate.shut();
-      await create(partition, 'b');
-      const startMs = actors.clock.monotonicMs();
-      done['released'] = await partition.release();
-      done['ms'] = actors.clock.monotonicMs() - startMs;
-      done['isServing'] = partition.isServing;
-      await create(partition, 'c');
-      done['names'] = namesIn(partition);
-      done['owner'] = ownerIn(bucket).released;
-      gate.open();
-      await partition.checkpointed();
-      done['again'] = await partition.release();
-    });
-    t.ok(await world.until(() => done['again'] !== undefined, 60_000));
-    t.match(done, { released: false, isServing: true, names: ['a', 'b', 'c'], again: true });
-    t.not(done['owner'], true, 'no other may take it meanwhile');
-    t.ok(Number(done['ms']) <= limits.handOverDrainMs + limits.handOverSettleMs + 10, `after ${String(done['ms'])} ms`);
-    t.match(markIn(bucket), { journals: [] });
+  const { bucket, open } = place();
+  const gate = gated(bucket);
+  const done: Record<string, unknown> = {};
+  await inWorld(t, 60_000, async ({ clock }) => {
+    const partition = open({ store: gate.store, clock });
+    await partition.start();
+    await create(partition, 'a');
+    gate.shut();
+    await create(partition, 'b');
+    const startMs = clock.monotonicMs();
+    done['released'] = await partition.release();
+    done['ms'] = clock.monotonicMs() - startMs;
+    done['isServing'] = partition.isServing;
+    await create(partition, 'c');
+    done['names'] = namesIn(partition);
+    done['owner'] = ownerIn(bucket).released;
+    gate.open();
+    await partition.checkpointed();
+    done['again'] = await partition.release();
   });
+  t.match(done, { released: false, isServing: true, names: ['a', 'b', 'c'], again: true });
+  t.not(done['owner'], true, 'no other may take it meanwhile');
+  t.ok(Number(done['ms']) <= limits.handOverDrainMs + limits.handOverSettleMs + 10, `after ${String(done['ms'])} ms`);
+  t.match(markIn(bucket), { journals: [] });
 });
 
 t.test('turns that wait while a hand-over fails are run', async (t) => {
-  const world = new World();
-  const actors = world.process('actors');
-  await world.run(createFractions(1), async () => {
-    const { bucket, open } = place();
-    const gate = gated(bucket);
-    let code: string | undefined;
-    void world.spawn(actors, async () => {
-      const partition = open({ store: gate.store, clock: actors.clock });
-      await partition.start();
-      gate.shut();
-      await create(partition, 'a');
-      const releasing = partition.release();
-      while (partition.isServing) await new Promise((resolve) => setTimeout(resolve, 10));
-      const waiting = writeOf(partition, createAsk('waits'));
-      if (await releasing) return;
-      ({ code } = await waiting);
-    });
-    t.ok(await world.until(() => code !== undefined, 60_000));
-    t.equal(code, 'created');
-    gate.open();
+  const { bucket, open } = place();
+  const gate = gated(bucket);
+  let code: string | undefined;
+  await inWorld(t, 60_000, async ({ clock }) => {
+    const partition = open({ store: gate.store, clock });
+    await partition.start();
+    gate.shut();
+    await create(partition, 'a');
+    const releasing = partition.release();
+    while (partition.isServing) await new Promise((resolve) => setTimeout(resolve, 10));
+    const waiting = writeOf(partition, createAsk('waits'));
+    if (await releasing) return;
+    ({ code } = await waiting);
   });
+  t.equal(code, 'created');
+  gate.open();
 });
 
 t.test('a partition that is taken from a dead member has its commits', async (t) => {

@@ -313,8 +313,8 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'gap between commits ignored',
     guard: 'A partition whose commits have a gap is not served (ADR 28)',
-    file: 'actors/runtime/journal/load.ts',
-    changes: [{ in: 'journalled', never: 'number !== mark + 1 + index' }],
+    file: 'actors/runtime/journal/order.ts',
+    changes: [{ in: 'inOrder', never: 'number !== mark + 1 + index' }],
     killedBy: 'test/actors/runtime/journal/load.test.ts',
   },
   {

@@ -6,7 +6,7 @@ import { PartitionState } from '../../../actors/domain/state.ts';
 import { records as recordFormat } from '../../../actors/domain/domain.ts';
 import type { Commit } from '../../../actors/runtime/journal/codec.ts';
 import { readMark, readPartition } from '../../../actors/runtime/journal/load.ts';
-import type { Mark } from '../../../actors/runtime/journal/mark.ts';
+import { journalsNamedBy, type Mark } from '../../../actors/runtime/journal/mark.ts';
 import { readSealed } from '../../../actors/runtime/journal/read-journal.ts';
 import { createJetStreamStore, createJournalStore } from '../../../actors/runtime/store/jetstream-store.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
@@ -113,10 +113,9 @@ export async function liveOnVpn(
 }
 
 /** As a load would read them, but without a seal: their members go on. */
-async function journalled(nc: NatsConnection, partition: number, { journals }: Mark): Promise<Commit[]> {
-  if (journals === 'in the bucket') return [];
+async function journalled(nc: NatsConnection, partition: number, mark: Mark): Promise<Commit[]> {
   const commits: Commit[] = [];
-  for (const member of journals) {
+  for (const member of journalsNamedBy(mark)) {
     const store = createJournalStore(nc, member, () => '');
     const { revision } = await store.readEpoch();
     const journal = await readSealed(

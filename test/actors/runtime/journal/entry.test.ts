@@ -10,15 +10,9 @@ import {
   type StoredEntry,
 } from '../../../../actors/runtime/journal/entry.ts';
 import type { SuccessCode } from '../../../../schemas/errors.ts';
-import { operation } from '../../support.ts';
+import { outcome } from '../../support/commits.ts';
 
 const low = { number: 3, sequence: 40 };
-const outcome = () => ({
-  op: operation(),
-  atMs: 1,
-  code: 'ok' as const,
-  answer: { kind: 'body' as const, body: '{"data":"a\\nb"}' },
-});
 const commitOf = (number: number, more: Partial<Commit> = {}): Commit => ({
   number,
   changes: [[`tenant.${number}`, encodeValue({ text: 'é \u2028 \n "', number })]],

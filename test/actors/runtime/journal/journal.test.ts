@@ -20,6 +20,7 @@ import { keys } from '../../../../schemas/records/buckets.ts';
 import type { MemberId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { until } from '../../../support/until.ts';
+import { inWorld } from '../../support/in-world.ts';
 import { createFractions } from '../../support/random.ts';
 import { createMemoryStore, MemoryBucket } from '../../support/memory-store.ts';
 import { World } from '../../../sim/world/time.ts';
@@ -293,61 +294,47 @@ async function stuckRing() {
 }
 
 t.test('commits that are checkpointed while they are carried hold no slot', async (t) => {
-  const world = new World();
-  const process = world.process('actors');
-  await world.run(createFractions(1), async () => {
-    let isDone = false;
-    void world.spawn(process, async () => {
-      const { journal, state, other, puts, answer, put } = await stuckRing();
-      puts();
-      state.isHeld = true;
-      other.commit();
-      while (puts().length === 0) await sleep(1);
-      journal.checkpointed(1, 3);
-      state.isHeld = false;
-      void answer();
-      await put(other);
-      t.same(
-        (await journal.commitsOf(1)).map(({ number }) => number),
-        [4],
-      );
-      t.ok(journal.entries > 0, 'what is not checkpointed holds its slot');
-      journal.checkpointed(1, 4);
-      await put(other);
-      t.equal(journal.entries, 0, 'all is checkpointed');
-      isDone = true;
-    });
-    t.ok(await world.until(() => isDone, 60 * 60_000));
+  await inWorld(t, 60 * 60_000, async () => {
+    const { journal, state, other, puts, answer, put } = await stuckRing();
+    puts();
+    state.isHeld = true;
+    other.commit();
+    while (puts().length === 0) await sleep(1);
+    journal.checkpointed(1, 3);
+    state.isHeld = false;
+    void answer();
+    await put(other);
+    t.same(
+      (await journal.commitsOf(1)).map(({ number }) => number),
+      [4],
+    );
+    t.ok(journal.entries > 0, 'what is not checkpointed holds its slot');
+    journal.checkpointed(1, 4);
+    await put(other);
+    t.equal(journal.entries, 0, 'all is checkpointed');
   });
 });
 
 t.test('a carried commit is no sign that the later ones of its partition are there', async (t) => {
-  const world = new World();
-  const process = world.process('actors');
-  await world.run(createFractions(1), async () => {
-    let isDone = false;
-    void world.spawn(process, async () => {
-      const { bucket, stuck, other, puts, put, readBack } = await stuckRing();
-      const carried = stuck.last;
-      for (let commits = 0; commits < limits.journalSlots / 2; commits++) await put(other);
-      puts();
-      await put(stuck);
-      const [, at = ''] = /1:\d+ at (.*)$/.exec(puts().at(-1) ?? '') ?? [];
-      // The ring fills again, so that those before this one are carried.
-      let isCarried = false;
-      while (!isCarried) {
-        await put(other);
-        isCarried = puts().some((line) => line.startsWith(`1:1 `));
-      }
-      t.same(
-        await readBack(1),
-        Array.from({ length: carried + 1 }, (_, index) => index + 1),
-      );
-      bucket.set(at, 'bit rot');
-      await t.rejects(readBack(1), { name: 'LoadError' });
-      isDone = true;
-    });
-    t.ok(await world.until(() => isDone, 60 * 60_000));
+  await inWorld(t, 60 * 60_000, async () => {
+    const { bucket, stuck, other, puts, put, readBack } = await stuckRing();
+    const carried = stuck.last;
+    for (let commits = 0; commits < limits.journalSlots / 2; commits++) await put(other);
+    puts();
+    await put(stuck);
+    const [, at = ''] = /1:\d+ at (.*)$/.exec(puts().at(-1) ?? '') ?? [];
+    // The ring fills again, so that those before this one are carried.
+    let isCarried = false;
+    while (!isCarried) {
+      await put(other);
+      isCarried = puts().some((line) => line.startsWith(`1:1 `));
+    }
+    t.same(
+      await readBack(1),
+      Array.from({ length: carried + 1 }, (_, index) => index + 1),
+    );
+    bucket.set(at, 'bit rot');
+    await t.rejects(readBack(1), { name: 'LoadError' });
   });
 });
 

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { records } from '../../../../actors/domain/domain.ts';
 import { batchWrites } from '../../../../actors/runtime/journal/checkpoint.ts';
-import { encodeText, encodeValue, type Commit } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeText } from '../../../../actors/runtime/journal/codec.ts';
 import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 import { decodeLegacyEntry, emptyLegacyRing, readLegacyJournal } from '../../../../actors/runtime/journal/legacy.ts';
 import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';
@@ -10,37 +10,22 @@ import { readPartition } from '../../../../actors/runtime/journal/load.ts';
 import { encodeMark } from '../../../../actors/runtime/journal/mark.ts';
 import { runAtOnce } from '../../../../lib/time/slices.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
-import { defaultTenant } from '../../../../schemas/api/tenant.ts';
 import type { SuccessCode } from '../../../../schemas/errors.ts';
-import { operation } from '../../support.ts';
 import { encodeLegacyEntry, legacyKey } from '../../support/legacy.ts';
+import { outcome, tenantCommit } from '../../support/commits.ts';
 import { MemoryBucket } from '../../support/memory-store.ts';
-import { acme } from '../../support/records.ts';
 
 /** Slots of the ring. */
 const R = 1024;
 
-const outcome = () => ({
-  op: operation(),
-  atMs: 1,
-  code: 'ok' as const,
-  answer: { kind: 'body' as const, body: '{"data":"a\\nb"}' },
-});
-const commitOf = (number: number, more: Partial<Commit> = {}): Commit => ({
-  number,
-  changes: [[keys.tenant(acme), encodeValue({ ...defaultTenant(acme), number })]],
-  operations: [],
-  events: [],
-  ...more,
-});
 const decode = (text: string) => decodeLegacyEntry(Buffer.from(text));
 
 t.test('an entry of release 0.1.0 is read', (t) => {
   const commits = [
-    commitOf(7, { operations: [outcome()], changes: [...commitOf(7).changes, ['container.acme.x', null]] }),
-    commitOf(1, { changes: [] }),
-    commitOf(2, { clock: { atMs: 1, wallMs: 2, agreedMs: 3 } }),
-    commitOf(3, { operations: [{ ...outcome(), code: 'deferred' as SuccessCode }] }),
+    tenantCommit(7, { operations: [outcome()], changes: [...tenantCommit(7).changes, ['container.acme.x', null]] }),
+    tenantCommit(1, { changes: [] }),
+    tenantCommit(2, { clock: { atMs: 1, wallMs: 2, agreedMs: 3 } }),
+    tenantCommit(3, { operations: [{ ...outcome(), code: 'deferred' as SuccessCode }] }),
   ];
   for (const commit of commits) t.same(decode(encodeLegacyEntry(commit)), { ok: true, value: commit });
   // The bytes of that release.
@@ -50,14 +35,14 @@ t.test('an entry of release 0.1.0 is read', (t) => {
     ['host.b', null],
   ];
   t.match(decode(stored), { ok: true, value: { number: 3, changes } });
-  const whole = encodeLegacyEntry(commitOf(1));
+  const whole = encodeLegacyEntry(tenantCommit(1));
   const damaged: [string, string, RegExp][] = [
     ['empty', '', /format/],
     ['another format', `2${whole.slice(1)}`, /format/],
     ['a flipped bit', whole.replace('number', 'mumber'), /checksum/],
     ['cut short', whole.slice(0, -1), /checksum/],
     ['another value', encodeText({ a: 1 }), /shape/],
-    ['a value that is two', encodeLegacyEntry(commitOf(1, { changes: [['a', Buffer.from('1\n2')]] })), /length/],
+    ['a value that is two', encodeLegacyEntry(tenantCommit(1, { changes: [['a', Buffer.from('1\n2')]] })), /length/],
   ];
   for (const [name, text, fault] of damaged) t.match(decode(text), { ok: false, fault }, name);
   t.end();
@@ -70,7 +55,7 @@ function bucketOf(last: number, mark: number): MemoryBucket {
   const bucket = new MemoryBucket();
   const digest = new RecordsDigest(records.isKey);
   for (let number = 1; number <= last; number++) {
-    const commit = commitOf(number);
+    const commit = tenantCommit(number);
     bucket.set(legacyKey(number), encodeLegacyEntry(commit));
     if (number > mark) continue;
     const writes = batchWrites([commit], digest, (at) => ({ number: at, journals: 'in the bucket' }));
@@ -168,7 +153,7 @@ t.test('a ring that is left empty is whole for release 0.1.0', (t) => {
     t.equal(checkpointed.at(-1)?.number ?? 0, mark);
     t.ok(checkpointed.every(({ changes, operations, events }) => [...changes, ...operations, ...events].length === 0));
     // It goes on with the next entry.
-    bucket.set(legacyKey(mark + 1), encodeLegacyEntry(commitOf(mark + 1)));
+    bucket.set(legacyKey(mark + 1), encodeLegacyEntry(tenantCommit(mark + 1)));
     t.match(runAtOnce(readLegacyJournal(bucket.values(), mark)).pending, [{ number: mark + 1 }]);
   }
   t.end();

@@ -24,18 +24,11 @@ import type { ContainerRecord } from '../../../../schemas/api/container.ts';
 import type { Event } from '../../../../schemas/api/event.ts';
 import type { MemberId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
-import { defaultTenant } from '../../../../schemas/api/tenant.ts';
-import { containerId, operation, specOf } from '../../support.ts';
+import { containerId, specOf } from '../../support.ts';
 import { createRandom } from '../../support/random.ts';
+import { outcome, tenantCommit } from '../../support/commits.ts';
 import { MemoryBucket } from '../../support/memory-store.ts';
 import { acme, container, h1, hostRecord } from '../../support/records.ts';
-
-const outcome = () => ({
-  op: operation(),
-  atMs: 1,
-  code: 'ok' as const,
-  answer: { kind: 'body' as const, body: '{"data":"a\\nb"}' },
-});
 
 const harmed =
   (harm: (bucket: MemoryBucket) => void) =>
@@ -50,14 +43,6 @@ const without =
 const textOf = (value: Uint8Array): string => Buffer.from(value).toString();
 
 const owner = 'owner' as MemberId;
-
-const entryOf = (number: number, more: Partial<Commit> = {}): Commit => ({
-  number,
-  changes: [[keys.tenant(acme), encodeValue({ ...defaultTenant(acme), number })]],
-  operations: [],
-  events: [],
-  ...more,
-});
 
 t.test('codec', (t) => {
   const odd = { text: 'é \u2028 \ud800 \n \t "', deep: [{ a: null }] };
@@ -101,7 +86,7 @@ interface Stored {
 }
 
 /** A partition after so many commits, of which those up to the mark are checkpointed. */
-function storedOf(last: number, mark: number, commitOf: (number: number) => Commit = entryOf): Stored {
+function storedOf(last: number, mark: number, commitOf: (number: number) => Commit = tenantCommit): Stored {
   const bucket = new MemoryBucket();
   const digest = new RecordsDigest(records.isKey);
   const commits = Array.from({ length: last }, (_, index) => commitOf(index + 1));
@@ -199,7 +184,7 @@ t.test('values: damaged ones are quarantined by key, deleted ones are gone, the 
   bucket.set(keys.container(acme, containerId()), null);
   const renamed = { ...stays, spec: specOf('renamed') };
   const commits = [
-    entryOf(1, {
+    tenantCommit(1, {
       changes: [
         [recordKey(goes), null],
         [recordKey(comes), encodeValue(comes)],
@@ -229,9 +214,9 @@ t.test('a checkpoint writes the newest value of each key, the outcomes, and the 
   const digest = new RecordsDigest(records.isKey);
   const writes = batchWrites(
     [
-      entryOf(1, { operations: [outcome()] }),
-      entryOf(2, { changes: [['container.acme.x', Buffer.from('x')]] }),
-      entryOf(3, { changes: [['container.acme.x', null]], operations: [outcome()] }),
+      tenantCommit(1, { operations: [outcome()] }),
+      tenantCommit(2, { changes: [['container.acme.x', Buffer.from('x')]] }),
+      tenantCommit(3, { changes: [['container.acme.x', null]], operations: [outcome()] }),
     ],
     digest,
     markAt,
@@ -256,7 +241,9 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
   ];
   const change = (record: ContainerRecord): Commit['changes'][number] => [recordKey(record), encodeValue(record)];
   const storedWith = (): Stored =>
-    storedOf(3, 2, (number) => entryOf(number, { changes: number === 1 ? [kept, lost, swapped].map(change) : [] }));
+    storedOf(3, 2, (number) =>
+      tenantCommit(number, { changes: number === 1 ? [kept, lost, swapped].map(change) : [] }),
+    );
   const key = recordKey(lost);
   t.equal(load(storedWith()).verified, 'verified');
   const refused: [string, (bucket: MemoryBucket) => void, RegExp][] = [
@@ -309,10 +296,10 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
 
 t.test('the time by which a partition deletes is that of its last entry', (t) => {
   const clockOf = (number: number) => ({ atMs: number * 1000, wallMs: number * 2000, agreedMs: number });
-  const dated = (number: number): Commit => entryOf(number, { clock: clockOf(number) });
+  const dated = (number: number): Commit => tenantCommit(number, { clock: clockOf(number) });
   t.same(load(storedOf(3, 2, dated)).clock, clockOf(3), 'above the mark');
   t.match(load(storedOf(3, 3, dated)).clock, clockOf(3), 'at the mark');
-  const lastReleaseWroteSince = (number: number): Commit => (number === 3 ? entryOf(3) : dated(number));
+  const lastReleaseWroteSince = (number: number): Commit => (number === 3 ? tenantCommit(3) : dated(number));
   t.equal(load(storedOf(3, 2, lastReleaseWroteSince)).clock, undefined);
   t.equal(readPartition([], [], records).clock, undefined);
   t.equal(load(harmed((b) => b.set(keys.clock, 'bit rot'))(storedOf(3, 3, dated))).clock, undefined);
@@ -333,7 +320,7 @@ t.test('the digest that checkpoints keep is the one that a load makes, whatever 
         const record = random.pick(pool);
         return [recordKey(record), random.once(3) ? null : encodeValue({ ...record, generation: random.below(1000) })];
       });
-      return entryOf(++number, { changes });
+      return tenantCommit(++number, { changes });
     });
     for (const { key, value } of batchWrites(entries, digest, markAt)) bucket.set(key, value);
     const loaded = load({ bucket, commits: entries });

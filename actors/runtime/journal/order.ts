@@ -1,0 +1,20 @@
+import type { Commit } from './codec.ts';
+import { LoadError } from './load-error.ts';
+
+/** What was read of a partition's commits. */
+export interface JournalledCommits {
+  /** Above the mark, oldest first. */
+  readonly pending: readonly Commit[];
+  /** At or below the mark, as far as they were read too; oldest first. */
+  readonly checkpointed: readonly Commit[];
+}
+
+/** @throws LoadError where a commit above the mark is missing; `what` names it in the message */
+export function inOrder(commits: readonly Commit[], mark: number, what: string): JournalledCommits {
+  const sorted = commits.toSorted((a, b) => a.number - b.number);
+  const pending = sorted.filter(({ number }) => number > mark);
+  for (const [index, { number }] of pending.entries()) {
+    if (number !== mark + 1 + index) throw new LoadError(`${what} ${mark + 1 + index} is missing or damaged`);
+  }
+  return { pending, checkpointed: sorted.filter(({ number }) => number <= mark) };
+}
