@@ -174,7 +174,7 @@ export class Journal {
     const needed = this.#live.findIndex((entry) => entry.needed > 0);
     const freed = this.#live.splice(0, needed < 0 ? this.#live.length : needed);
     for (const { bytes } of freed) this.#liveBytes -= bytes;
-    if (freed.length > 0) this.#options.observer.journal(this.entries);
+    this.#options.observer.journal(this.entries);
   }
 
   async #putAll(): Promise<void> {
