@@ -3,12 +3,13 @@
  * while its lease is valid. When the partition goes to another process, unanswered turns are
  * refused, and their senders ask there.
  */
+import { fill } from '../../lib/fill.ts';
 import { backoffMs, sleep } from '../../lib/time/backoff.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DomainTypes, Memory } from './domain.ts';
 import type { Journals } from './journal/journals.ts';
-import { emptyLegacyRing } from './journal/legacy.ts';
+import { legacyRing } from './journal/legacy.ts';
 import { loading, readMark } from './journal/load.ts';
 import { LoadError } from './journal/load-error.ts';
 import { encodeMark, journalsNamedBy, type Mark } from './journal/mark.ts';
@@ -16,6 +17,7 @@ import type { Lease } from './lease.ts';
 import { startServing, type Serving, type ServingObserver, type ServingOptions } from './serving.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom, type Moved } from './store/epoch.ts';
 import { Fence } from './store/fence.ts';
+import type { StoreWrite } from './store/store.ts';
 import { WaitingTurns } from './waiting-turns.ts';
 
 export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<D> {
@@ -144,9 +146,11 @@ export class Ownership<D extends DomainTypes> {
     await Promise.all([checkpointer.stop(), outbox.stop()]);
     const isForLastRelease = nextOwner() === 'last release';
     const mark: Mark = { number: last, journals: isForLastRelease ? 'in the bucket' : [] };
-    const ring = isForLastRelease ? emptyLegacyRing(last) : [];
-    for (let from = 0; from < ring.length; from += limits.checkpointBatchMessages) {
-      const batch = ring.slice(from, from + limits.checkpointBatchMessages);
+    const bounds = { items: limits.checkpointBatchMessages, bytes: limits.checkpointBatchBytes };
+    const sized = (write: StoreWrite) => ({ value: write, bytes: write.value?.length ?? 0 });
+    for (let ring = isForLastRelease ? legacyRing(last, outbox.unsettled) : []; ring.length > 0;) {
+      const { values: batch } = fill(ring, bounds, sized);
+      ring = ring.slice(batch.length);
       await fence.write((epoch) => store.putBatch(batch, epoch));
     }
     const batch = [...outbox.parkPublished(), { key: keys.checkpoint, value: encodeMark(mark) }];

@@ -215,22 +215,18 @@ export class EventOutbox {
     return [...deletions, { key: grown.key, value: encodeValue(grown.entries) }];
   }
 
+  /** What the next owner publishes: the parked events, and those that `parkPublished` parks. */
+  get unsettled(): readonly EntryEvents[] {
+    return [...this.#parked.flatMap(({ entries }) => entries), ...this.#settling()];
+  }
+
   /**
    * Parks what was published a moment ago, too, unless it still is: a replica of the stream may
    * lag, and the next owner shows it meanwhile. It publishes these events again, under the same
    * ids.
    */
   parkPublished(): StoreWrite[] {
-    const parked = new Set(this.#parked.flatMap(({ entries }) => entries.map(({ number }) => number)));
-    const byCommit = new Map<number, OutgoingEvent[]>();
-    for (const outgoing of this.#recent.settling()) {
-      const number = commitOf(outgoing);
-      if (parked.has(number)) continue;
-      const events = byCommit.get(number);
-      if (events === undefined) byCommit.set(number, [outgoing]);
-      else events.push(outgoing);
-    }
-    const entries = Array.from(byCommit, ([number, events]) => ({ number, events })).toSorted(byNumber);
+    const entries = this.#settling();
     const writes: StoreWrite[] = [];
     for (let rest = entries; rest.length > 0;) {
       const { values } = fill(rest, { bytes: limits.eventsParkedKeyBytes }, (entry) => ({
@@ -241,6 +237,20 @@ export class EventOutbox {
       writes.push({ key: keys.events(values[0]?.number ?? 0), value: encodeValue(values) });
     }
     return writes;
+  }
+
+  /** Published a moment ago, and not parked any more. */
+  #settling(): readonly EntryEvents[] {
+    const parked = new Set(this.#parked.flatMap(({ entries }) => entries.map(({ number }) => number)));
+    const byCommit = new Map<number, OutgoingEvent[]>();
+    for (const outgoing of this.#recent.settling()) {
+      const number = commitOf(outgoing);
+      if (parked.has(number)) continue;
+      const events = byCommit.get(number);
+      if (events === undefined) byCommit.set(number, [outgoing]);
+      else events.push(outgoing);
+    }
+    return Array.from(byCommit, ([number, events]) => ({ number, events })).toSorted(byNumber);
   }
 
   #isPublished({ entries }: ParkedEvents): boolean {

@@ -13,6 +13,7 @@ import { clockFields, encodeValue, openSealed, OutgoingEvent, parseAs } from './
 import type { Change, Commit, Decoded, Encoded } from './codec.ts';
 import { LoadError } from './load-error.ts';
 import { inOrder, type JournalledCommits } from './order.ts';
+import type { EntryEvents } from '../events/event-outbox.ts';
 
 /** Slots of the ring; an entry is in slot `number mod slots`. */
 const slots = 1024;
@@ -77,13 +78,16 @@ export function* readLegacyJournal(
 }
 
 /**
- * The ring as release 0.1.0 would have left it at this mark, but without content: without the
- * entries of the last round it takes the next one for lost.
+ * The ring as release 0.1.0 would have left it at this mark, with nothing in it but the events that
+ * the next owner publishes. That release takes the next entry for lost where one of the last round
+ * is missing, and an entry's events from the ring where they are parked too.
  */
-export function emptyLegacyRing(mark: number): StoreWrite[] {
+export function legacyRing(mark: number, unsettled: readonly EntryEvents[]): StoreWrite[] {
+  const eventsOf = new Map(unsettled.map(({ number, events }) => [number, events]));
   const first = Math.max(1, mark - slots + 1);
   return Array.from({ length: mark - first + 1 }, (_, index) => {
     const number = first + index;
-    return { key: slotKey(number), value: encodeValue({ number, keys: [], operations: [], events: [] }) };
+    const events = eventsOf.get(number) ?? [];
+    return { key: slotKey(number), value: encodeValue({ number, keys: [], operations: [], events }) };
   });
 }

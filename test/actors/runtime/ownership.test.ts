@@ -3,7 +3,7 @@
  * processes of release 0.1.0. Buckets of the partition and of journals are in memory.
  */
 import t from 'tap';
-import { decodeValue, encodeText, encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { decodeValue, encodeText, encodeValue, type Commit } from '../../../actors/runtime/journal/codec.ts';
 import { decodeMark, encodeMark, type Mark } from '../../../actors/runtime/journal/mark.ts';
 import { readLegacyJournal } from '../../../actors/runtime/journal/legacy.ts';
 import { epochShape, type EpochRecord } from '../../../actors/runtime/store/epoch.ts';
@@ -355,6 +355,22 @@ t.test('a partition is left as release 0.1.0 expects it while such a process is 
   t.same(namesIn(next), ['a', 'b', 'c', 'd']);
   t.equal(await next.release(), true);
   t.match(markIn(bucket), { number: 4 });
+});
+
+t.test('events that the stream has not taken are left for release 0.1.0 in the ring, too', async (t) => {
+  // Where they are parked and in the ring, that release takes them from the ring.
+  const { bucket, start } = place();
+  const away = { publish: async () => Promise.reject(new Error('the stream is away')) };
+  const partition = await start({ nextOwner: () => 'last release', events: away });
+  await create(partition, 'a', 'b');
+  t.equal(await partition.release(), true);
+  const { checkpointed } = runAtOnce(readLegacyJournal(bucket.values(), 2));
+  const typesIn = ({ events }: Commit): string[] => events.map(({ event }) => event.type);
+  t.same(checkpointed.map(typesIn), [['created'], ['created']]);
+  const told: Told[] = [];
+  const next = await start({ events: createMemorySink(told) });
+  await until('they are published', () => told.length === 2);
+  t.equal(await next.release(), true);
 });
 
 t.test('the ring is left whole also after more commits than it has slots', async (t) => {

@@ -365,8 +365,15 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'published events parked over unpublished ones',
     guard: 'Events that are parked again at a hand-over replace none that wait (ADR 28)',
     file: 'actors/runtime/events/event-outbox.ts',
-    changes: [{ in: 'EventOutbox.parkPublished', never: 'parked.has(number)' }],
+    changes: [{ in: 'EventOutbox.#settling', never: 'parked.has(number)' }],
     killedBy: 'test/actors/runtime/events/event-outbox.test.ts',
+  },
+  {
+    name: 'ring left without events that wait',
+    guard: 'The ring that is left for release 0.1.0 has the events that are not published (ADR 28)',
+    file: 'actors/runtime/ownership.ts',
+    changes: [{ in: 'Ownership.#leaveBehind', replace: 'outbox.unsettled', by: '[]' }],
+    killedBy: 'test/actors/runtime/ownership.test.ts',
   },
   {
     name: 'report of an older session accepted',

@@ -253,12 +253,20 @@ t.test('what was published a moment ago is parked for the next owner, who publis
 t.test('what still is parked is not parked again, in place of what waits beside it', async (t) => {
   const stream = switchable();
   stream.state.isAway = true;
+  /** So large that each is published by itself. */
+  const message = 'x'.repeat(limits.journalEntryBytes / 2);
+  const onlyFifth: EventSink = {
+    publish: async (messages) => {
+      if (messages.some(({ payload }) => payload.includes('0-6-0'))) throw new Error('no stream');
+      await stream.events.publish(messages);
+    },
+  };
   const load = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
-  const options = { sink: stream.events, clock: systemClock, onFailure: () => {}, ...load };
+  const options = { sink: onlyFifth, clock: systemClock, onFailure: () => {}, ...load };
   const outbox = runAtOnce(EventOutbox.opening(options));
   const entry = (number: number): EntryEvents => ({
     number,
-    events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as Event }],
+    events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message } as Event }],
   });
   const bucket = new Map<string, Uint8Array>();
   const write = (writes: readonly StoreWrite[] = []): void => {

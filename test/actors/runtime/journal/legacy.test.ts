@@ -4,7 +4,7 @@ import { records } from '../../../../actors/domain/domain.ts';
 import { batchWrites } from '../../../../actors/runtime/journal/checkpoint.ts';
 import { encodeText } from '../../../../actors/runtime/journal/codec.ts';
 import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
-import { decodeLegacyEntry, emptyLegacyRing, readLegacyJournal } from '../../../../actors/runtime/journal/legacy.ts';
+import { decodeLegacyEntry, legacyRing, readLegacyJournal } from '../../../../actors/runtime/journal/legacy.ts';
 import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';
 import { readPartition } from '../../../../actors/runtime/journal/load.ts';
 import { encodeMark } from '../../../../actors/runtime/journal/mark.ts';
@@ -145,7 +145,7 @@ t.test('a mark that names journals keeps entries of the ring from being read', (
 t.test('a ring that is left empty is whole for release 0.1.0', (t) => {
   for (const mark of [0, 1, 5, R - 1, R, R + 1, 3 * R + 7]) {
     const bucket = bucketOf(Math.min(mark, 3), 0);
-    const writes = emptyLegacyRing(mark);
+    const writes = legacyRing(mark, []);
     t.equal(writes.length, Math.min(mark, R), `${mark}: an entry for each slot that was used`);
     for (const { key, value } of writes) bucket.set(key, value);
     const { pending, checkpointed } = runAtOnce(readLegacyJournal(bucket.values(), mark));
