@@ -148,13 +148,25 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     return [];
   }
 
+  /**
+   * The entries that a batch may take without waiting for their events: those whose events are
+   * published, and all while the stream is away. All too, if there is none of these.
+   */
+  function ready(): readonly Commit[] {
+    if (outbox.isFailing) return queue;
+    const { publishedTo } = outbox;
+    const waiting = queue.findIndex(({ number }) => number > publishedTo);
+    return waiting <= 0 ? queue : queue.slice(0, waiting);
+  }
+
   const isStale = (): boolean => clock.monotonicMs() - keptAtMs >= limits.clockKeptMs;
   const isNeeded = (): boolean => queue.length > 0 || outbox.hasFreed || isStale();
 
   async function run(): Promise<void> {
     while (isNeeded() && !stopped.signal.aborted) {
-      const batch = queue.slice(0, takeBatch(queue));
-      const isBehind = batch.length < queue.length;
+      const entries = ready();
+      const batch = entries.slice(0, takeBatch(entries));
+      const isBehind = batch.length < entries.length;
       const events = await keepEvents(batch.at(-1)?.number ?? mark);
       if (stopped.signal.aborted) return;
       const hasEnd = batch.length > 0 || isStale();

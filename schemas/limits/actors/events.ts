@@ -15,7 +15,7 @@ export const events = {
    * How long a checkpoint waits for its events; then they are parked in the bucket, and the mark
    * moves.
    */
-  eventsPatienceMs: 500,
+  eventsPatienceMs: 2 * seconds,
   /**
    * Bytes of parked events in a partition, about 20,000 events. Beyond this, the mark does not move
    * until some are published.

@@ -1,0 +1,126 @@
+/** What a checkpoint waits for, in virtual time. */
+import t from 'tap';
+import { startCheckpointer } from '../../../../actors/runtime/journal/checkpoint.ts';
+import type { Commit } from '../../../../actors/runtime/journal/codec.ts';
+import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
+import { EventOutbox } from '../../../../actors/runtime/events/event-outbox.ts';
+import { Fence } from '../../../../actors/runtime/store/fence.ts';
+import { CautiousClock } from '../../../../lib/time/cautious-clock.ts';
+import { sleep } from '../../../../lib/time/backoff.ts';
+import { runAtOnce } from '../../../../lib/time/slices.ts';
+import type { Event } from '../../../../schemas/api/event.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import type { Process } from '../../../sim/world/time.ts';
+import { inWorld } from '../../support/in-world.ts';
+import { createMemoryStore, MemoryBucket } from '../../support/memory-store.ts';
+
+const commit = (number: number): Commit => ({
+  number,
+  changes: [[`container.${number}`, Buffer.from('1 00000000 {}')]],
+  operations: [],
+  events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as Event }],
+});
+
+/** A partition with this many commits above its mark, and a stream that acknowledges when asked. */
+function startBehind({ clock }: Process, commits: number) {
+  const pending = Array.from({ length: commits }, (_, index) => commit(index + 1));
+  const stream = { isHeld: true, answers: [] as (() => void)[] };
+  const outbox = runAtOnce(
+    EventOutbox.opening({
+      sink: {
+        publish: async () => {
+          if (stream.isHeld) await new Promise<void>((resolve) => stream.answers.push(resolve));
+        },
+      },
+      clock,
+      last: commits,
+      mark: 0,
+      pending: pending.slice(0, 1),
+      checkpointed: [],
+      parked: [],
+      onFailure: () => {},
+    }),
+  );
+  const bucket = new MemoryBucket();
+  bucket.takeEpoch('epoch', 0);
+  const memory = createMemoryStore(bucket);
+  const batches: string[] = [];
+  const marks: number[] = [];
+  const start = () =>
+    startCheckpointer({
+      store: {
+        ...memory,
+        putBatch: async (writes, epoch) => {
+          batches.push(writes.map(({ key }) => key.replace(/\..*/, '')).join(' '));
+          return memory.putBatch(writes, epoch);
+        },
+      },
+      outbox,
+      fence: new Fence({
+        revision: bucket.epoch,
+        move: async () => Promise.reject(new Error('a calm store')),
+        onUnknown: () => {},
+        onLost: () => {},
+      }),
+      clock,
+      expiry: new CautiousClock(clock, limits.clockAgreedMs, undefined),
+      mark: 0,
+      pending,
+      digest: new RecordsDigest((key) => key.startsWith('container.')),
+      markAt: (number) => ({ number, journals: [] }),
+      onMark: (mark) => void marks.push(mark),
+    });
+  const offerRest = (): void => {
+    for (const { number, events } of pending.slice(1)) outbox.offer({ number, events });
+  };
+  const acknowledge = async (): Promise<void> => {
+    await sleep(1);
+    stream.answers.shift()?.();
+    await sleep(1);
+  };
+  const acknowledgeAll = async (): Promise<void> => {
+    stream.isHeld = false;
+    await acknowledge();
+  };
+  return { outbox, batches, marks, start, offerRest, acknowledge, acknowledgeAll };
+}
+
+t.test('a checkpoint takes the commits whose events are published, and waits for no others', async (t) => {
+  await inWorld(t, 60_000, async (process) => {
+    const { outbox, batches, marks, start, offerRest, acknowledge, acknowledgeAll } = startBehind(process, 5);
+    void outbox.publishTo(1, 1000);
+    await acknowledge();
+    offerRest();
+    const checkpointer = start();
+    await sleep(1);
+    t.same(marks, [1], 'at once');
+    // The next batch waits for the events of all that are left.
+    await acknowledgeAll();
+    await sleep(limits.checkpointPaceMs * 2);
+    t.same(marks, [1, 5]);
+    t.notOk(
+      batches.some((keys) => keys.includes('events')),
+      'nothing is parked',
+    );
+    await checkpointer.stop();
+    await outbox.stop();
+  });
+});
+
+t.test('while the stream is away, a checkpoint takes all, with their events', async (t) => {
+  await inWorld(t, 60_000, async (process) => {
+    const { outbox, batches, marks, start, offerRest, acknowledge, acknowledgeAll } = startBehind(process, 5);
+    void outbox.publishTo(1, 1000);
+    await acknowledge();
+    offerRest();
+    await outbox.publishTo(5, 10);
+    t.ok(outbox.isFailing);
+    const checkpointer = start();
+    await sleep(1);
+    t.same(marks, [5]);
+    t.match(batches, [/^events( container){5} /]);
+    await checkpointer.stop();
+    await acknowledgeAll();
+    await outbox.stop();
+  });
+});
