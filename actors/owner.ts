@@ -165,7 +165,7 @@ class OwnerProcess implements Owner {
       createPartition: this.#partitionFactory(),
       onTaken: (partition) => this.#onTaken(partition),
       onGone: (partition) => this.#onGone(partition),
-      announce: () => nc.publish(subjects.membersChanged),
+      announce: (notice) => nc.publish(subjects.membersChanged, notice),
       observer,
     });
     this.#sweeper = new Sweeper({
@@ -233,8 +233,8 @@ class OwnerProcess implements Owner {
       }),
       ...this.#directory.subscribe(),
       nc.subscribe(subjects.membersChanged, {
-        callback: (error) => {
-          if (error === null) this.manager.look();
+        callback: (error, { data }) => {
+          if (error === null) this.manager.hear(data);
         },
       }),
     ];

@@ -1,7 +1,7 @@
 /** Stores the members' keys in JetStream. */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
-import { readStream } from '../../lib/nats/direct-reads.ts';
+import { readLasts, readStream, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { bucketPrefix, buckets, bucketStream, keys } from '../../schemas/records/buckets.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -21,6 +21,11 @@ const timeoutMs = limits.memberRequestMs;
 export function createJetStreamMemberStore(nc: NatsConnection, answers?: Answers): MemberStore {
   const subjectOf = (id: MemberId): string => prefix + keys.member(id);
   const membersBefore = subjectOf('' as MemberId);
+  const memberOf = ({ subject, sequence, data }: ReadMessage): StoredMember => ({
+    id: subject.slice(membersBefore.length) as MemberId,
+    value: utf8.decode(data),
+    revision: sequence,
+  });
 
   return {
     async list() {
@@ -33,14 +38,12 @@ export function createJetStreamMemberStore(nc: NatsConnection, answers?: Answers
         batchBytes: limits.answerPartBytes,
         timeoutMs,
       };
-      for await (const { subject, sequence, data } of readStream(nc, read)) {
-        members.push({
-          id: subject.slice(membersBefore.length) as MemberId,
-          value: utf8.decode(data),
-          revision: sequence,
-        });
-      }
+      for await (const message of readStream(nc, read)) members.push(memberOf(message));
       return members;
+    },
+    async readSome(ids) {
+      const messages = await readLasts(nc, { stream, timeoutMs }, ids.map(subjectOf));
+      return messages.map(memberOf);
     },
     read: (id) => readLast(nc, stream, subjectOf(id), timeoutMs),
     async replace(id, value, expected, options) {

@@ -16,6 +16,8 @@ export interface MemberStore {
    * revision.
    */
   list(): Promise<readonly StoredMember[]>;
+  /** The same for these members. The answer may lack some of them, and be stale too. */
+  readSome(ids: readonly MemberId[]): Promise<readonly StoredMember[]>;
   /** Revision 0: there is no such key. The answer may be stale too. */
   read(id: MemberId): Promise<{ readonly revision: number; readonly value: string | null }>;
   /**

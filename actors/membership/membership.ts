@@ -4,34 +4,17 @@
  * at the same rate, two promises hold: no member declares a valid lease dead, and a lease that was
  * declared dead is no longer valid.
  */
-import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { decodeValue, encodeText } from '../runtime/journal/codec.ts';
+import { encodeText } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { NextOwner } from '../runtime/ownership.ts';
-import type { MemberStore } from './member-store.ts';
-
-const partitionNumbers = Type.Unsafe<readonly number[]>(Type.Array(Type.Integer()));
-const MemberRecord = Type.Object({
-  id: Type.Unsafe<MemberId>(Type.String()),
-  /** Leaving: it takes no more partitions, and hands over those it has. Dead is final. */
-  state: Type.Unsafe<'live' | 'leaving' | 'dead'>(Type.String()),
-  /** Counts renewals, so that each record differs from the one before. */
-  renewal: Type.Integer(),
-  /** The partitions that it serves, as a hint. The epoch record of each partition decides. */
-  partitions: partitionNumbers,
-  /** Partitions that it cannot load; another member tries. Absent in records from before 0.1.0. */
-  refused: Type.Optional(partitionNumbers),
-  /** It reads journals of members. Absent in records of release 0.1.0. */
-  journals: Type.Optional(Type.Boolean()),
-});
-export type MemberRecord = Readonly<Static<typeof MemberRecord>>;
-const memberShape = Compile(MemberRecord);
+import type { MemberStore, StoredMember } from './member-store.ts';
+import { claims, isRenewing, Others } from './others.ts';
+import { contentOf, deadRecord, heardIn, noticeOf, recordOf, type MemberRecord } from './record.ts';
 
 export interface MembershipOptions {
   readonly store: MemberStore;
@@ -49,30 +32,16 @@ export interface MembershipOptions {
    * any.
    */
   readonly onRevoked: () => void;
-  /** Called after each look at the members, which may have changed. */
+  /** Called after each look at the members and each notice: they may have changed. */
   readonly onLooked: () => void;
+  /** Sends a notice to the other processes. It may be lost. */
+  readonly announce: (notice: string) => void;
 }
-
-/** Another member, as this process sees it. */
-interface Other {
-  readonly revision: number;
-  /** Undefined: the record is unreadable. */
-  readonly record: MemberRecord | undefined;
-  /** When this process first saw the key at this revision (monotonic). */
-  readonly unchangedSinceMs: number;
-  readonly knownSinceMs: number;
-}
-
-const claims = ({ record }: Other, partition: number): boolean =>
-  record !== undefined && record.state !== 'dead' && record.partitions.includes(partition);
-
-const deadRecord = (id: MemberId): string =>
-  encodeText({ id, state: 'dead', renewal: 0, partitions: [] } satisfies MemberRecord);
 
 export class Membership {
   readonly #options: MembershipOptions;
   readonly #ended = new AbortController();
-  #others: ReadonlyMap<MemberId, Other> = new Map();
+  readonly #others = new Others();
   #id: MemberId;
   #state: 'live' | 'leaving' = 'live';
   #revision = 0;
@@ -86,7 +55,14 @@ export class Membership {
   #renewing: Promise<void> = Promise.resolve();
   #running: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
-  #looksAgain = false;
+  #wantsAll = false;
+  /** When the next look reads all members (monotonic). */
+  #listDueMs = -Infinity;
+  /** The members that the last look has read. */
+  #seen: readonly MemberId[] = [];
+  /** This member's record as it is stored. */
+  #stored: Pick<StoredMember, 'value' | 'revision'> | undefined;
+  #announced = '';
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -106,7 +82,7 @@ export class Membership {
 
   /** The members that may own partitions, this process included. */
   live(): MemberId[] {
-    const others = [...this.#others].filter(([, { record }]) => record?.state === 'live').map(([id]) => id);
+    const others = this.#others.entries().flatMap(([id, { record }]) => (record?.state === 'live' ? [id] : []));
     return this.#state === 'live' ? [this.#id, ...others] : others;
   }
 
@@ -130,7 +106,7 @@ export class Membership {
    * The release of the other members. One of release 0.1.0 can't read journals, and counts first.
    */
   nextOwner(): NextOwner {
-    const records = [...this.#others.values()].flatMap(({ record }) => (record === undefined ? [] : [record]));
+    const records = this.#others.values().flatMap(({ record }) => (record === undefined ? [] : [record]));
     const others = records.filter(({ state }) => state !== 'dead');
     if (others.some(({ journals }) => journals !== true)) return 'last release';
     return others.length > 0 ? 'this release' : 'nobody';
@@ -138,14 +114,12 @@ export class Membership {
 
   /** Whether the record of another member that is not dead names the partition. */
   isClaimed(partition: number): boolean {
-    return [...this.#others.values()].some((other) => claims(other, partition));
+    return this.#others.values().some((other) => claims(other, partition));
   }
 
   /** The same, but only for members that this process saw renew their lease. */
   isServed(partition: number): boolean {
-    return [...this.#others.values()].some(
-      (other) => other.unchangedSinceMs > other.knownSinceMs && claims(other, partition),
-    );
+    return this.#others.values().some((other) => isRenewing(other) && claims(other, partition));
   }
 
   /** Joins; resolves when the lease is valid and the other members are known. */
@@ -171,9 +145,7 @@ export class Membership {
     await this.#renewing;
     this.#validUntilMs = -Infinity;
     try {
-      await this.#options.store.replace(this.#id, deadRecord(this.#id), this.#revision, {
-        ttlMs: limits.deadMemberTtlMs,
-      });
+      await this.#declareDead(this.#id, this.#revision);
     } catch (error) {
       this.#options.log.warn('lease_not_ended', { member: this.#id, error });
     }
@@ -189,11 +161,11 @@ export class Membership {
 
   async #abandonOnce(member: MemberId): Promise<void> {
     if (this.#id !== member || this.#ended.signal.aborted) return;
-    const { store, log } = this.#options;
+    const { log } = this.#options;
     const revision = this.#revision;
     this.#revoked();
     try {
-      await store.replace(member, deadRecord(member), revision, { ttlMs: limits.deadMemberTtlMs });
+      await this.#declareDead(member, revision);
     } catch (error) {
       log.warn('lease_not_ended', { member, error });
     }
@@ -206,21 +178,32 @@ export class Membership {
     this.#validUntilMs = -Infinity;
     this.#id = newId();
     this.#revision = 0;
+    this.#stored = undefined;
+    this.#announced = '';
     onRevoked();
   }
 
-  /** Looks at the others now. */
-  async look(): Promise<void> {
-    if (this.#looking !== undefined) {
-      this.#looksAgain = true;
-      return this.#looking;
+  /** Reads all members now. */
+  look(): Promise<void> {
+    this.#wantsAll = true;
+    return this.#lookAround();
+  }
+
+  /** Called with a notice of another process, or of this one. */
+  hear(notice: Uint8Array): void {
+    const heard = heardIn(notice);
+    if (heard === undefined) {
+      void this.look();
+      return;
     }
-    this.#looking = this.#lookUntilSeen();
-    try {
-      await this.#looking;
-    } finally {
-      this.#looking = undefined;
-    }
+    this.#learn([heard]);
+    // Before the first list this process knows too few members to place partitions.
+    if (this.#running !== undefined) this.#options.onLooked();
+  }
+
+  /** Tells the others that there is something to do, such as a partition to take. */
+  announce(): void {
+    this.#options.announce(this.#stored === undefined ? '' : noticeOf(this.#stored));
   }
 
   /**
@@ -239,7 +222,7 @@ export class Membership {
     await Promise.all([
       this.#again(() => this.#renew()),
       this.#again(async () => {
-        await this.look();
+        await this.#lookAround();
         await this.#declareTheDead();
       }),
     ]);
@@ -276,10 +259,12 @@ export class Membership {
     } satisfies MemberRecord;
     // The time before the renewal is sent: every observer's clock for it starts later.
     const startedMs = clock.monotonicMs();
+    const value = encodeText(record);
     try {
-      const revision = await store.replace(id, encodeText(record), this.#revision);
+      const revision = await store.replace(id, value, this.#revision);
       if (revision === undefined) await this.#afterRefusal();
       else this.#renewed(revision, startedMs);
+      if (revision !== undefined) this.#tell({ value, revision }, contentOf(record));
     } catch (error) {
       this.#succeedingSinceMs = undefined;
       log.warn('lease_not_renewed', { member: id, error });
@@ -289,8 +274,18 @@ export class Membership {
   #renewed(revision: number, startedMs: number): void {
     this.#revision = revision;
     this.#validUntilMs = startedMs + limits.leaseMs;
+    // While it could not renew, notices may have been lost too.
+    if (this.#succeedingSinceMs === undefined) this.#listDueMs = -Infinity;
     this.#succeedingSinceMs ??= this.#options.clock.monotonicMs();
     this.#options.onRenewed();
+  }
+
+  /** The others read most keys rarely: they hear at once what a renewal has changed. */
+  #tell(stored: Pick<StoredMember, 'value' | 'revision'>, content: string): void {
+    this.#stored = stored;
+    if (content === this.#announced) return;
+    this.#announced = content;
+    this.announce();
   }
 
   /**
@@ -311,36 +306,48 @@ export class Membership {
 
   // The others
 
+  async #lookAround(): Promise<void> {
+    this.#looking ??= this.#lookUntilSeen().finally(() => (this.#looking = undefined));
+    await this.#looking;
+  }
+
   async #lookUntilSeen(): Promise<void> {
     do {
-      this.#looksAgain = false;
       try {
         await this.#lookOnce();
       } catch (error) {
         this.#options.log.warn('members_not_seen', { error });
       }
-    } while (this.#looksAgain && !this.#ended.signal.aborted);
+    } while (this.#wantsAll && !this.#ended.signal.aborted);
     this.#options.onLooked();
   }
 
+  /**
+   * Reads the members that this one watches; from time to time, and if that is asked for, all. The
+   * more members there are, the rarer are the lists, so that both cost the same for each member.
+   */
   async #lookOnce(): Promise<void> {
-    const { store, clock } = this.#options;
-    const stored = await store.list();
-    const nowMs = clock.monotonicMs();
-    const others = new Map<MemberId, Other>();
-    for (const { id, value, revision } of stored) {
-      if (id === this.#id) continue;
-      const before = this.#others.get(id);
-      // A replica that lags may answer with an older revision.
-      const isNewer = before === undefined || revision > before.revision;
-      others.set(
-        id,
-        isNewer
-          ? { revision, record: recordOf(value), unchangedSinceMs: nowMs, knownSinceMs: before?.knownSinceMs ?? nowMs }
-          : before,
-      );
+    const { store, clock, announce } = this.#options;
+    if (this.#wantsAll) this.#listDueMs = -Infinity;
+    this.#wantsAll = false;
+    const isDue = clock.monotonicMs() >= this.#listDueMs;
+    const watched = isDue ? undefined : this.#others.watchedBy(this.#id, this.#succeedingSinceMs);
+    const stored = watched === undefined ? await store.list() : await store.readSome(watched);
+    const changed = this.#learn(stored);
+    this.#seen = stored.map(({ id }) => id);
+    if (watched === undefined) {
+      this.#others.forgetAllBut(stored);
+      this.#listDueMs = clock.monotonicMs() + stored.length * limits.memberListPaceMs;
+    } else {
+      // Its notice was lost, or who declared it dead has died. Few members read this key.
+      for (const one of changed) announce(noticeOf(one));
     }
-    this.#others = others;
+  }
+
+  /** @returns those that say something new */
+  #learn(stored: readonly StoredMember[]): StoredMember[] {
+    const nowMs = this.#options.clock.monotonicMs();
+    return stored.filter((one) => one.id !== this.#id && this.#others.learn(one, nowMs));
   }
 
   /**
@@ -349,15 +356,15 @@ export class Membership {
    */
   async #declareTheDead(): Promise<void> {
     const { clock, log, onLooked } = this.#options;
-    for (const [id, other] of this.#others) {
-      if (other.record?.state === 'dead' || this.#succeedingSinceMs === undefined) continue;
+    for (const id of this.#seen) {
+      const other = this.#others.get(id);
+      if (other === undefined || other.record?.state === 'dead' || this.#succeedingSinceMs === undefined) continue;
       const sinceMs = Math.max(other.unchangedSinceMs, this.#succeedingSinceMs);
       if (clock.monotonicMs() - sinceMs < limits.leaseUnchangedMs) continue;
       try {
         const isDead = await this.#declareDead(id, other.revision);
         if (!isDead) continue;
         log.warn('member_dead', { member: id });
-        this.#others = new Map([...this.#others].filter(([key]) => key !== id));
         onLooked();
       } catch (error) {
         log.warn('member_not_declared_dead', { member: id, error });
@@ -365,13 +372,13 @@ export class Membership {
     }
   }
 
-  async #declareDead(id: MemberId, revision: number): Promise<boolean> {
-    const { store } = this.#options;
-    return (await store.replace(id, deadRecord(id), revision, { ttlMs: limits.deadMemberTtlMs })) !== undefined;
+  async #declareDead(id: MemberId, expected: number): Promise<boolean> {
+    const { store, announce } = this.#options;
+    const value = deadRecord(id);
+    const revision = await store.replace(id, value, expected, { ttlMs: limits.deadMemberTtlMs });
+    if (revision === undefined) return false;
+    this.#learn([{ id, value, revision }]);
+    announce(noticeOf({ value, revision }));
+    return true;
   }
-}
-
-function recordOf(value: string): MemberRecord | undefined {
-  const decoded = decodeValue(value, memberShape);
-  return decoded.ok ? decoded.value : undefined;
 }

@@ -28,8 +28,8 @@ export interface PartitionManagerOptions {
   /** Called when this process no longer owns the partition. */
   readonly onGone: (partition: Partition) => void;
   readonly observer: PartitionManagerObserver;
-  /** Tells the other members to look. */
-  readonly announce: () => void;
+  /** Sends a notice to the other processes. It may be lost. */
+  readonly announce: (notice: string) => void;
 }
 
 export interface PartitionManagerObserver {
@@ -83,6 +83,7 @@ export class PartitionManager {
       refused: () => [...this.#refusals.keys()].filter((number) => this.#refuses(number)),
       onRevoked: () => this.#onRevoked(),
       onLooked: () => this.#look(),
+      announce: options.announce,
     });
   }
 
@@ -113,22 +114,20 @@ export class PartitionManager {
   /** Joins the members; resolves when every partition has an owner. */
   async start(): Promise<void> {
     await this.membership.start();
-    this.#options.announce();
     while (this.unowned().length > 0 && !this.#isLeaving) {
       await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     }
   }
 
-  /** Called when another process announced a change. */
-  look(): void {
-    void this.membership.look();
+  /** Called with each notice. */
+  hear(notice: Uint8Array): void {
+    this.membership.hear(notice);
   }
 
   /** Commits what is under way, hands over every partition, and ends the lease. */
   async stop(): Promise<void> {
     this.#isLeaving = true;
     await this.membership.leave();
-    this.#options.announce();
     const given = new AbortController();
     const releasing = Promise.all([...this.#owned].map(async ([number, owned]) => this.#release(number, owned)));
     void releasing.finally(() => given.abort());
@@ -136,7 +135,6 @@ export class PartitionManager {
     // The others take what could not be handed over when the lease has ended.
     this.#dropAll();
     await this.membership.stop();
-    this.#options.announce();
     this.#wake();
   }
 
@@ -233,7 +231,7 @@ export class PartitionManager {
   }
 
   async #giveAway(number: number, partition: Partition): Promise<void> {
-    const { log, onGone, observer, announce } = this.#options;
+    const { log, onGone, observer } = this.#options;
     const { isServing } = partition;
     const isReleased = await partition.release();
     if (this.#owned.get(number)?.partition !== partition) return;
@@ -247,7 +245,7 @@ export class PartitionManager {
     log.info('partition_released', { partition: number });
     observer.moved('released');
     onGone(partition);
-    announce();
+    this.membership.announce();
   }
 
   #lost(number: number, partition: Partition): void {

@@ -65,8 +65,8 @@ export const subjects = {
   read: (what: Readable) => `read.${what}`,
 
   /**
-   * Any actors process → all of them: look at the members and the partitions again. No content; may
-   * be lost.
+   * Any actors process → all of them: what a member says now, and look at the partitions again. May
+   * be lost. Without content, as release 0.1.0 sends it: read all members.
    */
   membersChanged: 'members.changed',
 

@@ -29,7 +29,8 @@ import { Nats, type Connection, type Fate, type Weather } from './world/nats.ts'
 import { World, type Process } from './world/time.ts';
 
 const partitions = 2;
-const actorsCount = 3;
+/** With few, each lists the others at every look; with many, it watches only some (ADR 8). */
+const actorsCounts = { few: 3, many: 8 };
 const stormMs = 9_000;
 const region = 'default' as Region;
 const cap = 4;
@@ -83,6 +84,7 @@ class Simulation {
    * In the middle of this run a backup is restored. There is also a VPN network with few addresses.
    */
   readonly #hasRestore: boolean;
+  readonly #actorsCount: number;
   /** What hosts ran at the restore; the control plane has forgotten some of it. */
   #ranBefore: ReadonlySet<string> = new Set();
   /** Certificates that the backup records as revoked. */
@@ -101,6 +103,7 @@ class Simulation {
     this.#nats = new Nats(this.#world, this.#weather());
     this.#stepMs = random.pick([0, 0, 1, 5, 15]);
     this.#hasRestore = random.once(5);
+    this.#actorsCount = random.once(6) ? actorsCounts.many : actorsCounts.few;
   }
 
   async run(seed: number): Promise<Run> {
@@ -134,7 +137,7 @@ class Simulation {
   }
 
   async #story(): Promise<void> {
-    for (let index = 0; index < actorsCount; index++) this.#actors.push(this.#startActor(`actors-${index}`));
+    for (let index = 0; index < this.#actorsCount; index++) this.#actors.push(this.#startActor(`actors-${index}`));
     for (let index = 0; index < 2; index++) {
       const options = { world: this.#world, nats: this.#nats, name: `gateway-${index}`, partitions };
       this.#gateways.push(new Gateway({ ...options, newToken: () => this.#token() }));

@@ -10,6 +10,12 @@ export const members = {
   leaseRenewMs: 250,
   memberRequestMs: 500,
   membersPerRead: 256,
+  /** How many members each one watches, so that each is watched by as many. */
+  membersWatched: 3,
+  /** A member that was seen unchanged for so long may be dead, and counts for no watch. */
+  memberDoubtedMs: 600,
+  /** A member lists all of them every so often, times their number. */
+  memberListPaceMs: 50,
   /**
    * A lease that was seen unchanged for this long has ended on every clock: `leaseMs`, and half of
    * it as a margin.

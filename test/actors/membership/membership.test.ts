@@ -32,6 +32,7 @@ function startMember(world: World, store: MemberStore, name: string, onRenewed =
         },
         onRevoked: () => events.push('revoked'),
         onLooked: () => {},
+        announce: () => {},
       }),
   );
   void world.spawn(process, () => membership.start());
@@ -43,6 +44,7 @@ t.test('a renewal that was answered during a pause is worth nothing after it', a
   let revision = 0;
   const store: MemberStore = {
     list: async () => Promise.resolve([]),
+    readSome: async () => Promise.resolve([]),
     read: async () => Promise.resolve({ revision, value: null }),
     replace: async () => {
       await sleep(10);

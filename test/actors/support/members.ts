@@ -11,6 +11,13 @@ export function createMembers() {
   };
   const store: MemberStore = {
     list: async () => Promise.resolve(Array.from(members, ([id, member]) => ({ id, ...member }))),
+    readSome: async (ids) =>
+      Promise.resolve(
+        ids.flatMap((id) => {
+          const member = members.get(id);
+          return member === undefined ? [] : [{ id, ...member }];
+        }),
+      ),
     read: async (id) => Promise.resolve(members.get(id) ?? { revision: 0, value: null }),
     replace: async (id, value, expected) =>
       Promise.resolve((members.get(id)?.revision ?? 0) === expected ? set(id, value) : undefined),

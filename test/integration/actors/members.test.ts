@@ -228,6 +228,7 @@ function member(store: MemberStore, clock: Clock = systemClock) {
     onRenewed: () => events.push('renewed'),
     onRevoked: () => events.push('revoked'),
     onLooked: () => {},
+    announce: () => {},
   });
   return { membership, events };
 }

@@ -141,9 +141,9 @@ export class JetStream {
   read(subject: string, payload: string, lagMs: number, pageMessages: number): readonly Reply[] {
     const [, , api, ...rest] = subject.split('.');
     const stream = this.#named(rest.at(-1) ?? '');
-    const ask = JSON.parse(payload) as { last_by_subj: string; seq: number; next_by_subj: string; batch: number };
+    const ask = JSON.parse(payload) as DirectAsk & { last_by_subj: string };
     const last = this.#asOf(stream, lagMs);
-    if (api === 'DIRECT') return batchOf(last, ask.next_by_subj, ask.seq, Math.min(ask.batch, pageMessages));
+    if (api === 'DIRECT') return batchOf(last, { ...ask, batch: Math.min(ask.batch, pageMessages) });
     const found = last.get(ask.last_by_subj);
     if (found === undefined)
       return [{ payload: JSON.stringify({ error: { code: 404, description: 'no message found' } }) }];
@@ -162,11 +162,18 @@ const refusal = (code: number, description: string): Reply => ({
   payload: JSON.stringify({ error: { code: 400, err_code: code, description } }),
 });
 
-function batchOf(last: ReadonlyMap<string, Stored>, filter: string, from: number, batch: number): readonly Reply[] {
-  const prefix = filter.replace(/[*>]$/, '');
-  const found = [...last.values()]
-    .filter(({ sequence, subject }) => sequence >= from && subject.startsWith(prefix))
-    .sort((a, b) => a.sequence - b.sequence);
+/** The oldest messages of a filter from a sequence on, or the last messages of some subjects. */
+type DirectAsk = {
+  readonly batch: number;
+} & ({ readonly seq: number; readonly next_by_subj: string } | { readonly multi_last: readonly string[] });
+
+function batchOf(last: ReadonlyMap<string, Stored>, ask: DirectAsk): readonly Reply[] {
+  const { batch } = ask;
+  const isAsked = ({ sequence, subject }: Stored): boolean =>
+    'multi_last' in ask
+      ? ask.multi_last.includes(subject)
+      : sequence >= ask.seq && subject.startsWith(ask.next_by_subj.replace(/[*>]$/, ''));
+  const found = [...last.values()].filter(isAsked).sort((a, b) => a.sequence - b.sequence);
   if (found.length === 0) return [{ payload: '', head: headers(404, 'Message Not Found') }];
   const sent = found.slice(0, batch);
   const replies = sent.map(({ subject, sequence, operation, payload }, index): Reply => {

@@ -1,0 +1,93 @@
+/**
+ * The other members, as this process sees them: from its reads of their keys, and from notices.
+ * Pure; the caller brings the time.
+ */
+import type { MemberId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { StoredMember } from './member-store.ts';
+import { contentOf, recordOf, type MemberRecord } from './record.ts';
+
+export interface Other {
+  readonly revision: number;
+  /** Undefined: the record is unreadable. */
+  readonly record: MemberRecord | undefined;
+  /** When this process first saw the key at this revision (monotonic). */
+  readonly unchangedSinceMs: number;
+  /** When it last saw the key at this revision. */
+  readonly seenAtMs: number;
+  readonly knownSinceMs: number;
+}
+
+const isDead = ({ record }: Other): boolean => record?.state === 'dead';
+
+/** Whether this process saw the member renew its lease. */
+export const isRenewing = ({ unchangedSinceMs, knownSinceMs }: Other): boolean => unchangedSinceMs > knownSinceMs;
+
+export const claims = (other: Other, partition: number): boolean =>
+  !isDead(other) && other.record?.partitions.includes(partition) === true;
+
+export class Others {
+  readonly #members = new Map<MemberId, Other>();
+
+  get(id: MemberId): Other | undefined {
+    return this.#members.get(id);
+  }
+
+  entries(): readonly (readonly [MemberId, Other])[] {
+    return [...this.#members];
+  }
+
+  values(): readonly Other[] {
+    return [...this.#members.values()];
+  }
+
+  /** @returns whether it says something else than before, apart from the renewal */
+  learn({ id, value, revision }: StoredMember, nowMs: number): boolean {
+    const before = this.#members.get(id);
+    // A replica that lags may answer with an older revision, and a notice may be late.
+    if (before !== undefined && revision <= before.revision) {
+      if (revision === before.revision) this.#members.set(id, { ...before, seenAtMs: nowMs });
+      return false;
+    }
+    const record = recordOf(value);
+    const knownSinceMs = before?.knownSinceMs ?? nowMs;
+    this.#members.set(id, { revision, record, unchangedSinceMs: nowMs, seenAtMs: nowMs, knownSinceMs });
+    return before === undefined || contentOf(before.record) !== contentOf(record);
+  }
+
+  /**
+   * Forgets the members that a list lacks. A list that is older than what is known of a member,
+   * from a replica that lags or from before a notice, says nothing about it.
+   */
+  forgetAllBut(listed: readonly StoredMember[]): void {
+    const ids = new Set(listed.map(({ id }) => id));
+    const newest = listed.reduce((max, { revision }) => Math.max(max, revision), 0);
+    for (const [id, { revision }] of this.#members) {
+      if (!ids.has(id) && revision < newest) this.#members.delete(id);
+    }
+  }
+
+  /**
+   * The members that this one reads at every look: the next on the ring of ids. One that was seen
+   * to stop renewing does not count, because it watches nobody: so the first that lives before any
+   * number of dead members watches all of them, and those behind them. Members that were never seen
+   * to renew are read until they are.
+   * @param succeedingSinceMs since when the store takes renewals, as this process knows
+   * @returns undefined: so many that a list of all is cheaper
+   */
+  watchedBy(self: MemberId, succeedingSinceMs: number | undefined): readonly MemberId[] | undefined {
+    const others = [...this.#members].filter(([, other]) => !isDead(other));
+    const sorted = others.toSorted(([one], [other]) => (one < other ? -1 : 1));
+    const ring = [...sorted.filter(([id]) => id > self), ...sorted.filter(([id]) => id < self)];
+    const watched = new Set(others.flatMap(([id, other]) => (isRenewing(other) ? [] : [id])));
+    let watching = 0;
+    for (const [id, { seenAtMs, unchangedSinceMs }] of ring) {
+      if (watching === limits.membersWatched) break;
+      watched.add(id);
+      const sinceMs = Math.max(unchangedSinceMs, succeedingSinceMs ?? Infinity);
+      if (seenAtMs - sinceMs < limits.memberDoubtedMs) watching++;
+    }
+    const isMost = 2 * watched.size > others.length || watched.size > limits.membersPerRead;
+    return isMost ? undefined : [...watched];
+  }
+}
