@@ -30,6 +30,17 @@ export interface Program {
  */
 const inherited = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
 
+/**
+ * Options of Node, as in the units of deploy/systemd. Records and messages live for a second or so,
+ * until their checkpoint: twice the default of 16 MiB for young objects copies fewer of them, and
+ * takes 7 to 9 % off the CPU time of a request (ADR 10). Agents have little traffic.
+ */
+export const nodeOptions: Readonly<Record<ProgramName, readonly string[]>> = {
+  actors: ['--enable-source-maps', '--max-semi-space-size=32'],
+  gateway: ['--enable-source-maps', '--max-semi-space-size=32'],
+  'host-agent': ['--enable-source-maps'],
+};
+
 export function startProgram(program: Program, env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<Server> {
   const base = Object.fromEntries(
     inherited.flatMap((name) => {
@@ -39,7 +50,7 @@ export function startProgram(program: Program, env: NodeJS.ProcessEnv, signal?: 
   );
   const { compiled = join(repositoryRoot, 'dist'), enter = [] } = program;
   const main = join(compiled, program.name, 'main.js');
-  const [command = process.execPath, ...args] = [...enter, process.execPath, '--enable-source-maps', main];
+  const [command = process.execPath, ...args] = [...enter, process.execPath, ...nodeOptions[program.name], main];
   return startServer({
     name: program.name,
     command,

@@ -9,6 +9,7 @@ import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
 import { programSettings } from '../../../dev/docs/pages.ts';
 import { anchorsOf } from '../../../dev/docs/markdown.ts';
 import { repositoryRoot } from '../../../dev/paths.ts';
+import { nodeOptions, type ProgramName } from '../../../dev/stack/programs.ts';
 import { run } from '../../../dev/process/run.ts';
 import { executablesOf, toolHere } from '../../../dev/fetch/tools.ts';
 import { readSettings } from '../../../lib/config.ts';
@@ -98,7 +99,8 @@ t.test('each program has a systemd unit', async (t) => {
     const program = basename(unit, '.service').replace('longshore-', '');
     const text = read('systemd', unit);
     t.match(text, `EnvironmentFile=/etc/longshore/${program}.env`);
-    t.match(text, `ExecStart=/usr/bin/node --enable-source-maps /opt/longshore/dist/${program}/main.js`);
+    const options = nodeOptions[program as ProgramName].join(' ');
+    t.match(text, `ExecStart=/usr/bin/node ${options} /opt/longshore/dist/${program}/main.js`);
   }
 });
 
