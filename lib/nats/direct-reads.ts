@@ -6,6 +6,7 @@
 import type { MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { DeadlineError, within } from '../time/backoff.ts';
 import { inboxOf } from './inbox.ts';
+import { headOf, type MessageHead } from './message-head.ts';
 
 export interface ReadMessage {
   readonly subject: string;
@@ -132,25 +133,26 @@ async function askOnce(
   let subscription: Subscription | undefined;
   const ended = new Promise<void>((resolve, reject) => {
     subscription = nc.subscribe(inbox, {
-      callback: (error, { headers, data }) => {
+      callback: (error, message) => {
         if (error !== null) return reject(error);
-        const code = headers?.code ?? 0;
-        if (headers === undefined || (code !== 0 && code !== status.endOfBatch && code !== status.nothing)) {
-          return reject(new StreamReadError(`${stream}: ${code} ${headers?.description ?? 'without headers'}`));
+        const head = headOf(message);
+        const code = head?.code ?? 0;
+        if (head === undefined || (code !== 0 && code !== status.endOfBatch && code !== status.nothing)) {
+          return reject(new StreamReadError(`${stream}: ${code} ${head?.description ?? 'without headers'}`));
         }
         if ('batch' in request) {
-          const gap = gapBefore(headers, messages.at(-1)?.sequence ?? 0);
+          const gap = gapBefore(head, messages.at(-1)?.sequence ?? 0);
           if (gap !== undefined) return reject(new PageGapError(`${stream}: ${gap}`));
           // The server counts pending messages once for a page, and again at its end if the stream
           // has grown meanwhile.
-          pending = Number(headers.get('Nats-Num-Pending'));
+          pending = Number(head.get('Nats-Num-Pending'));
         }
         if (code !== 0) return resolve();
         messages.push({
-          subject: headers.get('Nats-Subject'),
-          sequence: Number(headers.get('Nats-Sequence')),
-          operation: headers.get('KV-Operation'),
-          data,
+          subject: head.get('Nats-Subject'),
+          sequence: Number(head.get('Nats-Sequence')),
+          operation: head.get('KV-Operation'),
+          data: message.data,
         });
         if (!('batch' in request)) resolve();
         return undefined;
@@ -175,10 +177,10 @@ async function askOnce(
  * lost message shows. `Nats-Num-Pending` cannot serve for this: the server counts it at the start
  * of the page and lets it stop at 0.
  */
-function gapBefore(headers: MsgHdrs, previous: number): string | undefined {
+function gapBefore(head: MessageHead, previous: number): string | undefined {
   // A page without any message: the server found none, or it sent some that did not arrive.
-  if (headers.code === status.nothing) return previous === 0 ? undefined : 'a page ended as if it were empty';
-  const stated = headers.get('Nats-Last-Sequence');
+  if (head.code === status.nothing) return previous === 0 ? undefined : 'a page ended as if it were empty';
+  const stated = head.get('Nats-Last-Sequence');
   if (stated === String(previous)) return undefined;
   return `a page has a gap: after sequence ${previous} came what follows ${stated === '' ? 'an unknown one' : stated}`;
 }
@@ -188,10 +190,18 @@ function gapBefore(headers: MsgHdrs, previous: number): string | undefined {
  * may stop at any time.
  */
 export async function* readStream(nc: NatsConnection, read: StreamRead): AsyncGenerator<ReadMessage, void, void> {
+  for await (const messages of readPages(nc, read)) yield* messages;
+}
+
+/** The same, page by page: a long read spends less on each message. */
+export async function* readPages(
+  nc: NatsConnection,
+  read: StreamRead,
+): AsyncGenerator<readonly ReadMessage[], void, void> {
   let { from } = read;
   for (;;) {
     const { messages, pending } = await readBatch(nc, { ...read, from });
-    yield* messages;
+    yield messages;
     const last = messages.at(-1);
     if (pending === 0 || last === undefined) return;
     from = { seq: last.sequence + 1 };

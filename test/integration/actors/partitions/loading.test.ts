@@ -158,9 +158,11 @@ function withoutMessage(nc: NatsConnection, subject: string): NatsConnection {
                 before = head.get('Nats-Last-Sequence');
                 return;
               }
-              if (before !== undefined) head?.set('Nats-Last-Sequence', before);
+              if (before === undefined) return void callback(error, message);
+              head?.set('Nats-Last-Sequence', before);
               before = undefined;
-              void callback(error, message);
+              // Without its bytes, so that the changed head counts (lib/nats/message-head.ts).
+              void callback(error, Object.assign(Object.create(message) as Msg, { size: () => 0 }));
             },
           }),
     });
