@@ -268,8 +268,9 @@ export class Ownership<D extends DomainTypes> {
     const { signal } = this.#ended;
     const journal = await journals.open(lease.member);
     const values = await store.load(epoch);
-    const commits = await journals.commitsOf(journalsNamedBy(readMark(values)), number, signal);
-    const loaded = await slices.run('load', loading(values, commits, domain.records), signal);
+    const mark = readMark(values);
+    const commits = await journals.commitsOf(journalsNamedBy(mark), number, signal);
+    const loaded = await slices.run('load', loading(values, mark, commits, domain.records), signal);
     domain.release(this.#state);
     const state = (this.#state = domain.open({ epoch, last: loaded.last }));
     const fence = this.#fenceAt(epoch);

@@ -146,19 +146,21 @@ function* readParked(
 }
 
 /**
+ * @param at the mark among the values
  * @param commits of the partition, from the journals that its mark names
  * @throws LoadError where acknowledged writes may be missing.
  */
 export function* loading<R>(
   values: readonly StoredValue[],
+  at: Mark,
   commits: readonly Commit[],
   format: RecordFormat<R>,
 ): Generator<void, Loaded<R>, void> {
-  const { number: mark, journals } = readMark(values);
+  const { number: mark, journals } = at;
   const stored = readDigest(values, mark);
   const isLegacy = journals === 'in the bucket';
   const { pending, checkpointed } = isLegacy ? yield* readLegacyJournal(values, mark) : journalled(commits, mark);
-  const current = new Map<string, Encoded>();
+  const current: (readonly [key: string, value: Encoded])[] = [];
   const digest = new RecordsDigest((key) => format.isKey(key));
   const operations: { record: OperationRecord; commit: number }[] = [];
 
@@ -166,7 +168,7 @@ export function* loading<R>(
     if (value === null) continue;
     yield;
     if (format.isKey(key)) {
-      current.set(key, value);
+      current.push([key, value]);
       digest.set(key, value);
     }
     if (!key.startsWith('ops.')) continue;
@@ -176,11 +178,9 @@ export function* loading<R>(
     if (decoded.ok) for (const record of decoded.value) operations.push({ record, commit: mark });
   }
   if (typeof stored === 'object') yield* verifying(values, (key) => format.isKey(key), digest, stored);
+  const changed = new Map<string, Encoded | null>();
   for (const entry of pending) {
-    for (const [key, value] of entry.changes) {
-      if (value === null) current.delete(key);
-      else current.set(key, value);
-    }
+    for (const [key, value] of entry.changes) changed.set(key, value);
     for (const record of entry.operations) operations.push({ record, commit: entry.number });
     yield;
   }
@@ -190,10 +190,17 @@ export function* loading<R>(
   const recordShape: Shape<R> = { Check: (value) => format.isRecord(value) };
   const records: R[] = [];
   const quarantined: string[] = [];
-  for (const [key, value] of current) {
+  const take = (key: string, value: Encoded): void => {
     const decoded = decodeValue(value, recordShape);
     if (decoded.ok && format.keyOf(decoded.value) === key) records.push(decoded.value);
     else quarantined.push(key);
+  };
+  for (const [key, value] of current) {
+    if (!changed.has(key)) take(key, value);
+    yield;
+  }
+  for (const [key, value] of changed) {
+    if (value !== null) take(key, value);
     yield;
   }
   return {
@@ -218,4 +225,4 @@ export const readPartition = <R>(
   values: readonly StoredValue[],
   commits: readonly Commit[],
   format: RecordFormat<R>,
-): Loaded<R> => runAtOnce(loading(values, commits, format));
+): Loaded<R> => runAtOnce(loading(values, readMark(values), commits, format));

@@ -99,26 +99,34 @@ export class SealedJournal {
   }
 }
 
-/** Reads what is needed of a sealed journal. @param seal the revision of the seal */
+/**
+ * Reads what is needed of a sealed journal: its newest messages, and then those before them, from
+ * the oldest on that the last entry says is needed. @param seal the revision of the seal
+ */
 export async function readSealed(
   { store, member }: Pick<SealOptions, 'store' | 'member'>,
   seal: number,
   slices: Slices,
   signal: AbortSignal,
 ): Promise<SealedJournal> {
-  for (let window = limits.journalReadWindow; ; window *= limits.journalReadGrowth) {
-    const from = Math.max(1, seal - window);
-    const values = await store.load(seal, from);
-    const found = await slices.run('load', decoding(values), signal);
-    const last = found.entries.at(-1);
+  let from = Math.max(1, seal - limits.journalReadWindow);
+  let found = await slices.run('load', decoding(await store.load(seal, from)), signal);
+  for (let growth = limits.journalReadGrowth; from > 1; growth *= limits.journalReadGrowth) {
     // Before the first entry that is needed there is nothing to read.
-    const isWhole = from === 1 || (last !== undefined && last.low.sequence >= from);
-    if (isWhole) return wholeOf({ store, member }, found);
+    const low = found.entries.at(-1)?.low.sequence ?? seal - limits.journalReadWindow * growth;
+    if (low >= from) break;
+    const until = from;
+    from = Math.max(1, low);
+    const before = await slices.run('load', decoding(await store.load(seal, from, until)), signal);
+    found = {
+      entries: [...before.entries, ...found.entries].sort((a, b) => a.number - b.number),
+      damagedSlots: new Set([...before.damagedSlots, ...found.damagedSlots]),
+    };
   }
+  return wholeOf({ store, member }, found);
 }
 
 interface Found {
-  /** By number; the newest of each slot. */
   readonly entries: readonly StoredEntry[];
   readonly damagedSlots: ReadonlySet<number>;
 }

@@ -5,7 +5,7 @@
  * error, which tells a fenced write from an unknown one.
  */
 import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
-import { readStream } from '../../../lib/nats/direct-reads.ts';
+import { readPages, readStream } from '../../../lib/nats/direct-reads.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { bucketPrefix, bucketStream, buckets, journalBuckets, keys } from '../../../schemas/records/buckets.ts';
@@ -123,8 +123,9 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
       return value === null ? null : Buffer.from(value);
     },
 
-    async load(epoch, fromSequence = 1) {
+    async load(epoch, fromSequence = 1, untilSequence = Infinity) {
       const values = new Map<string, StoredValue>();
+      let newest = 0;
       const read = {
         stream,
         filter: `${prefix}>`,
@@ -134,10 +135,15 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
         timeoutMs: limits.loadReadMs,
         attempts: limits.loadReadAttempts,
       };
-      for await (const { subject, sequence, operation, data } of readStream(nc, read)) {
-        const key = subject.slice(prefix.length);
-        const isDeleted = operation === 'DEL' || operation === 'PURGE';
-        values.set(key, { key, value: isDeleted ? null : data, revision: sequence });
+      for await (const messages of readPages(nc, read)) {
+        newest = messages.at(-1)?.sequence ?? newest;
+        for (const { subject, sequence, operation, data } of messages) {
+          if (sequence >= untilSequence) break;
+          const key = subject.slice(prefix.length);
+          const isDeleted = operation === 'DEL' || operation === 'PURGE';
+          values.set(key, { key, value: isDeleted ? null : data, revision: sequence });
+        }
+        if (newest >= untilSequence) return [...values.values()];
       }
       if (values.get(keys.epoch)?.revision !== epoch) {
         throw new StoreError(`a load of ${bucket} did not see epoch ${epoch}: stale replica, or the epoch has moved`);

@@ -47,10 +47,12 @@ export interface Store {
   read(key: string): Promise<Uint8Array | null>;
   /**
    * The newest value of every key that was written at this sequence or after it, as of `epoch` or
-   * later.
-   * @throws where the replica lags: it does not have the epoch's own record yet
+   * later. `untilSequence`: of those that were written before it; something was written there or
+   * after it.
+   * @throws where the replica lags: it does not have the epoch's own record yet, or nothing from
+   * `untilSequence` on
    */
-  load(epoch: number, fromSequence?: number): Promise<StoredValue[]>;
+  load(epoch: number, fromSequence?: number, untilSequence?: number): Promise<StoredValue[]>;
 }
 
 /** A message of the stream EVENTS: a list of events of one container. */

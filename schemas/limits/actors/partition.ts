@@ -29,7 +29,7 @@ export const partition = {
   journalCarryShare: 0.75,
   /**
    * Messages of the stream before the seal that a reader of a journal looks at first, and how this
-   * grows until it has all that is needed.
+   * grows while there is no entry among them.
    */
   journalReadWindow: 512,
   journalReadGrowth: 8,

@@ -124,12 +124,12 @@ export function createMemoryStore(bucket: MemoryBucket, network: Network = calm)
     put: async (write, epoch) => send([write], epoch),
     putBatch: send,
     read: async (key) => Promise.resolve(bucket.get(key)),
-    async load(epoch, fromSequence = 1) {
+    async load(epoch, fromSequence = 1, untilSequence = Infinity) {
       if (network.isGone()) return silence();
       await pass(network.delay());
       if (network.fate() !== 'done') throw new Error('a stale replica');
       if (bucket.epoch !== epoch) throw new Error('the epoch has moved');
-      return bucket.values().filter(({ revision }) => revision >= fromSequence);
+      return bucket.values().filter(({ revision }) => revision >= fromSequence && revision < untilSequence);
     },
   };
 }

@@ -195,6 +195,13 @@ export const runtimeMutants: readonly Mutant[] = [
     killedBy: 'simulation',
   },
   {
+    name: 'older part of a journal read from a replica that lags',
+    guard: 'A load of a part is refused where the replica does not have what follows it (ADR 28)',
+    file: 'actors/runtime/store/jetstream-store.ts',
+    changes: [{ in: 'createJetStreamStore.load', always: 'newest >= untilSequence' }],
+    killedBy: 'test/integration/actors/partitions/store.test.ts',
+  },
+  {
     name: 'epoch taken from a live member',
     guard: 'A partition is taken from a member that is dead, or has released it (ADR 8)',
     file: 'actors/membership/partition-manager.ts',

@@ -58,9 +58,9 @@ function processes(more: Partial<JournalsOptions> = {}) {
         used.push(`take ${member}`);
         return store.takeEpoch(value, expected);
       },
-      load: async (epoch, from) => {
+      load: async (...what) => {
         used.push(`load ${member}`);
-        return store.load(epoch, from);
+        return store.load(...what);
       },
     };
   };
@@ -153,10 +153,10 @@ t.test('a read that failed is done again at the next load, and so is one of a wh
         const store = createMemoryStore(bucket);
         return {
           ...store,
-          load: async (epoch, from) => {
+          load: async (...what) => {
             loads++;
             if (isStale) throw new Error('a stale replica');
-            return store.load(epoch, from);
+            return store.load(...what);
           },
         };
       },

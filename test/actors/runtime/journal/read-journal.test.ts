@@ -147,6 +147,10 @@ class Left {
     this.bucket.set(key, bytes);
   }
 
+  sequenceOf(number: number): number {
+    return this.#sequences.get(number) ?? 0;
+  }
+
   damage(number: number): void {
     this.bucket.set(keys.entry(number % R), 'bit rot');
   }
@@ -255,19 +259,20 @@ t.test('from the second round on, the slot of the next entry holds that of the r
   }
 });
 
-t.test('what is needed is read from the end, in windows that grow', async (t) => {
-  const reads: number[] = [];
+t.test('what is needed is read once, from the end', async (t) => {
+  const reads: [from: number, until: number | undefined][] = [];
+  let seal = 0;
   const readsOf = async (left: Left, partition: number) => {
     reads.length = 0;
     const memory = createMemoryStore(left.bucket);
     const store: Store = {
       ...memory,
-      load: async (epoch, from = 1) => {
-        reads.push(epoch - from);
-        return memory.load(epoch, from);
+      load: async (epoch, from = 1, until = undefined) => {
+        reads.push([from, until]);
+        return memory.load(epoch, from, until);
       },
     };
-    const seal = await sealOf(store);
+    seal = await sealOf(store);
     const sealed = await readSealed({ store, member }, seal, slices, signal);
     return runAtOnce(sealed.commitsOf(partition)).map(({ number }) => number);
   };
@@ -278,19 +283,33 @@ t.test('what is needed is read from the end, in windows that grow', async (t) =>
   const short = new Left();
   for (let number = 1; number <= 2 * window; number++) short.put({ 1: number }, Math.max(1, number - 5));
   t.same(await readsOf(short, 1), numbers(2 * window - 5, 2 * window));
-  t.same(reads, [window], 'the newest messages are enough');
+  t.same(reads, [[seal - window, undefined]], 'the newest messages are enough');
 
   const among = new Left();
   among.strangers = 200;
   for (let number = 1; number <= 40; number++) among.put({ 1: number }, Math.max(1, number - 10));
   t.same(await readsOf(among, 1), numbers(30, 40));
-  t.same(reads, [window, window * growth], 'messages of other journals lie between');
+  const low = among.sequenceOf(30);
+  t.same(
+    reads,
+    [
+      [seal - window, undefined],
+      [low, seal - window],
+    ],
+    'the last entry says where the oldest is',
+  );
 
   const long = new Left();
   long.strangers = 200;
   for (let number = 1; number <= 40; number++) long.put({ 1: number });
   t.same(await readsOf(long, 1), numbers(1, 40));
-  t.equal(reads.length, 3, 'all of it');
+  t.equal(reads.length, 2, 'all of it');
+
+  const away = new Left().put({ 1: 1 }).put({ 1: 2 });
+  for (let more = 0; more < 2 * window; more++) away.bucket.set('other', 'x');
+  t.same(await readsOf(away, 1), [1, 2]);
+  const start = Math.max(1, seal - window * growth);
+  t.same(reads.slice(1), [[start, seal - window]], 'no entry is among the newest messages');
 });
 
 t.test('a read of a replica that lags is refused', async (t) => {

@@ -86,6 +86,23 @@ t.test('the bucket of a partition', async (t) => {
     if (first.kind !== 'moved') return t.fail();
     await t.rejects(store.load(first.epoch), { name: 'StoreError' });
   });
+
+  t.test('a load of a part has the keys that were written there', async (t) => {
+    const store = storeOf(3);
+    const taken = await take(store);
+    if (taken.kind !== 'moved') return t.fail();
+    const sequences: number[] = [];
+    for (const key of ['tenant.a', 'tenant.b', 'tenant.c', 'tenant.d']) {
+      const outcome = await store.put({ key, value: bytes(key) }, taken.epoch);
+      sequences.push(outcome.kind === 'written' ? outcome.sequence : 0);
+    }
+    const keysOf = async (from?: number, until?: number) =>
+      (await store.load(taken.epoch, from, until)).map(({ key }) => key);
+    t.same(await keysOf(sequences[1], sequences[3]), ['tenant.b', 'tenant.c']);
+    t.same(await keysOf(1, sequences[1]), ['epoch', 'tenant.a']);
+    const beyond = (sequences[3] ?? 0) + 1;
+    await t.rejects(store.load(taken.epoch, sequences[1], beyond), { name: 'StoreError' }, 'the replica may lag');
+  });
 });
 
 t.test('a page without an answer is asked for again, a limited number of times', async (t) => {
