@@ -81,10 +81,21 @@ export class Journals {
         commits.push(...(await (await this.open(member)).commitsOf(partition)));
         continue;
       }
-      const journal = await this.#sealed(member);
-      commits.push(...(await this.#options.slices.run('load', journal.commitsOf(partition), signal)));
+      commits.push(...(await this.#sealedCommitsOf(member, partition, signal)));
     }
     return commits;
+  }
+
+  async #sealedCommitsOf(member: MemberId, partition: number, signal: AbortSignal): Promise<Commit[]> {
+    const reading = this.#sealed(member);
+    const journal = await reading;
+    try {
+      return await this.#options.slices.run('load', journal.commitsOf(partition), signal);
+    } catch (error) {
+      // Another replica may have it undamaged.
+      if (error instanceof LoadError && this.#read.get(member) === reading) this.#read.delete(member);
+      throw error;
+    }
   }
 
   async #open(member: MemberId, signal: AbortSignal): Promise<Journal | undefined> {
@@ -120,15 +131,24 @@ export class Journals {
     return moveEpoch(store, record, { from, signal, onFailure });
   }
 
-  /** Read once for all partitions that are loaded in the next while. */
+  /**
+   * Read once for all partitions that are loaded in the next while. One with damage only for those
+   * that wait for it now: the next read may reach another replica.
+   */
   #sealed(member: MemberId): Promise<SealedJournal> {
     let reading = this.#read.get(member);
     if (reading === undefined) {
       reading = this.#seal(member);
       this.#read.set(member, reading);
-      const forget = (): void => void this.#read.delete(member);
+      const forget = (): void => {
+        if (this.#read.get(member) === reading) this.#read.delete(member);
+      };
       // The timer keeps no process from its end.
-      reading.then(() => void setTimeout(forget, limits.journalReadKeptMs).unref(), forget);
+      const keep = (journal: SealedJournal): void => {
+        if (journal.isWhole) setTimeout(forget, limits.journalReadKeptMs).unref();
+        else forget();
+      };
+      reading.then(keep, forget);
     }
     return reading;
   }

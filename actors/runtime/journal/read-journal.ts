@@ -76,6 +76,11 @@ export class SealedJournal {
     }
   }
 
+  /** No entry is missing or damaged. */
+  get isWhole(): boolean {
+    return this.#lastMissing === 0;
+  }
+
   /**
    * The commits of a partition; a commit is a step (lib/time/slices.ts).
    * @throws LoadError where one may be missing

@@ -193,6 +193,37 @@ t.test('a damaged journal refuses a partition, and the next process too', async 
   }
 });
 
+t.test('a journal that is damaged on one replica is read again, from another', async (t) => {
+  const damages: readonly ((value: Uint8Array) => Uint8Array | null)[] = [
+    () => Buffer.from('bit rot'),
+    // In its last section.
+    (value) => Buffer.concat([value.subarray(0, -1), Buffer.from('!')]),
+  ];
+  for (const damage of damages) {
+    const { process, buckets } = processes();
+    await put(await process().open(one), [1, 1], [2, 1], [1, 2]);
+    const bucket = buckets.get(one)!;
+    const intact = bucket.get(keys.entry(3))!;
+    bucket.set(keys.entry(3), damage(intact));
+    const journals = process();
+    await t.rejects(journals.commitsOf([one], 1, signal), LoadError);
+    bucket.set(keys.entry(3), intact);
+    t.same(await numbersOf(journals, [one], 1), [1, 2]);
+  }
+});
+
+t.test('a partition with a gap in a damaged journal finds the rest at the next read', async (t) => {
+  const { process, buckets } = processes();
+  await put(await process().open(one), [1, 1], [2, 1], [1, 2]);
+  const bucket = buckets.get(one)!;
+  const intact = bucket.get(keys.entry(1))!;
+  bucket.set(keys.entry(1), 'bit rot');
+  const journals = process();
+  t.same(await numbersOf(journals, [one], 1), [2], 'who loads it sees the gap');
+  bucket.set(keys.entry(1), intact);
+  t.same(await numbersOf(journals, [one], 1), [1, 2]);
+});
+
 t.test('a put without an answer is put again, and counted', async (t) => {
   const bucket = new MemoryBucket();
   const store = createMemoryStore(bucket);
