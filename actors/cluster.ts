@@ -56,11 +56,37 @@ export async function checkServer(nc: NatsConnection): Promise<void> {
   if (level < apiLevelNeeded) {
     throw new ClusterError(`nats-server 2.12 or newer is needed: JetStream API level ${level}, not ${apiLevelNeeded}`);
   }
-  const payload = nc.info?.max_payload ?? 0;
-  if (payload < limits.natsPayloadBytes) {
-    throw new ClusterError(
-      `the NATS server accepts messages of up to ${payload} bytes; set max_payload to ${limits.natsPayloadBytes} or more`,
-    );
+  const fault = payloadFault(nc);
+  if (fault !== undefined) throw fault;
+}
+
+/**
+ * Why the server of the connection can't take every entry of a journal; undefined: it can, or there
+ * is no connection now.
+ */
+function payloadFault({ info }: NatsConnection): ClusterError | undefined {
+  if (info === undefined || info.max_payload >= limits.natsPayloadBytes) return undefined;
+  return new ClusterError(
+    `the NATS server accepts messages of up to ${info.max_payload} bytes; set max_payload to ${limits.natsPayloadBytes} or more`,
+  );
+}
+
+/**
+ * Keeps checking the limit of a message's size, and calls `onUnfit` once if it is too low: the
+ * server's configuration may change, or the connection may move to another server. An entry that is
+ * larger than any message would hold up all commits for ever.
+ */
+export async function watchPayload(
+  nc: NatsConnection,
+  onUnfit: (error: Error) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(limits.clusterWatchMs, signal);
+    const fault = signal.aborted ? undefined : payloadFault(nc);
+    if (fault === undefined) continue;
+    onUnfit(fault);
+    return;
   }
 }
 

@@ -12,7 +12,7 @@ import { createSlices } from '../lib/time/slices.ts';
 import { version } from '../lib/version.ts';
 import { createBudgets } from './retention/budgets.ts';
 import { createJournalRetention } from './retention/journals.ts';
-import { joinWhenReady } from './cluster.ts';
+import { joinWhenReady, watchPayload } from './cluster.ts';
 import {
   countScrubs,
   countTrims,
@@ -123,6 +123,7 @@ await runProgram(log, async (life) => {
     life.fail('wrong_cluster', error);
   };
   void watchCluster(nc, cluster, onOtherCluster, watching.signal);
+  void watchPayload(nc, (error) => life.fail('payload_too_small', error), watching.signal);
   observeFleet(registry, owner.fleet);
   observePartitionManager(registry, owner.manager);
   const scrub = createScrub({

@@ -17,6 +17,8 @@ export interface NatsOptions {
    */
   readonly dir: string;
   readonly port?: number;
+  /** Additional lines of the configuration file; asked for at each start. */
+  readonly more?: () => readonly string[];
 }
 
 export interface Nats extends Restartable {
@@ -143,6 +145,7 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
         storeDir: join(dir, 'jetstream'),
         accountsDir: join(dir, 'accounts'),
         identity,
+        ...(options.more === undefined ? {} : { more: options.more() }),
       }),
       ready: (signal) => natsAnswers(port, signal),
       ...(called === undefined ? {} : { signal: called }),
