@@ -79,6 +79,13 @@ export function createObserver(registry: Registry): OwnerOptions['observer'] {
     labelNames: ['cause'],
     registers,
   });
+  const sealed = new Counter({
+    name: `${prefix}journals_sealed_total`,
+    help: 'Journals of this process that were sealed while it ran, by whether its lease was still valid.',
+    labelNames: ['lease'],
+    registers,
+  });
+  for (const lease of ['valid', 'lapsed']) sealed.labels(lease).inc(0);
   const refusedSenders = new Counter({
     name: `${prefix}host_senders_refused_total`,
     help: 'Refused messages of hosts, by kind: the sender does not hold the enrolled key, or the host was removed.',
@@ -100,6 +107,7 @@ export function createObserver(registry: Registry): OwnerOptions['observer'] {
   return {
     moved: (how) => moves.labels(how).inc(),
     loadGivenUp: (cause) => givenUp.labels(cause).inc(),
+    sealed: (lease) => sealed.labels(lease).inc(),
     worked: (kind, seconds) => {
       if (seconds > (longest.get(kind) ?? 0)) longest.set(kind, seconds);
     },
@@ -148,6 +156,17 @@ export function observePartitionManager(registry: Registry, manager: PartitionMa
     registers,
     collect() {
       this.set(manager.unowned().length);
+    },
+  });
+  new Gauge({
+    name: `${prefix}checkpoint_stalled_seconds`,
+    help: 'For how long the checkpoint of the partition has not moved although commits wait for it; 0: none waits.',
+    labelNames: ['partition'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { number, checkpointStalledMs } of manager.serving())
+        this.labels(String(number)).set(checkpointStalledMs / 1000);
     },
   });
   new Gauge({

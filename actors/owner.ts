@@ -66,8 +66,16 @@ export interface OwnerOptions {
   /** Absent: slices that use the clock. */
   readonly slices?: Slices;
   readonly log: Log;
-  readonly observer: PartitionObserver & JournalsObserver & PartitionManagerObserver & HostObserver;
+  readonly observer: PartitionObserver & JournalsObserver & PartitionManagerObserver & SealObserver & HostObserver;
   readonly newToken: () => string;
+}
+
+export interface SealObserver {
+  /**
+   * The journal of this process was sealed. With a valid lease it is a bug of ours, or an operator
+   * moved its fence by hand.
+   */
+  sealed(lease: 'valid' | 'lapsed'): void;
 }
 
 export interface HostObserver {
@@ -153,7 +161,13 @@ class OwnerProcess implements Owner {
       slices: this.#slices,
       log,
       newToken: options.newToken,
-      onSealed: (member) => this.manager.membership.abandon(member),
+      onSealed: (member) => {
+        const { membership } = this.manager;
+        const lease = membership.lease();
+        // Others seal only the journal of a member whose lease has ended on every clock.
+        observer.sealed(lease.member === member && lease.isValid() ? 'valid' : 'lapsed');
+        membership.abandon(member);
+      },
       observer,
     });
     this.manager = new PartitionManager({

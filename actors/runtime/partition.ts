@@ -130,6 +130,10 @@ export class Partition<D extends DomainTypes> {
   get committed(): number {
     return this.#ownership.owned?.commits.committed ?? 0;
   }
+  /** For how long its checkpoint has not moved although commits wait; 0: none waits. */
+  get checkpointStalledMs(): number {
+    return this.#ownership.owned?.checkpointer.stalledMs ?? 0;
+  }
   get isServing(): boolean {
     return this.#ownership.serving !== undefined;
   }
@@ -275,7 +279,7 @@ export class Partition<D extends DomainTypes> {
     // Its sender has given up, and may have sent something else since.
     if (clock.monotonicMs() > untilMs) return;
     if (!commits.hasRoom()) {
-      const message = outbox.isFull ? { message: causeOf(outbox) } : {};
+      const message = outbox.isFull ? { message: causeOf(serving) } : {};
       respond('unavailable', errorBody({ error: 'unavailable', ...message }));
       return;
     }

@@ -67,9 +67,11 @@ export interface Start<D extends DomainTypes> {
   readonly journal: Journal;
 }
 
-/** Why the journal is full. */
-export const causeOf = (outbox: EventOutbox): string =>
-  outbox.isFull ? 'the stream EVENTS takes no events, and no more can be parked' : 'the checkpoint is behind';
+/** Why the partition refuses writes. */
+export function causeOf({ outbox, journal }: { readonly outbox: EventOutbox; readonly journal: Journal }): string {
+  if (outbox.isFull) return 'the stream EVENTS takes no events, and no more can be parked';
+  return journal.isStalled ? 'the journal does not acknowledge its next entry' : 'the checkpoint is behind';
+}
 
 export async function startServing<D extends DomainTypes>(
   options: ServingOptions<D>,
@@ -219,7 +221,7 @@ async function startWriting<D extends DomainTypes>(
     onRoom: (hasRoom, load) => {
       observer.room(number, hasRoom);
       const event = hasRoom ? 'writes_taken_again' : 'writes_refused';
-      log.warn(event, { partition: number, ...load, cause: causeOf(outbox) });
+      log.warn(event, { partition: number, ...load, cause: causeOf({ outbox, journal }) });
     },
     onFault: (error) => log.error('answer_failed', { partition: number, error }),
   });

@@ -264,6 +264,10 @@ export const metricWords: Readonly<Record<string, string>> = {
     'Over 0: the stream EVENTS accepts no events; writes continue, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “EVENTS stream refusing events”.',
   longshore_actors_hosts:
     'By `standing`: `up`, `unheard` (enrolled, not yet reported), `silent`, `lost`. Any `lost` needs an operator.',
+  longshore_actors_checkpoint_stalled_seconds:
+    'Over 15: the bucket of this partition takes no checkpoint. See the runbook, “Full journal”.',
+  longshore_actors_journals_sealed_total:
+    '`valid`: any. The fence of a journal was moved under a live member: see the runbook, “Sealed journal”. `lapsed` comes with a lost lease.',
   longshore_actors_journal_entries:
     'Steadily over 1,200 of 2,048: checkpoints fall behind. From 1,536 on, commits of partitions that cannot checkpoint are put again: see the runbook, “Full journal”.',
   longshore_actors_loads_total: 'Rises when partitions move; otherwise an owner restarts or loses its lease.',

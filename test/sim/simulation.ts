@@ -68,6 +68,7 @@ const observer: OwnerOptions['observer'] = {
   unknown: () => {},
   moved: () => {},
   loadGivenUp: () => {},
+  sealed: () => {},
   worked: () => {},
 };
 

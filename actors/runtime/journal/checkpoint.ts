@@ -23,6 +23,8 @@ import type { Store, StoreWrite } from '../store/store.ts';
 export interface Checkpointer {
   /** The number of the last entry whose values are in their own keys. */
   readonly mark: number;
+  /** For how long the mark has not moved although commits wait; 0: none waits. */
+  readonly stalledMs: number;
   offer(entry: Commit): void;
   /** Stores the time after a long time without writes, so that the next owner continues from it. */
   keepClock(): void;
@@ -128,6 +130,8 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   let queue: Commit[] = [...options.pending];
   let mark = options.mark;
   let keptAtMs = clock.monotonicMs();
+  /** When the mark last moved, or the first commit began to wait. */
+  let movedAtMs = keptAtMs;
   let running: Promise<void> | undefined;
   let isHurried = false;
   const stopped = new AbortController();
@@ -179,6 +183,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       if (hasEnd) keptAtMs = clock.monotonicMs();
       queue = queue.slice(batch.length);
       mark = batch.at(-1)?.number ?? mark;
+      movedAtMs = clock.monotonicMs();
       options.onMark(mark);
       if (!isBehind && !isHurried) await sleep(limits.checkpointPaceMs, pause.signal);
     }
@@ -198,7 +203,11 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     get mark() {
       return mark;
     },
+    get stalledMs() {
+      return queue.length === 0 ? 0 : clock.monotonicMs() - movedAtMs;
+    },
     offer(entry) {
+      if (queue.length === 0) movedAtMs = clock.monotonicMs();
       queue.push(entry);
       wake();
     },

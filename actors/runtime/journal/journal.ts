@@ -104,6 +104,8 @@ export class Journal {
   #isPumping = false;
   /** The put under way, or the last one. */
   #putting: Promise<unknown> = Promise.resolve();
+  /** Since when it has no outcome; undefined: no put is under way. Monotonic. */
+  #puttingSinceMs: number | undefined;
   readonly #closed = new AbortController();
 
   constructor(options: JournalOptions) {
@@ -119,10 +121,16 @@ export class Journal {
     return oldest === undefined ? 0 : this.#last - oldest.number + 1;
   }
 
+  /** The put under way has had no outcome for so long that what waits for it may never get one. */
+  get isStalled(): boolean {
+    const sinceMs = this.#puttingSinceMs;
+    return sinceMs !== undefined && this.#options.clock.monotonicMs() - sinceMs >= limits.journalStalledMs;
+  }
+
   /** Whether the partition may commit more. */
   hasRoom(partition: number): boolean {
     const isFull = this.#liveBytes >= limits.journalBytes;
-    return !isFull && (this.#partitions.get(partition)?.bytes ?? 0) < limits.uncheckpointedBytes;
+    return !isFull && !this.isStalled && (this.#partitions.get(partition)?.bytes ?? 0) < limits.uncheckpointedBytes;
   }
 
   /** The source has a commit to put. It goes into the entry after the tick in which it asked. */
@@ -231,7 +239,9 @@ export class Journal {
     const low = this.#live.at(0) ?? { number, sequence: this.#lastSequence };
     const value = encodeEntry(number, { number: low.number, sequence: low.sequence }, sections);
     const write = { key: keys.entry(number % limits.journalSlots), value };
+    this.#puttingSinceMs = startedMs;
     const outcome = await fence.write((revision) => store.put(write, revision));
+    this.#puttingSinceMs = undefined;
     if (outcome.kind === 'lost') return 'lost';
     this.#last = number;
     this.#lastSequence = outcome.sequence;

@@ -23,6 +23,11 @@ export const partition = {
    * Bytes of a member's entries with commits that are in no checkpoint; then writes are refused.
    */
   journalBytes: 64 * MiB,
+  /**
+   * Writes are refused while the put of an entry has had no outcome for this long: longer than
+   * JetStream takes to elect another leader.
+   */
+  journalStalledMs: 10 * seconds,
   /** Bytes of such commits of one partition; then its writes are refused. */
   uncheckpointedBytes: 8 * MiB,
   /** From this share of the ring on, commits of partitions that do not checkpoint are put again. */

@@ -291,6 +291,20 @@ export const runtimeMutants: readonly Mutant[] = [
     killedBy: 'test/actors/runtime/journal/journal.test.ts',
   },
   {
+    name: 'writes taken while the journal stalls',
+    guard: 'Writes are refused while an entry has no outcome for longer than an election takes',
+    file: 'actors/runtime/journal/journal.ts',
+    changes: [{ in: 'Journal.hasRoom', replace: '!this.isStalled', by: 'true' }],
+    killedBy: 'test/actors/runtime/journal/journal.test.ts',
+  },
+  {
+    name: 'damaged copy of a journal kept',
+    guard: 'A journal that was read with damage is read again, maybe from another replica (ADR 28)',
+    file: 'actors/runtime/journal/journals.ts',
+    changes: [{ in: 'Journals.#sealed', replace: 'journal.isWhole', by: 'true' }],
+    killedBy: 'test/actors/runtime/journal/journals.test.ts',
+  },
+  {
     name: 'entry needed twice by a commit that is put again',
     guard: 'A commit that is checkpointed while it is put again holds no slot (ADR 28)',
     file: 'actors/runtime/journal/journal.ts',

@@ -88,7 +88,7 @@ const contentOf = (value: Uint8Array | null): string =>
     .join(' ');
 
 /** A journal over a bucket; while it is held, puts wait for `answer`. */
-function createJournal({ isHeld = false } = {}) {
+function createJournal({ isHeld = false, clock = systemClock } = {}) {
   const bucket = new MemoryBucket();
   bucket.takeEpoch('fence', 0);
   const memory = createMemoryStore(bucket);
@@ -120,7 +120,7 @@ function createJournal({ isHeld = false } = {}) {
       },
     },
     fence,
-    clock: systemClock,
+    clock,
     observer: { journal: (entries) => void told.push(`${entries} entries`) },
     onFault: (error) => void faults.push(String(error)),
   });
@@ -389,6 +389,27 @@ t.test('room is bounded in bytes of a partition, and in bytes of all', async (t)
   t.ok(journal.hasRoom(99), 'room for all');
   t.ok(journal.hasRoom(0), 'and for the one that checkpointed');
   t.notOk(journal.hasRoom(1));
+});
+
+t.test('there is no room while a put has no outcome for longer than an election takes', async (t) => {
+  let nowMs = 0;
+  const clock = { ...systemClock, monotonicMs: () => nowMs };
+  const { journal, answer } = createJournal({ isHeld: true, clock });
+  const source = new Source(journal, 1);
+  source.commit();
+  await nextTick();
+  nowMs += limits.journalStalledMs - 1;
+  t.ok(journal.hasRoom(1));
+  nowMs += 1;
+  t.notOk(journal.hasRoom(1));
+  t.notOk(journal.hasRoom(2), 'nor for another partition');
+  await answer({ kind: 'unknown', cause: new Error('no answer') });
+  t.notOk(journal.hasRoom(1), 'it is put again');
+  await answer();
+  t.same(source.written, [1]);
+  t.ok(journal.hasRoom(1));
+  nowMs += limits.journalStalledMs;
+  t.ok(journal.hasRoom(1), 'nothing is under way');
 });
 
 t.test('who loads a partition again knows what was put, also by a put without an answer', async (t) => {
