@@ -23,8 +23,9 @@ import { serveAsks, sourceOf, type AskOptions } from './endpoints/asks.ts';
 import { createHostCredentials, type HostCredentials } from './endpoints/credentials.ts';
 import { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import { Fleet } from './endpoints/fleet.ts';
-import { serveHosts } from './endpoints/hosts/serve.ts';
-import type { HostMessage } from './endpoints/hosts/server.ts';
+import { Hearing } from './endpoints/hosts/hearing.ts';
+import { hearBeats, serveHosts } from './endpoints/hosts/serve.ts';
+import type { HostMessage, HostServerOptions } from './endpoints/hosts/server.ts';
 import { OwnSubject } from './endpoints/own-subject.ts';
 import { Watched } from './endpoints/watched.ts';
 import { serveReads } from './endpoints/reads.ts';
@@ -110,6 +111,8 @@ class OwnerProcess implements Owner {
   readonly #slices: Slices;
   readonly #refusals: SparingLog;
   readonly #directory: DirectoryExchange;
+  readonly #hostOptions: HostServerOptions;
+  readonly #hearing: Hearing;
   readonly #outbox: Outbox;
   readonly #revocation: Revocation | undefined;
   readonly #credentials: HostCredentials;
@@ -152,6 +155,19 @@ class OwnerProcess implements Owner {
       natsUrls: options.hostsNatsUrls,
       clock,
       sign: options.signHostJwt,
+    });
+    this.#hostOptions = {
+      ...parts,
+      signJwt: this.#credentials.sign,
+      owned: () => this.manager.serving(),
+      onRefused: (message, sender) => this.#onRefused(message, sender),
+    };
+    this.#hearing = new Hearing({
+      ...parts,
+      partitions,
+      owned: () => Array.from(this.manager.serving(), ({ number }) => number),
+      processes: () => this.manager.membership.live().length,
+      hear: (host, onHeard) => hearBeats(this.#hostOptions, host, onHeard),
     });
     this.#ownSubject = new OwnSubject(options.newToken(), partitions);
     this.#revocation = revocationOf(options);
@@ -222,6 +238,7 @@ class OwnerProcess implements Owner {
     await this.manager.stop();
     this.#journals.close();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    this.#hearing.stop();
     // Each closes after it has answered `not_owner` for a while.
     await Promise.all(this.#leaving);
     if (!this.#options.nc.isClosed()) await this.#ownSubject.drain();
@@ -231,20 +248,11 @@ class OwnerProcess implements Owner {
   readonly #onFault = (error: unknown): void => this.#options.log.error('handover_failed', { error });
 
   #listen(): void {
-    const { nc, cluster, log } = this.#options;
+    const { nc } = this.#options;
     this.#subscriptions = [
       ...serveReads(nc, this.#refusals),
-      ...serveHosts({
-        nc,
-        cluster,
-        signJwt: this.#credentials.sign,
-        owned: () => this.manager.serving(),
-        fleet: this.fleet,
-        slices: this.#slices,
-        onRefused: (message, sender) => this.#onRefused(message, sender),
-        log,
-        refusals: this.#refusals,
-      }),
+      ...serveHosts(this.#hostOptions),
+      this.#hearing.subscribe(),
       ...this.#directory.subscribe(),
       nc.subscribe(subjects.membersChanged, {
         callback: (error, { data }) => {
@@ -255,6 +263,8 @@ class OwnerProcess implements Owner {
     this.#timers = [
       setInterval(() => this.#sweeper.sweep(), limits.sweepIntervalMs),
       setInterval(() => this.#directory.sendAll(), limits.syncIntervalMs),
+      setInterval(() => this.#hearing.look(), limits.beatsLookMs),
+      setInterval(() => this.#hearing.tell(), limits.beatIntervalMs),
     ];
   }
 
@@ -335,6 +345,7 @@ class OwnerProcess implements Owner {
     const subscription = serveAsks(sourceOf(partition), this.#askOptions());
     this.#ownSubject.taken(partition);
     this.#served.set(partition, subscription);
+    this.#hearing.look();
     this.#show(partition);
   }
 

@@ -1,7 +1,7 @@
 /**
  * The host directory. Every actors process learns all hosts from the owners of their partitions,
- * and hears every heartbeat itself. Placement and every displayed status read it; only messages
- * change it.
+ * and every heartbeat from the host itself or from its owner. Placement and every displayed status
+ * read it; only messages change it.
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
@@ -234,13 +234,14 @@ export class Fleet implements FleetView {
     return { ...message, entries };
   }
 
-  hear(key: HostKey, beat: Beat): void {
+  /** @returns whether it counts: the host is known, and no newer session of it is */
+  hear(key: HostKey, beat: Beat): boolean {
     const before = this.#beats.get(key);
-    if (!this.#entries.has(key)) return;
+    if (!this.#entries.has(key)) return false;
     const nowMs = this.#clock.monotonicMs();
     if (before !== undefined && before.session > beat.session) {
       this.#rivalMs.set(key, nowMs);
-      return;
+      return false;
     }
     this.#beats.set(key, {
       used: beat.used,
@@ -251,6 +252,15 @@ export class Fleet implements FleetView {
       sinceMs: before?.session === beat.session ? before.sinceMs : nowMs,
       wallMs: this.#clock.nowMs(),
     });
+    this.#heardAtMs.set(key, this.listening.nowMs());
+    return true;
+  }
+
+  /** Called after a heartbeat, heard by another process, that says what the last one said. */
+  heardAgain(key: HostKey): void {
+    if (!this.#entries.has(key)) return;
+    const beat = this.#beats.get(key);
+    if (beat !== undefined) this.#beats.set(key, { ...beat, wallMs: this.#clock.nowMs() });
     this.#heardAtMs.set(key, this.listening.nowMs());
   }
 

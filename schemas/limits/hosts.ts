@@ -3,6 +3,13 @@ import { KiB, seconds, minutes, hours, days } from './units.ts';
 
 export const hosts = {
   beatIntervalMs: 2 * seconds,
+  /** Up to so many actors processes each hear all hosts; among more, owners tell the others. */
+  beatsHeardByAll: 6,
+  /** After so long without word of a partition's hosts, each process hears them itself. */
+  beatsUntoldMs: 4 * seconds,
+  beatsLookMs: 1 * seconds,
+  /** An owner tells a heartbeat that says nothing new as a whole once in so many messages. */
+  beatsWholeEvery: 15,
   /**
    * How long a connection may have been lost before this is noticed: the time of the pings without
    * an answer.

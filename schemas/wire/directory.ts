@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { Capacity, type DirectoryEntry } from '../api/host.ts';
 import { nullable } from '../api/nullable.ts';
 import type { HostKey, Region } from '../ids.ts';
+import { Beat } from './host.ts';
 import { id, shape } from './shapes.ts';
 
 const number = Type.Number();
@@ -51,6 +52,21 @@ export const DirectoryMessage = Type.Object({
   unreadable: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
 });
 export type DirectoryMessage = Readonly<Static<typeof DirectoryMessage>>;
+
+/**
+ * Owner of partitions → every actors process: which of their hosts it heard since its last message.
+ * A message that would be too long is sent as several.
+ */
+export const BeatsMessage = Type.Object({
+  /** See version.ts. */
+  protocol: Type.Optional(number),
+  /** The partitions of whose hosts it tells. */
+  partitions: Type.Array(number),
+  /** Hosts whose heartbeats say what they said before. */
+  same: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
+  beats: Type.Array(Type.Object({ host: id<HostKey>(), beat: Beat })),
+});
+export type BeatsMessage = Readonly<Static<typeof BeatsMessage>>;
 
 /**
  * Tells an agent where to sync, and (for the log) whose request caused the change; never what is

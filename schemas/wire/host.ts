@@ -200,7 +200,7 @@ export type ReportAnswer = Static<typeof ReportAnswer>;
 /** In a heartbeat, in place of the engine's name and version: the engine does not answer. */
 export const engineAway = 'unavailable';
 
-/** `agent.<host>.<user key>.beat`: not acknowledged; every actors process receives it. */
+/** `agent.<host>.<user key>.beat`: not acknowledged. Every actors process learns of it. */
 export const Beat = Type.Object({
   v: Type.Literal(1),
   protocol: Protocol,

@@ -77,6 +77,8 @@ export const subjects = {
   directory: 'directory.hosts',
   /** Any actors process → all of them: send your directory entries again. */
   directoryRefresh: 'directory.refresh',
+  /** Owner of partitions → every actors process: heartbeats of their hosts (BeatsMessage). */
+  directoryBeats: 'directory.beats',
 
   /** Doorbell, actor → agent. Its content does not matter, and it may be lost. */
   desired: (host: HostKey, partition: number) => `desired.${host}.${partition}`,

@@ -6,7 +6,7 @@
  */
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { DecodeError, messageDecoder } from '../../../lib/decode.ts';
-import { isHostKey } from '../../../schemas/ids.ts';
+import { isHostKey, type HostKey } from '../../../schemas/ids.ts';
 import { Beat, Hello, Report, SyncAsk, type HelloAnswer, type ReportAnswer } from '../../../schemas/wire/host.ts';
 import { anySender, anyUnboundSender, senderOfSubject, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../../schemas/wire/version.ts';
@@ -21,7 +21,7 @@ const decodeReport = messageDecoder(Report);
 const decodeBeat = messageDecoder(Beat);
 
 interface Handler<T> {
-  readonly subjectOf: (sender: Sender<'*'>) => string;
+  readonly subjectOf: (sender: Sender<HostKey | '*'>) => string;
   readonly decode: (bytes: Uint8Array) => T;
   readonly handle: (sender: Sender, value: T, message: Msg) => void;
   /** Absent: a malformed message, or one of an incompatible release, gets no answer. */
@@ -32,8 +32,10 @@ interface Handler<T> {
 function subscribe<T>(
   { nc, log, refusals }: HostServerOptions,
   { subjectOf, decode, handle, refuse }: Handler<T>,
+  host: HostKey | '*' = '*',
 ): Subscription[] {
-  return [anySender, anyUnboundSender].map(subjectOf).map((subject) =>
+  const senders = [anySender, anyUnboundSender].map((any) => ({ ...any, host }));
+  return senders.map(subjectOf).map((subject) =>
     nc.subscribe(subject, {
       callback: (error, message) => {
         if (error !== null) {
@@ -59,7 +61,7 @@ const respond = (message: Msg, answer: HelloAnswer | ReportAnswer): void => {
 };
 
 export function serveHosts(options: HostServerOptions): Subscription[] {
-  const { log, fleet } = options;
+  const { log } = options;
   return [
     ...subscribe(options, {
       subjectOf: subjects.hostHello,
@@ -84,15 +86,25 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
       refuse: (message, cause) =>
         respond(message, { ok: false, error: cause instanceof ProtocolError ? 'unavailable' : 'invalid' }),
     }),
-    ...subscribe(options, {
-      subjectOf: subjects.hostBeat,
-      decode: decodeBeat,
-      handle: (sender, beat) => {
-        // The silence of a fenced host is counted from when it was fenced.
-        if (fleet.standing(sender.host) === 'fenced') return;
-        if (fleet.isEnrolled(sender)) fleet.hear(sender.host, beat);
-        else countRefused(options, 'beat', sender);
-      },
-    }),
   ];
+}
+
+/** Hears the heartbeats of a host, or of all. `onHeard`: called for those of an enrolled agent. */
+export function hearBeats(
+  options: HostServerOptions,
+  host: HostKey | '*',
+  onHeard: (host: HostKey, beat: Beat) => void,
+): Subscription[] {
+  const { fleet } = options;
+  const handler: Handler<Beat> = {
+    subjectOf: subjects.hostBeat,
+    decode: decodeBeat,
+    handle: (sender, beat) => {
+      // The silence of a fenced host is counted from when it was fenced.
+      if (fleet.standing(sender.host) === 'fenced') return;
+      if (fleet.isEnrolled(sender)) onHeard(sender.host, beat);
+      else countRefused(options, 'beat', sender);
+    },
+  };
+  return subscribe(options, handler, host);
 }

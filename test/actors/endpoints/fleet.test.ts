@@ -15,7 +15,7 @@ function fleetAt(startMs = 0, hostUnknownMs = 100) {
   let nowMs = startMs;
   const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs });
-  const beat = (key: HostKey, session = 1): void =>
+  const beat = (key: HostKey, session = 1): boolean =>
     fleet.hear(key, { v: 1, session, used: none, engine: 'test', orphans_held: 0 });
   return { fleet, beat, pass: (ms: number) => void (nowMs += ms) };
 }

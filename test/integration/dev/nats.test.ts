@@ -9,8 +9,8 @@ import { sleep, within } from '../../../lib/time/backoff.ts';
 import { refusal } from '../../support/refusal.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-const control = (nats: Nats): Promise<NatsConnection> =>
-  connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
+const control = (nats: Nats, credsFile = nats.credsFile): Promise<NatsConnection> =>
+  connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(credsFile)) });
 
 /** @param isUnbound connect with credentials of an agent older than 0.1.0 */
 async function host(nats: Nats, hostKey: string, user = createUser(), isUnbound = false): Promise<NatsConnection> {
@@ -83,9 +83,12 @@ t.test('a host and the control plane exchange their messages across accounts', a
   });
 
   t.test('heartbeats reach the control plane, and doorbells the host', async (t) => {
+    const actors = await control(nats, nats.actorsCredsFile);
+    t.teardown(() => actors.close());
     const beats = cp.subscribe('agent.*.*.beat', { max: 1 });
+    const own = actors.subscribe('agent.h1.*.beat', { max: 1 });
     const doorbells = h1.subscribe('desired.h1.*', { max: 1 });
-    await Promise.all([cp.flush(), h1.flush()]);
+    await Promise.all([cp.flush(), actors.flush(), h1.flush()]);
     h1.publish(`agent.h1.${key}.beat`, 'up');
     cp.publish('desired.h1.3', '');
     const first = async (messages: AsyncIterable<{ subject: string }>): Promise<string> => {
@@ -93,6 +96,7 @@ t.test('a host and the control plane exchange their messages across accounts', a
       return 'none';
     };
     t.equal(await within(first(beats), 3_000, 'a beat'), `agent.h1.${key}.beat`);
+    t.equal(await within(first(own), 3_000, 'a beat at the owner'), `agent.h1.${key}.beat`);
     t.equal(await within(first(doorbells), 3_000, 'a doorbell'), 'desired.h1.3');
   });
 

@@ -519,6 +519,20 @@ export const runtimeMutants: readonly Mutant[] = [
     killedBy: 'test/actors/retention/budgets.test.ts',
   },
   {
+    name: 'silent owner believed',
+    guard: 'Hosts of which their owner tells nothing are heard by each process itself (ADR 15)',
+    file: 'actors/endpoints/hosts/hearing.ts',
+    changes: [{ in: 'Hearing.#wanted', never: '!isTold(partition)' }],
+    killedBy: 'test/actors/endpoints/hosts/hearing.test.ts',
+  },
+  {
+    name: 'heartbeat of an older session told',
+    guard: 'Owners tell only heartbeats of the newest session of a host (ADR 15)',
+    file: 'actors/endpoints/hosts/hearing.ts',
+    changes: [{ in: 'Hearing.#onHeard', always: 'this.#options.fleet.hear(host, beat)' }],
+    killedBy: 'test/actors/endpoints/hosts/hearing.test.ts',
+  },
+  {
     name: 'report acknowledged before its commit',
     guard: 'A report is acknowledged when all of it is committed (A3)',
     file: 'actors/endpoints/hosts/report.ts',

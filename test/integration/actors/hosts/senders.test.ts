@@ -2,7 +2,8 @@
 import t, { type Test } from 'tap';
 import { HostDirectory } from '../../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
-import { serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
+import { hearBeats, serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
+import type { HostServerOptions } from '../../../../actors/endpoints/hosts/server.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { startNats } from '../../../../dev/servers/nats.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
@@ -40,7 +41,7 @@ async function serving(t: Test) {
   );
   const fleet = new Fleet({ clock: systemClock, partitions: 2, hostUnknownMs: 60_000 });
   const refused: string[] = [];
-  serveHosts({
+  const options: HostServerOptions = {
     nc,
     cluster: { id: 'c', partitions: 2, format: 1 },
     owned: () => owned,
@@ -50,7 +51,9 @@ async function serving(t: Test) {
     refusals: quietLog,
     onRefused: (kind, { host }) => void refused.push(`${kind} of ${host}`),
     signJwt: async () => Promise.resolve(''),
-  });
+  };
+  serveHosts(options);
+  hearBeats(options, '*', (host, beat) => void fleet.hear(host, beat));
   /** Sends every message except a report; returns the answers to the sync. */
   const speak = async (sender: Sender, held: Record<string, [number, number]> = {}): Promise<SyncAnswer[]> => {
     const beat = { v: 1, session: 1, used: none, engine: 'test', orphans_held: 0 };
