@@ -81,7 +81,7 @@ t.test('a journal that is damaged on one server', { timeout: 600_000 }, async (t
     async () => process.metrics(),
     (each) => (each.value('longshore_actors_replica_divergent_messages', label) ?? 0) > 0,
   );
-  t.match(await alertsOn(before.text, metrics.text), ['LongshoreReplicaDiverges']);
+  t.ok((await alertsOn(before.text, metrics.text)).includes('LongshoreReplicaDiverges'));
 
   for (const work of works) t.equal(await work.create(), 201);
   for (const work of works) t.same(await work.differences(), nothingLost);

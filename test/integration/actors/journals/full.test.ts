@@ -51,7 +51,7 @@ t.test('a partition that cannot checkpoint', { timeout: 600_000 }, async (t) => 
       if ((metrics.value('longshore_actors_journal_entries') ?? 0) > 1200) filling = metrics;
     }
     t.same([...statuses], [201]);
-    t.match(await alertsOn(before.text, filling?.text ?? ''), ['LongshoreJournalFilling']);
+    t.ok((await alertsOn(before.text, filling?.text ?? '')).includes('LongshoreJournalFilling'));
     t.equal(await stuck!.create(), 201, 'it has room too');
   });
 
@@ -105,7 +105,7 @@ t.test('a partition that cannot checkpoint', { timeout: 600_000 }, async (t) => 
       async () => ((await other!.create()) === 503 ? process.metrics() : undefined),
       (each) => each?.value('longshore_actors_writes_refused', 'partition="1"') === 1,
     );
-    t.match(await alertsOn(before.text, metrics?.text ?? ''), ['LongshoreWritesRefused']);
+    t.ok((await alertsOn(before.text, metrics?.text ?? '')).includes('LongshoreWritesRefused'));
     t.match(process.logged('writes_refused').at(-1)?.['cause'], 'the journal does not acknowledge its next entry');
     t.equal((await other!.client.get(read!)).status, 200, 'what is committed is read');
     t.equal((await idle.list()).status, 200);

@@ -61,7 +61,7 @@ t.test('a journal that is gone', { timeout: 600_000 }, async (t) => {
     await until('all of them', () => second.logged('load_given_up').length >= needed.length);
     const after = await second.metrics();
     t.equal(after.value('longshore_actors_partitions_unserved'), needed.length);
-    t.match(await alertsOn(before.text, after.text), ['LongshorePartitionsMissing']);
+    t.ok((await alertsOn(before.text, after.text)).includes('LongshorePartitionsMissing'));
     await refused(t, needed);
 
     await giveUpJournal(nc, member);

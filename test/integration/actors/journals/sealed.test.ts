@@ -65,7 +65,7 @@ t.test('a journal that is sealed under its member', { timeout: 600_000 }, async 
   await untilMore();
   const after = await process.metrics();
   t.equal(after.value('longshore_actors_journals_sealed_total', 'lease="valid"'), 1);
-  t.match(await alertsOn(before.text, after.text), ['LongshoreJournalSealed']);
+  t.ok((await alertsOn(before.text, after.text)).includes('LongshoreJournalSealed'));
   t.match(process.logged('lease_revoked'), [{ member }]);
   const { newest, fence } = await readJournal(nc, member);
   t.ok(newest < fence, 'nothing landed after the seal');
