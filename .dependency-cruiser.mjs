@@ -13,7 +13,7 @@ export const pure = [
   below('schemas', 'actors/domain', 'gateway/vpn/render'),
   '^host-agent/(reconcile/(plan|observe/observed|step)|spec/(reference|confinement|create-body)|docker/ownership|disk/plan)\\.ts$',
   '^(gateway|actors)/.*-(decide|plan)\\.ts$',
-  '^lib/fill\\.ts$',
+  '^lib/(fill|time/timestamp)\\.ts$',
   '^actors/runtime/domain\\.ts$',
 ].join('|');
 

@@ -4,7 +4,7 @@
  * bodies never go into a field.
  */
 import pino from 'pino';
-import { timestamp } from './time/clock.ts';
+import { timestamp } from './time/timestamp.ts';
 import { limits } from '../schemas/limits.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -1,4 +1,5 @@
 /** Longshore as the runtime runs it: the decisions, the memory and the records of this folder. */
+import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../../schemas/api/container.ts';
 import { isHostKey, isNetworkName, type ContainerId, type HostKey, type NetworkName } from '../../schemas/ids.ts';
 import { keys } from '../../schemas/records/buckets.ts';
@@ -99,7 +100,7 @@ function outgoingEvent(
     subject: subjects.event(container.tenant, container.id),
     event: {
       id,
-      ts: new Date(nowMs).toISOString(),
+      ts: timestamp(nowMs),
       type,
       container_id: container.id,
       name: container.spec.name,

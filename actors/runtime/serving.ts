@@ -207,6 +207,7 @@ async function startWriting<D extends DomainTypes>(
     pending,
     digest,
     markAt,
+    isFilling: () => journal.isFilling(number),
     onMark,
   });
   observer.room(number, true);

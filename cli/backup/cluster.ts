@@ -7,7 +7,8 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { checkServer } from '../../actors/cluster.ts';
-import { type Clock, timestamp } from '../../lib/time/clock.ts';
+import { type Clock } from '../../lib/time/clock.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
 import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { version } from '../../lib/version.ts';
 import { buckets, bucketStream, journalBuckets, streams } from '../../schemas/records/buckets.ts';

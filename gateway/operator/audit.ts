@@ -6,7 +6,7 @@
 import type { HostKey } from '../../schemas/ids.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import type { Fields } from '../../lib/log.ts';
-import { timestamp } from '../../lib/time/clock.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
 import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../http/call.ts';
 import { hostOfJoinToken } from './hosts.ts';
 

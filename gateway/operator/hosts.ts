@@ -3,7 +3,7 @@ import type { HostView } from '../../schemas/api/host.ts';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
-import { timestamp } from '../../lib/time/clock.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
 import { succeeded, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';

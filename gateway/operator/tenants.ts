@@ -2,7 +2,7 @@
 import type { Revocation, RevocationBody } from '../../schemas/api/tenant.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
-import { timestamp } from '../../lib/time/clock.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
 import { succeeded, type HandlerOf, type Services } from '../http/call.ts';
 import { created } from '../http/respond.ts';
 

@@ -1,5 +1,5 @@
 /** A tenant's VPN peers: make, list, change, rotate, remove; their tokens and passwords. */
-import { timestamp } from '../../lib/time/clock.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { PeerTokenView } from '../../schemas/api/peer.ts';
 import { succeeded, tenantOf, type HandlerOf } from '../http/call.ts';

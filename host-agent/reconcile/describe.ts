@@ -2,7 +2,7 @@
  * The report of a container: its status in the words of the API, with the reason that explains it.
  * Pure.
  */
-import { timestamp } from '../../lib/time/clock.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
 import type { RestartState } from './restart/restart-state.ts';
 import type { EngineState, Observed } from './observe/observed.ts';

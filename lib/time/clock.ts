@@ -19,6 +19,3 @@ export function steadyTime(clock: Clock): () => number {
   const offsetMs = clock.nowMs() - clock.monotonicMs();
   return () => offsetMs + clock.monotonicMs();
 }
-
-/** RFC 3339, UTC, milliseconds. */
-export const timestamp = (ms: number): string => new Date(ms).toISOString();

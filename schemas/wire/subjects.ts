@@ -101,8 +101,11 @@ export const subjects = {
   eventsOfTenant: (tenant: TenantId) => `event.${tenant}.>`,
 } as const;
 
-/** Position of the tenant in `event.<tenant>.<id>`. */
-export const tenantOfEventSubject = (subject: string): TenantId => (subject.split('.', 2)[1] ?? '') as TenantId;
+/** The tenant of `event.<tenant>.<id>`. */
+export const tenantOfEventSubject = (subject: string): TenantId => {
+  const from = 'event.'.length;
+  return subject.slice(from, subject.indexOf('.', from)) as TenantId;
+};
 
 /**
  * Who sent a message on `agent.<host>.<user>.<verb>` or `host.<host>.<verb>`. The host key is not

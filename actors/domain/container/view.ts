@@ -2,6 +2,7 @@
  * How a container is shown. Pure: the status that its host's silence makes of it is computed at
  * each read.
  */
+import { timestamp } from '../../../lib/time/timestamp.ts';
 import type {
   Container,
   ContainerRecord,
@@ -11,8 +12,6 @@ import type {
   Reason,
 } from '../../../schemas/api/container.ts';
 import type { FleetView } from '../turn.ts';
-
-const timestamp = (ms: number): string => new Date(ms).toISOString();
 
 export interface ShownStatus {
   readonly status: ContainerStatus;

@@ -1,4 +1,5 @@
 /** A fleet host: made, enrolled, cordoned, drained, lost, removed. Pure. */
+import { timestamp } from '../../../lib/time/timestamp.ts';
 import type {
   DirectoryEntry,
   HostCeiling,
@@ -22,8 +23,6 @@ import { capacityWithin, ceilingOf, faultsOfCeiling } from './ceiling.ts';
 import { isEnrolled } from './sender.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
-
-const timestamp = (ms: number): string => new Date(ms).toISOString();
 
 /** What every actors process keeps of it. */
 export const directoryEntry = (record: HostRecord): DirectoryEntry => ({

@@ -1,8 +1,7 @@
 /** How a network is shown. Pure. */
+import { timestamp } from '../../../lib/time/timestamp.ts';
 import { lastIndex, parseCidr, serverIndex } from '../../../schemas/cidr.ts';
 import type { KeptCertificate, NetworkRecord, NetworkView } from '../../../schemas/api/network.ts';
-
-const timestamp = (ms: number): string => new Date(ms).toISOString();
 
 /** Highest allocated index. */
 export function lastOf({ name, settings }: NetworkRecord): number {

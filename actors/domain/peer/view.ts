@@ -1,4 +1,5 @@
 /** How the API shows a peer, and what its network learns about it. Pure. */
+import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { CertificateRef } from '../../../schemas/api/network.ts';
 import type { PeerTold } from '../../../schemas/wire/asks.ts';
 import {
@@ -10,8 +11,6 @@ import {
   type PeerTombstoneRecord,
 } from '../../../schemas/api/peer.ts';
 import type { PeerTokenView, PeerView } from '../../../schemas/api/peer.ts';
-
-const timestamp = (ms: number): string => new Date(ms).toISOString();
 
 export const tokenView = ({ id, scope, insertedAtMs, expiresAtMs }: PeerToken): PeerTokenView => ({
   id,

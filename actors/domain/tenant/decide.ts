@@ -1,4 +1,5 @@
 /** A tenant's quota, settings and revocations. Pure. */
+import { timestamp } from '../../../lib/time/timestamp.ts';
 import { fill, line } from '../../../lib/fill.ts';
 import type { Region } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -110,8 +111,8 @@ export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: 
   const { issuedUntilS, untilMs } = ask.revocation;
   return answer(
     data('created', {
-      issued_until: new Date(issuedUntilS * 1000).toISOString(),
-      expires_at: new Date(untilMs).toISOString(),
+      issued_until: timestamp(issuedUntilS * 1000),
+      expires_at: timestamp(untilMs),
     }),
     stored(record),
   );

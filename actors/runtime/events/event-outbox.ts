@@ -69,13 +69,14 @@ export function eventMessages(entries: readonly EntryEvents[]): StoredEvent[] {
   const newest = new Map<TenantId, (typeof messages)[number]>();
   for (const outgoing of entries.flatMap(({ events }) => events)) {
     const { subject, event } = outgoing;
-    const open = newest.get(tenantOf(outgoing));
+    const tenant = tenantOf(outgoing);
+    const open = newest.get(tenant);
     if (open?.subject === subject) {
       open.events.push(event);
       continue;
     }
     const message = { subject, events: [event] };
-    newest.set(tenantOf(outgoing), message);
+    newest.set(tenant, message);
     messages.push(message);
   }
   return messages.map(({ subject, events }) => ({ subject, payload: JSON.stringify(events) }));
@@ -298,20 +299,25 @@ export class EventOutbox {
     await this.#running;
   }
 
+  get #hasWanted(): boolean {
+    const [oldest] = this.#unpublished;
+    return oldest !== undefined && oldest.number <= this.#wanted;
+  }
+
   #wake(): void {
     if (this.#running !== undefined || this.#stopped.signal.aborted) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
       // More may have been wanted since it looked last.
-      if (takeEntries(this.#unpublished, this.#wanted).length > 0) this.#wake();
+      if (this.#hasWanted) this.#wake();
     });
   }
 
   async #run(): Promise<void> {
     const { sink, onFailure } = this.#options;
     for (let attempt = 0; !this.#stopped.signal.aborted; attempt++) {
+      if (!this.#hasWanted) return;
       const batch = takeEntries(this.#unpublished, this.#wanted);
-      if (batch.length === 0) return;
       try {
         await sink.publish(eventMessages(batch));
       } catch (error) {

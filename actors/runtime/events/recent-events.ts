@@ -48,8 +48,9 @@ export class RecentEvents {
 
   show(events: readonly OutgoingEvent[]): void {
     for (const event of events) {
-      const shown = this.#shown.get(tenantOf(event));
-      if (shown === undefined) this.#shown.set(tenantOf(event), [event]);
+      const tenant = tenantOf(event);
+      const shown = this.#shown.get(tenant);
+      if (shown === undefined) this.#shown.set(tenant, [event]);
       else shown.push(event);
     }
   }
@@ -61,7 +62,10 @@ export class RecentEvents {
   published(events: readonly OutgoingEvent[]): void {
     if (events.length === 0) return;
     const counts = new Map<TenantId, number>();
-    for (const event of events) counts.set(tenantOf(event), (counts.get(tenantOf(event)) ?? 0) + 1);
+    for (const event of events) {
+      const tenant = tenantOf(event);
+      counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
+    }
     const bytes = bytesOf(events);
     this.#publications.push({ atMs: this.#clock.monotonicMs(), bytes, counts });
     this.#publishedBytes += bytes;

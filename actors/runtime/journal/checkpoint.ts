@@ -49,6 +49,8 @@ export interface CheckpointerOptions {
   readonly digest: RecordsDigest;
   /** How a mark at this number is stored. */
   readonly markAt: (number: number) => Mark;
+  /** Whether the journal has little room left: a checkpoint is due then. */
+  readonly isFilling: () => boolean;
   /** The mark has moved. */
   readonly onMark: (mark: number) => void;
 }
@@ -147,7 +149,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       await outbox.publishTo(entry, limits.eventsPatienceMs);
       const writes = outbox.park(entry);
       if (writes !== undefined) return writes;
-      await sleep(limits.checkpointPaceMs, stopped.signal);
+      await sleep(limits.checkpointLookMs, stopped.signal);
     }
     return [];
   }
@@ -161,6 +163,17 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     const { publishedTo } = outbox;
     const waiting = queue.findIndex(({ number }) => number > publishedTo);
     return waiting <= 0 ? queue : queue.slice(0, waiting);
+  }
+
+  /** So that few batches are written: each costs a server as much as many commits (ADR 10). */
+  async function rest(): Promise<void> {
+    const { signal } = pause;
+    const untilMs = clock.monotonicMs() + limits.checkpointPaceMs;
+    while (!signal.aborted && !options.isFilling()) {
+      const leftMs = untilMs - clock.monotonicMs();
+      if (leftMs <= 0) return;
+      await sleep(Math.min(leftMs, limits.checkpointLookMs), signal);
+    }
   }
 
   const isStale = (): boolean => clock.monotonicMs() - keptAtMs >= limits.clockKeptMs;
@@ -185,7 +198,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       mark = batch.at(-1)?.number ?? mark;
       movedAtMs = clock.monotonicMs();
       options.onMark(mark);
-      if (!isBehind && !isHurried) await sleep(limits.checkpointPaceMs, pause.signal);
+      if (!isBehind && !isHurried) await rest();
     }
   }
 

@@ -149,13 +149,14 @@ export class Commits<Effect extends object> implements CommitSource {
 
   #notify(group: Group<Effect>, seconds: number): void {
     const { onCommitted, onFault } = this.#options;
-    const listeners = [() => onCommitted(group, seconds), ...group.waiters.map((waiter) => () => waiter(true))];
-    for (const listener of listeners) {
+    const guarded = (listener: (committed: true) => void): void => {
       try {
-        listener();
+        listener(true);
       } catch (error) {
         onFault(error);
       }
-    }
+    };
+    guarded(() => onCommitted(group, seconds));
+    for (const waiter of group.waiters) guarded(waiter);
   }
 }

@@ -133,6 +133,16 @@ export class Journal {
     return !isFull && !this.isStalled && (this.#partitions.get(partition)?.bytes ?? 0) < limits.uncheckpointedBytes;
   }
 
+  /** Whether checkpoints of this partition are due, so that the journal is far from full. */
+  isFilling(partition: number): boolean {
+    const share = Math.max(
+      this.entries / limits.journalSlots,
+      this.#liveBytes / limits.journalBytes,
+      (this.#partitions.get(partition)?.bytes ?? 0) / limits.uncheckpointedBytes,
+    );
+    return share > limits.journalFillingShare;
+  }
+
   /** The source has a commit to put. It goes into the entry after the tick in which it asked. */
   ask(source: CommitSource): void {
     this.#sources.add(source);

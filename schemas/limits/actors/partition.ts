@@ -30,6 +30,8 @@ export const partition = {
   journalStalledMs: 10 * seconds,
   /** Bytes of such commits of one partition; then its writes are refused. */
   uncheckpointedBytes: 8 * MiB,
+  /** From this share of these bounds on, a partition rests no longer before its next checkpoint. */
+  journalFillingShare: 1 / 3,
   /** From this share of the ring on, commits of partitions that do not checkpoint are put again. */
   journalCarryShare: 0.75,
   /**
@@ -106,8 +108,13 @@ export const partition = {
    */
   checkpointBatchMessages: 768,
   checkpointBatchBytes: 4 * MiB,
-  /** The time between two batches of a partition, if one batch holds all changes. */
-  checkpointPaceMs: 1000,
+  /**
+   * The longest time between two batches of a partition, if one batch holds all changes. A record
+   * that changes often meanwhile is written once.
+   */
+  checkpointPaceMs: 3 * seconds,
+  /** How often a partition that rests looks whether the journal fills. */
+  checkpointLookMs: 250,
   /** The time between two batches of events of a process. */
   eventsPaceMs: 250,
   checkpointTimeoutMs: 5 * seconds,

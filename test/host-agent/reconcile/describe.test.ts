@@ -3,7 +3,7 @@ import { describe, describeAway } from '../../../host-agent/reconcile/describe.t
 import type { RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import { absent, type Observed } from '../../../host-agent/reconcile/observe/observed.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
-import { timestamp } from '../../../lib/time/clock.ts';
+import { timestamp } from '../../../lib/time/timestamp.ts';
 import { created, down, image, restartState, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';
 import type { Why } from '../../../host-agent/reconcile/step.ts';
 

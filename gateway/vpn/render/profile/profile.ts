@@ -1,6 +1,7 @@
 /**
  * Settings for IKEv2 clients as JSON, version 1, without secrets: the key is in the PKCS#12 bundle.
  */
+import { timestamp } from '../../../../lib/time/timestamp.ts';
 import { X509Certificate } from 'node:crypto';
 import { fitPeerId } from '../fit.ts';
 import { linksOf } from '../links.ts';
@@ -47,8 +48,6 @@ export interface Profile {
   readonly mtu: number | null;
   readonly platforms: Platforms;
 }
-
-const timestamp = (ms: number): string => new Date(ms).toISOString();
 
 function keyTypeOf(pem: string): string {
   const { asymmetricKeyType = 'unknown', asymmetricKeyDetails } = new X509Certificate(pem).publicKey;

@@ -46,6 +46,7 @@ function startBehind({ clock }: Process, commits: number) {
   const memory = createMemoryStore(bucket);
   const batches: string[] = [];
   const marks: number[] = [];
+  const journal = { isFilling: false };
   const start = () =>
     startCheckpointer({
       store: {
@@ -67,6 +68,7 @@ function startBehind({ clock }: Process, commits: number) {
       mark: 0,
       pending,
       digest: new RecordsDigest((key) => key.startsWith('container.')),
+      isFilling: () => journal.isFilling,
       markAt: (number) => ({ number, journals: [] }),
       onMark: (mark) => void marks.push(mark),
     });
@@ -82,7 +84,7 @@ function startBehind({ clock }: Process, commits: number) {
     stream.isHeld = false;
     await acknowledge();
   };
-  return { outbox, batches, marks, start, offerRest, acknowledge, acknowledgeAll };
+  return { outbox, batches, marks, journal, start, offerRest, acknowledge, acknowledgeAll };
 }
 
 t.test('a checkpoint takes the commits whose events are published, and waits for no others', async (t) => {
@@ -121,6 +123,41 @@ t.test('while the stream is away, a checkpoint takes all, with their events', as
     t.match(batches, [/^events( container){5} /]);
     await checkpointer.stop();
     await acknowledgeAll();
+    await outbox.stop();
+  });
+});
+
+t.test('a partition rests between two checkpoints until the journal fills', async (t) => {
+  await inWorld(t, 60_000, async (process) => {
+    const { outbox, marks, journal, start, offerRest, acknowledgeAll } = startBehind(process, 3);
+    void outbox.publishTo(1, 1000);
+    await acknowledgeAll();
+    offerRest();
+    await outbox.publishTo(3, 1000);
+    const checkpointer = start();
+    await sleep(1);
+    t.same(marks, [3]);
+    const offer = (number: number): void => {
+      outbox.offer({ number, events: [] });
+      checkpointer.offer({ ...commit(number), events: [] });
+    };
+    offer(4);
+    await sleep(limits.checkpointPaceMs / 2);
+    t.same(marks, [3], 'it rests');
+    journal.isFilling = true;
+    await sleep(limits.checkpointLookMs + 1);
+    t.same(marks, [3, 4]);
+    journal.isFilling = false;
+    offer(5);
+    offer(6);
+    await sleep(limits.checkpointPaceMs - limits.checkpointLookMs);
+    t.same(marks, [3, 4, 5], 'it did not rest after the fourth, and rests now');
+    await sleep(limits.checkpointLookMs + 1);
+    t.same(marks, [3, 4, 5, 6], 'for so long at most');
+    offer(7);
+    await checkpointer.drain();
+    t.equal(marks.at(-1), 7, 'who drains it does not wait');
+    await checkpointer.stop();
     await outbox.stop();
   });
 });

@@ -493,6 +493,28 @@ t.test('a listener that throws keeps nobody else from its answer, nor the next e
   await until('written', () => good.written.length === 3);
 });
 
+t.test('checkpoints are due from a third of the ring on, and of the bytes of a partition', async (t) => {
+  const { journal } = createJournal();
+  const source = new Source(journal, 7);
+  const put = async (): Promise<void> => {
+    source.commit();
+    while (source.written.length < source.last) await nextTick();
+  };
+  t.notOk(journal.isFilling(7));
+  while (source.last < Math.floor(limits.journalSlots * limits.journalFillingShare)) await put();
+  t.notOk(journal.isFilling(7));
+  await put();
+  t.ok(journal.isFilling(7));
+  t.ok(journal.isFilling(8), 'the ring is one for all');
+  journal.checkpointed(7, source.last);
+  t.notOk(journal.isFilling(7));
+  const large = new Source(journal, 8, limits.uncheckpointedBytes / 10);
+  large.commit(4);
+  await until('it is put', () => large.written.length === 4);
+  t.ok(journal.isFilling(8));
+  t.notOk(journal.isFilling(7), 'its own bytes');
+});
+
 t.test('a ring that fills slows entries down before it refuses writes', (t) => {
   const slots = limits.journalSlots;
   t.equal(throttleMs(0), 0);
