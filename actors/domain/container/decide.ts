@@ -200,8 +200,10 @@ export function start(state: PartitionView, ask: Of<'container.start'>, context:
   const wanted = want(record, 'running', context);
   const host = isOnHost(wanted, context) ? undefined : findHost(wanted, tenant, context);
   const movable = wanted.placement.phase === 'unplaced' || wanted.placement.chosenBy === 'platform';
-  const next = host !== undefined && movable ? placeOn(wanted, host, 'platform', context) : wanted;
-  return answer(reply('ok', next, context), changed(next, [eventOf('start_requested', next, context)]));
+  const asked = eventOf('start_requested', wanted, context);
+  if (host === undefined || !movable) return answer(reply('ok', wanted, context), changed(wanted, [asked]));
+  const next = placeOn(wanted, host, 'platform', context);
+  return answer(reply('ok', next, context), changed(next, [asked, eventOf('placed', next, context)]));
 }
 
 /** Its host's region; any of the tenant's regions if the platform chooses the host. */

@@ -5,7 +5,7 @@ import t from 'tap';
 import * as decide from '../../../actors/domain/container/decide.ts';
 import { observe, settle } from '../../../actors/domain/container/observe.ts';
 import type { PartitionState } from '../../../actors/domain/state.ts';
-import { isEmpty, noChanges, type HostStanding, type Turn } from '../../../actors/domain/turn.ts';
+import { isEmpty, noChanges, type Changes, type HostStanding, type Turn } from '../../../actors/domain/turn.ts';
 import type {
   ContainerRecord,
   ContainerSpec,
@@ -288,9 +288,25 @@ t.test('start of what the tenant pinned stays where it was pinned', (t) => {
 t.test('start of what has no host: placed, or it waits and says why', (t) => {
   const record = container({ desired: 'stopped', placement: unplaced, observed: observation('stopped') });
   const start = (fleet = oneHost) =>
-    changedRecord(decide.start(stateOf(record), ask('container.start', record), contextOf(fleet)));
-  t.match(start(), { placement: { host: h1, since: 4 }, generation: 4, observed: { status: 'pending', reason: null } });
-  t.match(start(empty), { placement: unplaced, generation: 3, observed: { status: 'pending', reason: 'no_host' } });
+    decide.start(stateOf(record), ask('container.start', record), contextOf(fleet)).changes;
+  const told = ({ events }: Changes) => events.map(({ type, container }) => [type, container.generation]);
+  const placed = start();
+  t.match(placed.records, [
+    { placement: { host: h1, since: 4 }, generation: 4, observed: { status: 'pending', reason: null } },
+  ]);
+  t.same(
+    told(placed),
+    [
+      ['start_requested', 3],
+      ['placed', 4],
+    ],
+    'each generation has its event',
+  );
+  const waiting = start(empty);
+  t.match(waiting.records, [
+    { placement: unplaced, generation: 3, observed: { status: 'pending', reason: 'no_host' } },
+  ]);
+  t.same(told(waiting), [['start_requested', 3]]);
   t.end();
 });
 
