@@ -109,7 +109,7 @@ function keysLost(
   { before, nowMs, only }: { before: LeaseRecord | undefined; nowMs: number; only: Changes },
 ): Turn {
   const { told, by } = ask;
-  const isReserved = before?.state.phase === 'reserved';
+  const isReserved = before?.state.phase === 'reserved' && isConfirmed(before, ask.incarnation ?? 0);
   const isFree = told.there && network.lease(told.index) === undefined;
   if (!told.there || isReserved || (before === undefined && !isFree)) return answer(heardOf('keys'), only);
   const { index } = before ?? told;

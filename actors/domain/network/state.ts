@@ -20,9 +20,9 @@ export interface KnownNetwork {
   leaseOf(tenant: TenantId, peer: PeerId): LeaseRecord | undefined;
   /** By index, from this one on. */
   leases(from: number): Iterable<LeaseRecord>;
-  /** Oldest first. */
+  /** Those of this incarnation, oldest first. */
   reservations(): Iterable<LeaseRecord>;
-  /** Held since before the last restore, and not confirmed by its peer since. */
+  /** Held or reserved since before the last restore, and not confirmed by its peer since. */
   unconfirmed(): Iterable<LeaseRecord>;
   /**
    * The next after the one that was allocated last, so that an address rests before it is allocated
@@ -193,8 +193,10 @@ export class NetworkState implements KnownNetwork {
     this.#take(index);
     this.#leases.set(index, lease);
     this.#byPeer.set(idOf(lease.tenant, lease.peer), lease);
-    if (lease.state.phase === 'reserved') this.#reservations.set(index, lease);
-    else if (!isConfirmed(lease, this.#incarnation)) this.#unconfirmed.set(index, lease);
+    // A message that holds the address up is answered that its holder is being asked. So a
+    // reservation from before a restore is not given its time: its clock may have been days ahead.
+    if (!isConfirmed(lease, this.#incarnation)) this.#unconfirmed.set(index, lease);
+    else if (lease.state.phase === 'reserved') this.#reservations.set(index, lease);
     if (this.#isPausable(lease)) {
       this.#pausable.add(index);
       this.#refusable = undefined;

@@ -7,6 +7,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
+import { lapse } from '../../../actors/domain/network/learn.ts';
 import { outboxOf, outcomeOf, problemOf, questionOf } from '../../../actors/outbox/outbox.ts';
 import { peerView, toldOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
@@ -18,8 +19,21 @@ import type { WriteAsk } from '../../../schemas/wire/asks.ts';
 import type { Reservation, RevocationEntry } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import { operation, tenantId } from '../support.ts';
-import { contextOf, fleetOf, noLedger } from '../support/records.ts';
-import { certificate, dataOf, home, keysOf, madePeer, networkRecord, peerId, read } from '../support/vpn.ts';
+import { acme, apply, contextOf, fleetOf, noLedger } from '../support/records.ts';
+import {
+  certificate,
+  dataOf,
+  farMs,
+  home,
+  keysOf,
+  leaseOf,
+  madePeer,
+  networkRecord,
+  peerId,
+  peerRecord,
+  read,
+  write,
+} from '../support/vpn.ts';
 
 const tenants = [tenantId('acme'), tenantId('bolt')];
 type Side = 'tenants' | 'network';
@@ -237,5 +251,48 @@ t.test('partitions of different moments come to agree, or say where they do not'
     { numRuns: 1500 },
   );
   t.ok(problems > 0, `${problems} peers were told what is wrong`);
+  t.end();
+});
+
+/** The network's partition after a restore, with what it had stored before. */
+function restored(incarnation: number, ...records: StateRecord[]) {
+  const state = new PartitionState(noLedger, { epoch: 1, incarnation });
+  for (const record of [networkRecord(), ...records]) state.put(record);
+  const nowMs = 1_000_000;
+  const hear = (record: PeerRecord) => {
+    const { tenant, id } = record;
+    const told = toldOf(record, incarnation);
+    const ask = { type: 'network.learn', network: home, by: { tenant, peer: id }, told, incarnation } as const;
+    return write(state, ask, nowMs);
+  };
+  return { state, hear, asked: () => [...outboxOf(state, nowMs)] };
+}
+
+t.test('the holder of a reservation from before a restore is asked at once', (t) => {
+  // Made while the clock was days ahead.
+  const atMs = 10 ** 12;
+  const reserved = leaseOf(4, acme, peerId(), { phase: 'reserved', atMs });
+  const { state, hear, asked } = restored(1, reserved);
+  const other = peerRecord({ index: 4 });
+  t.equal(hear(other).code, 'unavailable');
+  t.match(asked(), [{ kind: 'release', lease: reserved }]);
+  apply(state, lapse(state, reserved, { nowMs: 1_000_000 }));
+  t.equal(hear(other).code, 'ok');
+  t.same(asked(), []);
+  t.end();
+});
+
+t.test('a reservation whose peer has lost its keys is confirmed, so nobody asks for ever', (t) => {
+  const peer = peerRecord({ index: 4 });
+  const { serial } = peer.certificate;
+  const reserved = { ...leaseOf(4, acme, peer.id), confirmedIn: 1 };
+  const revoked = { kind: 'revoked', network: home, serial, notAfterMs: farMs, atMs: 5, reason: 'superseded' } as const;
+  const { hear, asked } = restored(2, reserved, revoked);
+  t.equal(asked().length, 1);
+  t.same(dataOf(hear(peer)), { problem: 'keys' });
+  t.same(
+    asked().filter(({ version }) => version === 0),
+    [],
+  );
   t.end();
 });
