@@ -2,13 +2,7 @@
  * The cluster's streams and buckets in JetStream. The first process makes them; every process
  * checks them before it does anything else.
  */
-import {
-  JetStreamApiCodes,
-  JetStreamApiError,
-  jetstreamManager,
-  type JetStreamManager,
-  type StreamConfig,
-} from '@nats-io/jetstream';
+import { jetstreamManager, type JetStreamManager, type StreamConfig } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../lib/nats/answers.ts';
 import { backoffMs, jitter, sleep } from '../lib/time/backoff.ts';
@@ -90,22 +84,28 @@ export async function watchPayload(
   }
 }
 
-async function isThere(jsm: JetStreamManager, stream: string): Promise<boolean> {
-  try {
-    await jsm.streams.info(stream);
-    return true;
-  } catch (error) {
-    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return false;
-    throw error;
-  }
+/**
+ * Asks for all names at once. Each stream's own leader would have to answer for that stream, and
+ * after a lost server some have none for seconds.
+ */
+async function streamNames(nc: NatsConnection): Promise<ReadonlySet<string>> {
+  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: limits.natsInfoMs });
+  const names = new Set<string>();
+  for await (const name of jsm.streams.names()) names.add(name);
+  return names;
+}
+
+interface Streams {
+  readonly jsm: JetStreamManager;
+  readonly names: ReadonlySet<string>;
 }
 
 /**
  * Makes a stream that does not exist. An existing stream keeps its configuration, which operators
  * may change.
  */
-async function ensureStream(jsm: JetStreamManager, config: Partial<StreamConfig> & { name: string }): Promise<void> {
-  if (!(await isThere(jsm, config.name))) await jsm.streams.add(config);
+async function ensureStream({ jsm, names }: Streams, config: Partial<StreamConfig> & { name: string }): Promise<void> {
+  if (!names.has(config.name)) await jsm.streams.add(config);
 }
 
 const keyValueStream = (bucket: string, replicas: number): Partial<StreamConfig> & { name: string } => ({
@@ -122,15 +122,15 @@ const keyValueStream = (bucket: string, replicas: number): Partial<StreamConfig>
   allow_atomic: true,
 });
 
-async function ensureStreams(jsm: JetStreamManager, partitions: number, replicas: number): Promise<void> {
-  await ensureStream(jsm, keyValueStream(buckets.members.bucket, replicas));
+async function ensureStreams(there: Streams, partitions: number, replicas: number): Promise<void> {
+  await ensureStream(there, keyValueStream(buckets.members.bucket, replicas));
   for (let partition = 0; partition < partitions; partition++) {
-    await ensureStream(jsm, keyValueStream(buckets.state.bucket(partition), replicas));
+    await ensureStream(there, keyValueStream(buckets.state.bucket(partition), replicas));
   }
   for (let number = 0; number < journalBuckets; number++) {
-    await ensureStream(jsm, keyValueStream(buckets.journal.bucket(number), replicas));
+    await ensureStream(there, keyValueStream(buckets.journal.bucket(number), replicas));
   }
-  await ensureStream(jsm, {
+  await ensureStream(there, {
     name: streams.logs.name,
     subjects: [...streams.logs.subjects],
     storage: 'file',
@@ -141,7 +141,7 @@ async function ensureStreams(jsm: JetStreamManager, partitions: number, replicas
     max_msgs_per_subject: limits.logBlocksPerContainer,
     allow_direct: true,
   });
-  await ensureStream(jsm, {
+  await ensureStream(there, {
     name: streams.events.name,
     subjects: [...streams.events.subjects],
     storage: 'file',
@@ -194,9 +194,10 @@ export interface JoinOptions {
  */
 export async function joinCluster(nc: NatsConnection, options: JoinOptions): Promise<Cluster> {
   const { partitions, replicas, expectedId } = options;
-  const jsm = await jetstreamManager(nc, { timeout: limits.jetstreamSetupMs });
+  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: limits.jetstreamSetupMs });
   if (expectedId !== undefined) await expectCluster(nc, expectedId);
-  await ensureStream(jsm, keyValueStream(buckets.cluster.bucket, replicas));
+  const there = { jsm, names: await streamNames(nc) };
+  await ensureStream(there, keyValueStream(buckets.cluster.bucket, replicas));
   const stored = await readCluster(nc);
   if (stored === undefined) {
     const record: Cluster = { id: options.newId(), partitions, format: 1, incarnation: 0, journals: true };
@@ -209,7 +210,7 @@ export async function joinCluster(nc: NatsConnection, options: JoinOptions): Pro
       `this cluster has ${cluster.partitions} partitions, and keeps them; PARTITIONS says ${partitions}`,
     );
   }
-  await ensureStreams(jsm, partitions, replicas);
+  await ensureStreams(there, partitions, replicas);
   return cluster;
 }
 

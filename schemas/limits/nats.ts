@@ -21,7 +21,8 @@ export const nats = {
   /** If no server answers, the next is tried after twice the time, up to this. */
   natsSilentMaxMs: 2 * minutes,
   natsSilenceLookMs: 500,
-  clusterReadMs: 5 * seconds,
+  /** Short, since what is asked while there is no leader is never answered: it is asked again. */
+  clusterReadMs: 2 * seconds,
   clusterPollMs: 500,
   clusterWatchMs: 1 * seconds,
   /** How many times in a row the record must be missing to count as deleted. */
@@ -35,7 +36,8 @@ export const nats = {
   clusterLogEveryAttempts: 20,
   /** Unanswered pings in a row after which a server counts as away. */
   natsPingsUnanswered: 2,
-  /** The time to ask JetStream for its API level, and to make buckets and streams at a start. */
-  natsInfoMs: 5 * seconds,
+  /** The time to ask JetStream for its API level and its streams. As short for the same reason. */
+  natsInfoMs: 2 * seconds,
+  /** The time to make a stream. */
   jetstreamSetupMs: 10 * seconds,
 } as const;

@@ -52,6 +52,19 @@ t.test('the first process makes the cluster, and the others join it', async (t) 
   await t.rejects(join('another'), { name: 'ClusterError', message: /is .*; CLUSTER_ID says another/ });
 });
 
+t.test('who joins asks no leader of a stream but the cluster record’s: another may be away for seconds', async (t) => {
+  const { nats, join } = await start(t);
+  await join();
+  const listener = await controlPlane(nats);
+  t.teardown(() => listener.close());
+  const asked = new Set<string>();
+  listener.subscribe('$JS.API.STREAM.>', { callback: (_, { subject }) => void asked.add(subject) });
+  await listener.flush();
+  await join();
+  await listener.flush();
+  t.same(asked, new Set(['$JS.API.STREAM.NAMES', '$JS.API.STREAM.MSG.GET.KV_cluster']));
+});
+
 t.test('a process with CLUSTER_ID makes no cluster', async (t) => {
   const { join } = await start(t);
   await t.rejects(join('mine'), {
