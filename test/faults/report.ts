@@ -4,18 +4,34 @@ import type { Trial } from './trial.ts';
 interface Row {
   readonly fault: string;
   readonly count: number;
+  readonly all: Times;
+  /** Without JetStream. */
+  readonly jetstream: Times;
+  /** With JetStream, but without an answer. */
+  readonly ours: Times;
+}
+
+interface Times {
   readonly p50Ms: number;
   readonly maxMs: number;
 }
 
-const middle = (sorted: readonly number[]): number => sorted[Math.floor((sorted.length - 1) / 2)] ?? NaN;
+function timesOf(ms: readonly number[]): Times {
+  const sorted = ms.toSorted((left, right) => left - right);
+  return { p50Ms: sorted[Math.floor((sorted.length - 1) / 2)] ?? NaN, maxMs: sorted.at(-1) ?? NaN };
+}
 
 export function rowsOf(trials: readonly Trial[]): Row[] {
   const injections = trials.flatMap((trial) => trial.injections);
   return [...new Set(injections.map(({ kind }) => kind))].map((fault) => {
-    const times = injections.filter(({ kind }) => kind === fault).map(({ unavailableMs }) => unavailableMs);
-    const sorted = times.toSorted((left, right) => left - right);
-    return { fault, count: sorted.length, p50Ms: middle(sorted), maxMs: sorted.at(-1) ?? NaN };
+    const some = injections.filter(({ kind }) => kind === fault);
+    return {
+      fault,
+      count: some.length,
+      all: timesOf(some.map(({ unavailableMs }) => unavailableMs)),
+      jetstream: timesOf(some.map(({ jetstreamMs }) => jetstreamMs)),
+      ours: timesOf(some.map(({ unavailableMs, jetstreamMs }) => unavailableMs - jetstreamMs)),
+    };
   });
 }
 
@@ -45,8 +61,12 @@ const seconds = (ms: number): string => (ms / 1000).toFixed(2);
 export function table(trials: readonly Trial[], isMarkdown: boolean): string[] {
   const rows = rowsOf(trials).toSorted((left, right) => (left.fault < right.fault ? -1 : 1));
   const cells = [
-    ['fault', 'injected', 'unavailable p50, s', 'max, s'],
-    ...rows.map(({ fault, count, p50Ms, maxMs }) => [fault, String(count), seconds(p50Ms), seconds(maxMs)]),
+    ['fault', 'injected', 'unavailable p50, s', 'max, s', 'JetStream p50', 'max', 'rest p50', 'max'],
+    ...rows.map(({ fault, count, all, jetstream, ours }) => [
+      fault,
+      String(count),
+      ...[all, jetstream, ours].flatMap(({ p50Ms, maxMs }) => [seconds(p50Ms), seconds(maxMs)]),
+    ]),
   ];
   const widths = cells[0]!.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   const pad = (row: readonly string[]): string[] =>

@@ -13,6 +13,8 @@ import { scheduleOf, type Scheduled } from './faults/schedule.ts';
 import { judgeConvergence, judgeDoubles, judgeGraceful, judgeMemory, type Judgement } from './judge.ts';
 import { watchMemory, type Growth } from './world/memory.ts';
 import { settings, startProbes, type Probes } from './load/probes.ts';
+import { startJetStreamProbes, type JetStreamProbes } from './load/jetstream.ts';
+import { coveredMs, lengthMs } from './load/silence.ts';
 import { createScope } from './world/scope.ts';
 import { caps, tenants } from './load/tenants.ts';
 import { startWorkload, type Workload } from './load/workload.ts';
@@ -34,6 +36,8 @@ export interface Injection {
   readonly text: string;
   /** The longest time without an answer for some tenant, until all were served again. */
   readonly unavailableMs: number;
+  /** In this part of it JetStream itself did not serve a stream that the tenant needs. */
+  readonly jetstreamMs: number;
 }
 
 export interface Trial {
@@ -89,7 +93,7 @@ interface Injected {
 async function injectOne(
   { kind, planned, calmMs }: Scheduled,
   world: World,
-  load: { readonly probes: Probes; readonly workload: Workload },
+  load: { readonly probes: Probes; readonly jetstream: JetStreamProbes; readonly workload: Workload },
   say: (line: string) => void,
 ): Promise<Injected> {
   await sleep(calmMs);
@@ -100,11 +104,14 @@ async function injectOne(
   const healedMs = performance.now();
   const isServed = await untilServed(load.probes, healedMs);
   const untilMs = performance.now();
-  const gap = load.probes.longestGapMs(fromMs, untilMs);
+  const gap = load.probes.longestGap({ fromMs, toMs: untilMs });
+  const unavailableMs = lengthMs(gap);
+  const jetstreamMs = coveredMs(gap, load.jetstream.outages(gap.tenant, gap));
   const text = note === undefined ? planned.text : `${planned.text} (${note})`;
-  say(`  ${kind.name}: ${text}; ${gap.ms.toFixed(0)} ms without an answer (${gap.who})`);
+  const part = jetstreamMs === 0 ? '' : `, ${jetstreamMs.toFixed(0)} ms of it without JetStream`;
+  say(`  ${kind.name}: ${text}; ${unavailableMs.toFixed(0)} ms without an answer (${gap.tenant} ${gap.kind})${part}`);
   return {
-    injection: { kind: kind.name, text, unavailableMs: gap.ms },
+    injection: { kind: kind.name, text, unavailableMs, jetstreamMs },
     graceful: kind.isGraceful === true ? judgeGraceful(load.workload.failures, fromMs, untilMs) : [],
     unrecovered: isServed ? [] : [`${recoveryDeadlineMs / 1000} s after ${text}, some tenant is not served`],
   };
@@ -132,13 +139,15 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
     const workload = await startWorkload(world, () => createRandom(random.below(2 ** 31)));
     const probes = await startProbes(world);
     scope.teardown(() => probes.stop());
+    const jetstream = await startJetStreamProbes(world);
+    scope.teardown(() => jetstream.stop());
     world.engine.setTrouble(true);
     await sleep(warmUpMs);
 
     const injected: Injected[] = [];
     for (const scheduled of schedule) {
       world.engine.crashOne();
-      injected.push(await injectOne(scheduled, world, { probes, workload }, say));
+      injected.push(await injectOne(scheduled, world, { probes, jetstream, workload }, say));
     }
     await workload.stop();
     probes.stop();

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Random } from '../../actors/support/random.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { NatsPlaceName, World } from '../world/world.ts';
-import { stateStreamOf } from './streams.ts';
+import { targetOf } from './streams.ts';
 import { between, type FaultKind } from './fault.ts';
 
 type Harm = (file: string, bytes: number, at: number) => string;
@@ -65,7 +65,7 @@ const onDisk = (name: string, what: string, harm: Harm): FaultKind => ({
   needsWire: false,
   plan: (random: Random) => {
     const server = random.pick(['n1', 'n2', 'n3'] as const);
-    const stream = stateStreamOf(random);
+    const target = targetOf(random);
     const isCrash = random.once(2);
     const isLed = random.once(2);
     // Prefers the end: messages at the front have been replaced by newer ones.
@@ -73,15 +73,16 @@ const onDisk = (name: string, what: string, harm: Harm): FaultKind => ({
     const holdMs = between(random, 500, 2_000);
     const then = isLed ? '; it becomes the leader, and all actors are killed' : '';
     return {
-      text: `${server} is ${isCrash ? 'killed' : 'stopped'}, ${what} ${stream}, and started after ${holdMs} ms${then}`,
+      text: `${server} is ${isCrash ? 'killed' : 'stopped'}, ${what} ${target.text}, and started after ${holdMs} ms${then}`,
       holdMs,
       inject: async (world: World) => {
         const node = world.nats.nodes.find((each) => each.name === server);
         if (node === undefined) throw new Error(`no server ${server}`);
+        const stream = await target.find(world);
         await (isCrash ? node.kill9() : node.stop());
         const block = blockOf(node.storeDir, stream);
         if (block === undefined) throw new Error(`${server} has no message block of ${stream}`);
-        const note = harm(block.file, block.bytes, at);
+        const note = `${stream}: ${harm(block.file, block.bytes, at)}`;
         return {
           note,
           heal: async () => {

@@ -6,7 +6,7 @@ import { sleep } from '../../../lib/time/backoff.ts';
 import type { Place } from '../world/wire.ts';
 import type { Controlled } from '../world/supervise.ts';
 import type { World } from '../world/world.ts';
-import { stateStreamOf } from './streams.ts';
+import { targetOf } from './streams.ts';
 import { between, healed, type FaultKind } from './fault.ts';
 
 const processOf = (world: World, place: Place): Controlled => {
@@ -62,13 +62,13 @@ const leaderKilled: FaultKind = {
   name: 'NATS leader killed',
   needsWire: false,
   plan: (random) => {
-    const stream = stateStreamOf(random);
+    const target = targetOf(random);
     const holdMs = between(random, 3_000, 7_000);
     return {
-      text: `SIGKILL to the server that leads ${stream}, which is started again after ${holdMs} ms`,
+      text: `SIGKILL to the server that leads ${target.text}, which is started again after ${holdMs} ms`,
       holdMs,
       inject: async (world) => {
-        const leader = (await world.leaderOf(stream)) ?? 'n1';
+        const leader = (await world.leaderOf(await target.find(world))) ?? 'n1';
         await processOf(world, leader).kill9();
         return { note: `it was ${leader}`, heal: () => processOf(world, leader).start() };
       },
@@ -84,14 +84,14 @@ const leaderAndActorsKilled: FaultKind = {
   name: 'NATS leader and actors killed',
   needsWire: false,
   plan: (random) => {
-    const stream = stateStreamOf(random);
+    const target = targetOf(random);
     const apartMs = between(random, 300, 1_500);
     const holdMs = between(random, 500, 2_000);
     return {
-      text: `SIGKILL to the server that leads ${stream}, after ${apartMs} ms to all actors; all are started again after ${holdMs} ms`,
+      text: `SIGKILL to the server that leads ${target.text}, after ${apartMs} ms to all actors; all are started again after ${holdMs} ms`,
       holdMs,
       inject: async (world) => {
-        const leader = (await world.leaderOf(stream)) ?? 'n1';
+        const leader = (await world.leaderOf(await target.find(world))) ?? 'n1';
         await processOf(world, leader).kill9();
         await sleep(apartMs);
         const actors = actorsOf(world);
@@ -111,17 +111,17 @@ const handOverDisturbed: FaultKind = {
   needsWire: false,
   plan: (random, actors) => {
     const place = random.pick(actors);
-    const stream = stateStreamOf(random);
+    const target = targetOf(random);
     const afterMs = between(random, 500, 2_000);
     const holdMs = between(random, 3_000, 6_000);
     return {
-      text: `${place} is replaced; ${afterMs} ms later SIGKILL to the server that leads ${stream}, which is started again after ${holdMs} ms`,
+      text: `${place} is replaced; ${afterMs} ms later SIGKILL to the server that leads ${target.text}, which is started again after ${holdMs} ms`,
       holdMs,
       inject: async (world) => {
         await processOf(world, place).stop();
         await processOf(world, place).start();
         await sleep(afterMs);
-        const leader = (await world.leaderOf(stream)) ?? 'n1';
+        const leader = (await world.leaderOf(await target.find(world))) ?? 'n1';
         await processOf(world, leader).kill9();
         return { note: `it was ${leader}`, heal: () => processOf(world, leader).start() };
       },

@@ -5,6 +5,7 @@
  * balancer would use that one.
  */
 import { createHttpClient } from './client.ts';
+import { lengthMs, silences, type Span } from './silence.ts';
 import { caps, homeOf, quietTenants, tenants } from './tenants.ts';
 import type { Gateway, World } from '../world/world.ts';
 
@@ -18,12 +19,17 @@ interface Success {
   readonly answeredMs: number;
 }
 
+export interface Gap extends Span {
+  readonly tenant: string;
+  readonly kind: ProbeKind;
+}
+
 export interface Probes {
   /**
-   * The longest time between `fromMs` and `untilMs` in which some tenant got no answer to reads, or
-   * none to writes.
+   * The longest time within this span in which some tenant got no answer to reads, or none to
+   * writes.
    */
-  longestGapMs(fromMs: number, untilMs: number): { readonly ms: number; readonly who: string };
+  longestGap(span: Span): Gap;
   /** Every tenant got answers to probes sent after this: a read from each gateway, and a write. */
   allServedSince(fromMs: number): boolean;
   stop(): void;
@@ -89,17 +95,14 @@ export async function startProbes(world: World): Promise<Probes> {
     ...(quietTenants.includes(tenant) ? [] : [{ tenant, kind: 'write' as const }]),
   ]);
   return {
-    longestGapMs: (fromMs, untilMs) => {
-      let worst = { ms: 0, who: '' };
+    longestGap: (span) => {
+      let worst: Gap = { fromMs: span.fromMs, toMs: span.fromMs, tenant: '', kind: 'read' };
       for (const { tenant, kind } of pairs) {
         const times = successes
           .filter((each) => each.tenant === tenant && each.kind === kind)
-          .map(({ answeredMs }) => answeredMs)
-          .filter((ms) => ms >= fromMs && ms <= untilMs);
-        const edges = [fromMs, ...times.sort((left, right) => left - right), untilMs];
-        for (const [index, ms] of edges.entries()) {
-          const gapMs = ms - (edges[index - 1] ?? ms);
-          if (gapMs > worst.ms) worst = { ms: gapMs, who: `${tenant} ${kind}` };
+          .map(({ answeredMs }) => answeredMs);
+        for (const silence of silences(times, span)) {
+          if (lengthMs(silence) > lengthMs(worst)) worst = { ...silence, tenant, kind };
         }
       }
       return worst;

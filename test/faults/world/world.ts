@@ -17,6 +17,7 @@ import { within } from '../../../lib/time/backoff.ts';
 import { createRandom, type Random } from '../../actors/support/random.ts';
 import type { Scope } from '../../support/machine.ts';
 import { startTroubledEngine, type TroubledEngine } from '../engine/engine.ts';
+import { membersOf, type Member } from './members.ts';
 import { layWire, type Place, type Wire } from './wire.ts';
 import { supervise, type Controlled } from './supervise.ts';
 import { unluckyTenant } from '../load/tenants.ts';
@@ -42,6 +43,7 @@ export interface World {
   readonly wire: Wire | undefined;
   readonly engine: TroubledEngine;
   token(tenant: string, scope?: string): Promise<string>;
+  members(): Promise<Member[]>;
   /** The server that leads a stream now; undefined: it has no leader. */
   leaderOf(stream: string): Promise<NatsPlaceName | undefined>;
   /** Asks this server to lead the stream; it may not happen. */
@@ -223,6 +225,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     wire,
     engine,
     token,
+    members: () => membersOf(watcher),
     leaderOf: async (stream) => {
       const ask = async (): Promise<string | undefined> => {
         const jsm = await jetstreamManager(watcher, { checkAPI: false, timeout: leaderAskMs });
