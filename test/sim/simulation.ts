@@ -19,6 +19,7 @@ import type { ContainerStatusView } from '../../schemas/api/container.ts';
 import { createSlices } from '../../lib/time/slices.ts';
 import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId, HostKey, OperationId, Region, TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import { agentKey, hostKey, quietLog, tenantId } from '../actors/support.ts';
 import { createRandom, type Random } from '../actors/support/random.ts';
 import { check, explain } from '../faults/check/check.ts';
@@ -28,7 +29,6 @@ import { Host } from './parts/host.ts';
 import { Nats, type Connection, type Fate, type Weather } from './world/nats.ts';
 import { World, type Process } from './world/time.ts';
 
-const partitions = 2;
 /** With few, each lists the others at every look; with many, it watches only some (ADR 8). */
 const actorsCounts = { few: 3, many: 8 };
 const stormMs = 9_000;
@@ -80,7 +80,8 @@ class Simulation {
   readonly #gateways: Gateway[] = [];
   readonly #hosts = new Map<HostKey, Host>();
   #scribe: Scribe = createScribe();
-  #cluster: Cluster = { id: 'sim', partitions, format: 1 };
+  readonly #partitions: number;
+  #cluster: Cluster;
   /**
    * In the middle of this run a backup is restored. There is also a VPN network with few addresses.
    */
@@ -105,6 +106,8 @@ class Simulation {
     this.#stepMs = random.pick([0, 0, 1, 5, 15]);
     this.#hasRestore = random.once(5);
     this.#actorsCount = random.once(6) ? actorsCounts.many : actorsCounts.few;
+    this.#partitions = random.pick([2, 4]);
+    this.#cluster = { id: 'sim', partitions: this.#partitions, format: 1 };
   }
 
   async run(seed: number): Promise<Run> {
@@ -140,7 +143,7 @@ class Simulation {
   async #story(): Promise<void> {
     for (let index = 0; index < this.#actorsCount; index++) this.#actors.push(this.#startActor(`actors-${index}`));
     for (let index = 0; index < 2; index++) {
-      const options = { world: this.#world, nats: this.#nats, name: `gateway-${index}`, partitions };
+      const options = { world: this.#world, nats: this.#nats, name: `gateway-${index}`, partitions: this.#partitions };
       this.#gateways.push(new Gateway({ ...options, newToken: () => this.#token() }));
     }
     await this.#setUp();
@@ -182,7 +185,7 @@ class Simulation {
 
   async #takeBackup(): Promise<Backup> {
     await sleep(2000 + this.#random.below(stormMs - 4000));
-    return takeBackup(this.#nats, this.#random, partitions);
+    return takeBackup(this.#nats, this.#random, this.#partitions);
   }
 
   /** As docs/backup.md says: no actors process runs meanwhile, but agents and gateways do. */
@@ -205,7 +208,7 @@ class Simulation {
   }
 
   #storedStates(connection: Connection): Promise<PartitionState[]> {
-    return storedStates(connection.asClient, partitions, incarnationOf(this.#cluster), () => this.#token());
+    return storedStates(connection.asClient, this.#partitions, incarnationOf(this.#cluster), () => this.#token());
   }
 
   // Processes
@@ -300,7 +303,7 @@ class Simulation {
         nats: this.#nats,
         key,
         cluster: this.#cluster.id,
-        partitions,
+        partitions: this.#partitions,
         sessions: { highest: 0 },
         onRemoved: (id, why) => this.#onRemoved(key, id, why),
       });
@@ -477,7 +480,12 @@ class Simulation {
   }
 
   async #judgeEnd(): Promise<void> {
-    const ends = await this.#lastWords();
+    let ends = await this.#lastWords();
+    // What waits for a host is placed by a sweep.
+    for (let waitedMs = 0; waitedMs < settleMs && ends.some(([, seen]) => isWaiting(seen)); waitedMs += 1000) {
+      await sleep(1000);
+      ends = await this.#lastWords();
+    }
     const isSettled = (): boolean => ends.every(([, seen]) => this.#isAsDesired(seen));
     for (let waitedMs = 0; waitedMs < settleMs && !isSettled(); waitedMs += 100) await sleep(100);
     for (const [tenant, seen] of ends) {
@@ -505,15 +513,18 @@ class Simulation {
    */
   async #judgeReports(ends: readonly (readonly [TenantId, Seen])[]): Promise<void> {
     for (const [tenant, { id, host, isRemoving }] of ends) {
-      const running = this.#hosts.get(host as HostKey)?.engine.get(id as ContainerId);
-      if (isRemoving || running === undefined) continue;
-      const seen = `${running.state}, ${running.restarts} restarts`;
+      // Read at each look: a crash that the storm has left may still come.
+      const had = (): string | undefined => {
+        const running = this.#hosts.get(host as HostKey)?.engine.get(id as ContainerId);
+        return running === undefined ? undefined : `${running.state}, ${running.restarts} restarts`;
+      };
+      if (isRemoving || had() === undefined) continue;
       let shown = await this.#shown(tenant, id as ContainerId);
-      for (let waitedMs = 0; waitedMs < settleMs && shown !== seen; waitedMs += 200) {
+      for (let waitedMs = 0; waitedMs < settleMs && shown !== had(); waitedMs += 200) {
         await sleep(200);
         shown = await this.#shown(tenant, id as ContainerId);
       }
-      if (shown !== seen) this.#faults.push(`${tenant} ${id}: shown as ${shown}; its host has it ${seen}`);
+      if (shown !== had()) this.#faults.push(`${tenant} ${id}: shown as ${shown}; its host has it ${had()}`);
     }
   }
 
@@ -528,6 +539,7 @@ class Simulation {
   }
 
   #isAsDesired({ id, host, desired, isRemoving }: Seen): boolean {
+    if (host === null && desired === 'stopped') return true;
     const state = host === null ? undefined : this.#hosts.get(host as HostKey)?.engine.get(id as ContainerId)?.state;
     return isRemoving ? state === undefined : state === desired;
   }
@@ -611,12 +623,15 @@ const changes: ReadonlySet<Event['type']> = new Set([
   'delete_requested',
 ]);
 
+const isWaiting = ({ host, desired, isRemoving }: Seen): boolean =>
+  host === null && desired === 'running' && !isRemoving;
 const dayMs = 86_400_000;
 const isDaysOff = ({ wallOffsetMs }: Process): boolean => Math.abs(wallOffsetMs) > dayMs / 2;
 const limitMs = 200_000;
 /** No message that was sent takes longer to arrive. */
 const latestMs = 6_000;
-const settleMs = 20_000;
+/** A process that has missed the hosts of a partition gets them at the next interval. */
+const settleMs = limits.syncIntervalMs + 10_000;
 
 // The client's id generator reads Math.random once, which must not happen inside a run.
 createInbox();
