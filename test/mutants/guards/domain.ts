@@ -109,6 +109,19 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/vpn-restore.test.ts',
   },
   {
+    name: 'reservations from before a restore given their time',
+    guard: 'After a restore a network asks at once about reservations from before it (ADR 13)',
+    file: 'actors/domain/network/state.ts',
+    changes: [
+      {
+        in: 'NetworkState.putLease',
+        replace: '!isConfirmed(lease, this.#incarnation)',
+        by: "lease.state.phase === 'held' && !isConfirmed(lease, this.#incarnation)",
+      },
+    ],
+    killedBy: 'test/actors/domain/vpn-restore.test.ts',
+  },
+  {
     name: 'certificates of a replaced lease not revoked',
     guard: 'After a restore certificates that only the network knows are revoked (ADR 13)',
     file: 'actors/domain/network/learn.ts',
