@@ -145,7 +145,10 @@ class OwnerProcess implements Owner {
     const parts = { nc, cluster, fleet, clock, log, slices: this.#slices, refusals: this.#refusals };
     const client = new PartitionClient(nc, { partitions, requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
     this.#outbox = createOutbox({ ...parts, client, partitions });
-    this.#directory = new DirectoryExchange(parts);
+    this.#directory = new DirectoryExchange({
+      ...parts,
+      hasLastRelease: () => this.manager.membership.nextOwner() === 'last release',
+    });
     this.#watched = new Watched(clock);
     this.#effects = createEffects({ nc, directory: this.#directory, outbox: this.#outbox, watched: this.#watched });
     this.#credentials = createHostCredentials({
@@ -233,6 +236,7 @@ class OwnerProcess implements Owner {
 
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
+    this.#directory.stop();
     this.#outbox.stop();
     this.#revocation?.stop();
     await this.manager.stop();
@@ -262,7 +266,7 @@ class OwnerProcess implements Owner {
     ];
     this.#timers = [
       setInterval(() => this.#sweeper.sweep(), limits.sweepIntervalMs),
-      setInterval(() => this.#directory.sendAll(), limits.syncIntervalMs),
+      setInterval(() => this.#directory.tell(), limits.syncIntervalMs),
       setInterval(() => this.#hearing.look(), limits.beatsLookMs),
       setInterval(() => this.#hearing.tell(), limits.beatIntervalMs),
     ];
@@ -279,6 +283,7 @@ class OwnerProcess implements Owner {
       this.fleet.listening.listen();
       this.#listenAsOwner();
       this.#directory.refresh();
+      this.#directory.tell();
     }
   }
 

@@ -1,28 +1,37 @@
 /**
- * Exchanges the host directory between actors processes: each sends the hosts of its partitions,
- * all of them at intervals and single ones as they change, and learns those of the others.
+ * Exchanges the host directory between actors processes: each sends the hosts of its partitions as
+ * they change, and at intervals the versions that it has; all hosts of a partition, when it has
+ * loaded it or when another process lacks a change (ADR 15).
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
+import { jitter } from '../../lib/time/backoff.ts';
 import { runAtOnce, type Slices } from '../../lib/time/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
 import type { DirectoryEntry } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import { announcedEpoch, type Cluster } from '../../schemas/records/cluster.ts';
-import { DirectoryMessage } from '../../schemas/wire/directory.ts';
+import { DirectoryMessage, DirectoryVersions, type DirectoryAt } from '../../schemas/wire/directory.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { ProtocolError } from '../../schemas/wire/version.ts';
+import { protocolOf, ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import type { Partition } from '../partition.ts';
-import { DirectoryParts, HostDirectory, messagesOf } from './directory.ts';
+import { DirectoryParts, HostDirectory, isBehind, messagesOf } from './directory.ts';
 import type { Fleet } from './fleet.ts';
 
+/** What a directory needs of the partition that it is about. */
+export type DirectorySource = Pick<Partition, 'number' | 'epoch' | 'committed' | 'view'>;
+
 const decodeDirectory = decoder(DirectoryMessage);
+const decodeVersions = decoder(DirectoryVersions);
 
 export interface DirectoryExchangeOptions {
   readonly nc: NatsConnection;
   readonly cluster: Cluster;
   readonly fleet: Fleet;
+  /** Whether a process of release 0.1.0 is there, which expects whole directories at intervals. */
+  readonly hasLastRelease: () => boolean;
   readonly slices: Slices;
   readonly log: Log;
   /** Logs what others can cause at will, but not every time. */
@@ -31,10 +40,16 @@ export interface DirectoryExchangeOptions {
 
 export class DirectoryExchange {
   readonly #options: DirectoryExchangeOptions;
-  readonly #directories = new Map<Partition, HostDirectory>();
+  readonly #directories = new Map<DirectorySource, HostDirectory>();
   readonly #parts = new DirectoryParts();
+  /** Partitions of which another process lacks a change. */
+  readonly #wanted = new Set<DirectorySource>();
+  /** By partition, versions of which this process lacks a change. */
+  readonly #lacked = new Map<number, DirectoryAt>();
   #isSending = false;
-  #isWanted = false;
+  #rest: NodeJS.Timeout | undefined;
+  #asking: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
   constructor(options: DirectoryExchangeOptions) {
     this.#options = options;
@@ -49,62 +64,103 @@ export class DirectoryExchange {
         },
       }),
       nc.subscribe(subjects.directoryRefresh, {
-        callback: (error) => {
-          if (error === null) this.sendAll();
+        callback: (error, { data }) => {
+          if (error === null) this.#answer(heldIn(data));
+        },
+      }),
+      nc.subscribe(subjects.directoryVersions, {
+        callback: (error, { subject, data }) => {
+          if (error === null) this.#compare(subject, data);
         },
       }),
     ];
   }
 
-  /** Asks all processes to send their directories. */
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#rest);
+    clearTimeout(this.#asking);
+  }
+
+  /** Asks the owners for what this process lacks. */
   refresh(): void {
-    this.#options.nc.publish(subjects.directoryRefresh);
+    const { nc, fleet } = this.#options;
+    nc.publish(subjects.directoryRefresh, versionsText(fleet.held()));
+  }
+
+  /** Says which versions this process has of its own partitions. */
+  tell(): void {
+    const { nc, hasLastRelease } = this.#options;
+    if (hasLastRelease()) {
+      this.#answer(undefined);
+      return;
+    }
+    const own = [...this.#directories].map(([partition, directory]) => [
+      String(partition.number),
+      [this.#versionOf(partition).epoch, directory.changes],
+    ]);
+    if (own.length > 0) nc.publish(subjects.directoryVersions, versionsText(Object.fromEntries(own)));
   }
 
   /** Called when this process has loaded the partition: sends its hosts to all. */
-  load(partition: Partition): void {
+  load(partition: DirectorySource): void {
     const directory = new HostDirectory();
     directory.load(partition.view);
     this.#directories.set(partition, directory);
+    this.#wanted.delete(partition);
     this.#send(directory.whole(this.#versionOf(partition)));
   }
 
   /** Called when this process no longer owns the partition. */
-  gone(partition: Partition): void {
+  gone(partition: DirectorySource): void {
     this.#directories.delete(partition);
+    this.#wanted.delete(partition);
   }
 
   /** Called after the commit that changed the host. */
-  change(partition: Partition, host: HostKey, entry: DirectoryEntry | null): void {
+  change(partition: DirectorySource, host: HostKey, entry: DirectoryEntry | null): void {
     const directory = this.#directories.get(partition);
     if (directory !== undefined) this.#send(directory.change(this.#versionOf(partition), host, entry));
   }
 
-  sendAll(): void {
-    this.#isWanted = true;
-    if (this.#isSending) return;
+  /** @param held what the asker has; undefined: nothing */
+  #answer(held: DirectoryVersions['versions'] | undefined): void {
+    for (const [partition, directory] of this.#directories) {
+      const at = [this.#versionOf(partition).epoch, directory.changes] as const;
+      if (isBehind(held?.[String(partition.number)], at)) this.#wanted.add(partition);
+    }
+    this.#sendWanted();
+  }
+
+  /** At once, and then after a rest: one message for all who have asked meanwhile. */
+  #sendWanted(): void {
+    if (this.#isSending || this.#rest !== undefined || this.#wanted.size === 0 || this.#isStopped) return;
     this.#isSending = true;
     const { slices, log } = this.#options;
     slices
-      .run('directory', this.#sendingAll())
+      .run('directory', this.#sending())
       .catch((error: unknown) => log.error('directory_not_sent', { error }))
       .finally(() => {
         this.#isSending = false;
-        if (this.#isWanted) this.sendAll();
+        if (this.#isStopped) return;
+        this.#rest = setTimeout(() => {
+          this.#rest = undefined;
+          this.#sendWanted();
+        }, jitter(limits.directoryRestMs));
       });
   }
 
   /**
-   * Each partition is a step. A process that asks meanwhile has missed the first partitions, so all
-   * are sent again.
+   * Each partition is a step. A process that asks meanwhile has missed the first partitions, which
+   * are then wanted again.
    */
-  *#sendingAll(): Generator<void, void, void> {
-    while (this.#isWanted) {
-      this.#isWanted = false;
-      for (const [partition, directory] of this.#directories) {
-        this.#send(directory.whole(this.#versionOf(partition)));
-        yield;
-      }
+  *#sending(): Generator<void, void, void> {
+    for (const partition of [...this.#wanted]) {
+      this.#wanted.delete(partition);
+      const directory = this.#directories.get(partition);
+      if (directory === undefined) continue;
+      this.#send(directory.whole(this.#versionOf(partition)));
+      yield;
     }
   }
 
@@ -117,17 +173,58 @@ export class DirectoryExchange {
   }
 
   #receive(subject: string, bytes: Uint8Array): void {
-    const { fleet, refusals } = this.#options;
-    try {
+    this.#taking(subject, () => {
       const whole = this.#parts.take(decodeDirectory(bytes));
-      if (whole !== undefined) fleet.learn(whole);
+      if (whole !== undefined) this.#options.fleet.learn(whole);
+    });
+  }
+
+  /** Compares the versions of an owner with those that this process has. */
+  #compare(subject: string, bytes: Uint8Array): void {
+    this.#taking(subject, () => {
+      const said = decodeVersions(bytes);
+      protocolOf(said);
+      for (const [partition, at] of Object.entries(said.versions)) this.#lacked.set(Number(partition), at);
+      this.#forgetKnown();
+      if (this.#lacked.size > 0) this.#asking ??= setTimeout(this.#ask, jitter(limits.directoryAskMs));
+    });
+  }
+
+  /** Not if another process has asked meanwhile: its answer came to all. */
+  readonly #ask = (): void => {
+    this.#asking = undefined;
+    this.#forgetKnown();
+    if (this.#lacked.size > 0) this.refresh();
+    this.#lacked.clear();
+  };
+
+  #forgetKnown(): void {
+    const { fleet } = this.#options;
+    for (const [partition, at] of this.#lacked) if (fleet.isUpTo(partition, at)) this.#lacked.delete(partition);
+  }
+
+  #taking(subject: string, take: () => void): void {
+    try {
+      take();
     } catch (error) {
       const event = error instanceof ProtocolError ? 'protocol_refused' : 'malformed_directory';
-      refusals.error(event, { subject, error });
+      this.#options.refusals.error(event, { subject, error });
     }
   }
 
-  #versionOf({ number, epoch, committed }: Partition) {
+  #versionOf({ number, epoch, committed }: DirectorySource) {
     return { partition: number, epoch: announcedEpoch(this.#options.cluster, number, epoch), revision: committed };
+  }
+}
+
+const versionsText = (versions: DirectoryVersions['versions']): string =>
+  JSON.stringify({ ...spoken, versions } satisfies DirectoryVersions);
+
+/** Undefined: the asker has nothing, or is of another release. */
+function heldIn(refresh: Uint8Array): DirectoryVersions['versions'] | undefined {
+  try {
+    return decodeVersions(refresh).versions;
+  } catch {
+    return undefined;
   }
 }

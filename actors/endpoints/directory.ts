@@ -5,7 +5,7 @@
  */
 import type { DirectoryEntry } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
-import type { DirectoryMessage } from '../../schemas/wire/directory.ts';
+import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory.ts';
 import { directoryEntry } from '../domain/host/decide.ts';
 import { inParts, partText } from '../../lib/rpc/parts.ts';
 import type { PartitionView } from '../domain/state.ts';
@@ -64,11 +64,24 @@ export class DirectoryParts {
 }
 
 const isSame = (one: DirectoryMessage, other: DirectoryMessage): boolean =>
-  one.epoch === other.epoch && one.revision === other.revision && one.parts === other.parts;
+  one.epoch === other.epoch &&
+  one.revision === other.revision &&
+  one.changes === other.changes &&
+  one.parts === other.parts;
+
+/** Whether who has the hosts of a partition at `held` lacks some changes up to `at`. */
+export const isBehind = (held: DirectoryAt | undefined, at: DirectoryAt): boolean =>
+  held === undefined || (held[0] === at[0] ? held[1] < at[1] : held[0] < at[0]);
 
 export class HostDirectory {
   readonly #entries = new Map<HostKey, DirectoryEntry>();
   #unreadable: readonly HostKey[] = [];
+  #changes = 0;
+
+  /** Since it was loaded. */
+  get changes(): number {
+    return this.#changes;
+  }
 
   /** @param state as it was loaded, so that all of it is committed */
   load(state: PartitionView): void {
@@ -80,6 +93,7 @@ export class HostDirectory {
   whole(version: DirectoryVersion): DirectoryMessage {
     return {
       ...version,
+      changes: this.#changes,
       full: true,
       entries: [...this.#entries.values()],
       removed: [],
@@ -89,10 +103,11 @@ export class HostDirectory {
 
   /** Called after the commit that changed the host. */
   change(version: DirectoryVersion, host: HostKey, entry: DirectoryEntry | null): DirectoryMessage {
+    const changes = ++this.#changes;
     if (entry === null) this.#entries.delete(host);
     else this.#entries.set(host, entry);
     this.#unreadable = this.#unreadable.filter((key) => key !== host);
     const entries = entry === null ? [] : [entry];
-    return { ...version, full: false, entries, removed: entry === null ? [host] : [], unreadable: [] };
+    return { ...version, changes, full: false, entries, removed: entry === null ? [host] : [], unreadable: [] };
   }
 }

@@ -6,13 +6,14 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { HostKey, Region } from '../../schemas/ids.ts';
-import type { DirectoryMessage } from '../../schemas/wire/directory.ts';
+import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory.ts';
 import { engineAway, type Beat } from '../../schemas/wire/host.ts';
 import { defaultHostCeiling } from '../../schemas/limits.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
 import { capacityWithin, ceilingOf, isOverCeiling } from '../domain/host/ceiling.ts';
 import { isEnrolled } from '../domain/host/sender.ts';
 import type { FleetHost, FleetView, HostStanding } from '../domain/turn.ts';
+import { isBehind } from './directory.ts';
 import { ListeningClock } from './listening-clock.ts';
 import { Placements } from './placements.ts';
 
@@ -33,10 +34,22 @@ interface HeardBeat {
 interface Version {
   readonly epoch: number;
   readonly revision: number;
+  /** All changes of the epoch up to this one are known; undefined: one was missed. */
+  readonly changes: number | undefined;
 }
 
-const isOlder = (version: Version, than: Version): boolean =>
-  version.epoch !== than.epoch ? version.epoch < than.epoch : version.revision < than.revision;
+function isOlder(message: DirectoryMessage, known: Version): boolean {
+  if (message.epoch !== known.epoch) return message.epoch < known.epoch;
+  if (message.revision !== known.revision) return message.revision < known.revision;
+  return message.changes !== undefined && known.changes !== undefined && message.changes < known.changes;
+}
+
+/** The changes that are known after the message; undefined: not all. */
+function changesAfter(known: Version | undefined, { epoch, changes, full }: DirectoryMessage): number | undefined {
+  if (full || changes === undefined) return changes;
+  if (known?.epoch !== epoch || known.changes === undefined) return undefined;
+  return changes <= known.changes + 1 ? changes : undefined;
+}
 
 const clonedState: HostFault = {
   kind: 'cloned_state',
@@ -216,6 +229,23 @@ export class Fleet implements FleetView {
     for (const key of this.#entries.keys()) yield { key, standing: this.standing(key) };
   }
 
+  /** The versions of the directories that this process has whole, by partition. */
+  held(): Record<string, [epoch: number, changes: number]> {
+    const held: Record<string, [number, number]> = {};
+    for (const [partition, { epoch, changes }] of this.#versions) {
+      if (changes !== undefined) held[String(partition)] = [epoch, changes];
+    }
+    return held;
+  }
+
+  /** Whether this process knows the hosts of the partition as of this version, or a later one. */
+  isUpTo(partition: number, at: DirectoryAt): boolean {
+    const known = this.#versions.get(partition);
+    // What a former owner says.
+    if (known !== undefined && known.epoch > at[0]) return true;
+    return known?.changes !== undefined && !isBehind([known.epoch, known.changes], at);
+  }
+
   // Messages
 
   /** Called after a hello, which shows life before the first heartbeat of the session. */
@@ -271,7 +301,8 @@ export class Fleet implements FleetView {
   learn(message: DirectoryMessage): boolean {
     const known = this.#versions.get(message.partition);
     if (known === undefined ? !message.full : isOlder(message, known)) return false;
-    this.#versions.set(message.partition, { epoch: message.epoch, revision: message.revision });
+    const { epoch, revision } = message;
+    this.#versions.set(message.partition, { epoch, revision, changes: changesAfter(known, message) });
     if (message.full) {
       const named = new Set(message.entries.map(({ key }) => key));
       const isOfPartition = (key: HostKey): boolean => partitionOf(key, this.#partitions) === message.partition;

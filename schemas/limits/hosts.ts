@@ -10,6 +10,10 @@ export const hosts = {
   beatsLookMs: 1 * seconds,
   /** An owner tells a heartbeat that says nothing new as a whole once in so many messages. */
   beatsWholeEvery: 15,
+  /** Between two times that an owner sends whole directories, because others lack them. */
+  directoryRestMs: 1 * seconds,
+  /** Before a process asks for a directory that it lacks: another may ask for it meanwhile. */
+  directoryAskMs: 1 * seconds,
   /**
    * How long a connection may have been lost before this is noticed: the time of the pings without
    * an answer.

@@ -37,6 +37,11 @@ export const DirectoryMessage = Type.Object({
   partition: number,
   epoch: number,
   revision: number,
+  /**
+   * Changes of the directory since the load of this epoch, this one included. Absent from owners of
+   * release 0.1.0.
+   */
+  changes: Type.Optional(number),
   /** True: all hosts of the partition. False: those that changed. */
   full: flag,
   /**
@@ -52,6 +57,24 @@ export const DirectoryMessage = Type.Object({
   unreadable: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
 });
 export type DirectoryMessage = Readonly<Static<typeof DirectoryMessage>>;
+
+const DirectoryAt = Type.Tuple([number, number]);
+/**
+ * `[epoch, changes]` of a DirectoryMessage. A process that knows all changes up to it knows all
+ * hosts.
+ */
+export type DirectoryAt = Readonly<Static<typeof DirectoryAt>>;
+
+/**
+ * The versions of directories, by partition: those of an owner, at intervals; or in a refresh those
+ * that the sender has.
+ */
+export const DirectoryVersions = Type.Object({
+  /** See version.ts. */
+  protocol: Type.Optional(number),
+  versions: Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), DirectoryAt),
+});
+export type DirectoryVersions = Static<typeof DirectoryVersions>;
 
 /**
  * Owner of partitions → every actors process: which of their hosts it heard since its last message.

@@ -75,8 +75,13 @@ export const subjects = {
 
   /** Owner of a host's partition → every actors process: its hosts (DirectoryMessage). */
   directory: 'directory.hosts',
-  /** Any actors process → all of them: send your directory entries again. */
+  /**
+   * Any actors process → all of them: send the hosts of which it has older versions than these
+   * (DirectoryVersions). Without content, as release 0.1.0 sends it: all.
+   */
   directoryRefresh: 'directory.refresh',
+  /** Owner of partitions → every actors process: its versions of them (DirectoryVersions). */
+  directoryVersions: 'directory.versions',
   /** Owner of partitions → every actors process: heartbeats of their hosts (BeatsMessage). */
   directoryBeats: 'directory.beats',
 

@@ -3,6 +3,7 @@
  * another look removed.
  */
 import t from 'tap';
+import { directoryEntry } from '../../../actors/domain/host/decide.ts';
 import { DirectoryParts, HostDirectory, messagesOf } from '../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
@@ -53,6 +54,17 @@ t.test('a directory that fits no message is told in parts that do', (t) => {
   t.equal([...fleet.hosts()].length, count, 'hosts of a part that is not there are not removed');
   learn(later);
   t.equal([...fleet.hosts()].length, count);
+
+  // Another host of the same commit has changed between two tellings of the same length.
+  const [changed = damaged] = names;
+  const before = tellingOf(directory.whole({ ...version, revision: 3 }));
+  directory.change({ ...version, revision: 3 }, changed, null);
+  directory.change({ ...version, revision: 3 }, changed, directoryEntry(hostRecord(changed)));
+  const after = tellingOf(directory.whole({ ...version, revision: 3 }));
+  t.equal(after.length, before.length);
+  learn(before.slice(1));
+  learn(after.slice(0, 1));
+  t.notSame(fleet.held(), { 0: [1, directory.changes] }, 'parts of two tellings are not one directory');
   t.end();
 });
 

@@ -89,6 +89,44 @@ t.test('an older message never replaces a newer one', (t) => {
   t.end();
 });
 
+t.test('changes of one commit have one revision, and an older one never replaces a newer one', (t) => {
+  const { fleet } = fleetAt();
+  t.same(fleet.held(), {}, 'nothing was told');
+  t.ok(fleet.learn(message({ changes: 7, entries: entries(h1) })));
+  t.notOk(fleet.learn(message({ changes: 6 })));
+  t.equal(fleet.standing(h1), 'unheard');
+  t.same(fleet.held(), { 0: [1, 7] });
+  t.ok(fleet.learn(message({ changes: 8, full: false, removed: [h1] })));
+  t.equal(fleet.standing(h1), 'removed');
+  t.same(fleet.held(), { 0: [1, 8] });
+  t.end();
+});
+
+t.test('a directory of which a change was missed is not held', (t) => {
+  const rows: [string, Partial<DirectoryMessage>, boolean][] = [
+    ['the same change again', { changes: 5, full: false }, true],
+    ['the next change', { changes: 6, full: false }, true],
+    ['the change after that', { changes: 7, full: false }, false],
+    ['a change of another epoch', { epoch: 2, changes: 6, full: false }, false],
+    ['a change of release 0.1.0', { epoch: 2, full: false }, false],
+    ['all hosts, as release 0.1.0 sends them', { epoch: 2 }, false],
+    ['all hosts', { epoch: 2, changes: 9 }, true],
+  ];
+  for (const [name, more, isHeld] of rows) {
+    const { fleet } = fleetAt();
+    fleet.learn(message({ changes: 5 }));
+    t.ok(fleet.learn(message(more)), name);
+    const { epoch = 1, changes = 0 } = more;
+    t.same(fleet.held(), isHeld ? { 0: [epoch, changes] } : {}, name);
+    t.equal(fleet.isUpTo(0, [epoch, changes]), isHeld, name);
+    t.notOk(fleet.isUpTo(0, [epoch, changes + 1]), name);
+    t.notOk(fleet.isUpTo(0, [epoch + 1, 0]), name);
+    t.ok(fleet.isUpTo(0, [epoch - 1, 99]), `${name}: a former owner`);
+    t.notOk(fleet.isUpTo(1, [epoch, changes]), 'another partition');
+  }
+  t.end();
+});
+
 t.test('a message about one host does not say that the others are gone', (t) => {
   const { fleet } = fleetAt();
   t.notOk(fleet.learn(message({ full: false, entries: entries(h1) })));
