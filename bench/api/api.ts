@@ -8,6 +8,7 @@ import { step } from '../../dev/steps.ts';
 import { createScope } from '../../test/faults/world/scope.ts';
 import type { Bench, Results, Section } from '../section.ts';
 import { check } from './checks.ts';
+import { measureCosts } from './costs.ts';
 import { closedTables, measureRound, mediansOf, type Effort, type Line, type Seeded } from './closed.ts';
 import { startFastify } from './systems/fastify.ts';
 import { prepareGround, seed, type Ground, type Store } from './ground.ts';
@@ -92,6 +93,9 @@ async function measure(bench: Bench): Promise<Results> {
   return withStores(base, async (stores) => {
     const { ground, longshore, fastify, all } = stores;
     const seeded = await fill(stores, size.containersEach);
+    const [own] = seeded;
+    if (own === undefined) throw new Error('nothing was seeded');
+    const costs = await step('cost of a request', () => measureCosts(longshore, own, ground, size));
     const open = await step('open loop at half of the peaks', () => measureOpen(seeded, lines, ground, size));
     const pages = await step('lists, quotas and logs', () => measurePages(longshore, fastify, ground, size));
     const remarks = [
@@ -100,7 +104,7 @@ async function measure(bench: Bench): Promise<Results> {
       ...all.map(({ remark }) => remark),
       ...durability,
     ];
-    return { tables: [...closedTables(lines, fastify, remarks), openTable(open, size), pages] };
+    return { tables: [...closedTables(lines, fastify, remarks), costs, openTable(open, size), pages] };
   });
 }
 

@@ -1,15 +1,8 @@
 /** Checks before the measurements that each store enforces quotas and names and syncs to disk. */
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
-import { executablesOf } from '../../dev/fetch/tools.ts';
-import { sleep, within } from '../../lib/time/backoff.ts';
 import { clientOf } from '../../test/e2e/support/client.ts';
 import { allow, declare, image, type Ground, type Store } from './ground.ts';
+import { countSyncs } from './syncs.ts';
 
-const traceDeadlineMs = 10_000;
-const traceSettleMs = 500;
 const tracedCreates = 20;
 
 /** @throws if the store accepts a create over a quota, a duplicate name or a forged token */
@@ -35,27 +28,14 @@ async function checkRefusals({ systems: [system] }: Store, ground: Ground): Prom
 
 /** Disk syncs per create, for sequential creates; undefined without strace. */
 async function syncsPerCreate(store: Store, ground: Ground): Promise<number | undefined> {
-  const { env, folder } = ground.bench;
-  const [strace] = executablesOf(['strace'], env);
-  if (strace === undefined) return undefined;
   const [system] = store.systems;
   const tenant = await ground.tenant('traced');
   await allow(system, ground, tenant);
   await declare(system, tenant, 'before');
-  const out = join(folder, `strace-${store.pid}`);
-  const children = readFileSync(`/proc/${store.pid}/task/${store.pid}/children`, 'utf8').split(' ').filter(Boolean);
-  const pids = [String(store.pid), ...children].flatMap((pid) => ['-p', pid]);
-  const tracer = spawn(strace, ['-f', '-e', 'trace=fsync,fdatasync', '-o', out, ...pids], { stdio: 'ignore' });
-  ground.scope.teardown(() => tracer.kill('SIGKILL'));
-  const ended = once(tracer, 'exit');
-  await sleep(traceSettleMs);
-  for (let number = 0; number < tracedCreates; number++) await declare(system, tenant, `traced-${number}`);
-  tracer.kill('SIGINT');
-  await within(ended, traceDeadlineMs, 'the end of strace');
-  const calls = readFileSync(out, 'utf8')
-    .split('\n')
-    .filter((line) => / f(data)?sync\(/.test(line));
-  return calls.length / tracedCreates;
+  return countSyncs(store.pid, ground, async () => {
+    for (let number = 0; number < tracedCreates; number++) await declare(system, tenant, `traced-${number}`);
+    return tracedCreates;
+  });
 }
 
 /** Checks a store. @returns a remark about its durability @throws if the store fails a check */

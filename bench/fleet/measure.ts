@@ -13,7 +13,6 @@ import {
   cpuBetween,
   cpuNow,
   livesOf,
-  messagesNow,
   residentBytes,
   settledMemory,
   storedNow,
@@ -21,6 +20,7 @@ import {
   type Memory,
   type Stored,
 } from './observe.ts';
+import { messagesNow } from '../messages.ts';
 import { each, type FleetWorld } from './world.ts';
 
 const pollMs = 100;

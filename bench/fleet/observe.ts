@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
-import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
 import { sleep } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
@@ -10,35 +9,25 @@ import { readStream } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { Event } from '../../schemas/api/event.ts';
 import type { Nats } from '../../dev/servers/nats.ts';
+import { useOf } from '../usage.ts';
+import { asControlPlane } from '../messages.ts';
 import { roles, type FleetWorld, type Role } from './world.ts';
 
 const decodeEvents = decoder(Type.Array(Event));
 
-const ticksPerSecond = 100;
-const pageBytes = 4096;
 const askMs = 10_000;
 const settleMs = 60_000;
 const pollMs = 20;
 const rereadMs = 1_000;
 
-/** User and system time of a process, in seconds. */
-export function cpuSecondsOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-}
-
-export const residentBytesOf = (pid: number): number =>
-  Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * pageBytes;
-
 export type CpuSeconds = Readonly<Record<Role | 'load', number>>;
 
 export function cpuNow(world: FleetWorld): CpuSeconds {
   const processes = world.processes();
-  const of = (role: Role): number => processes[role].reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0);
+  const of = (role: Role): number => processes[role].reduce((sum, { pid }) => sum + useOf(pid).cpuSeconds, 0);
   return {
     ...(Object.fromEntries(roles.map((role) => [role, of(role)])) as Record<Role, number>),
-    load: cpuSecondsOf(process.pid),
+    load: useOf(process.pid).cpuSeconds,
   };
 }
 
@@ -49,30 +38,7 @@ export const cpuBetween = (before: CpuSeconds, after: CpuSeconds): CpuSeconds =>
   >;
 
 export const residentBytes = (world: FleetWorld, role: Role): number =>
-  world.processes()[role].reduce((sum, { pid }) => sum + residentBytesOf(pid), 0);
-
-const connectAs = (nats: Nats, credsFile: string): Promise<NatsConnection> =>
-  connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(credsFile)), timeout: askMs });
-
-async function connected<T>(nats: Nats, credsFile: string, work: (nc: NatsConnection) => Promise<T>): Promise<T> {
-  const nc = await connectAs(nats, credsFile);
-  try {
-    return await work(nc);
-  } finally {
-    await nc.close();
-  }
-}
-
-export const asControlPlane = <T>(nats: Nats, work: (nc: NatsConnection) => Promise<T>): Promise<T> =>
-  connected(nats, nats.credsFile, work);
-
-/** Messages that the server has received from its clients and sent to them since its start. */
-export const messagesNow = (nats: Nats): Promise<{ readonly taken: number; readonly given: number }> =>
-  connected(nats, nats.sysCredsFile, async (nc) => {
-    const answer = await nc.request('$SYS.REQ.SERVER.PING.STATSZ', '', { timeout: askMs });
-    const { statsz } = answer.json<{ statsz: { received: { msgs: number }; sent: { msgs: number } } }>();
-    return { taken: statsz.received.msgs, given: statsz.sent.msgs };
-  });
+  world.processes()[role].reduce((sum, { pid }) => sum + useOf(pid).memBytes, 0);
 
 export interface Stored {
   readonly stateBytes: number;

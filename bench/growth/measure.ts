@@ -7,7 +7,7 @@ import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { senderOfSubject, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { createContainers, generate, listAll, until } from '../fleet/measure.ts';
-import { asControlPlane } from '../fleet/observe.ts';
+import { asControlPlane } from '../messages.ts';
 import type { FleetWorld } from '../fleet/world.ts';
 import type { Bench } from '../section.ts';
 import { median, quantile } from '../statistics.ts';

@@ -12,7 +12,7 @@ import { figure } from '../statistics.ts';
 import { lineBytes } from './line.ts';
 import { measure, type Measured } from './measure.ts';
 import { declared, made, pushPrinter, type Sources } from './sources.ts';
-import { childRunning } from './usage.ts';
+import { childRunning } from '../usage.ts';
 
 const containers = 10;
 const linesPerSecond = 50_000;

@@ -6,7 +6,7 @@ import { startChild } from './child.ts';
 
 import type { LinesRead, LogSource, ReaderOrder, ReaderMessage } from './reader.ts';
 import type { Source } from './sources.ts';
-import { useOf } from './usage.ts';
+import { useOf } from '../usage.ts';
 import type { WriterOrder, WriterMessage } from './writer.ts';
 
 const deadlineMs = 60_000;

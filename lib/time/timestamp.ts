@@ -1,4 +1,4 @@
-/** The last that was made: a turn writes the same time several times, at 0.4 µs each. */
+/** The last that was made: a turn writes the same time several times, half a microsecond each. */
 let [lastMs, lastText] = [NaN, ''];
 
 /** RFC 3339, UTC, milliseconds. */

@@ -3,7 +3,7 @@
  * each HTTP engine and log level.
  */
 import { join } from 'node:path';
-import { startNats } from '../../../dev/servers/nats.ts';
+import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { freePort, type Server } from '../../../dev/process/process.ts';
 import { startProgram } from '../../../dev/stack/programs.ts';
 import { startRedis } from '../../../dev/servers/redis.ts';
@@ -13,6 +13,9 @@ import { startIdleHost, type IdleHost } from '../idle-host.ts';
 
 export interface Longshore extends Store {
   readonly host: IdleHost;
+  readonly nats: Nats;
+  /** Process ids of what serves the first system. */
+  readonly parts: Readonly<Record<'gateway' | 'actors' | 'nats-server', number>>;
 }
 
 const loopback = (port: number, path = ''): string => `http://127.0.0.1:${port}${path}`;
@@ -46,9 +49,13 @@ export async function startLongshore(ground: Ground): Promise<Longshore> {
     readyUrl: loopback(actorsPort, '/readyz'),
     logFile: join(folder, 'actors.log'),
   };
-  owned(await startProgram(actors, bench.env));
+  const actorsServer = owned(await startProgram(actors, bench.env));
 
-  const startGateway = async (name: string, engine: 'uws' | 'node', level: 'info' | 'warn'): Promise<System> => {
+  const startGateway = async (
+    name: string,
+    engine: 'uws' | 'node',
+    level: 'info' | 'warn',
+  ): Promise<System & { readonly pid: number }> => {
     const [port, metricsPort] = [await freePort(), await freePort()];
     const settings = {
       NATS_URLS: nats.url,
@@ -70,7 +77,7 @@ export async function startLongshore(ground: Ground): Promise<Longshore> {
       bench.env,
     );
     owned(gateway);
-    return { name, baseUrl: loopback(port), logsRequests: level === 'info' };
+    return { name, baseUrl: loopback(port), logsRequests: level === 'info', pid: gateway.pid };
   };
   const uws = await startGateway('Longshore', 'uws', 'info');
   const node = await startGateway('Longshore, node:http', 'node', 'info');
@@ -79,6 +86,8 @@ export async function startLongshore(ground: Ground): Promise<Longshore> {
     name: 'Longshore',
     systems: [uws, node, quiet],
     host: await startIdleHost(uws.baseUrl, ground),
+    nats,
+    parts: { gateway: uws.pid, actors: actorsServer.pid, 'nats-server': nats.server().pid },
     pid: nats.server().pid,
     remark: `Longshore: one gateway, one actors process, one nats-server ${natsTool.version} (sync_interval: always, so JetStream syncs each write before it acknowledges it), Redis ${(await bench.tool('redis-server')).version}. Containers are placed on a host that runs nothing.`,
   };
