@@ -93,11 +93,13 @@ export async function startRunning(
   };
 }
 
-async function startActors(
+/** An actors process. `readyPath`: what answers 200 once it is as far as the test needs it. */
+export async function startActors(
   t: Test,
   place: Place,
   nats: NatsAccess,
   settings: Record<string, string>,
+  readyPath: '/readyz' | '/healthz' = '/readyz',
 ): Promise<Started> {
   const port = await freePort();
   const program = await startRunning(
@@ -114,7 +116,7 @@ async function startActors(
       METRICS_PORT: String(port),
       ...settings,
     },
-    urlOf(port, '/readyz'),
+    urlOf(port, readyPath),
     place,
   );
   return { program, metricsUrl: urlOf(port, '/metrics') };

@@ -9,7 +9,6 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import type { Test } from 'tap';
 import { createJournalStore, journalBucketOf } from '../../../../actors/runtime/store/jetstream-store.ts';
-import { freePort } from '../../../../dev/process/process.ts';
 import { startNats, type Nats } from '../../../../dev/servers/nats.ts';
 import { startNatsCluster, type NatsCluster } from '../../../../dev/servers/nats-cluster.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -18,11 +17,9 @@ import { bucketPrefix, bucketStream } from '../../../../schemas/records/buckets.
 import { partitionOf } from '../../../../schemas/wire/subjects.ts';
 import { clientFor, type Client, type Issuer } from '../../../e2e/support/client.ts';
 import {
-  caOf,
   connectTo,
+  startActors as startProcess,
   startPrograms,
-  startRunning,
-  urlOf,
   type NatsAccess,
   type Running,
 } from '../../../e2e/support/programs.ts';
@@ -85,24 +82,7 @@ export async function startActors(
   nats: NatsAccess,
   settings: Record<string, string>,
 ): Promise<Actors> {
-  const port = await freePort();
-  const program = await startRunning(
-    t,
-    'actors',
-    {
-      NATS_URLS: nats.urls.join(','),
-      NATS_CREDS_FILE: nats.actorsCredsFile,
-      ...caOf(nats),
-      HOSTS_ACCOUNT: nats.hostsAccount,
-      HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
-      NATS_SYSTEM_CREDS_FILE: nats.sysCredsFile,
-      OPERATOR_SIGNING_SEED_FILE: nats.operatorSigningSeedFile,
-      METRICS_PORT: String(port),
-      ...settings,
-    },
-    urlOf(port, '/healthz'),
-    { folder },
-  );
+  const { program, metricsUrl } = await startProcess(t, { folder }, nats, settings, '/healthz');
   const logged = (event: string): LogEvent[] =>
     readFileSync(join(folder, 'actors.log'), 'utf8')
       .split('\n')
@@ -111,9 +91,9 @@ export async function startActors(
   return {
     program,
     logged,
-    metrics: async () => metricsIn((await getText(urlOf(port, '/metrics'))).text),
+    metrics: async () => metricsIn((await getText(metricsUrl)).text),
     readiness: async () => {
-      const { ok, text } = await getText(urlOf(port, '/readyz'));
+      const { ok, text } = await getText(new URL('/readyz', metricsUrl).href);
       return { isReady: ok, text };
     },
     member: () => String(logged('serving').at(-1)?.['member']) as MemberId,
