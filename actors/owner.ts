@@ -17,7 +17,8 @@ import { limits } from '../schemas/limits.ts';
 import { buckets } from '../schemas/records/buckets.ts';
 import { incarnationOf, type Cluster } from '../schemas/records/cluster.ts';
 import { subjects, type Sender } from '../schemas/wire/subjects.ts';
-import { createDomain } from './domain/domain.ts';
+import { createDomain, records } from './domain/domain.ts';
+import type { StateRecord } from './domain/records.ts';
 import { createEffects } from './effects.ts';
 import { serveAsks, sourceOf, type AskOptions } from './endpoints/asks.ts';
 import { createHostCredentials, type HostCredentials } from './endpoints/credentials.ts';
@@ -40,7 +41,9 @@ import type { Partition } from './partition.ts';
 import { createRevocation, keptForMs, type Accounts, type Revocation } from './revocation.ts';
 import { Journals, type JournalsObserver } from './runtime/journal/journals.ts';
 import { Partition as RuntimePartition, type PartitionObserver } from './runtime/partition.ts';
+import { ReadAhead } from './runtime/read-ahead.ts';
 import { createEventSink, createJetStreamStore, createJournalStore } from './runtime/store/jetstream-store.ts';
+import type { Store } from './runtime/store/store.ts';
 import { Sweeper } from './sweeper.ts';
 
 export interface OwnerOptions {
@@ -120,6 +123,7 @@ class OwnerProcess implements Owner {
   readonly #effects: ReturnType<typeof createEffects>;
   readonly #sweeper: Sweeper;
   readonly #journals: Journals;
+  readonly #readAhead: ReadAhead<StateRecord>;
   /** By partition, the subscription on which asks for it alone arrive. */
   readonly #served = new Map<Partition, Subscription>();
   readonly #ownSubject: OwnSubject;
@@ -189,6 +193,13 @@ class OwnerProcess implements Owner {
       },
       observer,
     });
+    this.#readAhead = new ReadAhead({
+      storeOf: (partition) => this.#storeOf(partition),
+      format: records,
+      clock,
+      slices: this.#slices,
+      log,
+    });
     this.manager = new PartitionManager({
       partitions,
       members: createJetStreamMemberStore(nc, options.answers),
@@ -196,6 +207,7 @@ class OwnerProcess implements Owner {
       log,
       newId: () => options.newToken() as MemberId,
       createPartition: this.#partitionFactory(),
+      onExpected: (expected, taking) => this.#readAhead.look(expected, taking),
       onTaken: (partition) => this.#onTaken(partition),
       onGone: (partition) => this.#onGone(partition),
       announce: (notice) => nc.publish(subjects.membersChanged, notice),
@@ -303,17 +315,23 @@ class OwnerProcess implements Owner {
 
   // Partitions
 
+  #storeOf(partition: number): Store {
+    const { nc, newToken } = this.#options;
+    return createJetStreamStore(nc, buckets.state.bucket(partition), newToken);
+  }
+
   #partitionFactory(): (number: number, managed: ManagedPartitionOptions) => Partition {
-    const { nc, cluster, clock, log, newToken, observer } = this.#options;
+    const { cluster, clock, log, newToken, observer } = this.#options;
     const { fleet } = this;
     const domain = createDomain({ incarnation: incarnationOf(cluster), fleet, ledger: fleet.placements });
-    const events = createEventSink(nc, newToken);
+    const events = createEventSink(this.#options.nc, newToken);
     return (number, managed) =>
       new RuntimePartition({
         number,
         domain,
-        store: createJetStreamStore(nc, buckets.state.bucket(number), newToken),
+        store: this.#storeOf(number),
         journals: this.#journals,
+        readAhead: async () => this.#readAhead.take(number),
         events,
         clock,
         slices: this.#slices,

@@ -13,7 +13,7 @@ import { encodeText } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { NextOwner } from '../runtime/ownership.ts';
 import type { MemberStore, StoredMember } from './member-store.ts';
-import { claims, isRenewing, Others } from './others.ts';
+import { claims, isRenewing, isSilent, Others } from './others.ts';
 import { contentOf, deadRecord, heardIn, noticeOf, recordOf, type MemberRecord } from './record.ts';
 
 export interface MembershipOptions {
@@ -120,6 +120,20 @@ export class Membership {
   /** The same, but only for members that this process saw renew their lease. */
   isServed(partition: number): boolean {
     return this.#others.values().some((other) => isRenewing(other) && claims(other, partition));
+  }
+
+  /** Other members that have stopped renewing their leases, or so it seems. */
+  silent(): ReadonlySet<MemberId> {
+    if (!this.lease().isValid()) return new Set();
+    return new Set(
+      this.#others.entries().flatMap(([id, other]) => (isSilent(other, this.#succeedingSinceMs) ? [id] : [])),
+    );
+  }
+
+  /** Whether the partition is named by a record of these members, and of no other that may live. */
+  isClaimedBy(partition: number, members: ReadonlySet<MemberId>): boolean {
+    const claimants = this.#others.entries().filter(([, other]) => claims(other, partition));
+    return claimants.length > 0 && claimants.every(([id]) => members.has(id));
   }
 
   /** Joins; resolves when the lease is valid and the other members are known. */

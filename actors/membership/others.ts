@@ -23,6 +23,22 @@ const isDead = ({ record }: Other): boolean => record?.state === 'dead';
 /** Whether this process saw the member renew its lease. */
 export const isRenewing = ({ unchangedSinceMs, knownSinceMs }: Other): boolean => unchangedSinceMs > knownSinceMs;
 
+/**
+ * How long it was seen not to renew.
+ * @param succeedingSinceMs since when the store takes renewals, as this process knows
+ */
+const silentMs = ({ seenAtMs, unchangedSinceMs }: Other, succeedingSinceMs: number | undefined): number =>
+  seenAtMs - Math.max(unchangedSinceMs, succeedingSinceMs ?? Infinity);
+
+/**
+ * Whether it has stopped to renew its lease, or so it seems. One that was never seen to renew needs
+ * less time for it: this process has just started, and perhaps in its place.
+ */
+export function isSilent(other: Other, succeedingSinceMs: number | undefined): boolean {
+  if (isDead(other)) return false;
+  return silentMs(other, succeedingSinceMs) >= (isRenewing(other) ? limits.memberDoubtedMs : limits.unknownDoubtedMs);
+}
+
 export const claims = (other: Other, partition: number): boolean =>
   !isDead(other) && other.record?.partitions.includes(partition) === true;
 
@@ -81,11 +97,10 @@ export class Others {
     const ring = [...sorted.filter(([id]) => id > self), ...sorted.filter(([id]) => id < self)];
     const watched = new Set(others.flatMap(([id, other]) => (isRenewing(other) ? [] : [id])));
     let watching = 0;
-    for (const [id, { seenAtMs, unchangedSinceMs }] of ring) {
+    for (const [id, other] of ring) {
       if (watching === limits.membersWatched) break;
       watched.add(id);
-      const sinceMs = Math.max(unchangedSinceMs, succeedingSinceMs ?? Infinity);
-      if (seenAtMs - sinceMs < limits.memberDoubtedMs) watching++;
+      if (silentMs(other, succeedingSinceMs) < limits.memberDoubtedMs) watching++;
     }
     const isMost = 2 * watched.size > others.length || watched.size > limits.membersPerRead;
     return isMost ? undefined : [...watched];

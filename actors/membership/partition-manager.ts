@@ -23,6 +23,11 @@ export interface PartitionManagerOptions {
   readonly newId: () => MemberId;
   /** Makes a partition that is not loaded yet. */
   readonly createPartition: (number: number, more: ManagedPartitionOptions) => Partition;
+  /**
+   * Called at each look at the members, with the partitions that this process will probably take,
+   * and those that it takes now.
+   */
+  readonly onExpected: (expected: readonly number[], taking: readonly number[]) => void;
   /** Called when this process begins to serve the partition. */
   readonly onTaken: (partition: Partition) => void;
   /** Called when this process no longer owns the partition. */
@@ -156,7 +161,7 @@ export class PartitionManager {
     let isReleasing = [...this.#owned.values()].some(({ phase }) => phase === 'releasing');
     for (let number = 0; number < this.#options.partitions; number++) {
       const owned = this.#owned.get(number);
-      if (live.length === 0) return;
+      if (live.length === 0) break;
       const owner = memberFor(number, membership.candidates(number));
       if (owned === undefined) {
         if (this.#refuses(number)) continue;
@@ -176,6 +181,22 @@ export class PartitionManager {
         void this.#release(number, owned);
       }
     }
+    this.#expect();
+  }
+
+  /** Work for partitions whose owner seems dead begins before its lease has ended. */
+  #expect(): void {
+    const { partitions, onExpected } = this.#options;
+    const { membership } = this;
+    const silent = membership.silent();
+    const expected: number[] = [];
+    for (let number = 0; silent.size > 0 && number < partitions; number++) {
+      if (this.#owned.has(number) || this.#refuses(number) || !membership.isClaimedBy(number, silent)) continue;
+      const candidates = membership.candidates(number).filter((id) => !silent.has(id));
+      if (memberFor(number, candidates) === membership.id) expected.push(number);
+    }
+    const taking = [...this.#owned].flatMap(([number, { phase }]) => (phase === 'taking' ? [number] : []));
+    onExpected(expected, taking);
   }
 
   async #take(number: number, onlyOwn: boolean): Promise<void> {

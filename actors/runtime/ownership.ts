@@ -14,6 +14,7 @@ import { loading, readMark } from './journal/load.ts';
 import { LoadError } from './journal/load-error.ts';
 import { encodeMark, journalsNamedBy, type Mark } from './journal/mark.ts';
 import type { Lease } from './lease.ts';
+import { Reading } from './reading.ts';
 import { startServing, type Serving, type ServingObserver, type ServingOptions } from './serving.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom, type Moved } from './store/epoch.ts';
 import { Fence } from './store/fence.ts';
@@ -28,6 +29,8 @@ export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<
    */
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
   readonly journals: Pick<Journals, 'open' | 'commitsOf'>;
+  /** What this process has read of the bucket already, if it may be used. */
+  readonly readAhead: () => Promise<Reading<D['Record']> | undefined>;
   /** Who may take the partition next. */
   readonly nextOwner: () => NextOwner;
   readonly newToken: () => string;
@@ -264,13 +267,14 @@ export class Ownership<D extends DomainTypes> {
   }
 
   async #serve(epoch: number): Promise<void> {
-    const { domain, store, slices, journals, lease, number } = this.#options;
+    const { domain, store, slices, journals, lease, number, readAhead } = this.#options;
     const { signal } = this.#ended;
     const journal = await journals.open(lease.member);
-    const values = await store.load(epoch);
-    const mark = readMark(values);
+    const reading = (await readAhead()) ?? new Reading(domain.records);
+    await reading.readTo(epoch, { store, slices }, signal);
+    const mark = readMark(reading.others());
     const commits = await journals.commitsOf(journalsNamedBy(mark), number, signal);
-    const loaded = await slices.run('load', loading(values, mark, commits, domain.records), signal);
+    const loaded = await slices.run('load', loading(reading, mark, commits, domain.records), signal);
     domain.release(this.#state);
     const state = (this.#state = domain.open({ epoch, last: loaded.last }));
     const fence = this.#fenceAt(epoch);

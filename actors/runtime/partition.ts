@@ -31,6 +31,7 @@ import type { Group, OutgoingEffect, Waiter } from './journal/group.ts';
 import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
 import { Ownership, type NextOwner, type OwnershipObserver } from './ownership.ts';
+import type { Reading } from './reading.ts';
 import { causeOf, type Serving } from './serving.ts';
 import type { EventSink, Store } from './store/store.ts';
 
@@ -49,6 +50,8 @@ export interface PartitionOptions<D extends DomainTypes> {
   readonly slices: Slices;
   readonly log: Log;
   readonly journals: Pick<Journals, 'open' | 'commitsOf'>;
+  /** What this process has read of the bucket already, if it may be used. */
+  readonly readAhead: () => Promise<Reading<D['Record']> | undefined>;
   /** Who may take the partition next. */
   readonly nextOwner: () => NextOwner;
   readonly newToken: () => string;

@@ -13,13 +13,14 @@ import { OperationRecord } from '../../../schemas/records/operation.ts';
 import { runAtOnce, sorting } from '../../../lib/time/slices.ts';
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { clockShape, type StoredClock } from './checkpoint.ts';
-import { anyShape, decodeValue, type Commit, type Encoded, type Shape } from './codec.ts';
-import { digestShape, RecordsDigest, type StoredDigest } from './digest.ts';
+import { anyShape, decodeValue, type Commit, type Encoded } from './codec.ts';
+import { digestShape, type RecordsDigest, type StoredDigest } from './digest.ts';
 import { hasLegacyRing, readLegacyJournal } from './legacy.ts';
 import { LoadError } from './load-error.ts';
 import { decodeMark, type Mark } from './mark.ts';
 import { inOrder, type JournalledCommits } from './order.ts';
 import type { RecordFormat } from '../domain.ts';
+import { Reading } from '../reading.ts';
 import { eventsShape, type ParkedEvents } from '../events/event-outbox.ts';
 import type { StoredValue } from '../store/store.ts';
 
@@ -99,21 +100,16 @@ function readDigest(values: readonly StoredValue[], mark: number): StoredDigest 
 
 const whatToDo = 'docs/runbook.md, "Partition that refuses to load", says what to do';
 
-const isUndamaged = (value: Encoded | null): boolean => value === null || decodeValue(value, anyShape).ok;
+const isUndamaged = (value: Encoded): boolean => decodeValue(value, anyShape).ok;
 
 /** @throws LoadError where the records are not those that the checkpoint counted. */
-function* verifying(
-  values: readonly StoredValue[],
-  isRecordKey: (key: string) => boolean,
-  digest: RecordsDigest,
-  stored: StoredDigest,
-): Generator<void, void, void> {
-  const read = digest.at(stored.mark);
+function* verifying(reading: Reading<unknown>, stored: StoredDigest): Generator<void, void, void> {
+  const read = reading.digest.at(stored.mark);
   const isSameSet = read.count === stored.count && read.keys === stored.keys;
   if (isSameSet && read.values === stored.values) return;
   let damaged = 0;
-  for (const { key, value } of values) {
-    if (isRecordKey(key) && !isUndamaged(value)) damaged++;
+  for (const value of reading.unreadable.values()) {
+    if (!isUndamaged(value)) damaged++;
     yield;
   }
   // No record is missing, and the damaged ones fail their checksum: the quarantine takes them.
@@ -146,38 +142,34 @@ function* readParked(
 }
 
 /**
+ * @param reading of the whole bucket; it is not used again
  * @param at the mark among the values
  * @param commits of the partition, from the journals that its mark names
  * @throws LoadError where acknowledged writes may be missing.
  */
 export function* loading<R>(
-  values: readonly StoredValue[],
+  reading: Reading<R>,
   at: Mark,
   commits: readonly Commit[],
   format: RecordFormat<R>,
 ): Generator<void, Loaded<R>, void> {
   const { number: mark, journals } = at;
+  const values = reading.others();
   const stored = readDigest(values, mark);
   const isLegacy = journals === 'in the bucket';
   const { pending, checkpointed } = isLegacy ? yield* readLegacyJournal(values, mark) : journalled(commits, mark);
-  const current: (readonly [key: string, value: Encoded])[] = [];
-  const digest = new RecordsDigest((key) => format.isKey(key));
   const operations: { record: OperationRecord; commit: number }[] = [];
 
   for (const { key, value } of values) {
     if (value === null) continue;
     yield;
-    if (format.isKey(key)) {
-      current.push([key, value]);
-      digest.set(key, value);
-    }
     if (!key.startsWith('ops.')) continue;
     const decoded = decodeValue(value, operationsShape);
     // A lost outcome makes a retry within two minutes an ordinary request; names and quota still
     // hold.
     if (decoded.ok) for (const record of decoded.value) operations.push({ record, commit: mark });
   }
-  if (typeof stored === 'object') yield* verifying(values, (key) => format.isKey(key), digest, stored);
+  if (typeof stored === 'object') yield* verifying(reading, stored);
   const changed = new Map<string, Encoded | null>();
   for (const entry of pending) {
     for (const [key, value] of entry.changes) changed.set(key, value);
@@ -187,26 +179,23 @@ export function* loading<R>(
 
   const { parked, damagedEvents } = yield* readParked(values);
 
-  const recordShape: Shape<R> = { Check: (value) => format.isRecord(value) };
   const records: R[] = [];
-  const quarantined: string[] = [];
-  const take = (key: string, value: Encoded): void => {
-    const decoded = decodeValue(value, recordShape);
-    if (decoded.ok && format.keyOf(decoded.value) === key) records.push(decoded.value);
-    else quarantined.push(key);
-  };
-  for (const [key, value] of current) {
-    if (!changed.has(key)) take(key, value);
+  for (const [key, record] of reading.records) {
+    if (!changed.has(key)) records.push(record);
     yield;
   }
+  const quarantined = [...reading.unreadable.keys()].filter((key) => !changed.has(key));
   for (const [key, value] of changed) {
-    if (value !== null) take(key, value);
     yield;
+    if (value === null) continue;
+    const record = reading.decode(key, value);
+    if (record === undefined) quarantined.push(key);
+    else records.push(record);
   }
   return {
     records: yield* sorting(records, (one, other) => format.compare(one, other)),
     quarantined,
-    digest,
+    digest: reading.digest,
     verified: typeof stored === 'object' ? 'verified' : stored,
     operations: yield* sorting(operations, (a, b) => a.record.atMs - b.record.atMs),
     pending,
@@ -225,4 +214,8 @@ export const readPartition = <R>(
   values: readonly StoredValue[],
   commits: readonly Commit[],
   format: RecordFormat<R>,
-): Loaded<R> => runAtOnce(loading(values, readMark(values), commits, format));
+): Loaded<R> => {
+  const reading = new Reading(format);
+  runAtOnce(reading.taking(values));
+  return runAtOnce(loading(reading, readMark(values), commits, format));
+};

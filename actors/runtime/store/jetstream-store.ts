@@ -5,7 +5,7 @@
  * error, which tells a fenced write from an unknown one.
  */
 import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
-import { readPages, readStream } from '../../../lib/nats/direct-reads.ts';
+import { readPages, readStream, type ReadMessage, type StreamRead } from '../../../lib/nats/direct-reads.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { bucketPrefix, bucketStream, buckets, journalBuckets, keys } from '../../../schemas/records/buckets.ts';
@@ -85,6 +85,23 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
     return head;
   }
 
+  const readFrom = (sequence: number): StreamRead => ({
+    stream,
+    filter: `${prefix}>`,
+    from: { seq: sequence },
+    batchMessages: limits.loadReadMessages,
+    batchBytes: limits.loadReadBytes,
+    timeoutMs: limits.loadReadMs,
+    attempts: limits.loadReadAttempts,
+  });
+
+  function storedIn({ subject, sequence, operation, data }: ReadMessage): StoredValue {
+    // A slice would keep the whole head of the message for as long as the key is kept.
+    const key = Buffer.from(subject).toString('utf8', prefix.length);
+    const isDeleted = operation === 'DEL' || operation === 'PURGE';
+    return { key, value: isDeleted ? null : data, revision: sequence };
+  }
+
   /** One atomic batch; the answer is that of its last message. */
   function sendBatch(writes: readonly StoreWrite[], epoch: number): Promise<Msg> {
     const batch = newBatchId();
@@ -126,22 +143,12 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
     async load(epoch, fromSequence = 1, untilSequence = Infinity) {
       const values = new Map<string, StoredValue>();
       let newest = 0;
-      const read = {
-        stream,
-        filter: `${prefix}>`,
-        from: { seq: fromSequence },
-        batchMessages: limits.loadReadMessages,
-        batchBytes: limits.loadReadBytes,
-        timeoutMs: limits.loadReadMs,
-        attempts: limits.loadReadAttempts,
-      };
-      for await (const messages of readPages(nc, read)) {
+      for await (const messages of readPages(nc, readFrom(fromSequence))) {
         newest = messages.at(-1)?.sequence ?? newest;
-        for (const { subject, sequence, operation, data } of messages) {
-          if (sequence >= untilSequence) break;
-          const key = subject.slice(prefix.length);
-          const isDeleted = operation === 'DEL' || operation === 'PURGE';
-          values.set(key, { key, value: isDeleted ? null : data, revision: sequence });
+        for (const message of messages) {
+          if (message.sequence >= untilSequence) break;
+          const stored = storedIn(message);
+          values.set(stored.key, stored);
         }
         if (newest >= untilSequence) return [...values.values()];
       }
@@ -149,6 +156,10 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
         throw new StoreError(`a load of ${bucket} did not see epoch ${epoch}: stale replica, or the epoch has moved`);
       }
       return [...values.values()];
+    },
+
+    async *pages(fromSequence) {
+      for await (const messages of readPages(nc, readFrom(fromSequence))) yield messages.map(storedIn);
     },
   };
 }

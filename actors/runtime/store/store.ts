@@ -53,6 +53,11 @@ export interface Store {
    * `untilSequence` on
    */
   load(epoch: number, fromSequence?: number, untilSequence?: number): Promise<StoredValue[]>;
+  /**
+   * The same, oldest first and page by page, as the replicas have it that answer: any of it may be
+   * older than what the leader has.
+   */
+  pages(fromSequence: number): AsyncIterable<readonly StoredValue[]>;
 }
 
 /** A message of the stream EVENTS: a list of events of one container. */

@@ -14,6 +14,11 @@ export const members = {
   membersWatched: 3,
   /** A member that was seen unchanged for so long may be dead, and counts for no watch. */
   memberDoubtedMs: 600,
+  /**
+   * The same of a member that was never seen to renew. It counts for nothing but what is read
+   * ahead.
+   */
+  unknownDoubtedMs: 200,
   /** A member lists all of them every so often, times their number. */
   memberListPaceMs: 50,
   /**

@@ -74,6 +74,18 @@ export const partition = {
    */
   loadReadMs: 1.5 * seconds,
   loadReadAttempts: 6,
+  /** What a load does when the replica that answered does not have the own epoch yet. */
+  loadTailAttempts: 4,
+  loadTailMinMs: 20,
+  loadTailMaxMs: 200,
+  /**
+   * How old what was read ahead may be when its partition is taken. Far less than
+   * `deleteMarkerTtlMs`: a key that is deleted meanwhile still has its marker.
+   */
+  readAheadKeptMs: 10 * seconds,
+  /** Partitions that a process reads ahead, and bytes of all of them. */
+  readAheadPartitions: 64,
+  readAheadBytes: 256 * MiB,
   /** Loads that find records missing before the partition is released. */
   loadAttempts: 4,
   /** Loads that fail for any reason before it is released, such as no replica answering. */

@@ -22,18 +22,19 @@ function startManager(world: World) {
   const members = createMembers();
   const loadsAtMs: number[] = [];
   const givenUp: string[] = [];
+  const expected: (readonly (readonly number[])[])[] = [];
   let incarnations = 0;
   const state = { isHanging: true, isDamaged: false, isStuck: false };
   const warnings: string[] = [];
   const memory = createMemoryStore(new MemoryBucket());
   const store: Store = {
     ...memory,
-    load: async (epoch) => {
+    async *pages(from) {
       loadsAtMs.push(world.nowMs);
-      if (state.isHanging) return new Promise<never>(() => {});
+      if (state.isHanging) await new Promise<never>(() => {});
+      yield* memory.pages(from);
       // A mark that can't be read: nobody knows which writes were acknowledged.
-      const damaged = { key: keys.checkpoint, value: Buffer.from('rot'), revision: 1 };
-      return state.isDamaged ? [damaged] : memory.load(epoch);
+      if (state.isDamaged) yield [{ key: keys.checkpoint, value: Buffer.from('rot'), revision: 1000 }];
     },
     putBatch: async (writes, epoch) => {
       while (state.isStuck) await sleep(limits.checkpointPaceMs);
@@ -51,6 +52,7 @@ function startManager(world: World) {
         newId: () => `member-${++incarnations}` as MemberId,
         createPartition: (number, more) =>
           createPartition({ number, store, events: createMemorySink([]), ...more }, process.clock),
+        onExpected: (...numbers) => void expected.push(numbers),
         onTaken: () => {},
         onGone: () => {},
         observer: { moved: () => {}, loadGivenUp: (why) => void givenUp.push(why) },
@@ -62,7 +64,7 @@ function startManager(world: World) {
     const { id } = manager.membership;
     members.set(id, encodeText({ id, state: 'dead', renewal: 0, partitions: [] }));
   };
-  return { process, manager, members, loadsAtMs, givenUp, state, warnings, revoke };
+  return { process, manager, members, loadsAtMs, givenUp, expected, state, warnings, revoke };
 }
 
 t.test('who loses its lease in load after load rests before the next, twice as long each time', async (t) => {
@@ -127,6 +129,40 @@ t.test('who can not load a partition gives it up after a few attempts, and tries
     state.isDamaged = false;
     t.ok(await world.until(() => [...manager.serving()].length === 1, limits.loadRestMaxMs), 'it can be loaded again');
     t.equal(manager.fault(), undefined);
+    manager.drop();
+  });
+});
+
+t.test('a partition is expected while its owner is silent and may still live', async (t) => {
+  const world = new World();
+  const { process, manager, members, expected, state } = startManager(world);
+  state.isHanging = false;
+  const other = 'other' as MemberId;
+  let renewal = 0;
+  const renew = (): void => {
+    members.set(other, encodeText({ id: other, state: 'live', renewal: ++renewal, partitions: [0] }));
+  };
+  const isExpected = (): boolean => expected.at(-1)?.[0]?.includes(0) === true;
+  await world.run(createFractions(1), async () => {
+    renew();
+    void world.spawn(process, () => manager.start());
+    for (let rounds = 0; rounds < 20; rounds++) {
+      await world.until(() => false, limits.leaseRenewMs / 2);
+      renew();
+    }
+    t.notOk(
+      expected.some(([partitions]) => partitions?.includes(0)),
+      'it renews',
+    );
+    const silentMs = world.nowMs;
+    t.ok(await world.until(isExpected, limits.leaseMs));
+    t.ok(world.nowMs - silentMs >= limits.memberDoubtedMs);
+    renew();
+    t.ok(await world.until(() => !isExpected(), limits.leaseMs), 'it was only slow');
+    t.ok(await world.until(isExpected, limits.leaseMs));
+    t.equal([...manager.serving()].length, 0);
+    t.ok(await world.until(() => [...manager.serving()].length === 1, 2 * limits.leaseUnchangedMs), 'taken');
+    t.ok(await world.until(() => expected.at(-1)?.every((numbers) => numbers.length === 0) === true, limits.leaseMs));
     manager.drop();
   });
 });

@@ -9,8 +9,11 @@ import { readLegacyJournal } from '../../../actors/runtime/journal/legacy.ts';
 import { epochShape, type EpochRecord } from '../../../actors/runtime/store/epoch.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import type { Store, StoreWrite, WriteOutcome } from '../../../actors/runtime/store/store.ts';
+import { records } from '../../../actors/domain/domain.ts';
 import { recordKey } from '../../../actors/domain/records.ts';
-import { runAtOnce } from '../../../lib/time/slices.ts';
+import { Reading } from '../../../actors/runtime/reading.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
+import { createSlices, runAtOnce } from '../../../lib/time/slices.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -95,6 +98,31 @@ t.test('the mark names the journal before the first commit is in it', async (t) 
   t.same(markIn(bucket), { number: 0, journals: ['member-1'] });
   t.equal(journals.get('member-1' as MemberId)?.values().length, 1, 'its fence');
   partition.drop();
+});
+
+t.test('what was read before the owner died, and before it wrote more, is brought up to date', async (t) => {
+  const { bucket, start } = place();
+  const first = await start();
+  await create(first, 'a', 'b');
+  const reading = new Reading(records);
+  const { pages } = createMemoryStore(bucket);
+  await reading.readOn({ store: { pages }, slices: createSlices(systemClock) }, new AbortController().signal);
+  await create(first, 'c');
+  const [id = containerId()] = [...first.view.tenant(acme).containers.keys()];
+  await writeOf(first, { type: 'container.delete', tenant: acme, id, op: operation() });
+  await until('checkpointed', () => markIn(bucket).number === first.last);
+  await create(first, 'd');
+  first.drop();
+  let loads = 0;
+  const next = await start({
+    readAhead: async () => {
+      loads++;
+      return Promise.resolve(reading);
+    },
+  });
+  t.equal(loads, 1, 'nothing was odd');
+  t.same(namesIn(next), ['b', 'c', 'd']);
+  next.drop();
 });
 
 t.test('a partition that is given away needs no journal', async (t) => {

@@ -266,7 +266,13 @@ t.test('a partition that is stopped while it loads does not serve', async (t) =>
   let go = (): void => {};
   const held = new Promise<void>((resolve) => (go = resolve));
   const partition = createPartition({
-    store: { ...store, load: async (epoch) => held.then(async () => store.load(epoch)) },
+    store: {
+      ...store,
+      async *pages(from) {
+        await held;
+        yield* store.pages(from);
+      },
+    },
     events: createMemorySink([]),
     onLoaded: () => t.fail('loaded'),
   });

@@ -50,6 +50,9 @@ export const storeWith = (values: StoredValue[]): Store => ({
   putBatch: async () => Promise.resolve({ kind: 'written', sequence: 1 }),
   read: async () => Promise.resolve(null),
   load: async () => Promise.resolve(values),
+  async *pages() {
+    yield Promise.resolve(values);
+  },
 });
 
 const textOf = (bytes: Uint8Array | null): string | null => (bytes === null ? null : Buffer.from(bytes).toString());
@@ -130,6 +133,12 @@ export function createMemoryStore(bucket: MemoryBucket, network: Network = calm)
       if (network.fate() !== 'done') throw new Error('a stale replica');
       if (bucket.epoch !== epoch) throw new Error('the epoch has moved');
       return bucket.values().filter(({ revision }) => revision >= fromSequence && revision < untilSequence);
+    },
+    async *pages(fromSequence) {
+      if (network.isGone()) await silence();
+      await pass(network.delay());
+      if (network.fate() !== 'done') throw new Error('no replica answers');
+      yield bucket.values().filter(({ revision }) => revision >= fromSequence);
     },
   };
 }

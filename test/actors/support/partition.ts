@@ -48,6 +48,7 @@ export function createPartition(
     domain: createDomain({ incarnation, fleet: fleet ?? known, ledger: ledger ?? known.placements }),
     lease: endless,
     journals: memoryJournals(),
+    readAhead: async () => Promise.resolve(undefined),
     nextOwner: () => 'this release',
     mayTake: async () => Promise.resolve(true),
     clock,

@@ -197,9 +197,30 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'stale replica loaded',
     guard: 'A load that has not seen its own epoch is refused (ADR 4)',
+    file: 'actors/runtime/reading.ts',
+    changes: [{ in: 'Reading.readTo', always: 'seen === epoch' }],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'journal read from a stale replica',
+    guard: 'A read of a journal that has not seen its seal is refused (ADR 28)',
     file: 'actors/runtime/store/jetstream-store.ts',
     changes: [{ in: 'createJetStreamStore.load', never: 'values.get(keys.epoch)?.revision !== epoch' }],
-    killedBy: 'simulation',
+    killedBy: 'test/integration/actors/partitions/store.test.ts',
+  },
+  {
+    name: 'what was read ahead put before what is newer',
+    guard: 'What is written after its place was read replaces what was read (ADR 28)',
+    file: 'actors/runtime/reading.ts',
+    changes: [{ in: 'Reading.#take', omit: 'this.#records.delete(key)' }],
+    killedBy: 'test/actors/runtime/reading.test.ts',
+  },
+  {
+    name: 'old reading used',
+    guard: 'What was read ahead is used while the markers of later deletions are kept (ADR 28)',
+    file: 'actors/runtime/read-ahead.ts',
+    changes: [{ in: 'ReadAhead.#isFresh', always: 'ageMs < limits.readAheadKeptMs' }],
+    killedBy: 'test/actors/runtime/read-ahead.test.ts',
   },
   {
     name: 'older part of a journal read from a replica that lags',
@@ -240,7 +261,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'dead members counted as watched',
     guard: 'A dead member is found, even if all who watched it died with it (ADR 8)',
     file: 'actors/membership/others.ts',
-    changes: [{ in: 'Others.watchedBy', always: 'seenAtMs - sinceMs < limits.memberDoubtedMs' }],
+    changes: [{ in: 'Others.watchedBy', always: 'silentMs(other, succeedingSinceMs) < limits.memberDoubtedMs' }],
     killedBy: 'test/actors/membership/many-members.test.ts',
   },
   {
@@ -508,7 +529,7 @@ export const runtimeMutants: readonly Mutant[] = [
     changes: [
       {
         in: 'loading',
-        omit: "if (typeof stored === 'object') yield* verifying(values, (key) => format.isKey(key), digest, stored)",
+        omit: "if (typeof stored === 'object') yield* verifying(reading, stored)",
       },
     ],
     killedBy: 'test/actors/runtime/journal/load.test.ts',
