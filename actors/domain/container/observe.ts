@@ -47,6 +47,17 @@ const isNews = (before: Observation, after: Observation): boolean =>
   before.restart_count !== after.restart_count;
 
 /**
+ * Whether the item is of a generation that the record has yet to reach: the record is that of a
+ * backup. The host must say it again, because the next change of the container may reach the same
+ * generation.
+ */
+export function isAhead(state: PartitionView, host: HostKey, { tenant, id, generation }: ReportItem): boolean {
+  const record = state.tenant(tenant).containers.get(id);
+  if (record?.placement.phase !== 'placed' || record.placement.host !== host) return false;
+  return generation > record.generation;
+}
+
+/**
  * One item of a report of `host`. It counts only if the record names that host (invariant A7), and
  * the item is of the wanted generation and newer than the last.
  */

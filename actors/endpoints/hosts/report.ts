@@ -3,7 +3,7 @@ import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Report, ReportAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
-import { observe } from '../../domain/container/observe.ts';
+import { isAhead, observe } from '../../domain/container/observe.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
 import type { PartitionView } from '../../domain/state.ts';
 import type { Changes, TurnContext } from '../../domain/turn.ts';
@@ -61,12 +61,14 @@ function* takingIn(
   const { items } = report;
   // A report without containers takes one turn too.
   let turnsLeft = Math.max(1, Math.ceil(items.length / limits.reportItemsPerTurn));
+  let isToRepeat = false;
   const onCommitted = (): void => {
-    if (--turnsLeft === 0) respond({ ok: true });
+    if (--turnsLeft === 0) respond(isToRepeat ? { ok: false, error: 'unavailable' } : { ok: true });
   };
   for (let from = 0; from === 0 || from < items.length; from += limits.reportItemsPerTurn) {
     const taken = items.slice(from, from + limits.reportItemsPerTurn);
     const refusal = refusalOf(options, partition, sender, report);
+    isToRepeat ||= taken.some((item) => isAhead(partition.view, sender.host, item));
     const isTaken =
       refusal === undefined &&
       partition.change('report', observing(options, sender.host, report.session, taken), onCommitted);

@@ -3,7 +3,7 @@
  */
 import t from 'tap';
 import * as decide from '../../../actors/domain/container/decide.ts';
-import { observe, settle } from '../../../actors/domain/container/observe.ts';
+import { isAhead, observe, settle } from '../../../actors/domain/container/observe.ts';
 import type { PartitionState } from '../../../actors/domain/state.ts';
 import { isEmpty, noChanges, type Changes, type HostStanding, type Turn } from '../../../actors/domain/turn.ts';
 import type {
@@ -245,6 +245,19 @@ const statuses: ContainerStatus[] = [
   'failed',
 ];
 const fleetWith = (standing: HostStanding) => fleetOf(fleetHost(h1, { standing }), fleetHost(h2));
+
+t.test('a report from before a restore is said again, until the host has the restored generation', (t) => {
+  const record = container({ generation: 4, placement: placedOn(h1) });
+  const isAheadAt = (generation: number, host = h1, state = stateOf(record)): boolean =>
+    isAhead(state, host, itemOf(record, { generation }));
+  t.ok(isAheadAt(5));
+  t.notOk(isAheadAt(4));
+  t.notOk(isAheadAt(3), 'an older one is of no use any more');
+  t.notOk(isAheadAt(5, h2), 'what another host says counts not at all');
+  t.notOk(isAheadAt(5, h1, stateOf({ ...record, placement: unplaced })));
+  t.notOk(isAheadAt(5, h1, stateOf()), 'an orphan');
+  t.end();
+});
 
 t.test('start, in every status and standing', (t) => {
   for (const desired of ['running', 'stopped', 'removed'] as const) {

@@ -460,6 +460,13 @@ export const runtimeMutants: readonly Mutant[] = [
     killedBy: 'test/integration/actors/hosts/reports.test.ts',
   },
   {
+    name: 'report from before a restore acknowledged',
+    guard: 'A report of a generation that a restored record has yet to reach is said again (ADR 9)',
+    file: 'actors/domain/container/observe.ts',
+    changes: [{ in: 'isAhead', replace: 'generation > record.generation', by: 'false' }],
+    killedBy: 'test/actors/domain/container.test.ts',
+  },
+  {
     name: 'credentials renewed for a replaced key',
     guard: 'Credentials go to the key that is enrolled when the hello is committed (A7)',
     file: 'actors/endpoints/hosts/hello.ts',
