@@ -79,6 +79,8 @@ export const agent = {
   farewellMs: 2 * seconds,
   /** Containers that one sync asks about, because the desired set does not know them. */
   syncStrangers: 500,
+  /** Partitions that one answer to a sync speaks for, besides its own. */
+  syncSame: 256,
   /** A step that takes longer than this moves to the slow steps, of which so many run at a time. */
   stepPatienceMs: 2 * seconds,
   concurrentSlowSteps: 24,

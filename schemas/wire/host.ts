@@ -86,6 +86,8 @@ export const SyncAsk = Type.Object({
    * them?
    */
   strangers: Type.Optional(Type.Array(Stranger, { maxItems: limits.syncStrangers })),
+  /** The agent understands `also` in an answer. Absent from agents of release 0.1.0. */
+  joined: Type.Optional(Type.Literal(true)),
 });
 export type SyncAsk = Static<typeof SyncAsk>;
 
@@ -140,6 +142,11 @@ export const SyncAnswer = Type.Object({
   part: Type.Integer({ minimum: 0 }),
   parts: Type.Integer({ minimum: 1 }),
   same: Type.Boolean(),
+  /**
+   * `[partition, epoch, revision]` of other partitions of the same owner, for which this answer
+   * would be the same. Only for agents that ask for it.
+   */
+  also: Type.Optional(Type.Array(Type.Tuple([Count, Count, Count]), { maxItems: limits.syncSame })),
   containers: Type.Array(DesiredContainer),
   hold: Type.Array(ContainerId),
   /**

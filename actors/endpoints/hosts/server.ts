@@ -31,7 +31,11 @@ export interface HostServerOptions {
 export type HostMessage = 'hello' | 'sync' | 'report' | 'beat';
 
 /** Counts nothing until the enrolled key is known: a process that has just started knows none. */
-export function countRefused({ fleet, onRefused }: HostServerOptions, kind: HostMessage, sender: Sender): void {
+export function countRefused(
+  { fleet, onRefused }: Pick<HostServerOptions, 'fleet' | 'onRefused'>,
+  kind: HostMessage,
+  sender: Sender,
+): void {
   if (fleet.isSynced(sender.host) && !fleet.isUnreadable(sender.host)) onRefused(kind, sender);
 }
 

@@ -6,6 +6,7 @@ import { announcedEpoch, incarnationOf } from '../../../schemas/records/cluster.
 import type { Stranger, SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
 import { spoken } from '../../../schemas/wire/version.ts';
+import { limits } from '../../../schemas/limits.ts';
 import { desiredOf } from '../../domain/desired.ts';
 import { hostDirtyKey } from '../../domain/domain.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
@@ -14,19 +15,23 @@ import type { PartitionView } from '../../domain/state.ts';
 import type { Partition } from '../../partition.ts';
 import { countRefused, type HostServerOptions } from './server.ts';
 
+export type SyncOptions = Pick<HostServerOptions, 'cluster' | 'owned' | 'fleet' | 'slices' | 'onRefused' | 'log'>;
+
 /**
  * Every owner answers for its own partitions, once everything in the answer is committed (invariant
  * A3).
  */
-export function answerSync(
-  options: HostServerOptions,
-  sender: Sender,
-  ask: SyncAsk,
-  send: (text: string) => void,
-): void {
+export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, send: (text: string) => void): void {
   const { cluster, slices, log } = options;
   const { host } = sender;
   const wanted = ask.partitions === undefined ? undefined : new Set(ask.partitions);
+  const begin = (answers: Generator<void, void, void>): void => {
+    // If the queue is full, the host gets no answer for these partitions and asks again.
+    slices.begin('sync', answers, (error) => log.error('sync_failed', { host, error }));
+  };
+  const same: Synced['head'][] = [];
+  /** Only what can be answered at once: nothing waits for another partition to commit. */
+  let isJoining = ask.joined === true;
   for (const partition of options.owned()) {
     if (wanted !== undefined && !wanted.has(partition.number)) continue;
     const strangers = (ask.strangers ?? []).filter(
@@ -40,11 +45,13 @@ export function answerSync(
           countRefused(options, 'sync', sender);
           return;
         }
-        // If the queue is full, the host gets no answer for this partition and asks again.
-        slices.begin('sync', syncAnswers(synced, send), (error) => log.error('sync_failed', { host, error }));
+        if (isJoining && saysOnlySame(synced)) same.push(synced.head);
+        else begin(syncAnswers(synced, send));
       },
     );
   }
+  isJoining = false;
+  if (same.length > 0) begin(joinedAnswers(same, send));
 }
 
 /**
@@ -62,7 +69,7 @@ type Common = Omit<Synced['head'], 'same' | 'fenced' | 'orphan_word' | 'draining
 
 /** Undefined: the sender gets no answer. */
 function lookFor(
-  { cluster, fleet }: HostServerOptions,
+  { cluster, fleet }: SyncOptions,
   partition: Partition,
   state: PartitionView,
   {
@@ -125,6 +132,20 @@ const wasRemoved = (state: PartitionView, { host, user }: Sender): boolean =>
   user === undefined
     ? [...state.revokedKeys().values()].some((revoked) => revoked.host === host)
     : state.revokedKeys().has(user);
+
+const saysOnlySame = ({ head, gone }: Synced): boolean =>
+  head.same && head.fenced === undefined && head.orphan_word === null && gone.length === 0;
+
+/** Sends one answer for many partitions, of which nothing has changed. */
+function* joinedAnswers(heads: readonly Synced['head'][], send: (text: string) => void): Generator<void, void, void> {
+  const perAnswer = limits.syncSame + 1;
+  for (let from = 0; from < heads.length; from += perAnswer) {
+    const [first, ...others] = heads.slice(from, from + perAnswer);
+    const also = others.map(({ partition, epoch, revision }) => [partition, epoch, revision]);
+    send(JSON.stringify({ ...first, also, part: 0, parts: 1, containers: [], hold: [] }));
+    yield;
+  }
+}
 
 /** Sends the answer in parts that fit a message; each container is a step. */
 function* syncAnswers({ head, gone, placed, hold }: Synced, send: (text: string) => void): Generator<void, void, void> {

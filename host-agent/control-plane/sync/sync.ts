@@ -76,14 +76,17 @@ export function sync(
     ...(only === undefined ? {} : { partitions: [...only] }),
     held: Object.fromEntries([...held].map(([partition, { epoch, revision }]) => [partition, [epoch, revision]])),
     ...(named.length === 0 ? {} : { strangers: [...named] }),
+    joined: true,
   };
   const assembly = new Assembly();
   const answered = new Set<number>();
   let partitions = before.partitions;
+  let isOver = false;
 
   return new Promise((resolve) => {
     const inbox = `${subjects.hostInbox(target.sender())}.${randomBytes(16).toString('hex')}`;
     const finish = (result: SyncResult): void => {
+      isOver = true;
       clearTimeout(timer);
       signal?.removeEventListener('abort', expire);
       subscription.unsubscribe();
@@ -95,7 +98,9 @@ export function sync(
       finish(answered.size === 0 ? { kind: 'silent' } : { kind: 'partial', missing });
     };
     const take = (data: Uint8Array): void => {
-      const answer = decodeAnswer(data);
+      for (const answer of answersIn(decodeAnswer(data))) if (!isOver) takeOne(answer);
+    };
+    const takeOne = (answer: SyncAnswer): void => {
       const refusal = refuse(target.current(), answer);
       if (refusal !== undefined) {
         log.error('sync_refused', { ...refusal, ours: before.cluster });
@@ -155,6 +160,20 @@ export function sync(
       finish({ kind: 'silent' });
     }
   });
+}
+
+/** The answer, and those for the other partitions that it speaks for. */
+function answersIn({ also = [], ...answer }: SyncAnswer): SyncAnswer[] {
+  // What else it says is of its own partition.
+  if (!answer.same || answer.fenced === true || answer.orphan_word !== null) return [answer];
+  const of = ([partition, epoch, revision]: (typeof also)[number]): SyncAnswer => ({
+    ...answer,
+    partition,
+    epoch,
+    revision,
+    gone: [],
+  });
+  return [answer, ...also.map(of)];
 }
 
 /** Strangers of the partitions in the ask, as many as one ask may hold. */

@@ -193,6 +193,20 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/integration/host-agent/workload/ours.test.ts',
   },
   {
+    name: 'joined answer read after a refusal',
+    guard: 'After a refusal nothing more of an answer is taken in (A4)',
+    file: 'host-agent/control-plane/sync/sync.ts',
+    changes: [{ in: 'sync.take', always: '!isOver' }],
+    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
+  },
+  {
+    name: 'joined answer with more to say',
+    guard: 'An answer speaks for other partitions only where nothing has changed (ADR 3)',
+    file: 'host-agent/control-plane/sync/sync.ts',
+    changes: [{ in: 'answersIn', never: '!answer.same || answer.fenced === true || answer.orphan_word !== null' }],
+    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
+  },
+  {
     name: 'container of a damaged record removed',
     guard: 'A container whose record may be damaged stays as it is (A4)',
     file: 'host-agent/workload/workload.ts',

@@ -79,6 +79,50 @@ t.test('asked for some, it is complete with these, and names the versions that i
   t.match(await result, { kind: 'complete' });
 });
 
+t.test('an answer may speak for other partitions of its owner', async (t) => {
+  const first = ask();
+  first.say(...all.map((partition) => answerOf(partition, { epoch: 5, revision: partition })));
+  await first.result;
+  const strangers = [strangerIn(1), strangerIn(2)];
+  const { say, asked, did, result, current } = ask({ desired: first.current(), strangers });
+  t.match(asked, [{ ask: { joined: true } }]);
+  const gone = strangers.map(({ id, placement }) => ({ id, placement }));
+  say(answerOf(0, { epoch: 5, revision: 0, same: true, orphan_word: 7, also: [[1, 5, 1]] }));
+  say(answerOf(0, { epoch: 5, revision: 0, also: [[1, 5, 1]] }));
+  t.same(did, ['word 7'], 'not an answer that has more to say');
+  say(
+    answerOf(1, {
+      epoch: 5,
+      revision: 1,
+      same: true,
+      gone: gone.slice(0, 1),
+      also: [
+        [2, 5, 2],
+        [3, 6, 9],
+      ],
+    }),
+  );
+  t.match(await result, { kind: 'complete' });
+  t.same(did.slice(1), [`${tenants[1]} judged, 1 gone`, `${tenants[2]} judged, 0 gone`, 'updated', 'settled']);
+  t.match(current().sets.get(3), { epoch: 6, revision: 9 }, 'each at its own version');
+  t.match(current().sets.get(2), { epoch: 5, revision: 2 });
+});
+
+t.test('an answer that speaks for a partition that is not there is refused', async (t) => {
+  const { say, did, result } = ask({ only: [0, 1] });
+  say(
+    answerOf(0, {
+      same: true,
+      also: [
+        [partitions, 1, 1],
+        [1, 1, 1],
+      ],
+    }),
+  );
+  t.match(await result, { kind: 'refused', why: 'other_partitions' });
+  t.notOk(did.includes('settled'));
+});
+
 t.test('how it ends otherwise', async (t) => {
   const silent = ask();
   silent.sayNobodyIsThere();

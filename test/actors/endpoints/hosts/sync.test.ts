@@ -1,0 +1,177 @@
+/** What owners answer to a sync: for which partitions, and in how many messages. */
+import t, { type Test } from 'tap';
+import { directoryEntry } from '../../../../actors/domain/host/decide.ts';
+import { Fleet } from '../../../../actors/endpoints/fleet.ts';
+import { answerSync } from '../../../../actors/endpoints/hosts/sync.ts';
+import type { Partition } from '../../../../actors/partition.ts';
+import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { messageDecoder } from '../../../../lib/decode.ts';
+import { createSlices } from '../../../../lib/time/slices.ts';
+import { systemClock } from '../../../../lib/time/clock.ts';
+import type { ContainerRecord } from '../../../../schemas/api/container.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { keys } from '../../../../schemas/records/buckets.ts';
+import { SyncAnswer, type SyncAsk } from '../../../../schemas/wire/host.ts';
+import type { DirectoryMessage } from '../../../../schemas/wire/directory.ts';
+import { partitionOf } from '../../../../schemas/wire/subjects.ts';
+import { agentKey, agentOf, quietLog, tenantId } from '../../support.ts';
+import { MemoryBucket, createMemorySink, createMemoryStore } from '../../support/memory-store.ts';
+import { createPartition } from '../../support/partition.ts';
+import { container, h1, h2, hostRecord, placedOn } from '../../support/records.ts';
+
+const decodeAnswer = messageDecoder(SyncAnswer);
+const host = hostRecord(h1, { publicKey: agentKey });
+
+/**
+ * All partitions of a cluster, owned by so many processes. Each has one container of this host, and
+ * one that was moved away.
+ */
+async function cluster(t: Test, partitions: number, processes = 1) {
+  const home = partitionOf(h1, partitions);
+  const moved = new Map<number, ContainerRecord>();
+  for (let index = 0; moved.size < partitions; index++) {
+    const tenant = tenantId(`t${index}`);
+    const number = partitionOf(tenant, partitions);
+    const placement = placedOn(h2, 'platform', 5);
+    if (!moved.has(number)) moved.set(number, container({ tenant, placement, history: [h1, h2] }, 'moved'));
+  }
+  const fleet = new Fleet({ clock: systemClock, partitions, hostUnknownMs: 60_000 });
+  const directory: DirectoryMessage = {
+    partition: home,
+    epoch: 1,
+    revision: 1,
+    full: true,
+    entries: [directoryEntry(host)],
+    removed: [],
+    unreadable: [],
+  };
+  fleet.learn(directory);
+  const owned = await Promise.all(
+    [...moved].map(async ([number, away]): Promise<Partition> => {
+      const bucket = new MemoryBucket();
+      const here = container({ tenant: away.tenant });
+      for (const record of [here, away]) bucket.set(keys.container(record.tenant, record.id), encodeValue(record));
+      if (number === home) bucket.set(keys.host(h1), encodeValue(host));
+      const store = createMemoryStore(bucket);
+      const partition = createPartition({ number, fleet, store, events: createMemorySink([]) });
+      await partition.start();
+      t.teardown(() => partition.release());
+      return partition;
+    }),
+  );
+  const said: string[] = [];
+  const ask = (more: Partial<SyncAsk> = {}): SyncAnswer[] => {
+    said.length = 0;
+    for (let process = 0; process < processes; process++) {
+      const options = {
+        cluster: { id: 'c', partitions, format: 1 as const },
+        owned: () => owned.filter(({ number }) => number % processes === process),
+        fleet,
+        slices: createSlices(systemClock),
+        log: quietLog,
+        onRefused: (message: string) => void t.fail(message),
+      };
+      answerSync(options, agentOf(h1), { v: 1, held: {}, ...more }, (text) => void said.push(text));
+    }
+    return said.map((text) => decodeAnswer(Buffer.from(text)));
+  };
+  const of = (number: number): { readonly partition: Partition; readonly away: ContainerRecord } => {
+    const partition = owned.find((each) => each.number === number);
+    const away = moved.get(number);
+    if (partition === undefined || away === undefined) throw new Error(`no partition ${number}`);
+    return { partition, away };
+  };
+  const fence = (): void => {
+    fleet.learn({ ...directory, revision: 2, entries: [{ ...directoryEntry(host), fenced: true }] });
+  };
+  return { home, of, ask, fence, held: heldOf(ask()), said };
+}
+
+const heldOf = (answers: readonly SyncAnswer[]): SyncAsk['held'] =>
+  Object.fromEntries(answers.map(({ partition, epoch, revision }) => [String(partition), [epoch, revision]]));
+const joined = { joined: true } as const;
+/** All partitions that a message speaks for. */
+const namedBy = ({ partition, also = [] }: SyncAnswer): number[] => [partition, ...also.map(([number]) => number)];
+const sorted = (numbers: readonly number[]): number[] => [...numbers].sort((one, other) => one - other);
+const all = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
+
+t.test('an agent that does not ask for more gets an answer for each partition', async (t) => {
+  const { ask, held } = await cluster(t, 8);
+  const answers = ask({ held });
+  t.equal(answers.length, 8);
+  t.ok(answers.every(({ same, also }) => same && also === undefined));
+});
+
+t.test('one message speaks for all partitions of an owner that are the same', async (t) => {
+  const { ask, held, home } = await cluster(t, 8);
+  const answers = ask({ held, ...joined });
+  t.equal(answers.length, 2);
+  t.same(sorted(answers.flatMap(namedBy)), all(8));
+  const own = answers.find(({ partition }) => partition === home);
+  t.match(own, { same: true, orphan_word: 0, also: undefined }, 'the partition of the host has more to say');
+  const first = answers.find(({ partition }) => partition !== home);
+  t.match(first, { same: true, part: 0, parts: 1, containers: [], hold: [], orphan_word: null });
+  const versions = Object.fromEntries((first?.also ?? []).map(([number, ...at]) => [String(number), at]));
+  t.same({ ...heldOf(answers), ...versions }, held, 'each at its version');
+  t.same(
+    sorted(ask({ held, ...joined, partitions: [1, 2, 3] }).flatMap(namedBy)),
+    [1, 2, 3],
+    'of those that it asks for',
+  );
+});
+
+t.test('a partition that has more to say says it itself', async (t) => {
+  const { ask, held, home, of, said } = await cluster(t, 8);
+  const others = all(8).filter((number) => number !== home);
+  const [changed = 0, gave = 0, busy = 0] = others;
+  const { partition } = of(busy);
+  const waiting: (() => void)[] = [];
+  const project = partition.project.bind(partition);
+  partition.project = (dirty, look, then) => project(dirty, look, (value) => void waiting.push(() => then(value)));
+  const { [String(changed)]: _, ...rest } = held;
+  const { away } = of(gave);
+  const strangers = [{ tenant: away.tenant, id: away.id, placement: 2 }];
+  const answers = ask({ held: rest, strangers, ...joined });
+  const answerOf = (number: number): SyncAnswer | undefined => answers.find((each) => each.partition === number);
+  t.equal(answers.length, 4);
+  t.match(answerOf(changed), { same: false, also: undefined }, 'the agent holds another version');
+  t.equal(answerOf(changed)?.containers.length, 1);
+  const gone = [{ id: away.id, placement: 2 }];
+  t.match(answerOf(gave), { same: true, gone, also: undefined }, 'a verdict on strangers');
+  t.notOk(answers.flatMap(namedBy).includes(busy), 'a commit under way holds up no other partition');
+  t.same(
+    sorted(answers.flatMap(namedBy)),
+    all(8).filter((number) => number !== busy),
+  );
+  for (const then of waiting) then();
+  t.match(JSON.parse(said.at(-1) ?? '{}'), { partition: busy, same: true }, 'it is answered when that is committed');
+});
+
+t.test('a removed host learns nothing of other partitions', async (t) => {
+  const { ask, held, fence } = await cluster(t, 8);
+  fence();
+  const answers = ask({ held, ...joined });
+  t.equal(answers.length, 8);
+  t.ok(answers.every(({ fenced, also }) => fenced === true && also === undefined));
+});
+
+t.test('messages of one sync, and their bytes', async (t) => {
+  for (const [partitions, processes] of [
+    [16, 3],
+    [256, 100],
+  ] as const) {
+    const { ask, held, said } = await cluster(t, partitions, processes);
+    const bytes = (): number => said.reduce((sum, { length }) => sum + length, 0);
+    ask({ held });
+    const before = { messages: said.length, bytes: bytes() };
+    const answers = ask({ held, ...joined });
+    t.same(sorted(answers.flatMap(namedBy)), all(partitions));
+    t.comment(
+      `${partitions} partitions, ${processes} processes: ${said.length} messages of ${bytes()} bytes, ` +
+        `in place of ${before.messages} of ${before.bytes}`,
+    );
+    t.equal(before.messages, partitions);
+    t.ok(said.length <= processes + 1);
+    t.ok(answers.every(({ also = [] }) => also.length <= limits.syncSame));
+  }
+});
