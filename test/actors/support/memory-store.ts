@@ -43,17 +43,21 @@ export class MemoryBucket {
 }
 
 /** A bucket that is loaded with these values, and takes writes without keeping them. */
-export const storeWith = (values: StoredValue[]): Store => ({
-  readEpoch: async () => Promise.resolve({ revision: 0, value: null }),
-  takeEpoch: async () => Promise.resolve(1),
-  put: async () => Promise.resolve({ kind: 'written', sequence: 1 }),
-  putBatch: async () => Promise.resolve({ kind: 'written', sequence: 1 }),
-  read: async () => Promise.resolve(null),
-  load: async () => Promise.resolve(values),
-  async *pages() {
-    yield Promise.resolve(values);
-  },
-});
+export function storeWith(values: readonly StoredValue[]): Store {
+  const epoch = 1 + values.reduce((newest, { revision }) => Math.max(newest, revision), 0);
+  const all = [...values, { key: keys.epoch, value: Buffer.from(''), revision: epoch }];
+  return {
+    readEpoch: async () => Promise.resolve({ revision: 0, value: null }),
+    takeEpoch: async () => Promise.resolve(epoch),
+    put: async () => Promise.resolve({ kind: 'written', sequence: epoch }),
+    putBatch: async () => Promise.resolve({ kind: 'written', sequence: epoch }),
+    read: async () => Promise.resolve(null),
+    load: async () => Promise.resolve(all),
+    async *pages() {
+      yield Promise.resolve(all);
+    },
+  };
+}
 
 const textOf = (bytes: Uint8Array | null): string | null => (bytes === null ? null : Buffer.from(bytes).toString());
 
