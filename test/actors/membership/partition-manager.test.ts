@@ -26,7 +26,8 @@ function startManager(world: World) {
   let incarnations = 0;
   const state = { isHanging: true, isDamaged: false, isStuck: false };
   const warnings: string[] = [];
-  const memory = createMemoryStore(new MemoryBucket());
+  const bucket = new MemoryBucket();
+  const memory = createMemoryStore(bucket);
   const store: Store = {
     ...memory,
     async *pages(from) {
@@ -64,7 +65,7 @@ function startManager(world: World) {
     const { id } = manager.membership;
     members.set(id, encodeText({ id, state: 'dead', renewal: 0, partitions: [] }));
   };
-  return { process, manager, members, loadsAtMs, givenUp, expected, state, warnings, revoke };
+  return { process, manager, members, bucket, loadsAtMs, givenUp, expected, state, warnings, revoke };
 }
 
 t.test('who loses its lease in load after load rests before the next, twice as long each time', async (t) => {
@@ -163,6 +164,32 @@ t.test('a partition is expected while its owner is silent and may still live', a
     t.equal([...manager.serving()].length, 0);
     t.ok(await world.until(() => [...manager.serving()].length === 1, 2 * limits.leaseUnchangedMs), 'taken');
     t.ok(await world.until(() => expected.at(-1)?.every((numbers) => numbers.length === 0) === true, limits.leaseMs));
+    manager.drop();
+  });
+});
+
+t.test('a partition is not taken from the member that its epoch names, while that one lives', async (t) => {
+  const world = new World();
+  const { process, manager, members, bucket, loadsAtMs, state } = startManager(world);
+  state.isHanging = false;
+  const owner = 'owner' as MemberId;
+  bucket.takeEpoch(encodeText({ token: 'token', owner, takenAtMs: 0 }), 0);
+  // By its own record it does not have the partition, and would not take it: its epoch decides.
+  let renewal = 0;
+  const renew = (): void => {
+    members.set(owner, encodeText({ id: owner, state: 'live', renewal: ++renewal, partitions: [], refused: [0] }));
+  };
+  await world.run(createFractions(1), async () => {
+    renew();
+    void world.spawn(process, () => manager.start());
+    for (let rounds = 0; rounds < 40; rounds++) {
+      await world.until(() => false, limits.leaseRenewMs);
+      renew();
+    }
+    t.same([loadsAtMs.length, [...manager.serving()].length], [0, 0]);
+    const silentMs = world.nowMs;
+    t.ok(await world.until(() => [...manager.serving()].length === 1, 3 * limits.leaseUnchangedMs), 'it is dead');
+    t.ok(world.nowMs - silentMs >= limits.leaseUnchangedMs);
     manager.drop();
   });
 });

@@ -262,7 +262,7 @@ export const runtimeMutants: readonly Mutant[] = [
     guard: 'A partition is taken from a member that is dead, or has released it (ADR 8)',
     file: 'actors/membership/partition-manager.ts',
     changes: [{ in: 'PartitionManager.#mayTake', always: 'this.membership.isDead(record.owner)' }],
-    killedBy: 'simulation',
+    killedBy: 'test/actors/membership/partition-manager.test.ts',
   },
   {
     name: 'member declared dead at once',
