@@ -207,7 +207,7 @@ async function startWriting<D extends DomainTypes>(
     pending,
     digest,
     markAt,
-    journal: { isFilling: () => journal.isFilling(number), inTurn: (write) => journal.inTurn(write) },
+    isFilling: () => journal.isFilling(number),
     onMark,
   });
   observer.room(number, true);

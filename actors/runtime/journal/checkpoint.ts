@@ -10,14 +10,13 @@ import { Compile } from 'typebox/compile';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { OperationRecord } from '../../../schemas/records/operation.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { jitter, sleep } from '../../../lib/time/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { noReading, type CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { clockFields, encodeValue, eventBytes, operationBytes, type Commit, type Encoded } from './codec.ts';
 import { encodeMark, type Mark } from './mark.ts';
 import type { RecordsDigest } from './digest.ts';
 import type { EventOutbox } from '../events/event-outbox.ts';
-import type { Journal } from './journal.ts';
 import type { Fence } from '../store/fence.ts';
 import type { Store, StoreWrite } from '../store/store.ts';
 
@@ -50,12 +49,8 @@ export interface CheckpointerOptions {
   readonly digest: RecordsDigest;
   /** How a mark at this number is stored. */
   readonly markAt: (number: number) => Mark;
-  /** Checkpoints of all partitions share the journal, and take turns. */
-  readonly journal: {
-    /** Whether it has little room left: a checkpoint is due then. */
-    readonly isFilling: () => boolean;
-    readonly inTurn: Journal['inTurn'];
-  };
+  /** Whether the journal has little room left: a checkpoint is due then. */
+  readonly isFilling: () => boolean;
   /** The mark has moved. */
   readonly onMark: (mark: number) => void;
 }
@@ -133,7 +128,7 @@ export function batchWrites(
 }
 
 export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
-  const { store, outbox, fence, clock, expiry, journal } = options;
+  const { store, outbox, fence, clock, expiry } = options;
   let queue: Commit[] = [...options.pending];
   let mark = options.mark;
   let keptAtMs = clock.monotonicMs();
@@ -173,8 +168,8 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   /** So that few batches are written: each costs a server as much as many commits (ADR 10). */
   async function rest(): Promise<void> {
     const { signal } = pause;
-    const untilMs = clock.monotonicMs() + jitter(limits.checkpointPaceMs);
-    while (!signal.aborted && !journal.isFilling()) {
+    const untilMs = clock.monotonicMs() + limits.checkpointPaceMs;
+    while (!signal.aborted && !options.isFilling()) {
       const leftMs = untilMs - clock.monotonicMs();
       if (leftMs <= 0) return;
       await sleep(Math.min(leftMs, limits.checkpointLookMs), signal);
@@ -194,8 +189,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       const hasEnd = batch.length > 0 || isStale();
       const writes = hasEnd ? batchWrites(batch, options.digest, options.markAt, { mark, clock: expiry.read() }) : [];
       const all = [...events, ...writes];
-      const written = await journal.inTurn(() => fence.write((epoch) => store.putBatch(all, epoch)));
-      if (written.kind === 'lost') {
+      if ((await fence.write((epoch) => store.putBatch(all, epoch))).kind === 'lost') {
         stopped.abort();
         return;
       }
