@@ -321,10 +321,10 @@ class OwnerProcess implements Owner {
   }
 
   #partitionFactory(): (number: number, managed: ManagedPartitionOptions) => Partition {
-    const { cluster, clock, log, newToken, observer } = this.#options;
+    const { nc, cluster, clock, log, newToken, observer } = this.#options;
     const { fleet } = this;
     const domain = createDomain({ incarnation: incarnationOf(cluster), fleet, ledger: fleet.placements });
-    const events = createEventSink(this.#options.nc, newToken);
+    const events = createEventSink(nc, newToken);
     return (number, managed) =>
       new RuntimePartition({
         number,

@@ -276,9 +276,12 @@ export class Membership {
     const value = encodeText(record);
     try {
       const revision = await store.replace(id, value, this.#revision);
-      if (revision === undefined) await this.#afterRefusal();
-      else this.#renewed(revision, startedMs);
-      if (revision !== undefined) this.#tell({ value, revision }, contentOf(record));
+      if (revision === undefined) {
+        await this.#afterRefusal();
+        return;
+      }
+      this.#renewed(revision, startedMs);
+      this.#tell({ value, revision }, contentOf(record));
     } catch (error) {
       this.#succeedingSinceMs = undefined;
       log.warn('lease_not_renewed', { member: id, error });

@@ -143,11 +143,10 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
     async load(epoch, fromSequence = 1, untilSequence = Infinity) {
       const values = new Map<string, StoredValue>();
       let newest = 0;
-      for await (const messages of readPages(nc, readFrom(fromSequence))) {
-        newest = messages.at(-1)?.sequence ?? newest;
-        for (const message of messages) {
-          if (message.sequence >= untilSequence) break;
-          const stored = storedIn(message);
+      for await (const page of this.pages(fromSequence)) {
+        newest = page.at(-1)?.revision ?? newest;
+        for (const stored of page) {
+          if (stored.revision >= untilSequence) break;
           values.set(stored.key, stored);
         }
         if (newest >= untilSequence) return [...values.values()];

@@ -1,8 +1,8 @@
 /**
  * Settings for IKEv2 clients as JSON, version 1, without secrets: the key is in the PKCS#12 bundle.
  */
-import { timestamp } from '../../../../lib/time/timestamp.ts';
 import { X509Certificate } from 'node:crypto';
+import { timestamp } from '../../../../lib/time/timestamp.ts';
 import { fitPeerId } from '../fit.ts';
 import { linksOf } from '../links.ts';
 import { platformsOf, type Platforms } from './platforms.ts';
