@@ -207,7 +207,7 @@ async function startWriting<D extends DomainTypes>(
     pending,
     digest,
     markAt,
-    isFilling: () => journal.isFilling(number),
+    journal: { isFilling: () => journal.isFilling(number), inTurn: (write) => journal.inTurn(write) },
     onMark,
   });
   observer.room(number, true);

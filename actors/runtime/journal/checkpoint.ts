@@ -10,13 +10,14 @@ import { Compile } from 'typebox/compile';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { OperationRecord } from '../../../schemas/records/operation.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { sleep } from '../../../lib/time/backoff.ts';
+import { jitter, sleep } from '../../../lib/time/backoff.ts';
 import { noReading, type CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { clockFields, encodeValue, eventBytes, operationBytes, type Commit, type Encoded } from './codec.ts';
 import { encodeMark, type Mark } from './mark.ts';
 import type { RecordsDigest } from './digest.ts';
 import type { EventOutbox } from '../events/event-outbox.ts';
+import type { Journal } from './journal.ts';
 import type { Fence } from '../store/fence.ts';
 import type { Store, StoreWrite } from '../store/store.ts';
 
@@ -49,8 +50,12 @@ export interface CheckpointerOptions {
   readonly digest: RecordsDigest;
   /** How a mark at this number is stored. */
   readonly markAt: (number: number) => Mark;
-  /** Whether the journal has little room left: a checkpoint is due then. */
-  readonly isFilling: () => boolean;
+  /** Checkpoints of all partitions share the journal, and take turns. */
+  readonly journal: {
+    /** Whether it has little room left: a checkpoint is due then. */
+    readonly isFilling: () => boolean;
+    readonly inTurn: Journal['inTurn'];
+  };
   /** The mark has moved. */
   readonly onMark: (mark: number) => void;
 }
@@ -128,7 +133,7 @@ export function batchWrites(
 }
 
 export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
-  const { store, outbox, fence, clock, expiry } = options;
+  const { store, outbox, fence, clock, expiry, journal } = options;
   let queue: Commit[] = [...options.pending];
   let mark = options.mark;
   let keptAtMs = clock.monotonicMs();
@@ -168,8 +173,8 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   /** So that few batches are written: each costs a server as much as many commits (ADR 10). */
   async function rest(): Promise<void> {
     const { signal } = pause;
-    const untilMs = clock.monotonicMs() + limits.checkpointPaceMs;
-    while (!signal.aborted && !options.isFilling()) {
+    const untilMs = clock.monotonicMs() + jitter(limits.checkpointPaceMs);
+    while (!signal.aborted && !journal.isFilling()) {
       const leftMs = untilMs - clock.monotonicMs();
       if (leftMs <= 0) return;
       await sleep(Math.min(leftMs, limits.checkpointLookMs), signal);
@@ -189,7 +194,8 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       const hasEnd = batch.length > 0 || isStale();
       const writes = hasEnd ? batchWrites(batch, options.digest, options.markAt, { mark, clock: expiry.read() }) : [];
       const all = [...events, ...writes];
-      if ((await fence.write((epoch) => store.putBatch(all, epoch))).kind === 'lost') {
+      const written = await journal.inTurn(() => fence.write((epoch) => store.putBatch(all, epoch)));
+      if (written.kind === 'lost') {
         stopped.abort();
         return;
       }

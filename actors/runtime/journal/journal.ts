@@ -102,6 +102,8 @@ export class Journal {
   #last = 0;
   #lastSequence: number;
   #isPumping = false;
+  /** The last batch of a checkpoint has ended, or takes long. */
+  #checkpointing: Promise<void> = Promise.resolve();
   /** The put under way, or the last one. */
   #putting: Promise<unknown> = Promise.resolve();
   /** Since when it has no outcome; undefined: no put is under way. Monotonic. */
@@ -133,14 +135,35 @@ export class Journal {
     return !isFull && !this.isStalled && (this.#partitions.get(partition)?.bytes ?? 0) < limits.uncheckpointedBytes;
   }
 
-  /** Whether checkpoints of this partition are due, so that the journal is far from full. */
+  /**
+   * Whether a checkpoint of this partition is due, so that the journal is far from full. When the
+   * ring fills, those with the oldest commits are due, and not all at the same time.
+   */
   isFilling(partition: number): boolean {
-    const share = Math.max(
-      this.entries / limits.journalSlots,
-      this.#liveBytes / limits.journalBytes,
-      (this.#partitions.get(partition)?.bytes ?? 0) / limits.uncheckpointedBytes,
-    );
-    return share > limits.journalFillingShare;
+    const {
+      commits: [oldest],
+      bytes,
+    } = this.#partitions.get(partition) ?? { commits: [], bytes: 0 };
+    if (oldest === undefined) return false;
+    if (bytes / limits.uncheckpointedBytes > limits.journalFillingShare) return true;
+    const share = Math.max(this.entries / limits.journalSlots, this.#liveBytes / limits.journalBytes);
+    return share > limits.journalFillingShare && this.#last - oldest.entry.number >= this.entries / 2;
+  }
+
+  /**
+   * Writes a batch of a checkpoint after those that were asked for before it: together they would
+   * hold up commits. None waits longer than `checkpointTurnMs` for the one before it.
+   */
+  async inTurn<T>(write: () => Promise<T>): Promise<T> {
+    const before = this.#checkpointing;
+    const writing = before.then(write);
+    const ended = new AbortController();
+    this.#checkpointing = before.then(() => sleep(limits.checkpointTurnMs, ended.signal));
+    try {
+      return await writing;
+    } finally {
+      ended.abort();
+    }
   }
 
   /** The source has a commit to put. It goes into the entry after the tick in which it asked. */

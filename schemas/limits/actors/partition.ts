@@ -121,10 +121,12 @@ export const partition = {
   checkpointBatchMessages: 768,
   checkpointBatchBytes: 4 * MiB,
   /**
-   * The longest time between two batches of a partition, if one batch holds all changes. A record
-   * that changes often meanwhile is written once.
+   * The longest time between two batches of a partition, if one batch holds all changes; half of it
+   * at least, by chance. A record that changes often meanwhile is written once.
    */
   checkpointPaceMs: 3 * seconds,
+  /** How long a batch keeps those of other partitions from being sent. */
+  checkpointTurnMs: 250,
   /** How often a partition that rests looks whether the journal fills. */
   checkpointLookMs: 250,
   /** The time between two batches of events of a process. */

@@ -319,8 +319,8 @@ export const runtimeMutants: readonly Mutant[] = [
     changes: [
       {
         in: 'Membership.#renewOnce',
-        replace: 'if (revision === undefined) await this.#afterRefusal(); else this.#renewed(revision, startedMs);',
-        by: 'if (revision === undefined) this.#renewed(this.#revision, startedMs); else if (false) await this.#afterRefusal(); else this.#renewed(revision, startedMs);',
+        replace: 'if (revision === undefined) { await this.#afterRefusal(); return; }',
+        by: 'if (revision === undefined) { this.#renewed(this.#revision, startedMs); return; }',
       },
     ],
     killedBy: 'simulation',

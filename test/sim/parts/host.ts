@@ -230,6 +230,8 @@ class Agent {
         default: {
           const { tenant, generation, placement } = wanted.container;
           const restarts = found?.restarts ?? 0;
+          // A restore brought it back before its end was acknowledged: that word no longer holds.
+          this.#gone.delete(id);
           this.#engine.set(id, { tenant, generation, placement, restarts, state: wanted.want });
         }
       }

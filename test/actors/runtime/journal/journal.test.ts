@@ -505,7 +505,12 @@ t.test('checkpoints are due from a third of the ring on, and of the bytes of a p
   t.notOk(journal.isFilling(7));
   await put();
   t.ok(journal.isFilling(7));
-  t.ok(journal.isFilling(8), 'the ring is one for all');
+  const newer = new Source(journal, 9);
+  newer.commit();
+  while (newer.written.length < newer.last) await nextTick();
+  t.ok(journal.isFilling(7));
+  t.notOk(journal.isFilling(9), 'its commits are not among the oldest');
+  t.notOk(journal.isFilling(99), 'it has none');
   journal.checkpointed(7, source.last);
   t.notOk(journal.isFilling(7));
   const large = new Source(journal, 8, limits.uncheckpointedBytes / 10);
@@ -513,6 +518,36 @@ t.test('checkpoints are due from a third of the ring on, and of the bytes of a p
   await until('it is put', () => large.written.length === 4);
   t.ok(journal.isFilling(8));
   t.notOk(journal.isFilling(7), 'its own bytes');
+});
+
+t.test('batches of checkpoints go one after another, unless one takes long', async (t) => {
+  await inWorld(t, 60_000, async () => {
+    const { journal } = createJournal();
+    const begun: string[] = [];
+    const answers: (() => void)[] = [];
+    const batch = async (name: string): Promise<void> =>
+      journal.inTurn(async () => {
+        begun.push(name);
+        await new Promise<void>((resolve) => answers.push(resolve));
+      });
+    void batch('a');
+    void batch('b');
+    void batch('c');
+    await sleep(1);
+    t.same(begun, ['a']);
+    answers.shift()?.();
+    await sleep(1);
+    t.same(begun, ['a', 'b']);
+    await sleep(limits.checkpointTurnMs);
+    t.same(begun, ['a', 'b', 'c'], 'the second has no answer');
+    for (const answer of answers) answer();
+    await t.rejects(
+      journal.inTurn(async () => Promise.reject(new Error('refused'))),
+      /refused/,
+    );
+    await journal.inTurn(async () => Promise.resolve(void begun.push('d')));
+    t.equal(begun.at(-1), 'd', 'one that fails keeps no other');
+  });
 });
 
 t.test('a ring that fills slows entries down before it refuses writes', (t) => {
