@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from '../dev/paths.ts';
 import { svgOf } from './plot.ts';
 import type { Results } from './section.ts';
-import { markdownOf } from './table.ts';
+import { folded, markdownOf } from './table.ts';
 
 const path = join(repositoryRoot, 'docs', 'performance.md');
 
@@ -25,7 +25,7 @@ function circumstances(): string {
     `Node ${process.versions.node}`,
   ].join(', ');
   const day = new Date().toISOString().slice(0, 10);
-  return `\`npm run bench -- ${process.argv.slice(2).join(' ')}\`, ${day}, ${machine}, on top of ${commit}.`;
+  return folded(`\`npm run bench -- ${process.argv.slice(2).join(' ')}\`, ${day}, ${machine}, on top of ${commit}.`);
 }
 
 /** @throws if the page has no marks for the section */

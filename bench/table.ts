@@ -16,6 +16,21 @@ export function show(table: Table): void {
   for (const remark of table.remarks) say(`  · ${remark}`);
 }
 
+/** The words of a paragraph in lines of at most 100 columns, as the house writes Markdown. */
+export function folded(text: string, indent = ''): string {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > proseColumns) {
+      lines.push(line);
+      line = indent + word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line].join('\n');
+}
+
+const proseColumns = 100;
+
 export function markdownOf(table: Table): string {
   const widths = widthsOf(table);
   const row = (cells: readonly string[]): string => `| ${line(cells, widths, ' | ')} |`;
@@ -27,6 +42,6 @@ export function markdownOf(table: Table): string {
     row(rule),
     ...table.rows.map(row),
     '',
-    ...table.remarks.map((remark) => `- ${remark}`),
+    ...table.remarks.map((remark) => folded(`- ${remark}`, '  ')),
   ].join('\n');
 }

@@ -156,7 +156,8 @@ export class Commits<Effect extends object> implements CommitSource {
         onFault(error);
       }
     };
-    guarded(() => onCommitted(group, seconds));
+    // First, so that answers and doorbells leave in one write to the socket.
     for (const waiter of group.waiters) guarded(waiter);
+    guarded(() => onCommitted(group, seconds));
   }
 }
