@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { encodeText } from '../runtime/journal/codec.ts';
+import { encodeValue } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { NextOwner } from '../runtime/ownership.ts';
 import type { MemberStore, StoredMember } from './member-store.ts';
@@ -273,7 +273,7 @@ export class Membership {
     } satisfies MemberRecord;
     // The time before the renewal is sent: every observer's clock for it starts later.
     const startedMs = clock.monotonicMs();
-    const value = encodeText(record);
+    const value = encodeValue(record);
     try {
       const revision = await store.replace(id, value, this.#revision);
       if (revision === undefined) {

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { decoder } from '../../lib/decode.ts';
 import type { MemberId } from '../../schemas/ids.ts';
-import { decodeValue, encodeText } from '../runtime/journal/codec.ts';
+import { decodeValue, encodeValue } from '../runtime/journal/codec.ts';
 import type { StoredMember } from './member-store.ts';
 
 const partitionNumbers = Type.Unsafe<readonly number[]>(Type.Array(Type.Integer()));
@@ -30,7 +30,7 @@ export function recordOf(value: string): MemberRecord | undefined {
 }
 
 export const deadRecord = (id: MemberId): string =>
-  encodeText({ id, state: 'dead', renewal: 0, partitions: [] } satisfies MemberRecord);
+  encodeValue({ id, state: 'dead', renewal: 0, partitions: [] } satisfies MemberRecord);
 
 /** What a record says, apart from how often it was renewed. */
 export const contentOf = (record: MemberRecord | undefined): string => JSON.stringify({ ...record, renewal: 0 });

@@ -16,7 +16,7 @@ import { createRounds } from '../../lib/time/rounds.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { bucketPrefix, buckets, bucketStream, keys } from '../../schemas/records/buckets.ts';
-import { decodeValue, encodeText } from '../runtime/journal/codec.ts';
+import { decodeValue, encodeValue } from '../runtime/journal/codec.ts';
 import { decodeMark, journalsNamedBy } from '../runtime/journal/mark.ts';
 import { sealJournal } from '../runtime/journal/read-journal.ts';
 import { epochShape, type EpochRecord } from '../runtime/store/epoch.ts';
@@ -96,7 +96,7 @@ export function createJournalRetention(options: JournalRetentionOptions): Journa
     };
     const subject = `${bucketPrefix(journalBucketOf(member))}${member}.${keys.epoch}`;
     const until = { timeoutMs: limits.commitTimeoutMs, ttlMs: limits.journalSealTtlMs };
-    await compareAndSet(nc, subject, encodeText(record), seal, until);
+    await compareAndSet(nc, subject, encodeValue(record), seal, until);
     sealedAtMs.delete(member);
     log.info('journal_emptied', { member });
   }

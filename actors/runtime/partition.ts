@@ -14,7 +14,7 @@ import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
-import { encodeValue, type Encoded } from './journal/codec.ts';
+import { bytesOf, encodeValue, type Encoded } from './journal/codec.ts';
 import type { Journals } from './journal/journals.ts';
 import {
   isEmpty,
@@ -93,8 +93,8 @@ interface Write<D extends DomainTypes> {
 
 /** No message holds it, or no entry of the journal. */
 const isTooLarge = (records: readonly Encoded[]): boolean =>
-  records.some(({ length }) => length > limits.recordBytes) ||
-  records.reduce((bytes, { length }) => bytes + length, 0) > limits.turnBytes;
+  records.some((record) => bytesOf(record) > limits.recordBytes) ||
+  records.reduce((bytes, record) => bytes + bytesOf(record), 0) > limits.turnBytes;
 
 export class Partition<D extends DomainTypes> {
   readonly number: number;

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { encodeText, type Commit } from '../../actors/runtime/journal/codec.ts';
+import { encodeValue, type Commit } from '../../actors/runtime/journal/codec.ts';
 import { journalsNamedBy, type Mark } from '../../actors/runtime/journal/mark.ts';
 import { readSealed, sealJournal, type Sealing } from '../../actors/runtime/journal/read-journal.ts';
 import type { EpochRecord } from '../../actors/runtime/store/epoch.ts';
@@ -36,7 +36,7 @@ async function commitsOf(nc: NatsConnection, partition: number, member: MemberId
   const sealing = await seal(nc, member);
   if (sealing.kind === 'gone') {
     const record: EpochRecord = { token: randomUUID(), owner: member, takenAtMs: systemClock.nowMs(), sealed: true };
-    await store.takeEpoch(encodeText(record), 0);
+    await store.takeEpoch(encodeValue(record), 0);
   }
   if (sealing.kind !== 'sealed') return [];
   const { signal } = new AbortController();

@@ -13,7 +13,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { jitter, sleep } from '../../../lib/time/backoff.ts';
 import { noReading, type CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
-import { clockFields, encodeValue, eventBytes, operationBytes, type Commit, type Encoded } from './codec.ts';
+import { bytesOf, clockFields, encodeValue, eventBytes, operationBytes, type Commit, type Encoded } from './codec.ts';
 import { encodeMark, type Mark } from './mark.ts';
 import type { RecordsDigest } from './digest.ts';
 import type { EventOutbox } from '../events/event-outbox.ts';
@@ -72,7 +72,7 @@ export function takeBatch(entries: readonly Commit[]): number {
   for (const { changes, operations, events } of entries) {
     for (const [key, value] of changes) {
       touched.add(key);
-      bytes += key.length + (value?.length ?? 0);
+      bytes += key.length + (value === null ? 0 : bytesOf(value));
     }
     for (const operation of operations) outcomes += operationBytes(operation);
     for (const event of events) told += eventBytes(event);

@@ -3,7 +3,9 @@
  * digits> <JSON>`. We keep a checksum of our own because nats-server was seen to deliver a bit that
  * had flipped on its disk. A record that does not match its checksum is quarantined.
  *
- * A value becomes bytes once: journal and checkpoint share them.
+ * A value is encoded once: journal and checkpoint share it. It stays a string until it is written:
+ * a commit waits seconds for its checkpoint, and V8 would stop the process for its many small
+ * buffers (ADR 10).
  */
 import { crc32 } from 'node:zlib';
 import Type, { type Static } from 'typebox';
@@ -15,8 +17,11 @@ import type { Event } from '../../../schemas/api/event.ts';
 /** The format of nearly all values; other formats are values that release 0.1.0 must not read. */
 const commonFormat = '1';
 
-/** The stored form of a value. */
-export type Encoded = Uint8Array;
+/** The stored form of a value: bytes where it was read, a string where it was made. */
+export type Encoded = Uint8Array | string;
+
+export const bytesOf = (value: Encoded): number =>
+  typeof value === 'string' ? Buffer.byteLength(value) : value.length;
 
 export type Decoded<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: string };
 
@@ -26,18 +31,14 @@ const hexLength = 8;
 export const hexOf = (checksum: number): string => checksum.toString(16).padStart(hexLength, '0');
 
 /** The same bytes, with the methods of a Buffer. */
-export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+export const bufferOf = (value: Encoded): Buffer =>
+  typeof value === 'string' ? Buffer.from(value) : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 
-function seal(body: string, format: string): Buffer {
-  const sealed = Buffer.allocUnsafe(headLength + Buffer.byteLength(body));
-  sealed.write(body, headLength);
-  sealed.write(`${format} ${hexOf(crc32(sealed.subarray(headLength)))} `, 'latin1');
-  return sealed;
-}
+const seal = (body: string, format: string): string => `${format} ${hexOf(crc32(body))} ${body}`;
 
 /** What is under the checksum. `format`: one character. */
-export function openSealed(value: Encoded | string, format = commonFormat): Decoded<Buffer> {
-  const bytes = typeof value === 'string' ? Buffer.from(value) : bufferOf(value);
+export function openSealed(value: Encoded, format = commonFormat): Decoded<Buffer> {
+  const bytes = bufferOf(value);
   const version = bytes.toString('latin1', 0, Math.max(0, bytes.indexOf(' ')));
   if (version !== format) return { ok: false, fault: `format ${JSON.stringify(version.slice(0, 16))}` };
   const body = bytes.subarray(headLength);
@@ -70,16 +71,16 @@ export function parseAs<T>(json: string, shape: Shape<T>): Decoded<T> {
 
 /** The checksum in a value's head; computed over the whole value if it has no head. */
 export function checksumOf(value: Encoded): number {
-  const stated = /^1 ([0-9a-f]{8}) /.exec(bufferOf(value).toString('latin1', 0, headLength))?.[1];
+  const head =
+    typeof value === 'string' ? value.slice(0, headLength) : bufferOf(value).toString('latin1', 0, headLength);
+  const stated = /^1 ([0-9a-f]{8}) /.exec(head)?.[1];
   return stated === undefined ? crc32(value) : Number.parseInt(stated, 16);
 }
 
-/** For values under keys of their own: records, the digest, outcomes of operations. */
-export const encodeValue = (value: unknown, format = commonFormat): Encoded => seal(JSON.stringify(value), format);
-/** The same as text, for keys that are changed by compare-and-set. */
-export const encodeText = (value: unknown): string => seal(JSON.stringify(value), commonFormat).toString();
+/** For values under keys of their own: records, the digest, outcomes of operations, leases. */
+export const encodeValue = (value: unknown, format = commonFormat): string => seal(JSON.stringify(value), format);
 
-export function decodeValue<T>(value: Encoded | string, shape: Shape<T>, format?: string): Decoded<T> {
+export function decodeValue<T>(value: Encoded, shape: Shape<T>, format?: string): Decoded<T> {
   const opened = openSealed(value, format);
   return opened.ok ? parseAs(opened.value.toString(), shape) : opened;
 }

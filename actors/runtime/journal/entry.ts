@@ -14,6 +14,7 @@ import { Compile } from 'typebox/compile';
 import { OperationRecord } from '../../../schemas/records/operation.ts';
 import {
   bufferOf,
+  bytesOf,
   clockFields,
   hexOf,
   OutgoingEvent,
@@ -109,10 +110,19 @@ const commitShape = Compile(
 );
 
 export function encodeSection({ number, changes, operations, events, clock }: Commit): Uint8Array {
-  const keys = changes.map(([key, value]) => [key, value?.length ?? -1]);
-  const head = JSON.stringify({ number, keys, operations, events, clock });
-  const values = changes.flatMap(([, value]) => (value === null ? [] : [value]));
-  return Buffer.concat([Buffer.from(`${head}\n`), ...values]);
+  const keys = changes.map(([key, value]) => [key, value === null ? -1 : bytesOf(value)] as const);
+  const head = `${JSON.stringify({ number, keys, operations, events, clock })}\n`;
+  const bytes = keys.reduce((sum, [, length]) => sum + Math.max(0, length), Buffer.byteLength(head));
+  const section = Buffer.allocUnsafe(bytes);
+  let at = section.write(head);
+  for (const [, value] of changes) {
+    if (typeof value === 'string') at += section.write(value, at);
+    else if (value !== null) {
+      section.set(value, at);
+      at += value.length;
+    }
+  }
+  return section;
 }
 
 export function decodeSection({ bytes, crc }: StoredSection): Decoded<Commit> {

@@ -5,7 +5,15 @@
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { OperationRecord } from '../../../schemas/records/operation.ts';
-import { eventBytes, operationBytes, type Change, type Commit, type Encoded, type OutgoingEvent } from './codec.ts';
+import {
+  bytesOf,
+  eventBytes,
+  operationBytes,
+  type Change,
+  type Commit,
+  type Encoded,
+  type OutgoingEvent,
+} from './codec.ts';
 import type { DirtyMarks } from '../domain.ts';
 
 /**
@@ -46,7 +54,7 @@ export class Group<Effect extends object> implements DirtyMarks {
 
   change(key: string, value: Encoded | null): void {
     this.#changes.set(key, value);
-    this.#bytes += key.length + headBytesOfKey + (value?.length ?? 0);
+    this.#bytes += key.length + headBytesOfKey + (value === null ? 0 : bytesOf(value));
   }
 
   operation(record: OperationRecord): void {

@@ -32,7 +32,7 @@ const format = '2';
 const markShape = Compile(StoredMark);
 const legacyShape = Compile(Type.Integer());
 
-export const encodeMark = (mark: Mark): Encoded =>
+export const encodeMark = (mark: Mark): string =>
   mark.journals === 'in the bucket' ? encodeValue(mark.number) : encodeValue(mark, format);
 
 export function decodeMark(value: Encoded): Decoded<Mark> {

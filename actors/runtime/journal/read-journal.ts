@@ -12,7 +12,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import type { Slices } from '../../../lib/time/slices.ts';
-import { decodeValue, encodeText, type Commit } from './codec.ts';
+import { decodeValue, encodeValue, type Commit } from './codec.ts';
 import { decodeEntry, decodeSection, type StoredEntry, type StoredSection } from './entry.ts';
 import { LoadError } from './load-error.ts';
 import { epochShape, type EpochRecord } from '../store/epoch.ts';
@@ -48,7 +48,7 @@ export async function sealJournal(options: SealOptions): Promise<Sealing> {
       if (value === '') return { kind: 'given up' };
       const decoded = decodeValue(value, epochShape);
       if (decoded.ok && decoded.value.sealed === true) return { kind: 'sealed', revision };
-      const sealed = await store.takeEpoch(encodeText(record), revision);
+      const sealed = await store.takeEpoch(encodeValue(record), revision);
       if (sealed !== undefined) return { kind: 'sealed', revision: sealed };
     } catch (error) {
       onFailure(error);

@@ -6,7 +6,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
-import { decodeValue, encodeText } from '../journal/codec.ts';
+import { decodeValue, encodeValue } from '../journal/codec.ts';
 import type { Store } from './store.ts';
 import { limits } from '../../../schemas/limits.ts';
 
@@ -47,7 +47,7 @@ export async function moveEpoch(
   },
 ): Promise<Moved> {
   const { from, signal } = options;
-  const value = encodeText(record);
+  const value = encodeValue(record);
   for (let attempt = 0; !signal.aborted; attempt++) {
     try {
       const current = await store.readEpoch();

@@ -13,7 +13,7 @@
  */
 export interface StoreWrite {
   readonly key: string;
-  readonly value: Uint8Array | null;
+  readonly value: Uint8Array | string | null;
   readonly ttlMs?: number;
 }
 

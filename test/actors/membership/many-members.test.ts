@@ -4,7 +4,7 @@ import { Membership } from '../../../actors/membership/membership.ts';
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
 import { Others } from '../../../actors/membership/others.ts';
 import { deadRecord, recordOf, type MemberRecord } from '../../../actors/membership/record.ts';
-import { encodeText } from '../../../actors/runtime/journal/codec.ts';
+import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -229,7 +229,7 @@ t.test('pauses, kills, lost notices and stale reads: no valid lease is declared 
 
 const stored = (id: string, revision: number, more: Partial<MemberRecord> = {}) => {
   const record = { id: id as MemberId, state: 'live' as const, renewal: revision, partitions: [], ...more };
-  return { id: record.id, revision, value: encodeText(record) };
+  return { id: record.id, revision, value: encodeValue(record) };
 };
 
 t.test('an old list forgets nobody', (t) => {

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { Membership } from '../../../actors/membership/membership.ts';
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
-import { encodeText } from '../../../actors/runtime/journal/codec.ts';
+import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -231,7 +231,7 @@ t.test('a process of release 0.1.0 is known by its record', async (t) => {
     const id = 'old' as MemberId;
     let renewal = 0;
     const renew = (state: 'live' | 'leaving' | 'dead'): void =>
-      void set(id, encodeText({ id, state, renewal: ++renewal, partitions: [], refused: [] }));
+      void set(id, encodeValue({ id, state, renewal: ++renewal, partitions: [], refused: [] }));
     for (const state of ['live', 'leaving'] as const) {
       renew(state);
       await pass(world, limits.leaseRenewMs);

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { PartitionManager } from '../../../actors/membership/partition-manager.ts';
 import { memberFor } from '../../../actors/membership/rendezvous.ts';
-import { encodeText } from '../../../actors/runtime/journal/codec.ts';
+import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import type { Store } from '../../../actors/runtime/store/store.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
@@ -63,7 +63,7 @@ function startManager(world: World) {
   /** As another does that has seen no renewal of it: it is dead. */
   const revoke = (): void => {
     const { id } = manager.membership;
-    members.set(id, encodeText({ id, state: 'dead', renewal: 0, partitions: [] }));
+    members.set(id, encodeValue({ id, state: 'dead', renewal: 0, partitions: [] }));
   };
   return { process, manager, members, bucket, loadsAtMs, givenUp, expected, state, warnings, revoke };
 }
@@ -141,7 +141,7 @@ t.test('a partition is expected while its owner is silent and may still live', a
   const other = 'other' as MemberId;
   let renewal = 0;
   const renew = (): void => {
-    members.set(other, encodeText({ id: other, state: 'live', renewal: ++renewal, partitions: [0] }));
+    members.set(other, encodeValue({ id: other, state: 'live', renewal: ++renewal, partitions: [0] }));
   };
   const isExpected = (): boolean => expected.at(-1)?.[0]?.includes(0) === true;
   await world.run(createFractions(1), async () => {
@@ -173,11 +173,11 @@ t.test('a partition is not taken from the member that its epoch names, while tha
   const { process, manager, members, bucket, loadsAtMs, state } = startManager(world);
   state.isHanging = false;
   const owner = 'owner' as MemberId;
-  bucket.takeEpoch(encodeText({ token: 'token', owner, takenAtMs: 0 }), 0);
+  bucket.takeEpoch(encodeValue({ token: 'token', owner, takenAtMs: 0 }), 0);
   // By its own record it does not have the partition, and would not take it: its epoch decides.
   let renewal = 0;
   const renew = (): void => {
-    members.set(owner, encodeText({ id: owner, state: 'live', renewal: ++renewal, partitions: [], refused: [0] }));
+    members.set(owner, encodeValue({ id: owner, state: 'live', renewal: ++renewal, partitions: [], refused: [0] }));
   };
   await world.run(createFractions(1), async () => {
     renew();
@@ -199,7 +199,7 @@ t.test('a partition that another refuses is not kept for it', async (t) => {
   const { process, manager, members, state } = startManager(world);
   state.isHanging = false;
   const live = (id: MemberId, renewal: number): void => {
-    members.set(id, encodeText({ id, state: 'live', renewal, partitions: [], refused: [0] }));
+    members.set(id, encodeValue({ id, state: 'live', renewal, partitions: [], refused: [0] }));
   };
   await world.run(createFractions(1), async () => {
     const others = Array.from({ length: 16 }, (_, index) => `other-${index}` as MemberId);
@@ -247,7 +247,7 @@ t.test('a partition that cannot be released is served on, and given away later',
       for (let round = 0; round < rounds && !until(); round++) {
         renewal++;
         for (const id of others) {
-          members.set(id, encodeText({ id, state: 'live', renewal, partitions: [], refused: [], journals: true }));
+          members.set(id, encodeValue({ id, state: 'live', renewal, partitions: [], refused: [], journals: true }));
         }
         await world.until(until, limits.leaseRenewMs);
       }

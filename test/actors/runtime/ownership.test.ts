@@ -3,7 +3,7 @@
  * processes of release 0.1.0. Buckets of the partition and of journals are in memory.
  */
 import t from 'tap';
-import { decodeValue, encodeText, encodeValue, type Commit } from '../../../actors/runtime/journal/codec.ts';
+import { decodeValue, encodeValue, type Commit } from '../../../actors/runtime/journal/codec.ts';
 import { decodeMark, encodeMark, type Mark } from '../../../actors/runtime/journal/mark.ts';
 import { readLegacyJournal } from '../../../actors/runtime/journal/legacy.ts';
 import { epochShape, type EpochRecord } from '../../../actors/runtime/store/epoch.ts';
@@ -319,13 +319,13 @@ t.test('a checkpoint frees the slots of its commits', async (t) => {
 
 /** A bucket as that release left it: some commits in the ring, none of them checkpointed. */
 function ofLastRelease(bucket: MemoryBucket, names: readonly string[]): void {
-  bucket.set(keys.checkpoint, encodeText(0));
+  bucket.set(keys.checkpoint, encodeValue(0));
   for (const [index, name] of names.entries()) {
     const record = container({}, name);
     const changes = [[recordKey(record), encodeValue(record)]] as const;
     bucket.set(legacyKey(index + 1), encodeLegacyEntry({ number: index + 1, changes, operations: [], events: [] }));
   }
-  bucket.set(keys.epoch, encodeText({ token: 'x', owner: 'old', takenAtMs: 0 }));
+  bucket.set(keys.epoch, encodeValue({ token: 'x', owner: 'old', takenAtMs: 0 }));
 }
 
 t.test('the ring of release 0.1.0 is checkpointed before the mark changes its form', async (t) => {
@@ -372,7 +372,7 @@ t.test('a partition is left as release 0.1.0 expects it while such a process is 
   await create(partition, 'a', 'b', 'c');
   t.equal(await partition.release(), true);
   t.same(markIn(bucket), { number: 3, journals: 'in the bucket' });
-  t.equal(Buffer.from(bucket.get(keys.checkpoint) ?? '').toString(), encodeText(3));
+  t.equal(Buffer.from(bucket.get(keys.checkpoint) ?? '').toString(), encodeValue(3));
   const ring = runAtOnce(readLegacyJournal(bucket.values(), 3));
   t.same([ring.pending, ring.checkpointed.map(({ number }) => number)], [[], [1, 2, 3]]);
   // What that release adds is there for the next owner of this one.

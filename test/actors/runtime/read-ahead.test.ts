@@ -18,7 +18,7 @@ const { signal } = new AbortController();
 const page = (...revisions: readonly number[]): StoredValue[] =>
   revisions.map((revision) => {
     const record = container();
-    return { key: recordKey(record), value: encodeValue(record), revision };
+    return { key: recordKey(record), value: Buffer.from(encodeValue(record)), revision };
   });
 
 function start(pages: Store['pages']) {

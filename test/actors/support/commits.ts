@@ -1,5 +1,5 @@
 /** Commits and outcomes as journals hold them. */
-import { encodeValue, type Commit } from '../../../actors/runtime/journal/codec.ts';
+import { bufferOf, encodeValue, type Commit } from '../../../actors/runtime/journal/codec.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { defaultTenant } from '../../../schemas/api/tenant.ts';
 import { operation } from '../support.ts';
@@ -20,4 +20,10 @@ export const tenantCommit = (number: number, more: Partial<Commit> = {}): Commit
   operations: [],
   events: [],
   ...more,
+});
+
+/** As it is read: its values are bytes. */
+export const asRead = (commit: Commit): Commit => ({
+  ...commit,
+  changes: commit.changes.map(([key, value]) => [key, value === null ? null : bufferOf(value)]),
 });

@@ -7,7 +7,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { joinCluster } from '../../../actors/cluster.ts';
 import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
-import { encodeText, encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { backUpCluster } from '../../../cli/backup/cluster.ts';
 import { readBackup, savedStreams, type Manifest } from '../../../cli/backup/folder.ts';
 import { api, restoreStream, saveStream, streamInfo } from '../../../cli/backup/stream.ts';
@@ -108,7 +108,7 @@ function namesIn(folder: string): string[] {
 async function freshCluster(): Promise<Cluster> {
   await destroy();
   const cluster = await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
-  await put(stateKey(0, keys.epoch), encodeText({ token: 'a', owner: 'former', takenAtMs: 1 }));
+  await put(stateKey(0, keys.epoch), encodeValue({ token: 'a', owner: 'former', takenAtMs: 1 }));
   await put(stateKey(0, keys.journal(1)), entry(1, 'tenant.acme'));
   await put('event.acme.c', JSON.stringify([{ id: '0-1-0' }]));
   await put(stateKey(0, keys.journal(2)), entry(2, 'tenant.acme'));
@@ -465,7 +465,7 @@ t.test('a cluster of three servers is restored with three replicas, and with one
   const cp = await connectTo(three);
   t.teardown(() => cp.close());
   const cluster = await joinCluster(cp, { partitions, replicas: 3, newId: randomUUID });
-  const epoch = encodeText({ token: 'a', owner: 'former', takenAtMs: 1 });
+  const epoch = encodeValue({ token: 'a', owner: 'former', takenAtMs: 1 });
   await compareAndSet(cp, stateKey(1, keys.epoch), epoch, 0, { timeoutMs: 5_000 });
   await compareAndSet(cp, stateKey(1, keys.journal(1)), entry(1, 'tenant.acme'), 0, { timeoutMs: 5_000 });
   const options = { folder, withLogs: true, replace: true, clock: systemClock, onSaved: () => {} };

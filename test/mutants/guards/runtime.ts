@@ -378,7 +378,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'journal not sealed',
     guard: 'A taker seals the journal of a dead member before it reads it (ADR 28)',
     file: 'actors/runtime/journal/read-journal.ts',
-    changes: [{ in: 'sealJournal', replace: 'await store.takeEpoch(encodeText(record), revision)', by: 'revision' }],
+    changes: [{ in: 'sealJournal', replace: 'await store.takeEpoch(encodeValue(record), revision)', by: 'revision' }],
     killedBy: 'simulation',
   },
   {

@@ -9,7 +9,7 @@ import {
   type EventOutboxOptions,
   type ParkedEvents,
 } from '../../../../actors/runtime/events/event-outbox.ts';
-import { decodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { decodeValue, type Encoded } from '../../../../actors/runtime/journal/codec.ts';
 import type { EventSink, StoreWrite } from '../../../../actors/runtime/store/store.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
@@ -97,7 +97,7 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
       event: { id: `0-${number}-${index}`, message: null } as Event,
     })),
   });
-  const kept = new Map<string, Uint8Array>();
+  const kept = new Map<string, Encoded>();
   const park = (number: number): boolean => {
     const writes = outbox.park(number);
     for (const { key, value } of writes ?? []) {
@@ -227,8 +227,8 @@ t.test('what was published a moment ago is parked for the next owner, who publis
   const [write, ...more] = outbox.parkPublished();
   t.same(more, []);
   t.equal(write?.key, keys.events(2));
-  const parkedOf = (value: Uint8Array | null | undefined): readonly EntryEvents[] => {
-    const decoded = decodeValue(value ?? Buffer.from(''), eventsShape);
+  const parkedOf = (value: Encoded | null | undefined): readonly EntryEvents[] => {
+    const decoded = decodeValue(value ?? '', eventsShape);
     return decoded.ok ? decoded.value : [];
   };
   const idsOf = (parked: readonly EntryEvents[]): (string | string[])[][] =>
@@ -268,7 +268,7 @@ t.test('what still is parked is not parked again, in place of what waits beside 
     number,
     events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message } as Event }],
   });
-  const bucket = new Map<string, Uint8Array>();
+  const bucket = new Map<string, Encoded>();
   const write = (writes: readonly StoreWrite[] = []): void => {
     for (const { key, value } of writes) {
       if (value === null) bucket.delete(key);

@@ -3,6 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import t from 'tap';
 import { EventOutbox } from '../../../../actors/runtime/events/event-outbox.ts';
 import type { Checkpointer } from '../../../../actors/runtime/journal/checkpoint.ts';
+import { bufferOf } from '../../../../actors/runtime/journal/codec.ts';
 import { Commits } from '../../../../actors/runtime/journal/commits.ts';
 import { decodeEntry, decodeSection } from '../../../../actors/runtime/journal/entry.ts';
 import { Journal } from '../../../../actors/runtime/journal/journal.ts';
@@ -49,7 +50,7 @@ function createCommits(last = 100) {
     store: {
       ...storeWith([]),
       put: async ({ value }, revision) => {
-        did.push(`put ${contentOf(value)} under ${revision}`);
+        did.push(`put ${contentOf(bufferOf(value ?? ''))} under ${revision}`);
         return new Promise((resolve) => answers.push(resolve));
       },
     },

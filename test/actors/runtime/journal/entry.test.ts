@@ -10,7 +10,7 @@ import {
   type StoredEntry,
 } from '../../../../actors/runtime/journal/entry.ts';
 import type { SuccessCode } from '../../../../schemas/errors.ts';
-import { outcome } from '../../support/commits.ts';
+import { asRead, outcome } from '../../support/commits.ts';
 
 const low = { number: 3, sequence: 40 };
 const commitOf = (number: number, more: Partial<Commit> = {}): Commit => ({
@@ -50,7 +50,7 @@ t.test('an entry is read as it was written', (t) => {
   );
   for (const [index, [, commit]] of commits.entries()) {
     const section = entry.sections[index];
-    t.same(section && decodeSection(section), { ok: true, value: commit }, `commit ${commit.number}`);
+    t.same(section && decodeSection(section), { ok: true, value: asRead(commit) }, `commit ${commit.number}`);
   }
   t.same(decoded(Buffer.from(encodeEntry(1, { number: 1, sequence: 0 }, []))).sections, []);
   t.end();
@@ -60,7 +60,7 @@ t.test('an entry that lies within a larger message is read too', (t) => {
   const entry = entryWith([1, commitOf(2)]);
   const message = Buffer.concat([Buffer.from('head'), entry]);
   const { sections } = decoded(message.subarray('head'.length));
-  t.same(sections[0] && decodeSection(sections[0]), { ok: true, value: commitOf(2) });
+  t.same(sections[0] && decodeSection(sections[0]), { ok: true, value: asRead(commitOf(2)) });
   t.end();
 });
 

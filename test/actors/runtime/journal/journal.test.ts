@@ -1,7 +1,7 @@
 /** The journal of a member, over a store that answers when the test says so. */
 import { setImmediate as nextTick } from 'node:timers/promises';
 import t from 'tap';
-import type { Commit } from '../../../../actors/runtime/journal/codec.ts';
+import { bufferOf, type Commit } from '../../../../actors/runtime/journal/codec.ts';
 import {
   decodeEntry,
   decodeSection,
@@ -112,8 +112,8 @@ function createJournal({ isHeld = false, clock = systemClock } = {}) {
     store: {
       ...memory,
       put: async (write, revision) => {
-        puts.push(`${contentOf(write.value)} at ${write.key}`);
-        lows.push(decoded(write.value).low);
+        puts.push(`${contentOf(bufferOf(write.value ?? ''))} at ${write.key}`);
+        lows.push(decoded(bufferOf(write.value ?? '')).low);
         if (!state.isHeld) return memory.put(write, revision);
         const outcome = await new Promise<WriteOutcome | undefined>((resolve) => answers.push(resolve));
         return outcome ?? memory.put(write, revision);

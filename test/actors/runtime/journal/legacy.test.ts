@@ -2,7 +2,7 @@
 import t from 'tap';
 import { records } from '../../../../actors/domain/domain.ts';
 import { batchWrites } from '../../../../actors/runtime/journal/checkpoint.ts';
-import { encodeText } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 import { decodeLegacyEntry, legacyRing, readLegacyJournal } from '../../../../actors/runtime/journal/legacy.ts';
 import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';
@@ -12,7 +12,7 @@ import { runAtOnce } from '../../../../lib/time/slices.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import type { SuccessCode } from '../../../../schemas/errors.ts';
 import { encodeLegacyEntry, legacyKey } from '../../support/legacy.ts';
-import { outcome, tenantCommit } from '../../support/commits.ts';
+import { asRead, outcome, tenantCommit } from '../../support/commits.ts';
 import { MemoryBucket } from '../../support/memory-store.ts';
 
 /** Slots of the ring. */
@@ -27,7 +27,7 @@ t.test('an entry of release 0.1.0 is read', (t) => {
     tenantCommit(2, { clock: { atMs: 1, wallMs: 2, agreedMs: 3 } }),
     tenantCommit(3, { operations: [{ ...outcome(), code: 'deferred' as SuccessCode }] }),
   ];
-  for (const commit of commits) t.same(decode(encodeLegacyEntry(commit)), { ok: true, value: commit });
+  for (const commit of commits) t.same(decode(encodeLegacyEntry(commit)), { ok: true, value: asRead(commit) });
   // The bytes of that release.
   const stored = '1 d9b96700 {"number":3,"keys":["host.a","host.b"],"operations":[],"events":[]}\n1 00000000 {}\n-';
   const changes = [
@@ -41,7 +41,7 @@ t.test('an entry of release 0.1.0 is read', (t) => {
     ['another format', `2${whole.slice(1)}`, /format/],
     ['a flipped bit', whole.replace('number', 'mumber'), /checksum/],
     ['cut short', whole.slice(0, -1), /checksum/],
-    ['another value', encodeText({ a: 1 }), /shape/],
+    ['another value', encodeValue({ a: 1 }), /shape/],
     ['a value that is two', encodeLegacyEntry(tenantCommit(1, { changes: [['a', Buffer.from('1\n2')]] })), /length/],
   ];
   for (const [name, text, fault] of damaged) t.match(decode(text), { ok: false, fault }, name);

@@ -1,6 +1,6 @@
 /** The mark in the forms of this release and of the last. */
 import t from 'tap';
-import { encodeText, encodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeValue, type Encoded } from '../../../../actors/runtime/journal/codec.ts';
 import { decodeMark, encodeMark, type Mark } from '../../../../actors/runtime/journal/mark.ts';
 import type { MemberId } from '../../../../schemas/ids.ts';
 
@@ -20,18 +20,18 @@ t.test('a mark is read as it was written', (t) => {
 });
 
 t.test('release 0.1.0 reads its own form, and refuses the newer one', (t) => {
-  t.equal(textOf({ number: 9, journals: 'in the bucket' }), encodeText(9));
+  t.equal(textOf({ number: 9, journals: 'in the bucket' }), encodeValue(9));
   t.match(textOf({ number: 9, journals: [] }), /^2 /, 'a format that it does not know');
   t.end();
 });
 
 t.test('a damaged mark is no mark', (t) => {
-  const damaged: [string, Uint8Array, RegExp][] = [
+  const damaged: [string, Encoded, RegExp][] = [
     ['nothing', Buffer.from(''), /format/],
     ['rot', Buffer.from('rot'), /format/],
     ['a flipped bit', Buffer.from(textOf({ number: 7, journals: [] }).replace('7', '6')), /checksum/],
-    ['a flipped bit of the last release', Buffer.from(encodeText(7).replace(/7$/, '6')), /checksum/],
-    ['cut short', encodeMark({ number: 7, journals: [] }).subarray(0, -1), /checksum/],
+    ['a flipped bit of the last release', Buffer.from(encodeValue(7).replace(/7$/, '6')), /checksum/],
+    ['cut short', encodeMark({ number: 7, journals: [] }).slice(0, -1), /checksum/],
     ['the newer value in the form of the last release', encodeValue({ number: 7, journals: [] }), /shape/],
     ['the value of the last release in the newer form', encodeValue(7, '2'), /shape/],
     ['without journals', encodeValue({ number: 7 }, '2'), /shape/],

@@ -2,7 +2,7 @@
  * Sealing the journal of a dead member, and what is read of one that is whole, damaged or short.
  */
 import t from 'tap';
-import { encodeText, encodeValue, type Commit } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeValue, type Commit } from '../../../../actors/runtime/journal/codec.ts';
 import { encodeEntry, encodeSection, type Low } from '../../../../actors/runtime/journal/entry.ts';
 import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';
 import { readSealed, sealJournal } from '../../../../actors/runtime/journal/read-journal.ts';
@@ -39,7 +39,7 @@ const sealOf = async (store: Store): Promise<number> => Number(await sealing(sto
 
 function openedBucket(): MemoryBucket {
   const bucket = new MemoryBucket();
-  bucket.takeEpoch(encodeText({ token: 'own', owner: member, takenAtMs: 1 }), 0);
+  bucket.takeEpoch(encodeValue({ token: 'own', owner: member, takenAtMs: 1 }), 0);
   return bucket;
 }
 

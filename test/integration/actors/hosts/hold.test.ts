@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { encodeText, encodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
 import type { StoreWrite } from '../../../../actors/runtime/store/store.ts';
 import { within } from '../../../../lib/time/backoff.ts';
@@ -24,7 +24,7 @@ const ids = Array.from({ length: 30_000 }, containerId);
 t.test('the list of held containers comes in parts that fit a message', { timeout: 300_000 }, async (t) => {
   const ground = await startCluster(t, 1);
   const store = createJetStreamStore(ground.nc, buckets.state.bucket(0), randomUUID);
-  const released = encodeText({ token: 'x', owner: 'gone', takenAtMs: 0, released: true });
+  const released = encodeValue({ token: 'x', owner: 'gone', takenAtMs: 0, released: true });
   const epoch = (await store.takeEpoch(released, 0)) ?? 0;
   const enrolled = encodeValue(hostRecord(host, { publicKey: agentKey }));
   await store.putBatch([{ key: keys.host(host), value: enrolled }], epoch);

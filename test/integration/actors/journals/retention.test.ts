@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import t from 'tap';
 import { createJournalRetention } from '../../../../actors/retention/journals.ts';
-import { encodeText } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { encodeEntry, encodeSection } from '../../../../actors/runtime/journal/entry.ts';
 import { encodeMark, type Mark } from '../../../../actors/runtime/journal/mark.ts';
 import { createJetStreamStore, createJournalStore } from '../../../../actors/runtime/store/jetstream-store.ts';
@@ -15,7 +15,7 @@ import { quietLog } from '../../../actors/support.ts';
 import { startCluster } from '../support.ts';
 
 const memberId = (): MemberId => randomUUID() as MemberId;
-const opened = (owner: MemberId): string => encodeText({ token: randomUUID(), owner, takenAtMs: 0 });
+const opened = (owner: MemberId): string => encodeValue({ token: randomUUID(), owner, takenAtMs: 0 });
 
 /** A journal with one entry, as its member has left it. */
 async function journalOf(nc: NatsConnection, member = memberId()) {

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { randomUUID } from 'node:crypto';
-import { encodeText } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { alertsOn } from '../../../support/promtool.ts';
 import { until } from '../../../support/until.ts';
@@ -58,7 +58,7 @@ t.test('a journal that is sealed under its member', { timeout: 600_000 }, async 
   await until('sealed', async () => {
     const { revision } = await journal.readEpoch();
     const seal = { token: randomUUID(), owner: member, takenAtMs: 0, sealed: true };
-    return (await journal.takeEpoch(encodeText(seal), revision)) !== undefined;
+    return (await journal.takeEpoch(encodeValue(seal), revision)) !== undefined;
   });
   await until('it noticed', () => process.logged('journal_sealed').length > 0);
   await untilReady(actors);

@@ -83,7 +83,7 @@ async function serve(t: Test): Promise<Serving> {
   const journal = { put: written, entries: 0 };
   const values = [...records, hostRecord(h1, { publicKey: agentKey })].map((record, index): StoredValue => ({
     key: recordKey(record),
-    value: encodeValue(record),
+    value: Buffer.from(encodeValue(record)),
     revision: index + 1,
   }));
   const partition = createPartition({

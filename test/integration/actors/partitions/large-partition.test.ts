@@ -1,7 +1,7 @@
 /** A partition whose load takes longer than a lease, and two processes that compete for it. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { encodeText, encodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
 import type { StoreWrite } from '../../../../actors/runtime/store/store.ts';
 import { recordKey } from '../../../../actors/domain/records.ts';
@@ -18,7 +18,7 @@ t.test('two actors processes get a large partition served', { timeout: 600_000 }
   const ground = await startCluster(t, 1);
   const store = createJetStreamStore(ground.nc, buckets.state.bucket(0), randomUUID);
   const epoch =
-    (await store.takeEpoch(encodeText({ token: 'x', owner: 'gone', takenAtMs: 0, released: true }), 0)) ?? 0;
+    (await store.takeEpoch(encodeValue({ token: 'x', owner: 'gone', takenAtMs: 0, released: true }), 0)) ?? 0;
   // Decoding and loading these takes seconds.
   const env = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [`VARIABLE_${index}`, 'x'.repeat(24)]));
   const spec: ContainerSpec = specOf('large', { env });

@@ -52,7 +52,7 @@ t.test(
         spec: { ...record.spec, name: `c${index}` },
         insertedAtMs: index % 977,
       };
-      return { key: recordKey(one), value: encodeValue(one), revision: index + 1 };
+      return { key: recordKey(one), value: Buffer.from(encodeValue(one)), revision: index + 1 };
     });
     // Each look at the clock takes a tenth of a millisecond, which gives the number of steps in a
     // slice.
@@ -249,7 +249,7 @@ t.test('a record that the state rejects harms no other', async (t) => {
   ];
   const values = [good, bad].map((record, index) => ({
     key: recordKey(record),
-    value: encodeValue(record),
+    value: Buffer.from(encodeValue(record)),
     revision: index + 1,
   }));
   const partition = createPartition({
