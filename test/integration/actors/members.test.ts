@@ -303,3 +303,15 @@ t.test('a process whose cluster was replaced hands over nothing and answers noth
   await nc.close();
   t.same(await epochsOf(ground), before);
 });
+
+t.test('members are read by key: those that are asked for, and none where none is', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const store = createJetStreamMemberStore(ground.nc);
+  const [one, two, unknown] = ['one', 'two', 'three'] as MemberId[] as [MemberId, MemberId, MemberId];
+  for (const id of [one, two]) await store.replace(id, id, 0);
+  const idsOf = async (...ids: MemberId[]) => (await store.readSome(ids)).map(({ id }) => id).sort();
+  t.same(await idsOf(one, two, unknown), [one, two]);
+  t.same(await idsOf(two), [two]);
+  t.same(await idsOf(), []);
+  t.same(await idsOf(unknown), []);
+});
