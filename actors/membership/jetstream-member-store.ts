@@ -42,8 +42,6 @@ export function createJetStreamMemberStore(nc: NatsConnection, answers?: Answers
       return members;
     },
     async readSome(ids) {
-      // The server refuses a request for no keys.
-      if (ids.length === 0) return [];
       const messages = await readLasts(nc, { stream, timeoutMs }, ids.map(subjectOf));
       return messages.map(memberOf);
     },

@@ -92,9 +92,12 @@ interface Write<D extends DomainTypes> {
 }
 
 /** No message holds it, or no entry of the journal. */
-const isTooLarge = (records: readonly Encoded[]): boolean =>
-  records.some((record) => bytesOf(record) > limits.recordBytes) ||
-  records.reduce((bytes, record) => bytes + bytesOf(record), 0) > limits.turnBytes;
+function isTooLarge(records: readonly Encoded[]): boolean {
+  const bytes = records.map((record) => bytesOf(record));
+  return (
+    bytes.some((each) => each > limits.recordBytes) || bytes.reduce((sum, each) => sum + each, 0) > limits.turnBytes
+  );
+}
 
 export class Partition<D extends DomainTypes> {
   readonly number: number;

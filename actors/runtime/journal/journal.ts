@@ -140,12 +140,10 @@ export class Journal {
    * ring fills, those with the oldest commits are due, and not all at the same time.
    */
   isFilling(partition: number): boolean {
-    const {
-      commits: [oldest],
-      bytes,
-    } = this.#partitions.get(partition) ?? { commits: [], bytes: 0 };
-    if (oldest === undefined) return false;
-    if (bytes / limits.uncheckpointedBytes > limits.journalFillingShare) return true;
+    const live = this.#partitions.get(partition);
+    const oldest = live?.commits[0];
+    if (live === undefined || oldest === undefined) return false;
+    if (live.bytes / limits.uncheckpointedBytes > limits.journalFillingShare) return true;
     const share = Math.max(this.entries / limits.journalSlots, this.#liveBytes / limits.journalBytes);
     return share > limits.journalFillingShare && this.#last - oldest.entry.number >= this.entries / 2;
   }

@@ -6,6 +6,7 @@
  * Every write but the taking of an epoch is fenced: the server refuses it when the bucket's epoch
  * key is at another revision. Writes rest on this alone.
  */
+import type { Encoded } from '../journal/codec.ts';
 
 /**
  * A key's new value, or its deletion. `ttlMs`: the server drops the message by itself after that
@@ -13,7 +14,7 @@
  */
 export interface StoreWrite {
   readonly key: string;
-  readonly value: Uint8Array | string | null;
+  readonly value: Encoded | null;
   readonly ttlMs?: number;
 }
 
