@@ -242,6 +242,7 @@ const gaugesOf = ({
   diskUseUnknown: containers.disk.unknown,
   faults: () => faults.list().map(({ kind }) => kind),
   firewall: containers.firewall.state,
+  sandboxes: () => containers.sandboxes?.counts() ?? { ready: 0, used: 0 },
   credentialsExpiryMs: credentials.expiryMs,
   credentialsBound: () => credentials.sender().user !== undefined,
 });

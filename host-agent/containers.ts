@@ -25,9 +25,11 @@ import { createLogTurns } from './logs/rates.ts';
 import type { Metrics } from './metrics.ts';
 import { createFirewall, type Firewall } from './network/firewall.ts';
 import { watchPortProxies } from './network/port-proxy.ts';
+import { createNetworkKeeper } from './network/network.ts';
 import { createExecutor } from './reconcile/execute/execute.ts';
 import { createReconciler, type Reconciler } from './reconcile/reconciler.ts';
-import { logRatesOf, type AgentSettings } from './settings.ts';
+import { SandboxPool, type Sandboxes } from './sandbox/sandboxes.ts';
+import { logRatesOf, publishPortsOf, type AgentSettings } from './settings.ts';
 import type { State } from './state.ts';
 import { capacityOf, type Machine } from './workload/capacity.ts';
 
@@ -53,6 +55,7 @@ export interface Containers {
   readonly monitor: EngineMonitor;
   readonly firewall: Firewall;
   readonly disk: Pick<DiskWatch, 'usedPercent'> & Pick<Evictor, 'unknown'>;
+  readonly sandboxes: Pick<Sandboxes, 'counts'> | undefined;
   capacity(): Capacity;
   /** Resolves after the signal has aborted and the work in progress has ended. */
   run(signal: AbortSignal): Promise<void>;
@@ -66,6 +69,8 @@ export interface Containers {
 interface EngineHost {
   readonly machine: Machine;
   readonly rootDir: string | undefined;
+  /** As the kernel names it, such as `x86_64`. */
+  readonly architecture: string;
 }
 
 export async function createContainers(parts: ContainersParts): Promise<Containers> {
@@ -75,6 +80,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   let engineHost: EngineHost = {
     machine: { cores: availableParallelism(), memBytes: totalmem() },
     rootDir: undefined,
+    architecture: process.arch === 'arm64' ? 'aarch64' : 'x86_64',
   };
   const capacity = (): Capacity => capacityOf(settings, engineHost.machine);
   const engine = createEngine(
@@ -97,12 +103,29 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     log,
   });
   const pulls = createPulls(images.recording, createPermit(settings.REGISTRIES_ALLOWED, systemResolve), metrics);
+  const ensureNetwork = createNetworkKeeper(engine, owner);
+  const sandboxes =
+    settings.SANDBOX === 'off'
+      ? undefined
+      : new SandboxPool({
+          engine,
+          owner,
+          publishAddress: settings.PUBLISH_ADDRESS,
+          ports: publishPortsOf(settings),
+          size: settings.SANDBOX_POOL,
+          architecture: () => engineHost.architecture,
+          ensureNetwork,
+          metrics,
+          log,
+        });
   const executor = createExecutor({
     engine: images.recording,
     owner,
     pulls,
     logs,
     firewall,
+    sandboxes,
+    ensureNetwork,
     secretsDir: settings.SECRETS_DIR,
     publishAddress: settings.PUBLISH_ADDRESS,
     capabilities: settings.CONTAINER_CAPABILITIES,
@@ -115,6 +138,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     owner,
     monitor: () => monitor,
     executor,
+    sandboxes,
     logs,
     reporter,
     faults,
@@ -135,8 +159,12 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     steadyMs,
     log,
     onUp: async () => {
-      const { NCPU, MemTotal, DockerRootDir } = await engine.info();
-      engineHost = { machine: { cores: NCPU, memBytes: MemTotal }, rootDir: DockerRootDir };
+      const { NCPU, MemTotal, DockerRootDir, Architecture } = await engine.info();
+      engineHost = {
+        machine: { cores: NCPU, memBytes: MemTotal },
+        rootDir: DockerRootDir,
+        architecture: Architecture ?? engineHost.architecture,
+      };
       // Before anything is started.
       await firewall.look();
       await reconciler.onEngineUp();
@@ -144,6 +172,10 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     },
     onAway: reconciler.onEngineAway,
     onEvent: reconciler.onEvent,
+    onSandboxLost: (dockerId) => {
+      const id = sandboxes?.lost(dockerId);
+      if (id !== undefined) reconciler.onEvent(id);
+    },
   });
   const share = createDisk(parts, engine, { images, reconciler, monitor, rootDir: () => engineHost.rootDir });
 
@@ -151,6 +183,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     reconciler,
     monitor,
     firewall,
+    sandboxes,
     disk: { usedPercent: share.watch.usedPercent, unknown: share.evictor.unknown },
     capacity,
     run: async (signal) => {
@@ -166,7 +199,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     },
     stop: async () => {
       pulls.stop();
-      await Promise.all([reconciler.stop(), logs.stop()]);
+      await Promise.all([reconciler.stop(), logs.stop(), sandboxes?.stop()]);
     },
     close: async () => {
       await images.flush();

@@ -5,6 +5,7 @@ import { faultKinds } from './faults.ts';
 import type { LossCause } from './logs/loss.ts';
 import type { RateScope } from './logs/rates.ts';
 import { deniedCounters, type DeniedCounter } from './network/firewall-rules.ts';
+import type { SandboxCounts, SandboxSource } from './sandbox/counts.ts';
 import { firewallStates, type FirewallState } from './network/firewall-state.ts';
 
 export interface Metrics {
@@ -21,6 +22,8 @@ export interface Metrics {
   logHeldUp(scope: RateScope): void;
   logAbandoned(): void;
   diskEviction(): void;
+  /** A container got its sandbox: one that was ready, made now, or kept from before. */
+  sandbox(from: SandboxSource): void;
   imageRemoved(): void;
   firewallRepaired(): void;
   firewallDenied(to: DeniedCounter, packets: number): void;
@@ -43,6 +46,7 @@ export interface Gauges {
   /** The kinds of the current faults. */
   faults(): readonly string[];
   firewall(): FirewallState;
+  sandboxes(): SandboxCounts;
   credentialsExpiryMs(): number | null;
   credentialsBound(): boolean;
 }
@@ -123,6 +127,12 @@ export function createMetrics(registry: Registry): Metrics {
     help: 'Containers that were removed because they had written more than their disk limit.',
     registers,
   });
+  const sandboxes = new Counter({
+    name: 'longshore_agent_sandbox_claims_total',
+    help: 'Sandboxes that containers got: ready ones, ones made on demand, and ones that they had before.',
+    labelNames: ['from'],
+    registers,
+  });
   const imagesRemoved = new Counter({
     name: 'longshore_agent_images_removed_total',
     help: 'Names of unused images that the agent removed to free disk space.',
@@ -155,6 +165,7 @@ export function createMetrics(registry: Registry): Metrics {
     logAbandoned: () => logAbandoned.inc(),
     diskEviction: () => diskEvictions.inc(),
     imageRemoved: () => imagesRemoved.inc(),
+    sandbox: (from) => sandboxes.labels(from).inc(),
     firewallRepaired: () => firewallRepairs.inc(),
     firewallDenied: (to, packets) => firewallDenied.labels(to).inc(packets),
   };
@@ -190,6 +201,17 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     collect() {
       const now = gauges.firewall();
       for (const state of firewallStates) this.labels(state).set(Number(state === now));
+    },
+  });
+  new Gauge({
+    name: 'longshore_agent_sandboxes',
+    help: 'Sandboxes on this host: ready for the next containers, and used by one.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const { ready, used } = gauges.sandboxes();
+      this.labels('ready').set(ready);
+      this.labels('used').set(used);
     },
   });
   const simple = (name: string, help: string, value: () => number): void => {

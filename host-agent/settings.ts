@@ -18,6 +18,7 @@ import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { isRegistryRule } from '../schemas/api/registry.ts';
 import { defaultCapabilities, grantableCapabilities, parseCapabilities, type Capability } from './spec/confinement.ts';
+import { parsePortRange, type PortRange } from './sandbox/shape.ts';
 import { egressForm, parseEgressRules } from './network/egress.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
 import type { LogRates } from './logs/rates.ts';
@@ -35,6 +36,13 @@ const capabilities: Setting<readonly Capability[]> = {
   doc: 'Linux capabilities of new containers; existing ones keep theirs.',
   parse: parseCapabilities,
   fallback: { value: defaultCapabilities },
+};
+
+const publishPorts: Setting<string> = {
+  form: 'first-last, such as 20000-31999',
+  doc: 'Ports of this host that sandboxes publish the ports of containers at. Nothing else should listen there.',
+  parse: (value) => (parsePortRange(value) === undefined ? undefined : value),
+  fallback: { value: `${limits.publishPortFirst}-${limits.publishPortLast}` },
 };
 
 const ms = (doc: string, fallback: number, min = 1) =>
@@ -69,6 +77,17 @@ export const settings = {
   DOCKER_HOST: engineAddress,
   PUBLISH_ADDRESS: text('Address of this host at which the ports of containers are published.', {
     fallback: '127.0.0.1',
+  }),
+  PUBLISH_PORTS: publishPorts,
+  SANDBOX: choice(
+    'on: a container runs in the network namespace of a sandbox, starts in about half of the time, and keeps its published ports while it is on this host. off: each container has a namespace of its own.',
+    ['on', 'off'] as const,
+    'off',
+  ),
+  SANDBOX_POOL: integer('Sandboxes that wait ready for the next containers.', {
+    min: 0,
+    max: limits.sandboxPoolMax,
+    fallback: limits.sandboxPool,
   }),
   CONTAINER_CAPABILITIES: capabilities,
   CONTAINER_DISK_BYTES: integer(
@@ -171,6 +190,10 @@ export const settings = {
 } as const;
 
 export type AgentSettings = Configuration<typeof settings>;
+
+const defaultPorts: PortRange = { first: limits.publishPortFirst, last: limits.publishPortLast };
+
+export const publishPortsOf = (given: AgentSettings): PortRange => parsePortRange(given.PUBLISH_PORTS) ?? defaultPorts;
 
 export const logRatesOf = (given: AgentSettings): LogRates => ({
   containerBytes: given.LOG_RATE_CONTAINER_BYTES,

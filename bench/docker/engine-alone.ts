@@ -49,6 +49,7 @@ export function engineBody(owner: Owner, image: BenchImage, ports: readonly numb
     imageId: image.digest,
     imageLabels: [],
     secrets: {},
+    sandbox: null,
     publishAddress: '127.0.0.1',
     hostCpuMillis: Infinity,
     capabilities: defaultCapabilities,

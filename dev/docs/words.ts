@@ -319,6 +319,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_disk_used_ratio: 'Over 0.85: the agent removes unused images; over 0.9: the fault `disk_pressure`.',
   longshore_agent_disk_use_unknown:
     'Over 0: the fault `disk_unmeasured`; these containers can fill the disk. The agent’s log names them (`disk_use_unknown`).',
+  longshore_agent_sandbox_claims_total: 'Many with from="made": containers wait for their sandbox. Raise SANDBOX_POOL.',
+  longshore_agent_sandboxes: 'ready stays 0: the engine makes none; see its log.',
   longshore_agent_images_removed_total: 'Rising fast: the disk is too small for the images in use.',
   longshore_agent_inventory_age_seconds:
     'Over 120, or below 0, while the engine is up: the agent reconciles nothing on that host; see the runbook, “Host faults”.',

@@ -23,8 +23,12 @@ export const Info = Type.Object({
   NCPU: Type.Integer(),
   MemTotal: Type.Integer(),
   DockerRootDir: Type.Optional(Type.String()),
+  Architecture: Type.Optional(Type.String()),
 });
 export type Info = Static<typeof Info>;
+
+/** `container:<id>`: it is in the network namespace of that one. */
+const NetworkModeOf = Type.Optional(Type.Object({ NetworkMode: Type.Optional(Type.String()) }));
 
 /** `GET /containers/json` */
 export const Summaries = Type.Array(
@@ -33,6 +37,7 @@ export const Summaries = Type.Array(
     State: Type.String(),
     Status: Type.String(),
     Labels: nullable(Labels),
+    HostConfig: NetworkModeOf,
   }),
 );
 export type Summary = Static<typeof Summaries>[number];
@@ -50,6 +55,7 @@ export const Inspection = Type.Object({
     Health: Type.Optional(nullable(Type.Object({ Status: Type.String() }))),
   }),
   Config: Type.Object({ Labels: nullable(Labels) }),
+  HostConfig: NetworkModeOf,
   NetworkSettings: Type.Object({
     Ports: Type.Optional(
       nullable(
@@ -154,7 +160,7 @@ export type EngineEvent = Static<typeof EngineEvent>;
 const ourLabels: Shape = Object.fromEntries(Object.values(labels).map((label) => [label, true as const]));
 
 export const shapes = {
-  summaries: [{ Id: true, State: true, Status: true, Labels: ourLabels }],
+  summaries: [{ Id: true, State: true, Status: true, Labels: ourLabels, HostConfig: { NetworkMode: true } }],
   inspection: {
     Id: true,
     State: {
@@ -167,6 +173,7 @@ export const shapes = {
       Health: { Status: true },
     },
     Config: { Labels: ourLabels },
+    HostConfig: { NetworkMode: true },
     NetworkSettings: { Ports: true },
   },
   image: { Id: true },

@@ -37,6 +37,8 @@ export interface MonitorParts {
   readonly onUp: () => Promise<void>;
   readonly onAway: (sinceMs: number) => void;
   readonly onEvent: (id: ContainerId) => void;
+  /** A sandbox went down or was removed. */
+  readonly onSandboxLost: (dockerId: string) => void;
 }
 
 export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
@@ -63,6 +65,8 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     for await (const event of await engine.events(ownerLabels(parts.owner), signal)) {
       const id = subjectOf(event);
       if (id !== undefined) parts.onEvent(id);
+      const sandbox = sandboxLostIn(event);
+      if (sandbox !== undefined) parts.onSandboxLost(sandbox);
     }
     throw new Error('the event stream ended');
   };
@@ -139,3 +143,6 @@ function subjectOf({ Action, Actor }: EngineEvent): ContainerId | undefined {
   const id = Actor?.Attributes[labels.container] ?? '';
   return isContainerId(id) ? id : undefined;
 }
+
+const sandboxLostIn = ({ Action, Actor }: EngineEvent): string | undefined =>
+  (Action === 'die' || Action === 'destroy') && Actor?.Attributes[labels.sandbox] !== undefined ? Actor.ID : undefined;

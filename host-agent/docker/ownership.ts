@@ -14,6 +14,8 @@ export const labels = {
   placement: 'longshore.placement',
   spec: 'longshore.spec',
   image: 'longshore.image',
+  /** Of a sandbox, and of no container of a tenant: what it publishes (sandbox/shape.ts). */
+  sandbox: 'longshore.sandbox',
   /** The name of the image, for people. */
   reference: 'longshore.reference',
 } as const;

@@ -10,6 +10,7 @@ import type { Engine } from '../docker/engine.ts';
 import type { Owner } from '../docker/ownership.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
+import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { Workload } from '../workload/workload.ts';
 import { createCarryOut } from './execute/carry-out.ts';
 import type { Executor } from './execute/execute.ts';
@@ -27,6 +28,7 @@ export interface LookParts {
   readonly engine: Engine;
   readonly owner: Owner;
   readonly executor: Executor;
+  readonly sandboxes: Pick<Sandboxes, 'release'> | undefined;
   readonly logs: LogCollector;
   readonly reporter: Pick<Reporter, 'forget'>;
   readonly reports: Reports;
@@ -61,6 +63,7 @@ export function createLookAt(parts: LookParts): LookAt {
     restartStore.forget(id);
     parts.reporter.forget(id);
     logs.forget(id);
+    parts.sandboxes?.release(id);
   };
 
   const followLogs = (observed: Observed, restart: RestartState): void => {

@@ -61,11 +61,13 @@ function planMissing({ container, admitted }: Declared, restart: RestartState): 
 function planPresent(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   const { container, spec } = wanted;
   if (found.placement !== container.placement || found.spec !== spec) return clear(found, restart, nowMs);
-  const { dockerId, state } = found;
+  const { dockerId, state, sandbox } = found;
   if (restart.evicted?.dockerId === dockerId) return clear(found, restart, nowMs);
+  if (sandbox?.state === 'gone') return clear(found, restart, nowMs);
   switch (state.phase) {
     case 'running':
-      return none;
+      // It has no network any more. When it is down, it starts again after its sandbox.
+      return sandbox?.state === 'down' ? { kind: 'stop', dockerId } : none;
     case 'paused':
       return { kind: 'unpause', dockerId };
     case 'created':
@@ -78,6 +80,7 @@ function planPresent(wanted: Declared, found: Found, restart: RestartState, nowM
       if (container.pull_policy === 'always' && restart.image !== null && restart.image.id !== found.imageId) {
         return clear(found, restart, nowMs);
       }
+      if (sandbox?.state === 'down') return { kind: 'start_sandbox', dockerId: sandbox.dockerId };
       return { kind: 'start', dockerId, prepare: state.phase === 'created', again: restart.failures > 0 };
     }
     case 'removing':

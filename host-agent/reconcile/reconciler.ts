@@ -16,6 +16,7 @@ import type { Owner } from '../docker/ownership.ts';
 import type { Faults } from '../faults.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
+import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { DesiredSet } from '../workload/desired.ts';
 import { imageOf } from '../workload/wanted.ts';
 import { createWorkload, type Workload } from '../workload/workload.ts';
@@ -79,6 +80,7 @@ export interface ReconcilerParts {
   readonly owner: Owner;
   readonly monitor: () => EngineMonitor;
   readonly executor: Executor;
+  readonly sandboxes: Pick<Sandboxes, 'look' | 'release'> | undefined;
   readonly logs: LogCollector;
   readonly reporter: Reporter;
   readonly faults: Faults;
@@ -95,7 +97,11 @@ export interface ReconcilerParts {
 export function createReconciler(parts: ReconcilerParts): Reconciler {
   const { engine, owner, reporter, restartStore, clock, steadyMs, log } = parts;
   const workload = createWorkload();
-  const present = createPresentContainers(engine, owner, parts.faults, clock);
+  const present = createPresentContainers(engine, owner, parts.faults, clock, (list) => {
+    void parts.sandboxes
+      ?.look(list, workload.knows)
+      .catch((error: unknown) => log.debug('sandboxes_not_looked_at', { error }));
+  });
   const reports = createReports({ reporter, workload, clock, steadyMs });
   let isWaiting = false;
   const bounds = {

@@ -14,6 +14,8 @@ export type Step =
    * after a failure.
    */
   | { readonly kind: 'start'; readonly dockerId: string; readonly prepare: boolean; readonly again: boolean }
+  /** Its sandbox went down, perhaps with the engine. */
+  | { readonly kind: 'start_sandbox'; readonly dockerId: string }
   | { readonly kind: 'unpause'; readonly dockerId: string }
   | { readonly kind: 'stop'; readonly dockerId: string }
   /** Save its last log lines before its removal. */
@@ -21,7 +23,7 @@ export type Step =
   | { readonly kind: 'remove'; readonly dockerId: string };
 
 /** Steps that end within the deadline of a call. */
-export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'unpause' | 'remove' }>;
+export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'start_sandbox' | 'unpause' | 'remove' }>;
 /** Steps that take long; other containers proceed meanwhile. */
 export type LongStep = Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>;
 

@@ -41,6 +41,8 @@ export interface Making {
   readonly capabilities: readonly Capability[];
   /** A quota of its writable layer, where the engine's storage keeps one. */
   readonly diskBytes: number | null;
+  /** The engine's id of the sandbox that it runs in; null: it has a network of its own. */
+  readonly sandbox: string | null;
 }
 
 /**
@@ -58,8 +60,10 @@ export function createBody({
   hostCpuMillis,
   capabilities,
   diskBytes,
+  sandbox,
 }: Making): object {
-  const ports = container.ports.map(portKey);
+  // In a sandbox, the sandbox publishes.
+  const ports = sandbox === null ? container.ports.map(portKey) : [];
   const cpuMillis = Math.max(limits.engineCpuMillisMin, Math.min(container.cpu_millis, hostCpuMillis));
   return {
     // By id: the image that was checked, whatever its tag names now.
@@ -79,7 +83,7 @@ export function createBody({
     },
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
     HostConfig: {
-      NetworkMode: networkName(owner),
+      NetworkMode: sandbox === null ? networkName(owner) : `container:${sandbox}`,
       PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: publishAddress, HostPort: '' }]])),
       RestartPolicy: { Name: 'no' },
       NanoCpus: cpuMillis * 1_000_000,

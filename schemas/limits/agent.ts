@@ -88,6 +88,16 @@ export const agent = {
   engineDegradedMs: 10 * seconds,
   /** Quick exits in a row before they are called a loop. */
   crashLoopExits: 3,
+  /** Sandboxes that wait ready. */
+  sandboxPool: 4,
+  sandboxPoolMax: 64,
+  /** Its program needs a few pages; the engine refuses less than 6 MiB. */
+  sandboxMemoryBytes: 16 * MiB,
+  /** Ports of the host that are tried for one sandbox. */
+  sandboxPortTries: 8,
+  /** Below the ports that Linux gives to outgoing connections (32768 to 60999). */
+  publishPortFirst: 20_000,
+  publishPortLast: 31_999,
   containerPids: 1024,
   containerShmBytes: 64 * MiB,
   /**

@@ -24,6 +24,8 @@ export interface ContainerCalls {
    * container is down.
    */
   stop(id: string, graceMs: number): Promise<void>;
+  /** Sends SIGKILL. A container that is down or gone counts as killed. */
+  kill(id: string): Promise<void>;
   unpause(id: string): Promise<void>;
   /** A container that is gone counts as removed. */
   remove(id: string): Promise<void>;
@@ -72,6 +74,7 @@ export const containerCalls = ({ ask, post, open }: EngineClient): ContainerCall
     const path = `/containers/${id}/stop?t=${Math.ceil(graceMs / 1000)}`;
     await post('container stop', path, [204, 304, 404], graceMs + limits.engineCallMs);
   },
+  kill: async (id) => void (await post('container kill', `/containers/${id}/kill`, [204, 404, 409])),
   unpause: async (id) => void (await post('container unpause', `/containers/${id}/unpause`, [204, 404, 409])),
   remove: async (id) => {
     // 409: its removal is already under way.

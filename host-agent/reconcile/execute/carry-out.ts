@@ -63,7 +63,8 @@ export function createCarryOut(parts: CarryOutParts): CarryOut {
     const operation = operationOf(step, restartStore.of(id).generation);
     restartStore.set(id, settle(restartStore.of(id), step, { kind: 'begun', operation }, steadyMs(), backoff));
     parts.onBegun(seen);
-    const ended = executor.long(step, { tenant, id }).catch((error: unknown): Outcome => {
+    const container = 'container' in seen.wanted ? seen.wanted.container : undefined;
+    const ended = executor.long(step, { tenant, id }, container).catch((error: unknown): Outcome => {
       log.error('step_failed', { container: id, step: step.kind, error });
       return { kind: 'outage' };
     });
@@ -100,6 +101,7 @@ export function createCarryOut(parts: CarryOutParts): CarryOut {
         return;
       case 'create':
       case 'start':
+      case 'start_sandbox':
       case 'unpause':
       case 'remove':
         finish(id, step, await executor.short(step, 'container' in wanted ? wanted.container : undefined));

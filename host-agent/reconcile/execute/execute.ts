@@ -15,7 +15,9 @@ import { clearFailure, createFailure, drainFailure, pullFailure, startFailure } 
 import type { Firewall } from '../../network/firewall.ts';
 import { imageFault, imageTooLarge, labelNames } from '../../images/check.ts';
 import type { LogCollector } from '../../logs/collector.ts';
-import { createNetworkKeeper, isNetworkGone } from '../../network/network.ts';
+import { isNetworkGone } from '../../network/network.ts';
+import type { Network } from '../../docker/answers.ts';
+import type { Sandboxes } from '../../sandbox/sandboxes.ts';
 import type { Pulls } from '../../images/pulls.ts';
 import { RegistryError } from '../../images/registries.ts';
 import { resolveSecrets } from '../../spec/secrets.ts';
@@ -27,7 +29,8 @@ import type { LongStep, Outcome, ShortStep, Step } from '../step.ts';
 
 export interface Executor {
   short(step: ShortStep, container: DesiredContainer | undefined): Promise<Outcome>;
-  long(step: LongStep, source: LogSource): Promise<Outcome>;
+  /** @param container as it is wanted; undefined: it goes */
+  long(step: LongStep, source: LogSource, container: DesiredContainer | undefined): Promise<Outcome>;
   cancelPull(id: ContainerId): void;
 }
 
@@ -37,6 +40,9 @@ export interface ExecutorParts {
   readonly pulls: Pulls;
   readonly logs: LogCollector;
   readonly firewall: Firewall;
+  /** Undefined: each container has a network namespace of its own. */
+  readonly sandboxes: Pick<Sandboxes, 'claim' | 'prepare' | 'start'> | undefined;
+  readonly ensureNetwork: () => Promise<Network | undefined>;
   readonly secretsDir: string | undefined;
   readonly publishAddress: string;
   readonly capabilities: readonly Capability[];
@@ -59,13 +65,12 @@ const done: Outcome = { kind: 'done' };
 const changed: Outcome = { kind: 'changed' };
 
 export function createExecutor(parts: ExecutorParts): Executor {
-  const { engine, owner, pulls, logs, firewall } = parts;
+  const { engine, owner, pulls, logs, firewall, sandboxes, ensureNetwork } = parts;
   const stops = createStops({
     workers: limits.concurrentStops,
     slowWorkers: limits.concurrentSlowStops,
     patienceMs: parts.stopGraceMs + limits.stepPatienceMs,
   });
-  const ensureNetwork = createNetworkKeeper(engine, owner);
 
   /**
    * The outcome where the operator requires a firewall and it is not in place; undefined: go on.
@@ -92,9 +97,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
     if (network !== undefined) await firewall.cover(network);
     const open = unprotected();
     if (open !== undefined) return open;
+    const sandbox = (await sandboxes?.claim(container)) ?? null;
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
-    const making = { owner, container, reference, imageId, secrets: secrets.env, imageLabels: image.labels };
+    const making = { owner, container, reference, imageId, secrets: secrets.env, imageLabels: image.labels, sandbox };
     const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
     const name = containerName(owner, container.id);
     const result = await createWithQuota(isEnforced ? bytes : null, (diskBytes) =>
@@ -168,9 +174,16 @@ export function createExecutor(parts: ExecutorParts): Executor {
     return done;
   };
 
+  const startSandbox = async (dockerId: string): Promise<Outcome> => {
+    // Of an agent that ran with sandboxes: this one starts it as it is.
+    await (sandboxes === undefined ? engine.start(dockerId) : sandboxes.start(dockerId));
+    return done;
+  };
+
   const startRefused = (error: Error): Outcome => {
     const detail = detailOf(error);
     if (isRefusal(error, 404) && /no such container/i.test(detail)) return changed;
+    if (/cannot join network of a non running container/i.test(detail)) return changed;
     const outcome = startFailure(error);
     return outcome.kind === 'retry' && isNetworkGone(detail) ? { ...outcome, fault: 'remake' } : outcome;
   };
@@ -197,6 +210,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
             () => (container === undefined ? Promise.resolve(changed) : start(step, container)),
             startRefused,
           );
+        case 'start_sandbox':
+          return attempt(() => startSandbox(step.dockerId), startFailure);
         case 'unpause':
           return attempt(() => engine.unpause(step.dockerId).then(() => done), clearFailure);
         case 'remove':
@@ -204,9 +219,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
       }
     },
 
-    long: (step, source) => {
+    long: (step, source, container) => {
       switch (step.kind) {
         case 'pull':
+          if (container !== undefined) sandboxes?.prepare(container);
           return attempt(
             async () => ({ kind: 'done', imageId: await pulls.get(step.reference, step.policy, source) }),
             pullFailure,

@@ -4,7 +4,9 @@
  */
 import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
 import type { Engine } from '../../docker/engine.ts';
-import { foundFrom, observedFrom, type Found, type Observed } from './observed.ts';
+import type { Inspection } from '../../docker/answers.ts';
+import type { ListedSandbox, SandboxList } from '../../sandbox/sandboxes.ts';
+import { foundFrom, observedFrom, sandboxOf, type Found, type Observed } from './observed.ts';
 import { labels, type Owner, ownerLabels } from '../../docker/ownership.ts';
 
 /** A container of this host that the engine has. */
@@ -16,15 +18,26 @@ export interface Presence {
   readonly fingerprint: string;
 }
 
-export async function inventory(engine: Engine, owner: Owner): Promise<Map<ContainerId, Presence>> {
+export interface Inventory extends SandboxList {
+  readonly present: Map<ContainerId, Presence>;
+}
+
+export async function inventory(engine: Engine, owner: Owner): Promise<Inventory> {
   const present = new Map<ContainerId, Presence>();
+  const sandboxes: ListedSandbox[] = [];
+  const users = new Map<ContainerId, string>();
   const summaries = await engine.list(ownerLabels(owner));
-  for (const { Id, State, Status, Labels } of summaries.sort((left, right) => (left.Id < right.Id ? -1 : 1))) {
+  for (const summary of summaries.sort((left, right) => (left.Id < right.Id ? -1 : 1))) {
+    const { Id, State, Status, Labels, HostConfig } = summary;
+    const shape = Labels?.[labels.sandbox];
+    if (shape !== undefined) sandboxes.push({ dockerId: Id, shape, isRunning: State === 'running' });
     const id = Labels?.[labels.container] ?? '';
     const tenant = Labels?.[labels.tenant] ?? '';
     const placement = Number(Labels?.[labels.placement] ?? Number.NaN);
     // Without these labels, no agent made it.
     if (!isContainerId(id) || !isTenantId(tenant) || !Number.isSafeInteger(placement) || placement < 0) continue;
+    const sandbox = sandboxOf(HostConfig?.NetworkMode);
+    if (sandbox !== undefined) users.set(id, sandbox);
     const before = present.get(id);
     const health = /\((healthy|unhealthy|health: starting)\)/.exec(Status)?.[1] ?? '';
     present.set(id, {
@@ -33,7 +46,7 @@ export async function inventory(engine: Engine, owner: Owner): Promise<Map<Conta
       fingerprint: `${before?.fingerprint ?? ''}${Id} ${State} ${health};`,
     });
   }
-  return present;
+  return { present, sandboxes, users };
 }
 
 export async function observe(engine: Engine, owner: Owner, id: ContainerId): Promise<Observed> {
@@ -41,8 +54,13 @@ export async function observe(engine: Engine, owner: Owner, id: ContainerId): Pr
   const found: Found[] = [];
   for (const { Id } of summaries) {
     const inspection = await engine.inspect(Id);
-    const each = inspection === undefined ? undefined : foundFrom(inspection);
+    const each = inspection === undefined ? undefined : foundFrom(inspection, await sandboxOn(engine, inspection));
     if (each !== undefined) found.push(each);
   }
   return observedFrom(found);
+}
+
+async function sandboxOn(engine: Engine, { HostConfig }: Inspection): Promise<Inspection | undefined> {
+  const dockerId = sandboxOf(HostConfig?.NetworkMode);
+  return dockerId === undefined ? undefined : engine.inspect(dockerId);
 }

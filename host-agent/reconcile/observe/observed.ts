@@ -44,7 +44,21 @@ export interface Found {
    */
   readonly imageId: string;
   readonly state: EngineState;
+  /** What it has its network of; null: a network namespace of its own. */
+  readonly sandbox: SandboxSeen | null;
 }
+
+/** The sandbox of a container. A container without one that is up has no network. */
+export interface SandboxSeen {
+  readonly dockerId: string;
+  readonly state: 'up' | 'down' | 'gone';
+}
+
+/** The sandbox that a container is in, by its network mode; undefined: none. */
+export const sandboxOf = (networkMode: string | undefined): string | undefined =>
+  networkMode?.startsWith(sharedNetwork) === true ? networkMode.slice(sharedNetwork.length) : undefined;
+
+const sharedNetwork = 'container:';
 
 /**
  * `extra`: other containers with the same id, which should not exist; the agent removes them in any
@@ -55,8 +69,11 @@ export type Observed =
 
 export const absent: Observed = { kind: 'absent' };
 
-/** Undefined for a container whose labels name no tenant or container: no agent made it. */
-export function foundFrom(inspection: Inspection): Found | undefined {
+/**
+ * Undefined for a container whose labels name no tenant or container: no agent made it.
+ * @param sandbox the inspection of its sandbox, if it has one that is there
+ */
+export function foundFrom(inspection: Inspection, sandbox?: Inspection): Found | undefined {
   const marks = inspection.Config.Labels ?? {};
   const tenant = marks[labels.tenant] ?? '';
   const id = marks[labels.container] ?? '';
@@ -68,11 +85,19 @@ export function foundFrom(inspection: Inspection): Found | undefined {
     placement: Number(marks[labels.placement] ?? Number.NaN),
     spec: marks[labels.spec] ?? '',
     imageId: marks[labels.image] ?? '',
-    state: stateFrom(inspection),
+    state: stateFrom(inspection, sandbox ?? inspection),
+    sandbox: sandboxFrom(inspection, sandbox),
   };
 }
 
-function stateFrom({ Id, State, NetworkSettings }: Inspection): EngineState {
+function sandboxFrom({ HostConfig }: Inspection, sandbox: Inspection | undefined): SandboxSeen | null {
+  const dockerId = sandboxOf(HostConfig?.NetworkMode);
+  if (dockerId === undefined) return null;
+  if (sandbox === undefined) return { dockerId, state: 'gone' };
+  return { dockerId, state: sandbox.State.Status === 'running' ? 'up' : 'down' };
+}
+
+function stateFrom({ Id, State }: Inspection, { NetworkSettings }: Pick<Inspection, 'NetworkSettings'>): EngineState {
   const run = `${Id}:${State.StartedAt}`;
   const startedAtMs = Date.parse(State.StartedAt);
   switch (State.Status) {

@@ -6,6 +6,7 @@ import type { Engine } from '../../docker/engine.ts';
 import { detailOf } from '../../docker/errors.ts';
 import type { Owner } from '../../docker/ownership.ts';
 import type { Faults } from '../../faults.ts';
+import type { SandboxList } from '../../sandbox/sandboxes.ts';
 import { inventory, type Presence } from './inventory.ts';
 import type { Observed } from './observed.ts';
 
@@ -22,7 +23,14 @@ export interface PresentContainers {
   lastListedMs(): number | null;
 }
 
-export function createPresentContainers(engine: Engine, owner: Owner, faults: Faults, clock: Clock): PresentContainers {
+/** `onListed`: what the list says of sandboxes. */
+export function createPresentContainers(
+  engine: Engine,
+  owner: Owner,
+  faults: Faults,
+  clock: Clock,
+  onListed: (list: SandboxList) => void,
+): PresentContainers {
   let present: Map<ContainerId, Presence> | undefined;
   let lastListedMs: number | null = null;
   /** Since when the engine answers and lists nothing; null while it lists. */
@@ -46,7 +54,9 @@ export function createPresentContainers(engine: Engine, owner: Owner, faults: Fa
     list: async () => {
       const before = present ?? new Map<ContainerId, Presence>();
       try {
-        present = await inventory(engine, owner);
+        const { present: found, ...list } = await inventory(engine, owner);
+        present = found;
+        onListed(list);
       } catch (error) {
         noteUnlisted(error);
         throw error;

@@ -166,6 +166,7 @@ function done(restart: RestartState, step: Step, imageId: string | undefined, no
       return { ...restart, drained: step.dockerId };
     case 'stop':
     case 'remove':
+    case 'start_sandbox':
     case 'unpause':
       return { ...restart, attempt: { phase: 'clear' } };
     case 'cancel_pull':

@@ -70,6 +70,7 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
           },
           onAway: (sinceMs) => tell(`away since ${sinceMs}`),
           onEvent: (subject) => tell(`event of ${subject}`),
+          onSandboxLost: (sandbox) => tell(`sandbox ${sandbox} lost`),
         }),
       );
       void world.spawn(agent, () => monitor.run(ending.signal));

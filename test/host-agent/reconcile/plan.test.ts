@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
-import { absent, type Observed } from '../../../host-agent/reconcile/observe/observed.ts';
+import { absent, type Observed, type SandboxSeen } from '../../../host-agent/reconcile/observe/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import {
@@ -43,6 +43,8 @@ const start = (changes: Partial<Extract<Step, { kind: 'start' }>> = {}): Step =>
 const stop: Step = { kind: 'stop', dockerId: 'd1' };
 const drain: Step = { kind: 'drain', dockerId: 'd1' };
 const remove: Step = { kind: 'remove', dockerId: 'd1' };
+const startSandbox: Step = { kind: 'start_sandbox', dockerId: 's1' };
+const inSandbox = (state: SandboxSeen['state']): SandboxSeen => ({ dockerId: 's1', state });
 const unpause: Step = { kind: 'unpause', dockerId: 'd1' };
 const fails = (reason: string): object => ({ kind: 'fail', why: { reason } });
 
@@ -95,6 +97,42 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['other placement, never ran → remove', running, seen(created, { placement: 7 }), {}, remove],
   ['other spec, up → stop', running, seen(up, { spec: 'x' }), {}, stop],
   ['other spec, paused → unpause before the stop', running, seen(paused, { spec: 'x' }), {}, unpause],
+
+  // Sandboxes
+  ['its sandbox is up → none', running, seen(up, { sandbox: inSandbox('up') }), {}, none],
+  ['up, its sandbox is down → stop', running, seen(up, { sandbox: inSandbox('down') }), {}, stop],
+  ['up, its sandbox is gone → made again: stop', running, seen(up, { sandbox: inSandbox('gone') }), {}, stop],
+  ['down, its sandbox is gone → drain', running, seen(down(), { sandbox: inSandbox('gone') }), {}, drain],
+  [
+    'down with its sandbox → the sandbox first',
+    running,
+    seen(down(), { sandbox: inSandbox('down') }),
+    {},
+    startSandbox,
+  ],
+  [
+    'never ran, its sandbox is down → the same',
+    running,
+    seen(created, { sandbox: inSandbox('down') }),
+    {},
+    startSandbox,
+  ],
+  ['down, its sandbox is up → start', running, seen(down(), { sandbox: inSandbox('up') }), {}, start()],
+  [
+    'crashed, in back-off → wait with its sandbox',
+    running,
+    seen(down(), { sandbox: inSandbox('down') }),
+    waiting(500),
+    { kind: 'wait' },
+  ],
+  ['stopped with its sandbox → none', stopped, seen(down(), { sandbox: inSandbox('down') }), {}, none],
+  [
+    'stopped, its sandbox is gone → none until it starts',
+    stopped,
+    seen(down(), { sandbox: inSandbox('gone') }),
+    {},
+    none,
+  ],
 
   // Evictions
   ['evicted, up → stop', running, seen(up), { evicted }, stop],

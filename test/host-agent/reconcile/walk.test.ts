@@ -8,7 +8,13 @@ import t from 'tap';
 import { describe } from '../../../host-agent/reconcile/describe.ts';
 import { afterLook } from '../../../host-agent/reconcile/restart/look.ts';
 import { endOperation, settle, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
-import { absent, observedFrom, type EngineState, type Found } from '../../../host-agent/reconcile/observe/observed.ts';
+import {
+  absent,
+  observedFrom,
+  type EngineState,
+  type Found,
+  type SandboxSeen,
+} from '../../../host-agent/reconcile/observe/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
@@ -44,6 +50,10 @@ const anyFound: fc.Arbitrary<Found> = fc
     spec: fc.constantFrom(specHash(container()), 'other'),
     imageId: fc.constantFrom('sha256:one', 'sha256:two'),
     state: anyState,
+    sandbox: fc.oneof(
+      fc.constant(null),
+      fc.record({ dockerId: fc.constantFrom('s1', 's2'), state: fc.constantFrom('up', 'down', 'gone') }),
+    ),
   })
   .map(({ state, ...changes }) => found(state, changes));
 
@@ -131,12 +141,19 @@ function apply(world: World, step: Step, luck: Luck): void {
       if (world.engine.length > 0) throw new Error('a second container beside the first');
       world.engine = [found({ phase: 'created' }, { dockerId: `made ${run}`, imageId: step.imageId })];
       return;
-    case 'start':
-    case 'unpause':
-      change(
-        step.dockerId,
-        luck === 'crash' ? exited : { phase: 'running', run, startedAtMs: world.atMs, health: 'none', addresses: [] },
+    case 'start_sandbox':
+      world.engine = world.engine.map((each) =>
+        each.sandbox?.dockerId === step.dockerId ? { ...each, sandbox: { ...each.sandbox, state: 'up' } } : each,
       );
+      return;
+    case 'start':
+      if (world.engine.some(({ dockerId, sandbox }) => dockerId === step.dockerId && !hasNetwork(sandbox))) {
+        throw new Error('a start without a network');
+      }
+      change(step.dockerId, luck === 'crash' ? exited : runningAs(world, run));
+      return;
+    case 'unpause':
+      change(step.dockerId, luck === 'crash' ? exited : runningAs(world, run));
       return;
     case 'stop':
       change(step.dockerId, exited);
@@ -153,6 +170,16 @@ function apply(world: World, step: Step, luck: Luck): void {
       return;
   }
 }
+
+const runningAs = ({ atMs }: World, run: string): EngineState => ({
+  phase: 'running',
+  run,
+  startedAtMs: atMs,
+  health: 'none',
+  addresses: [],
+});
+
+const hasNetwork = (sandbox: SandboxSeen | null): boolean => sandbox === null || sandbox.state === 'up';
 
 const isLong = (step: Step): step is Extract<Step, { kind: 'pull' | 'stop' | 'drain' }> =>
   step.kind === 'pull' || step.kind === 'stop' || step.kind === 'drain';
@@ -236,7 +263,7 @@ function check(world: World, want: Wanted): void {
   const verdict = ((): boolean => {
     switch (want.want) {
       case 'running':
-        return phase === 'running' || hasFailed;
+        return hasFailed || (phase === 'running' && observed.kind === 'present' && hasNetwork(observed.found.sandbox));
       case 'stopped':
         return phase !== 'running' && phase !== 'paused';
       case 'removed':

@@ -45,6 +45,7 @@ t.test('the body of a create carries the declared container', (t) => {
     hostCpuMillis: 2000,
     capabilities: defaultCapabilities,
     diskBytes: 7,
+    sandbox: null,
   };
   const body = createBody({ ...making, container: desired, secrets: { PASSWORD: 'hunter2' } });
   t.match(body, {
@@ -69,5 +70,9 @@ t.test('the body of a create carries the declared container', (t) => {
   t.match(createBody({ ...making, container: container({ cpu_millis: 1 }), secrets: {} }), {
     HostConfig: { NanoCpus: 10_000_000 },
   });
+  const sandboxed = createBody({ ...making, container: desired, secrets: {}, sandbox: 's1' });
+  // The engine refuses ports for a container in the namespace of another.
+  t.match(sandboxed, { ExposedPorts: {}, HostConfig: { NetworkMode: 'container:s1', PortBindings: {} } });
+  t.notMatch(JSON.stringify(sandboxed), '8080/tcp');
   t.end();
 });

@@ -83,6 +83,7 @@ export const found = (state: EngineState, changes: Partial<Found> = {}): Found =
   placement: 1,
   spec: specHash(container()),
   imageId: 'sha256:one',
+  sandbox: null,
   state,
   ...changes,
 });

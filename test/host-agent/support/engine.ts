@@ -16,7 +16,7 @@ export interface Inspected {
 }
 
 export interface EngineView {
-  /** Containers of one id, or of the whole cluster. */
+  /** Containers of one id, or of the whole cluster; sandboxes are not among them. */
   containers(id?: ContainerId): Promise<Inspected[]>;
   /** The one container of this id. */
   only(id: ContainerId): Promise<Inspected>;
@@ -26,22 +26,20 @@ export interface EngineView {
 /** Removes containers and networks with the cluster's label when the test ends. */
 export function viewEngine(t: Test, dockerHost: string, cluster: string): EngineView {
   const address = parseEngineHost(dockerHost) as EngineAddress;
-  const filter = (id?: ContainerId) => {
-    const label = [`${labels.cluster}=${cluster}`, ...(id === undefined ? [] : [`${labels.container}=${id}`])];
-    return encodeURIComponent(JSON.stringify({ label }));
-  };
+  const filter = (...more: string[]) =>
+    encodeURIComponent(JSON.stringify({ label: [`${labels.cluster}=${cluster}`, ...more] }));
   const call: EngineView['call'] = (method, path, body) => engineRequest(address, method, path, { deadlineMs, body });
   const containers = async (id?: ContainerId): Promise<Inspected[]> => {
-    const found = await engineGet<{ Id: string }[]>(
-      address,
-      `/containers/json?all=1&filters=${filter(id)}`,
-      deadlineMs,
-    );
+    const asked = filter(id === undefined ? labels.container : `${labels.container}=${id}`);
+    const found = await engineGet<{ Id: string }[]>(address, `/containers/json?all=1&filters=${asked}`, deadlineMs);
     const inspected = await Promise.all(found.map(({ Id }) => call('GET', `/containers/${Id}/json`)));
     return inspected.flatMap(({ status, text }) => (status === 200 ? [JSON.parse(text) as Inspected] : []));
   };
   t.teardown(async () => {
-    for (const { Id } of await containers()) await call('DELETE', `/containers/${Id}?force=1&v=1`);
+    const all = `/containers/json?all=1&filters=${filter()}`;
+    for (const { Id } of await engineGet<{ Id: string }[]>(address, all, deadlineMs)) {
+      await call('DELETE', `/containers/${Id}?force=1&v=1`);
+    }
     const networks = await engineGet<{ Id: string }[]>(address, `/networks?filters=${filter()}`, deadlineMs);
     for (const { Id } of networks) await call('DELETE', `/networks/${Id}`);
   });

@@ -22,6 +22,7 @@ function everything(): Registry {
   metrics.logAbandoned();
   metrics.diskEviction();
   metrics.imageRemoved();
+  metrics.sandbox('ready');
   metrics.firewallRepaired();
   metrics.firewallDenied('host', 2);
   registerGauges(
@@ -37,6 +38,7 @@ function everything(): Registry {
       orphansHeld: () => 0,
       faults: () => ['state_unwritable'],
       firewall: () => 'enforced',
+      sandboxes: () => ({ ready: 4, used: 2 }),
       credentialsExpiryMs: () => null,
       credentialsBound: () => true,
     },

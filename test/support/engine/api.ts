@@ -20,7 +20,7 @@ export type Streamed =
 export type Reply = { readonly kind: 'whole'; readonly answer: Answer } | Streamed;
 
 const version = { Version: '20.10.24', ApiVersion: '1.41', MinAPIVersion: '1.12' };
-const info = { NCPU: 64, MemTotal: 2 ** 40 };
+const info = { NCPU: 64, MemTotal: 2 ** 40, Architecture: 'x86_64' };
 
 /** @param url path and query, as the client sent them */
 export function parseCall(model: EngineModel, method: string, url: string, body: Uint8Array): EngineCall {
@@ -43,6 +43,11 @@ export function replyTo(model: EngineModel, call: EngineCall): Reply {
   const { method, path, query } = call;
   const [, area = '', first = ''] = path.split('/');
   if (area === 'events') return { kind: 'events', labels: labelsAsked(query) };
+  const imported = query.get('repo');
+  if (`${method} ${path}` === 'POST /images/create' && imported !== null) {
+    model.pull(`${imported}:${query.get('tag')}`);
+    return { kind: 'whole', answer: ok({}) };
+  }
   if (`${method} ${path}` === 'POST /images/create') return { kind: 'pull', reference: query.get('fromImage') ?? '' };
   if (area === 'containers' && first !== 'json' && first !== 'create') return ofContainer(model, call);
   return { kind: 'whole', answer: ofEngine(model, call) };
@@ -90,6 +95,8 @@ function act(model: EngineModel, action: string, container: SimulatedContainer):
       return model.start(container);
     case 'POST stop':
       return model.stop(container);
+    case 'POST kill':
+      return model.kill(container);
     case 'DELETE ':
       return model.remove(container);
     case 'PUT archive':

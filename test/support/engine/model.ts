@@ -18,8 +18,13 @@ export interface SimulatedContainer {
   readonly name: string;
   readonly labels: Labels;
   readonly network: string | null;
+  /** What it publishes while it runs. */
+  readonly published?: Published;
   state: ContainerState;
 }
+
+/** Ports of the container, and the ports of the host that they are published at. */
+export type Published = Readonly<Record<string, readonly { readonly HostIp: string; readonly HostPort: string }[]>>;
 
 export interface Answer {
   readonly status: number;
@@ -105,7 +110,11 @@ export class EngineModel {
 
   create(
     name: string,
-    body: { readonly Image: string; readonly Labels?: Labels; readonly HostConfig?: object },
+    body: {
+      readonly Image: string;
+      readonly Labels?: Labels;
+      readonly HostConfig?: { readonly NetworkMode?: string; readonly PortBindings?: Published };
+    },
   ): Answer {
     if (this.imageId(body.Image) === undefined) return refusal(404, `No such image: ${body.Image}`);
     const twin = this.#byName.get(name);
@@ -113,8 +122,16 @@ export class EngineModel {
       return refusal(409, `Conflict. The container name "/${name}" is already in use by container "${twin.id}".`);
     }
     const { HostConfig: config = {}, Labels: labels = {} } = body;
-    const network = 'NetworkMode' in config ? String(config.NetworkMode) : null;
-    const made: SimulatedContainer = { id: this.#newId(), name, labels, network, state: { status: 'created' } };
+    const network = config.NetworkMode ?? null;
+    const published = config.PortBindings ?? {};
+    const made: SimulatedContainer = {
+      id: this.#newId(),
+      name,
+      labels,
+      network,
+      published,
+      state: { status: 'created' },
+    };
     this.add(made);
     this.counts.created += 1;
     this.#emit('create', made);
@@ -123,10 +140,8 @@ export class EngineModel {
 
   start(made: SimulatedContainer): Answer {
     if (made.state.status === 'running') return { status: 304 };
-    const { network } = made;
-    if (network !== null && !this.#networks.some(({ Name }) => Name === network)) {
-      return refusal(404, `network ${network} not found`);
-    }
+    const refused = this.#networkRefusal(made);
+    if (refused !== undefined) return refused;
     const id = made.labels[ours.container];
     for (const twin of id === undefined ? [] : this.#siblings(made.labels)) {
       if (twin === made || twin.state.status !== 'running') continue;
@@ -136,6 +151,37 @@ export class EngineModel {
     this.counts.started += 1;
     this.counts.running += 1;
     this.#emit('start', made);
+    return { status: 204 };
+  }
+
+  /** In the words of Docker 20.10. */
+  #networkRefusal({ network, published = {} }: SimulatedContainer): Answer | undefined {
+    if (network?.startsWith('container:') === true) {
+      const other = this.#containers.get(network.slice('container:'.length));
+      if (other === undefined) return refusal(404, `No such container: ${network.slice('container:'.length)}`);
+      if (other.state.status === 'running') return undefined;
+      return refusal(409, `cannot join network of a non running container: ${other.id}`);
+    }
+    if (network !== null && !this.#networks.some(({ Name }) => Name === network)) {
+      return refusal(404, `network ${network} not found`);
+    }
+    const asked = Object.values(published).flat();
+    const taken = new Set(
+      this.running()
+        .flatMap((other) => Object.values(other.published ?? {}).flat())
+        .map((at) => at.HostPort),
+    );
+    const twice = asked.find(({ HostPort }) => HostPort !== '' && taken.has(HostPort));
+    if (twice === undefined) return undefined;
+    return refusal(
+      500,
+      `driver failed programming external connectivity: Bind for ${twice.HostIp}:${twice.HostPort} failed: port is already allocated`,
+    );
+  }
+
+  kill(made: SimulatedContainer): Answer {
+    if (made.state.status !== 'running') return refusal(409, `Container ${made.id} is not running`);
+    this.exit(made, 137);
     return { status: 204 };
   }
 
@@ -184,11 +230,13 @@ export class EngineModel {
     const among = id === undefined ? this.#containers.values() : (this.#byContainer.get(id) ?? []);
     const body = [...among]
       .filter(({ labels }) => hasLabels(labels, asked))
-      .map(({ id: Id, labels: Labels, state: { status } }) => ({ Id, State: status, Status: status, Labels }));
+      .map(({ id: Id, labels: Labels, network, state: { status } }) => {
+        return { Id, State: status, Status: status, Labels, HostConfig: { NetworkMode: network ?? 'default' } };
+      });
     return { status: 200, body };
   }
 
-  inspect({ id, name, labels, state }: SimulatedContainer): Answer {
+  inspect({ id, name, labels, network, published, state }: SimulatedContainer): Answer {
     const body = {
       Id: id,
       Name: `/${name}`,
@@ -201,7 +249,8 @@ export class EngineModel {
         FinishedAt: state.status === 'exited' ? state.finishedAt : never,
       },
       Config: { Labels: labels },
-      NetworkSettings: { Ports: {} },
+      HostConfig: { NetworkMode: network ?? 'default' },
+      NetworkSettings: { Ports: state.status === 'running' ? published : {} },
     };
     return { status: 200, body };
   }

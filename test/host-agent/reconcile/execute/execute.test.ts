@@ -5,6 +5,7 @@ import type { Engine } from '../../../../host-agent/docker/engine.ts';
 import type { CreateResult } from '../../../../host-agent/docker/calls/containers.ts';
 import { EngineError, type EngineFault } from '../../../../host-agent/docker/errors.ts';
 import { labels, networkName } from '../../../../host-agent/docker/ownership.ts';
+import { createNetworkKeeper } from '../../../../host-agent/network/network.ts';
 import { createExecutor, type ExecutorParts } from '../../../../host-agent/reconcile/execute/execute.ts';
 import { container, id, owner, reference, tenant } from '../../support/decisions.ts';
 
@@ -60,6 +61,8 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
       cover: call('cover'),
       refusal: () => refusal,
     } as Partial<ExecutorParts['firewall']> as ExecutorParts['firewall'],
+    sandboxes: undefined,
+    ensureNetwork: createNetworkKeeper(fake as Engine, owner),
     secretsDir: undefined,
     publishAddress: '0.0.0.0',
     capabilities: [],
@@ -211,7 +214,7 @@ t.test('a log goes with the container that someone else removes', async (t) => {
   ] as const) {
     const logs = { drain: () => Promise.reject(error) } as Partial<ExecutorParts['logs']> as ExecutorParts['logs'];
     const { made } = executor({ parts: { logs } });
-    t.match(await made.long({ kind: 'drain', dockerId: 'd1' }, source), outcome, error.detail);
+    t.match(await made.long({ kind: 'drain', dockerId: 'd1' }, source, undefined), outcome, error.detail);
   }
 });
 
@@ -223,8 +226,8 @@ t.test('the other steps are one call each', async (t) => {
   ] as const) {
     t.same(await made.short(step, undefined), { kind: 'done' });
   }
-  t.same(await made.long({ kind: 'stop', dockerId: 'd1' }, source), { kind: 'done' });
-  t.same(await made.long({ kind: 'pull', reference, policy: 'always' }, source), {
+  t.same(await made.long({ kind: 'stop', dockerId: 'd1' }, source, undefined), { kind: 'done' });
+  t.same(await made.long({ kind: 'pull', reference, policy: 'always' }, source, undefined), {
     kind: 'done',
     imageId: 'sha256:one',
   });

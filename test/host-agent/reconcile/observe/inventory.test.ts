@@ -13,8 +13,9 @@ const summary = (more: Partial<Summary> = {}): Summary => ({
   Labels: marks,
   ...more,
 });
-const seenIn = (...listed: Summary[]) =>
+const listIn = (...listed: Summary[]) =>
   inventory({ list: () => Promise.resolve(listed) } as Partial<Engine> as Engine, owner);
+const seenIn = async (...listed: Summary[]) => (await listIn(...listed)).present;
 const fingerprintOf = async (...listed: Summary[]) => (await seenIn(...listed)).get(id)?.fingerprint;
 
 t.test('what lacks a label that an agent gives is not ours', async (t) => {
@@ -75,4 +76,18 @@ t.test('a look asks for one id of this host, and passes over what went between l
   const none = await observe({ list: () => Promise.resolve([]) } as Partial<Engine> as Engine, owner, id);
   t.same(await observe(engine as Engine, owner, id), none);
   t.same(asked, [{ [labels.cluster]: 'c1', [labels.host]: 'h1', [labels.container]: id }, 'gone']);
+});
+
+t.test('sandboxes are listed beside the containers, with those that use them', async (t) => {
+  const { present, sandboxes, users } = await listIn(
+    summary({ HostConfig: { NetworkMode: 'container:s1' } }),
+    summary({ Id: 's1', Labels: { [labels.sandbox]: '80/tcp' } }),
+    summary({ Id: 's2', State: 'exited', Labels: { [labels.sandbox]: '' } }),
+  );
+  t.same([...present.keys()], [id], 'a sandbox is no container of a tenant');
+  t.same(sandboxes, [
+    { dockerId: 's1', shape: '80/tcp', isRunning: true },
+    { dockerId: 's2', shape: '', isRunning: false },
+  ]);
+  t.same([...users], [[id, 's1']]);
 });

@@ -22,7 +22,7 @@ function start() {
   const list = () => (world.failure === undefined ? Promise.resolve([...world.listed]) : Promise.reject(world.failure));
   const faults = createFaults(quietLog);
   const clock = { nowMs: () => world.ms, monotonicMs: () => world.ms };
-  const present = createPresentContainers({ list } as Partial<Engine> as Engine, owner, faults, clock);
+  const present = createPresentContainers({ list } as Partial<Engine> as Engine, owner, faults, clock, () => undefined);
   return { world, faults, present };
 }
 

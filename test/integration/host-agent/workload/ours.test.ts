@@ -29,7 +29,7 @@ t.test('the agent sees no container of another cluster or of another host on the
   await engine.pull(reference, AbortSignal.timeout(60_000));
   const imageId = (await engine.imageId(reference)) ?? '';
   const make = async (of: Owner, id: ContainerId): Promise<void> => {
-    const parts = { reference, imageId, imageLabels: [], secrets: {} };
+    const parts = { reference, imageId, imageLabels: [], secrets: {}, sandbox: null };
     const more = { publishAddress: '127.0.0.1', hostCpuMillis: 1000, capabilities: [], diskBytes: null };
     const body = createBody({ owner: of, container: container({ id }), ...parts, ...more });
     const result = await engine.create(containerName(of, id), body);
@@ -39,7 +39,7 @@ t.test('the agent sees no container of another cluster or of another host on the
   await make(owner, mine);
   await make({ ...owner, cluster: 'another' }, ofCluster);
   await make({ ...owner, host: 'h2' as HostKey }, ofHost);
-  t.same([...(await inventory(engine, owner)).keys()], [mine]);
+  t.same([...(await inventory(engine, owner)).present.keys()], [mine]);
   t.equal((await observe(engine, owner, mine)).kind, 'present');
   for (const id of [ofCluster, ofHost]) t.equal((await observe(engine, owner, id)).kind, 'absent');
 });

@@ -1,0 +1,307 @@
+/**
+ * Sandboxes: containers of the engine that own a network address and published ports. A tenant's
+ * container runs in the network namespace of one, so it starts in about half of the time, and keeps
+ * its ports while it restarts (ADR 29).
+ *
+ * A few sandboxes wait ready, of the shapes that were asked for last. A sandbox serves one
+ * container for that container's life on this host, and is then removed: none ever passes from one
+ * container to another. The engine's truth stays the truth: what runs in a sandbox is known from
+ * the container's network mode, and a sandbox that nobody uses is removed.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Log } from '../../lib/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import type { Engine } from '../docker/engine.ts';
+import { detailOf, EngineError } from '../docker/errors.ts';
+import type { Owner } from '../docker/ownership.ts';
+import type { Metrics } from '../metrics.ts';
+import type { SandboxCounts } from './counts.ts';
+import { sandboxImage, sandboxTar } from './image.ts';
+import { choosePorts, portsOf, sandboxBody, sandboxName, shapeOf, type PortRange, type Shape } from './shape.ts';
+
+/** A sandbox as the engine lists it. */
+export interface ListedSandbox {
+  readonly dockerId: string;
+  readonly shape: Shape;
+  readonly isRunning: boolean;
+}
+
+/** All of this host's sandboxes, and which container is in which. */
+export interface SandboxList {
+  readonly sandboxes: readonly ListedSandbox[];
+  readonly users: ReadonlyMap<ContainerId, string>;
+}
+
+type Declared = Pick<DesiredContainer, 'id' | 'ports'>;
+
+export interface Sandboxes {
+  /**
+   * The running sandbox of this container: the one that it has, one that waits ready, or a new one.
+   * @returns the engine's id. @throws EngineError
+   */
+  claim(container: Declared): Promise<string>;
+  /** Begins to make the sandbox that the container will claim. */
+  prepare(container: Declared): void;
+  /** Starts a sandbox that went down, with the ports that it had. @throws EngineError */
+  start(dockerId: string): Promise<void>;
+  /** The container is gone from this host: so is its sandbox soon. */
+  release(id: ContainerId): void;
+  /** A sandbox went down or was removed. @returns the container that has it */
+  lost(dockerId: string): ContainerId | undefined;
+  /**
+   * After each list of the engine: adopts what containers use, and removes what nobody uses.
+   * @param knows whether the container is wanted here
+   */
+  look(list: SandboxList, knows: (id: ContainerId) => boolean): Promise<void>;
+  counts(): SandboxCounts;
+  /** Makes no more, and removes those that wait ready. */
+  stop(): Promise<void>;
+}
+
+export interface SandboxesParts {
+  readonly engine: Engine;
+  readonly owner: Owner;
+  readonly publishAddress: string;
+  readonly ports: PortRange;
+  /** How many wait ready. */
+  readonly size: number;
+  /** Of the engine's machine. */
+  readonly architecture: () => string;
+  /** Resolves when the network is there. */
+  readonly ensureNetwork: () => Promise<unknown>;
+  readonly metrics: Pick<Metrics, 'sandbox'>;
+  readonly log: Log;
+}
+
+interface Sandbox {
+  readonly dockerId: string;
+  readonly shape: Shape;
+}
+
+const isPortTaken = (error: unknown): boolean =>
+  error instanceof EngineError && /port is already allocated|address already in use/i.test(detailOf(error));
+
+export class SandboxPool implements Sandboxes {
+  readonly #parts: SandboxesParts;
+  #ready: Sandbox[] = [];
+  readonly #used = new Map<ContainerId, Sandbox>();
+  readonly #claims = new Map<ContainerId, Promise<string>>();
+  /** Ports of the host, by sandbox, as far as this agent chose them. */
+  readonly #published = new Map<string, readonly number[]>();
+  /** Shapes that were asked for, the newest last. */
+  #wanted: Shape[];
+  /** Listed the last time, and known to nobody. */
+  #strangers: ReadonlySet<string> = new Set();
+  #filling: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(parts: SandboxesParts) {
+    this.#parts = parts;
+    this.#wanted = Array.from({ length: parts.size }, () => '');
+  }
+
+  counts(): SandboxCounts {
+    return { ready: this.#ready.length, used: this.#used.size };
+  }
+
+  claim(container: Declared): Promise<string> {
+    const { id } = container;
+    let claim = this.#claims.get(id);
+    if (claim === undefined) {
+      claim = this.#claim(id, shapeOf(container.ports)).finally(() => {
+        this.#claims.delete(id);
+        this.#fill();
+      });
+      this.#claims.set(id, claim);
+    }
+    return claim;
+  }
+
+  prepare(container: Declared): void {
+    // The claim that counts reports the failure.
+    this.claim(container).catch(() => undefined);
+  }
+
+  async start(dockerId: string): Promise<void> {
+    try {
+      await this.#parts.engine.start(dockerId);
+    } catch (error) {
+      // Somebody else has taken its ports: the container gets others.
+      if (isPortTaken(error)) await this.#remove(dockerId);
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#filling;
+    const ready = this.#ready.splice(0);
+    const removed = await Promise.allSettled(ready.map(({ dockerId }) => this.#remove(dockerId)));
+    const failed = removed.filter(({ status }) => status === 'rejected').length;
+    // The next agent finds them.
+    if (failed > 0) this.#parts.log.debug('sandboxes_left', { sandboxes: failed });
+  }
+
+  release(id: ContainerId): void {
+    const sandbox = this.#used.get(id);
+    if (sandbox === undefined) return;
+    this.#used.delete(id);
+    this.#discard(sandbox.dockerId);
+  }
+
+  lost(dockerId: string): ContainerId | undefined {
+    const isReady = this.#ready.some((sandbox) => sandbox.dockerId === dockerId);
+    if (isReady) {
+      this.#ready = this.#ready.filter((sandbox) => sandbox.dockerId !== dockerId);
+      this.#discard(dockerId);
+      this.#fill();
+    }
+    return [...this.#used].find(([, sandbox]) => sandbox.dockerId === dockerId)?.[0];
+  }
+
+  async look({ sandboxes, users }: SandboxList, knows: (id: ContainerId) => boolean): Promise<void> {
+    const byId = new Map(sandboxes.map((sandbox) => [sandbox.dockerId, sandbox]));
+    for (const [id, dockerId] of users) {
+      const sandbox = byId.get(dockerId);
+      if (sandbox !== undefined && !this.#claims.has(id)) this.#used.set(id, { dockerId, shape: sandbox.shape });
+    }
+    for (const id of this.#used.keys()) if (!users.has(id) && !knows(id) && !this.#claims.has(id)) this.release(id);
+    // One that the list lacks may be newer than the list.
+    this.#ready = this.#ready.filter(({ dockerId }) => byId.get(dockerId)?.isRunning !== false);
+    const known = new Set([...users.values(), ...[...this.#used.values(), ...this.#ready].map((one) => one.dockerId)]);
+    const strangers = sandboxes.filter(({ dockerId }) => !known.has(dockerId)).map(({ dockerId }) => dockerId);
+    // One that is being made may be in the list before this agent knows its id: only the second
+    // list decides.
+    const before = this.#strangers;
+    this.#strangers = new Set(strangers);
+    for (const dockerId of strangers) if (before.has(dockerId)) await this.#remove(dockerId);
+    this.#fill();
+  }
+
+  async #claim(id: ContainerId, shape: Shape): Promise<string> {
+    const { metrics } = this.#parts;
+    const own = this.#used.get(id);
+    if (own !== undefined) {
+      if (own.shape === shape && (await this.#isUp(own))) {
+        metrics.sandbox('kept');
+        return own.dockerId;
+      }
+      this.release(id);
+    }
+    this.#wanted = [...this.#wanted, shape].slice(-Math.max(1, this.#parts.size));
+    const at = this.#ready.findIndex((sandbox) => sandbox.shape === shape);
+    const [ready] = at < 0 ? [] : this.#ready.splice(at, 1);
+    metrics.sandbox(ready === undefined ? 'made' : 'ready');
+    const sandbox = ready ?? (await this.#make(shape));
+    this.#used.set(id, sandbox);
+    return sandbox.dockerId;
+  }
+
+  async #isUp({ dockerId }: Sandbox): Promise<boolean> {
+    const inspection = await this.#parts.engine.inspect(dockerId);
+    if (inspection?.State.Status === 'running') return true;
+    if (inspection === undefined) return false;
+    await this.start(dockerId);
+    return true;
+  }
+
+  async #make(shape: Shape): Promise<Sandbox> {
+    const avoided = new Set<number>();
+    for (let attempt = 1; ; attempt++) {
+      const dockerId = await this.#create(shape, avoided);
+      try {
+        await this.#parts.engine.start(dockerId);
+        return { dockerId, shape };
+      } catch (error) {
+        for (const port of this.#published.get(dockerId) ?? []) avoided.add(port);
+        await this.#remove(dockerId);
+        // A port of the host that somebody else has: others are tried.
+        if (!isPortTaken(error) || attempt === limits.sandboxPortTries) throw error;
+      }
+    }
+  }
+
+  async #create(shape: Shape, avoided: ReadonlySet<number>): Promise<string> {
+    const { engine, owner, publishAddress, ports, architecture, ensureNetwork } = this.#parts;
+    await ensureNetwork();
+    const taken = new Set([...avoided, ...[...this.#published.values()].flat()]);
+    const published = choosePorts(portsOf(shape), ports, taken, Math.random());
+    if (published === undefined) {
+      throw new EngineError('container create', { kind: 'refused', status: 500 }, 'all ports are allocated');
+    }
+    const body = sandboxBody(owner, shape, publishAddress, published);
+    const make = () => engine.create(sandboxName(owner, randomBytes(6).toString('hex')), body);
+    let made = await make();
+    if (made.kind === 'no_image') {
+      await engine.importImage(sandboxImage.repository, sandboxImage.tag, await sandboxTar(architecture()));
+      made = await make();
+    }
+    if (made.kind !== 'created') {
+      throw new EngineError(
+        'container create',
+        { kind: 'refused', status: 500 },
+        `a sandbox was not made: ${made.kind}`,
+      );
+    }
+    this.#published.set(made.id, [...published.values()]);
+    return made.id;
+  }
+
+  /** Makes what is missing, one at a time, while no container waits for one. */
+  #fill(): void {
+    if (this.#filling !== undefined || this.#claims.size > 0 || this.#isStopped) return;
+    this.#filling = this.#fillOnce()
+      .catch((error: unknown) => this.#parts.log.warn('sandbox_not_made', { error }))
+      .finally(() => (this.#filling = undefined));
+  }
+
+  async #fillOnce(): Promise<void> {
+    while (this.#claims.size === 0 && !this.#isStopped) {
+      const shape = this.#missing();
+      if (shape === undefined) return;
+      this.#ready.push(await this.#make(shape));
+      // Only now: while it was made, a container may have taken one of the others.
+      const surplus = this.#surplus();
+      if (surplus === undefined) continue;
+      this.#ready = this.#ready.filter((sandbox) => sandbox !== surplus);
+      this.#discard(surplus.dockerId);
+    }
+  }
+
+  /** The newest shape that none is ready for. */
+  #missing(): Shape | undefined {
+    if (this.#parts.size === 0) return undefined;
+    return this.#compare().missing[0];
+  }
+
+  /** One to remove, if more are ready than should be. */
+  #surplus(): Sandbox | undefined {
+    return this.#ready.length > this.#parts.size ? (this.#compare().unwanted[0] ?? this.#ready[0]) : undefined;
+  }
+
+  /** What is wanted, the newest first, beside what is ready. */
+  #compare(): { readonly missing: readonly Shape[]; readonly unwanted: readonly Sandbox[] } {
+    const unwanted = [...this.#ready];
+    const missing = this.#wanted.toReversed().filter((shape) => {
+      const at = unwanted.findIndex((sandbox) => sandbox.shape === shape);
+      if (at >= 0) unwanted.splice(at, 1);
+      return at < 0;
+    });
+    return { missing, unwanted };
+  }
+
+  #discard(dockerId: string): void {
+    this.#remove(dockerId).catch((error: unknown) => {
+      // The looks find it again.
+      this.#parts.log.debug('sandbox_not_removed', { sandbox: dockerId, error });
+    });
+  }
+
+  async #remove(dockerId: string): Promise<void> {
+    this.#published.delete(dockerId);
+    await this.#parts.engine.kill(dockerId);
+    await this.#parts.engine.remove(dockerId);
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * What a sandbox must publish. Sandboxes of one shape can stand in for one another until they are
+ * used. Pure.
+ */
+import type { Port } from '../../schemas/api/container.ts';
+import { limits } from '../../schemas/limits.ts';
+import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
+import { portKey } from '../spec/create-body.ts';
+import { sandboxImage, sandboxProgram } from './image.ts';
+
+/** The container's ports in the order of their names, such as `53/udp,80/tcp`; empty: none. */
+export type Shape = string;
+
+export const shapeOf = (ports: readonly Port[]): Shape => [...new Set(ports.map(portKey))].sort().join(',');
+
+export const portsOf = (shape: Shape): string[] => (shape === '' ? [] : shape.split(','));
+
+/** Ports of the host that sandboxes publish at. */
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** `20000-31999` */
+export function parsePortRange(text: string): PortRange | undefined {
+  const [first, last, ...rest] = text.split('-').map((part) => (/^\d{1,5}$/.test(part.trim()) ? Number(part) : NaN));
+  if (first === undefined || last === undefined || rest.length > 0) return undefined;
+  return first >= 1 && first <= last && last <= 65_535 ? { first, last } : undefined;
+}
+
+/**
+ * A free port for each of these, by what this agent knows.
+ * @param random below 1
+ * @returns undefined: the range has no more
+ */
+export function choosePorts(
+  ports: readonly string[],
+  { first, last }: PortRange,
+  taken: ReadonlySet<number>,
+  random: number,
+): ReadonlyMap<string, number> | undefined {
+  const size = last - first + 1;
+  const chosen = new Map<string, number>();
+  let at = Math.floor(random * size);
+  for (let tried = 0; tried < size && chosen.size < ports.length; tried++, at = (at + 1) % size) {
+    const port = ports[chosen.size];
+    if (port !== undefined && !taken.has(first + at)) chosen.set(port, first + at);
+  }
+  return chosen.size === ports.length ? chosen : undefined;
+}
+
+export const sandboxName = (owner: Owner, token: string): string => `${networkName(owner)}-sandbox-${token}`;
+
+/** Body of `POST /containers/create`. The agent alone starts it again. */
+export const sandboxBody = (
+  owner: Owner,
+  shape: Shape,
+  publishAddress: string,
+  published: ReadonlyMap<string, number>,
+): object => ({
+  Image: `${sandboxImage.repository}:${sandboxImage.tag}`,
+  Entrypoint: [sandboxProgram],
+  User: '65534:65534',
+  Labels: { ...ownerLabels(owner), [labels.sandbox]: shape },
+  ExposedPorts: Object.fromEntries(Array.from(published.keys(), (port) => [port, {}])),
+  HostConfig: {
+    NetworkMode: networkName(owner),
+    PortBindings: Object.fromEntries(
+      Array.from(published, ([port, at]) => [port, [{ HostIp: publishAddress, HostPort: String(at) }]]),
+    ),
+    RestartPolicy: { Name: 'no' },
+    Memory: limits.sandboxMemoryBytes,
+    MemorySwap: limits.sandboxMemoryBytes,
+    PidsLimit: 1,
+    ReadonlyRootfs: true,
+    CapDrop: ['ALL'],
+    SecurityOpt: ['no-new-privileges'],
+    IpcMode: 'none',
+    LogConfig: { Type: 'none' },
+  },
+});

@@ -1,0 +1,246 @@
+import t, { type Test } from 'tap';
+import { createEngine, type Engine } from '../../../host-agent/docker/engine.ts';
+import { EngineError } from '../../../host-agent/docker/errors.ts';
+import { networkName } from '../../../host-agent/docker/ownership.ts';
+import { inventory } from '../../../host-agent/reconcile/observe/inventory.ts';
+import { networkBody } from '../../../host-agent/network/network.ts';
+import type { SandboxSource } from '../../../host-agent/sandbox/counts.ts';
+import { SandboxPool, type SandboxesParts } from '../../../host-agent/sandbox/sandboxes.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import type { Port } from '../../../schemas/api/container.ts';
+import { EngineModel } from '../../support/engine/model.ts';
+import { transportTo } from '../../support/engine/transport.ts';
+import { until } from '../../support/until.ts';
+import { quietLog } from '../../actors/support.ts';
+import { owner, tenant } from '../support/decisions.ts';
+
+const idOf = (number: number): ContainerId =>
+  `0190a000-0000-7000-8000-${String(number).padStart(12, '0')}` as ContainerId;
+const declared = (number: number, ...ports: Port[]) => ({ id: idOf(number), ports });
+
+async function rig(t: Test, changes: Partial<SandboxesParts> = {}) {
+  const model = new EngineModel();
+  const engine = createEngine(transportTo(model));
+  await engine.createNetwork(networkName(owner), networkBody(owner));
+  const from: SandboxSource[] = [];
+  const pool = new SandboxPool({
+    engine,
+    owner,
+    publishAddress: '127.0.0.1',
+    ports: { first: 20_000, last: 20_099 },
+    size: 2,
+    architecture: () => 'x86_64',
+    ensureNetwork: async () => Promise.resolve(),
+    metrics: { sandbox: (source) => void from.push(source) },
+    log: quietLog,
+    ...changes,
+  });
+  t.teardown(() => pool.stop());
+  const wanted = new Set<ContainerId>();
+  return {
+    model,
+    engine,
+    pool,
+    from,
+    wanted,
+    /** As after each list of the engine. */
+    look: async () => pool.look(await inventory(engine, owner), (id) => wanted.has(id)),
+    /** The container of the engine that runs in this sandbox. */
+    place: async (number: number, sandbox: string) => {
+      const labels = {
+        'longshore.cluster': owner.cluster,
+        'longshore.host': owner.host,
+        'longshore.tenant': tenant,
+        'longshore.container': idOf(number),
+        'longshore.placement': '1',
+      };
+      const body = {
+        Image: 'longshore-sandbox:1',
+        Labels: labels,
+        HostConfig: { NetworkMode: `container:${sandbox}` },
+      };
+      const made = await engine.create(`c${number}-${sandbox.slice(0, 6)}`, body);
+      if (made.kind !== 'created') throw new Error(made.kind);
+      wanted.add(idOf(number));
+      return made.id;
+    },
+    isFull: (ready: number) => until('ready sandboxes', () => pool.counts().ready === ready),
+    portsAt: async (sandbox: string) =>
+      Object.entries((await engine.inspect(sandbox))?.NetworkSettings.Ports ?? {}).map(
+        ([port, bindings]) => `${port} at ${bindings?.map(({ HostPort }) => HostPort).join()}`,
+      ),
+    statuses: () => [...model.containers.values()].map(({ state }) => state.status),
+  };
+}
+
+t.test('sandboxes wait ready, of the shapes that were asked for last', async (t) => {
+  const { pool, model, look, isFull, from, portsAt } = await rig(t);
+  await look();
+  await isFull(2);
+  const first = await pool.claim(declared(1));
+  t.same(from, ['ready']);
+  await isFull(2);
+  const second = await pool.claim(declared(2, 80));
+  t.same(from, ['ready', 'made'], 'none of that shape was ready');
+  t.not(first, second);
+  t.match(await portsAt(second), [/^80\/tcp at 200\d\d$/]);
+  // The next of the same shape finds one.
+  const withPort = () => model.running().filter(({ labels }) => labels['longshore.sandbox'] === '80/tcp');
+  await until('another with a port', () => withPort().length === 2 && pool.counts().ready === 2);
+  const third = await pool.claim(declared(3, 80));
+  t.equal(from.at(-1), 'ready');
+  t.not(await portsAt(third), await portsAt(second));
+});
+
+t.test('a sandbox that is claimed while another is made stays', async (t) => {
+  const { pool, model, look, isFull } = await rig(t);
+  await look();
+  await isFull(2);
+  // The pool makes one with a port then, in place of one without.
+  await pool.claim(declared(1, 80));
+  const claimed = await Promise.all([pool.claim(declared(2)), pool.claim(declared(3))]);
+  const next = await Promise.all([4, 5, 6, 7].map((number) => pool.claim(declared(number, 80))));
+  await isFull(2);
+  const all = [...claimed, ...next];
+  t.equal(new Set(all).size, all.length, 'each has its own');
+  t.same(
+    all.map((id) => model.find(id)?.state.status),
+    all.map(() => 'running'),
+  );
+  t.equal(model.containers.size, 1 + all.length + 2);
+});
+
+t.test('a container keeps its sandbox and its ports until it is gone', async (t) => {
+  const { pool, place, engine, model, from, portsAt, statuses } = await rig(t, { size: 0 });
+  const sandbox = await pool.claim(declared(1, 80));
+  const ports = await portsAt(sandbox);
+  await place(1, sandbox);
+  t.equal(await pool.claim(declared(1, 80)), sandbox, 'it is made again');
+  t.same(from, ['made', 'kept']);
+  // As when the engine restarts.
+  await engine.kill(sandbox);
+  t.equal(await pool.claim(declared(1, 80)), sandbox);
+  t.same(await portsAt(sandbox), ports);
+  t.not(await pool.claim(declared(1, 81)), sandbox, 'with other ports it needs another');
+  await until('its removal', () => model.find(sandbox) === undefined);
+  pool.release(idOf(1));
+  await until('the removal of the other', () => statuses().length === 1);
+  t.same(pool.counts(), { ready: 0, used: 0 });
+});
+
+t.test('two claims of one container get one sandbox, such as before and after its pull', async (t) => {
+  const { pool, model } = await rig(t, { size: 0 });
+  pool.prepare(declared(1, 80));
+  const [one, two] = await Promise.all([pool.claim(declared(1, 80)), pool.claim(declared(1, 80))]);
+  t.equal(one, two);
+  t.equal(model.containers.size, 1);
+});
+
+t.test('a port of the host that is taken: others are tried', async (t) => {
+  const { pool, portsAt } = await rig(t, { size: 0, ports: { first: 20_000, last: 20_001 } });
+  const first = await pool.claim(declared(1, 80));
+  const second = await pool.claim(declared(2, 80));
+  t.same([...(await portsAt(first)), ...(await portsAt(second))].sort(), ['80/tcp at 20000', '80/tcp at 20001']);
+  await t.rejects(pool.claim(declared(3, 80)), /all ports are allocated/);
+  pool.release(idOf(1));
+  await until('its port is free', async () => {
+    try {
+      return (await pool.claim(declared(3, 80))) !== '';
+    } catch {
+      return false;
+    }
+  });
+});
+
+t.test('ports that another agent published are found out by the start', async (t) => {
+  const { engine, model, pool, portsAt } = await rig(t, { size: 0, ports: { first: 20_000, last: 20_003 } });
+  model.pull('other:1');
+  for (const port of ['20000', '20001', '20002']) {
+    const made = await engine.create(`other-${port}`, {
+      Image: 'other:1',
+      HostConfig: { PortBindings: { '80/tcp': [{ HostIp: '127.0.0.1', HostPort: port }] } },
+    });
+    if (made.kind === 'created') await engine.start(made.id);
+  }
+  t.same(await portsAt(await pool.claim(declared(1, 80))), ['80/tcp at 20003']);
+  t.equal(model.containers.size, 4, 'what did not start is removed');
+});
+
+t.test('after a restart of the agent: what containers use is adopted, the rest is removed', async (t) => {
+  const { engine, pool, place, model, look, isFull } = await rig(t);
+  await look();
+  await isFull(2);
+  const sandbox = await pool.claim(declared(1, 80));
+  await place(1, sandbox);
+  await isFull(2);
+  // A new agent over the same engine.
+  const next = new SandboxPool({
+    engine,
+    owner,
+    publishAddress: '127.0.0.1',
+    ports: { first: 20_000, last: 20_099 },
+    size: 0,
+    architecture: () => 'x86_64',
+    ensureNetwork: async () => Promise.resolve(),
+    metrics: { sandbox: () => undefined },
+    log: quietLog,
+  });
+  const lookNext = async () => next.look(await inventory(engine, owner), () => true);
+  await lookNext();
+  t.equal(model.containers.size, 4, 'one that is being made may be among them');
+  await lookNext();
+  t.equal(model.containers.size, 2);
+  t.same(next.counts(), { ready: 0, used: 1 });
+  t.equal(await next.claim(declared(1, 80)), sandbox);
+});
+
+t.test('one that waits ready and goes down is replaced; of one that is used, the container is known', async (t) => {
+  const { pool, engine, model, look, isFull } = await rig(t);
+  await look();
+  await isFull(2);
+  const used = await pool.claim(declared(1));
+  await isFull(2);
+  const [idle] = [...model.containers.keys()].filter((id) => id !== used);
+  if (idle === undefined) throw new Error('none is ready');
+  await engine.kill(idle);
+  t.equal(pool.lost(idle), undefined);
+  await until('another', () => model.find(idle) === undefined && pool.counts().ready === 2);
+  t.equal(pool.lost(used), idOf(1));
+});
+
+t.test('a sandbox whose container never came is removed when nobody wants the container', async (t) => {
+  const { pool, model, look, wanted } = await rig(t, { size: 0 });
+  wanted.add(idOf(1));
+  const sandbox = await pool.claim(declared(1, 80));
+  await look();
+  t.ok(model.find(sandbox));
+  wanted.delete(idOf(1));
+  await look();
+  await until('its removal', () => model.find(sandbox) === undefined);
+});
+
+t.test('stopped, it leaves nothing ready', async (t) => {
+  const { pool, look, isFull, statuses } = await rig(t);
+  await look();
+  await isFull(2);
+  await pool.stop();
+  t.same(statuses(), []);
+});
+
+t.test('a fault of the engine goes to the claim, and the next claim tries again', async (t) => {
+  let isBroken = true;
+  const { engine, pool } = await rig(t, { size: 0 });
+  const broken: Engine = {
+    ...engine,
+    start: async (id) => {
+      if (isBroken)
+        throw new EngineError('container start', { kind: 'refused', status: 500 }, 'no space left on device');
+      await engine.start(id);
+    },
+  };
+  const { pool: second } = await rig(t, { size: 0, engine: broken });
+  await t.rejects(second.claim(declared(1)), /no space left/);
+  isBroken = false;
+  t.ok(await second.claim(declared(1)));
+  t.ok(await pool.claim(declared(1)));
+});
