@@ -3,7 +3,9 @@
  * nowhere else. Pure.
  */
 import type { ContainerRecord } from '../../schemas/api/container.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
 import { amountsOf } from './tenant/state.ts';
 
 const projections = new WeakMap<ContainerRecord, DesiredContainer>();
@@ -45,3 +47,16 @@ export function* desiredOf(placed: Iterable<ContainerRecord>): Generator<Desired
     if (desired !== undefined) yield desired;
   }
 }
+
+function* versionsOf(placed: Iterable<ContainerRecord>): Generator<Versioned, void, void> {
+  for (const { id, generation, placement } of placed) {
+    if (placement.phase === 'placed') yield { id, generation, placement: placement.since };
+  }
+}
+
+/** The digest of a host's whole set in one partition. */
+export const desiredDigest = (
+  incarnation: number,
+  placed: Iterable<ContainerRecord>,
+  hold: Iterable<ContainerId>,
+): string => digestOf(basisOf(incarnation), versionsOf(placed), hold);

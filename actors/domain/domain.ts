@@ -76,7 +76,7 @@ function raise(state: PartitionState, record: ContainerRecord | TombstoneRecord,
   for (const side of [before, after]) {
     if (side?.placement.phase !== 'placed') continue;
     marks.markDirty(hostDirtyKey(side.placement.host));
-    state.raiseRevision(side.placement.host);
+    state.raiseRevision(side.placement.host, record.id);
   }
 }
 

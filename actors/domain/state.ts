@@ -14,6 +14,7 @@ import {
   type HostKey,
   type TenantId,
 } from '../../schemas/ids.ts';
+import { DesiredChanges } from './desired-changes.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
@@ -42,6 +43,11 @@ export interface PartitionView {
    * a sync.
    */
   revisionOf(host: HostKey): number;
+  /**
+   * The containers whose desired state on the host changed after this revision of this memory;
+   * undefined: not known any more.
+   */
+  changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined;
   unplaced(): Iterable<ContainerRecord>;
   /**
    * The order of the newest report of the container: stored with it, or heard since and kept in
@@ -88,8 +94,7 @@ export class PartitionState implements PartitionView {
   /** By host, the change that last touched what is desired there. */
   readonly #revisions = new Map<HostKey, number>();
   readonly #firstRevision: number;
-  /** Counts these changes: of two in one commit, a sync between them has seen the first alone. */
-  #revision: number;
+  readonly #changes: DesiredChanges;
   readonly vpn: VpnState;
 
   /** @param revision of every host at first: the number of the last commit that was loaded */
@@ -102,7 +107,8 @@ export class PartitionState implements PartitionView {
   ) {
     this.#ledger = ledger;
     this.#epoch = epoch;
-    this.#firstRevision = this.#revision = revision;
+    this.#firstRevision = revision;
+    this.#changes = new DesiredChanges(revision);
     this.vpn = new VpnState(incarnation);
   }
 
@@ -142,6 +148,9 @@ export class PartitionState implements PartitionView {
   revisionOf(host: HostKey): number {
     return this.#revisions.get(host) ?? this.#firstRevision;
   }
+  changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined {
+    return this.#changes.since(host, revision);
+  }
   unplaced(): Iterable<ContainerRecord> {
     return this.#unplaced.values();
   }
@@ -169,9 +178,9 @@ export class PartitionState implements PartitionView {
     this.#heard.set(id, order);
   }
 
-  /** What is desired on the host changes. */
-  raiseRevision(host: HostKey): void {
-    this.#revisions.set(host, ++this.#revision);
+  /** What is desired of the container on the host changes. */
+  raiseRevision(host: HostKey, id: ContainerId): void {
+    this.#revisions.set(host, this.#changes.add(host, id));
   }
 
   /** Puts a record in the place of the one under its key. */

@@ -5,12 +5,15 @@
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer, SyncAnswer } from '../../schemas/wire/host.ts';
+import { basisIn, digestOf } from '../../schemas/wire/set-digest.ts';
 
 export interface PartitionSet {
   readonly epoch: number;
   readonly revision: number;
   readonly containers: readonly DesiredContainer[];
   readonly hold: readonly ContainerId[];
+  /** What the owner's digests of this set start with; undefined: it gave none. */
+  readonly basis?: string;
 }
 
 export interface DesiredSet {
@@ -20,6 +23,11 @@ export interface DesiredSet {
   readonly sets: ReadonlyMap<number, PartitionSet>;
   /** Partitions whose owner has answered since this process started. */
   readonly heard: ReadonlySet<number>;
+  /**
+   * Partitions where a change did not lead to the set that the owner has. The next ask takes their
+   * whole sets.
+   */
+  readonly doubted: ReadonlySet<number>;
 }
 
 export const emptyDesired = (cluster: string): DesiredSet => ({
@@ -27,7 +35,19 @@ export const emptyDesired = (cluster: string): DesiredSet => ({
   partitions: null,
   sets: new Map(),
   heard: new Set(),
+  doubted: new Set(),
 });
+
+const digests = new WeakMap<PartitionSet, string>();
+
+/** Of the set as this agent has it; undefined where the owner gave none. */
+export function digestOfSet(set: PartitionSet): string | undefined {
+  const { basis, containers, hold } = set;
+  if (basis === undefined) return undefined;
+  let digest = digests.get(set);
+  if (digest === undefined) digests.set(set, (digest = digestOf(basis, containers, hold)));
+  return digest;
+}
 
 /** The set of every partition is known, from its owner or from disk. */
 export const isComplete = ({ partitions, sets }: DesiredSet): boolean =>
@@ -43,7 +63,7 @@ export const isConfirmed = ({ partitions, heard }: DesiredSet): boolean =>
 
 export const isOlder = (left: Order, right: Order): boolean =>
   left.epoch < right.epoch || (left.epoch === right.epoch && left.revision < right.revision);
-type Order = Pick<PartitionSet, 'epoch' | 'revision'>;
+export type Order = Pick<PartitionSet, 'epoch' | 'revision'>;
 
 export type Refusal =
   | { readonly kind: 'foreign_cluster'; readonly cluster: string }
@@ -71,7 +91,18 @@ export type PartitionAnswer =
       readonly revision: number;
       readonly gone: Gone;
     }
-  | { readonly kind: 'set'; readonly partition: number; readonly set: PartitionSet; readonly gone: Gone };
+  | { readonly kind: 'set'; readonly partition: number; readonly set: PartitionSet; readonly gone: Gone }
+  | {
+      readonly kind: 'changes';
+      readonly partition: number;
+      readonly since: Order;
+      /** Of the set that the changes lead to. */
+      readonly digest: string;
+      /** With the containers that were added or changed. */
+      readonly set: PartitionSet;
+      readonly removed: readonly ContainerId[];
+      readonly gone: Gone;
+    };
 
 /** Of the strangers in the ask: those that the owner gave away. */
 export type Gone = NonNullable<SyncAnswer['gone']>;
@@ -85,25 +116,27 @@ export class Assembly {
 
   /** The whole answer, with its last part. */
   add(answer: SyncAnswer): PartitionAnswer | undefined {
-    const { partition, epoch, revision } = answer;
+    const { partition, epoch, revision, since, digest } = answer;
     if (answer.same) return { kind: 'same', partition, epoch, revision, gone: answer.gone ?? [] };
-    const key = `${partition}/${epoch}/${revision}/${answer.parts}`;
+    const key = `${partition}/${epoch}/${revision}/${answer.parts}/${since?.join('/') ?? 'whole'}`;
     const parts = this.#parts.get(key) ?? new Map<number, SyncAnswer>();
     this.#parts.set(key, parts);
     if (answer.part < answer.parts) parts.set(answer.part, answer);
     if (parts.size < answer.parts) return undefined;
     const ordered = [...parts.values()].sort((left, right) => left.part - right.part);
-    return {
-      kind: 'set',
-      partition,
-      set: {
-        epoch,
-        revision,
-        containers: ordered.flatMap((part) => part.containers),
-        hold: ordered.flatMap((part) => part.hold),
-      },
-      gone: ordered.flatMap((part) => part.gone ?? []),
+    const set = {
+      epoch,
+      revision,
+      containers: ordered.flatMap((part) => part.containers),
+      hold: ordered.flatMap((part) => part.hold),
+      ...(digest === undefined ? {} : { basis: basisIn(digest) }),
     };
+    const gone = ordered.flatMap((part) => part.gone ?? []);
+    if (since === undefined) return { kind: 'set', partition, set, gone };
+    const removed = ordered.flatMap((part) => part.removed ?? []);
+    const [sinceEpoch, sinceRevision] = since;
+    const order = { epoch: sinceEpoch, revision: sinceRevision };
+    return { kind: 'changes', partition, since: order, digest: digest ?? '', set, removed, gone };
   }
 }
 
@@ -118,36 +151,62 @@ export function accept(
   const held = desired.sets.get(partition);
   const next = nextSet(held, answer, heldAtAsk.get(partition));
   if (next === undefined) return desired;
+  if (next === 'other') return { ...desired, doubted: new Set(desired.doubted).add(partition) };
   const isHeard = desired.heard.has(partition);
-  if (next === held && isHeard && desired.partitions === partitions) return desired;
+  const isDoubted = desired.doubted.has(partition);
+  if (next === held && isHeard && !isDoubted && desired.partitions === partitions) return desired;
   return {
     cluster: desired.cluster,
     partitions,
     sets: next === held ? desired.sets : new Map(desired.sets).set(partition, next),
     heard: isHeard ? desired.heard : new Set(desired.heard).add(partition),
+    doubted: isDoubted ? new Set([...desired.doubted].filter((other) => other !== partition)) : desired.doubted,
   };
 }
 
 /**
  * Undefined: the answer is older than the known set, or is about a version that is no longer known.
+ * `other`: the changes do not lead to the set that the owner has.
  */
 function nextSet(
   held: PartitionSet | undefined,
   answer: PartitionAnswer,
   asked: Order | undefined,
-): PartitionSet | undefined {
+): PartitionSet | 'other' | undefined {
   switch (answer.kind) {
     case 'set':
       if (held === undefined || isOlder(held, answer.set)) return answer.set;
-      return isOlder(answer.set, held) ? undefined : held;
+      if (isOlder(answer.set, held)) return undefined;
+      return isEqual(held, answer.set) ? held : answer.set;
+    case 'changes': {
+      // They refer to the version in the ask.
+      if (held === undefined || !isOfVersion(held, answer.since) || isOlder(answer.set, held)) return undefined;
+      const next = changed(held, answer.set, answer.removed);
+      return digestOfSet(next) === answer.digest ? next : 'other';
+    }
     case 'same': {
       const { epoch, revision } = answer;
       if (held === undefined || asked === undefined || isOlder(answer, held)) return undefined;
       // "Same" refers to the version in the ask.
-      if (asked.epoch !== held.epoch || asked.revision !== held.revision) return undefined;
+      if (!isOfVersion(held, asked)) return undefined;
       return isOlder(held, answer) ? { ...held, epoch, revision } : held;
     }
   }
+}
+
+const isOfVersion = (held: Order, { epoch, revision }: Order): boolean =>
+  held.epoch === epoch && held.revision === revision;
+
+/** Of sets of one version: where they differ, this agent has lost a change. */
+const isEqual = (held: PartitionSet, given: PartitionSet): boolean =>
+  given.basis === undefined || digestOfSet(held) === digestOfSet(given);
+
+/** What is unchanged stays the same object, so that it is not compared again. */
+function changed(held: PartitionSet, news: PartitionSet, removed: readonly ContainerId[]): PartitionSet {
+  const containers = new Map(held.containers.map((container) => [container.id, container]));
+  for (const id of removed) containers.delete(id);
+  for (const container of news.containers) containers.set(container.id, container);
+  return { ...news, containers: [...containers.values()] };
 }
 
 /**
@@ -156,8 +215,7 @@ function nextSet(
  */
 export function isOfVersionHeld(desired: DesiredSet, answer: PartitionAnswer): boolean {
   const held = desired.sets.get(answer.partition);
-  const { epoch, revision } = answer.kind === 'same' ? answer : answer.set;
-  return held?.epoch === epoch && held.revision === revision;
+  return held !== undefined && isOfVersion(held, answer.kind === 'same' ? answer : answer.set);
 }
 
 export const containersOf = (desired: DesiredSet): DesiredContainer[] =>

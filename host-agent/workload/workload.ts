@@ -7,7 +7,7 @@ import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import type { DesiredContainer, Stranger } from '../../schemas/wire/host.ts';
 import { admit, type Admission } from './admission.ts';
-import { containersOf, heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
+import { heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
 import { judgeOrphans, type OrphanState, type OwnersVerdict } from './orphans.ts';
 import { specHash } from '../spec/create-body.ts';
 import type { Wanted } from './wanted.ts';
@@ -70,7 +70,7 @@ const nothingAdmitted: Admission = { admitted: new Set(), used: { cpu_millis: 0,
 
 export function createWorkload(): Workload {
   let desired: DesiredSet | undefined;
-  let entries: ReadonlyMap<ContainerId, Entry> = new Map();
+  const entries = new Map<ContainerId, Entry>();
   let damaged: ReadonlySet<ContainerId> = new Set();
   let admission = nothingAdmitted;
   let present: Present | undefined;
@@ -81,28 +81,41 @@ export function createWorkload(): Workload {
   let isIsolated = false;
 
   const setDesired = (next: DesiredSet): ContainerId[] => {
+    const before = desired;
     desired = next;
-    const before = entries;
-    const fresh = new Map<ContainerId, Entry>();
-    const changed: ContainerId[] = [];
-    for (const container of containersOf(next)) {
-      const known = before.get(container.id);
-      if (known !== undefined && isDeepStrictEqual(known.container, container)) {
-        fresh.set(container.id, known);
-        continue;
-      }
-      fresh.set(container.id, { container, spec: specHash(container) });
-      changed.push(container.id);
+    const changed = new Set<ContainerId>();
+    for (const [partition, set] of next.sets) {
+      const known = before?.sets.get(partition);
+      // Most syncs change one partition of many.
+      if (known?.containers !== set.containers) takeIn(known?.containers ?? [], set.containers, changed);
     }
-    for (const id of before.keys()) if (!fresh.has(id)) changed.push(id);
     const stillDamaged = new Set(heldIdsOf(next));
-    changed.push(...difference(damaged, stillDamaged), ...difference(stillDamaged, damaged));
-    entries = fresh;
+    for (const id of [...difference(damaged, stillDamaged), ...difference(stillDamaged, damaged)]) changed.add(id);
     damaged = stillDamaged;
     // A container that is this host's again is no stranger; if it leaves again, the agent asks its
     // owner again.
     for (const id of verdicts.keys()) if (isKnown(id)) verdicts.delete(id);
-    return changed;
+    return [...changed];
+  };
+
+  /** Takes in the containers of one partition, and adds the ids of those that are not as before. */
+  const takeIn = (
+    before: readonly DesiredContainer[],
+    next: readonly DesiredContainer[],
+    changed: Set<ContainerId>,
+  ): void => {
+    const left = new Set(before.map(({ id }) => id));
+    for (const container of next) {
+      left.delete(container.id);
+      const known = entries.get(container.id)?.container;
+      if (known === container || (known !== undefined && isDeepStrictEqual(known, container))) continue;
+      entries.set(container.id, { container, spec: specHash(container) });
+      changed.add(container.id);
+    }
+    for (const id of left) {
+      entries.delete(id);
+      changed.add(id);
+    }
   };
 
   const isKnown = (id: ContainerId): boolean => entries.has(id) || damaged.has(id);

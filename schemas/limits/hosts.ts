@@ -23,6 +23,11 @@ export const hosts = {
   hostLostMs: 5 * minutes,
   syncIntervalMs: 30 * seconds,
   syncTimeoutMs: 3 * seconds,
+  /**
+   * The latest changes of desired state that an owner keeps of each partition; an agent that has
+   * missed more takes the whole set.
+   */
+  syncChanges: 4096,
   reportTimeoutMs: 2 * seconds,
   reportItems: 200,
   reportBytes: 512 * KiB,

@@ -73,6 +73,9 @@ export type HelloAnswer = Static<typeof HelloAnswer>;
 export const Stranger = Type.Object({ tenant: TenantId, id: ContainerId, placement: Count });
 export type Stranger = Static<typeof Stranger>;
 
+/** Of a set of one partition (set-digest.ts). */
+const Digest = Type.String({ maxLength: 64 });
+
 /** `agent.<host>.<user key>.sync` (request): the owner of every partition answers, in parts. */
 export const SyncAsk = Type.Object({
   v: Type.Literal(1),
@@ -88,6 +91,11 @@ export const SyncAsk = Type.Object({
   strangers: Type.Optional(Type.Array(Stranger, { maxItems: limits.syncStrangers })),
   /** The agent understands `also` in an answer. Absent from agents of release 0.1.0. */
   joined: Type.Optional(Type.Literal(true)),
+  /**
+   * By partition, the digest that came with the set of that version. An agent that sends this
+   * understands `since` and `digest` in an answer, and `also` beside the word on orphans.
+   */
+  digests: Type.Optional(Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Digest)),
 });
 export type SyncAsk = Static<typeof SyncAsk>;
 
@@ -142,6 +150,14 @@ export const SyncAnswer = Type.Object({
   part: Type.Integer({ minimum: 0 }),
   parts: Type.Integer({ minimum: 1 }),
   same: Type.Boolean(),
+  /**
+   * `[epoch, revision]` that the agent named: `containers` are those that were added or changed
+   * since, and `removed` those that are no longer in the set; `hold` is whole.
+   */
+  since: Type.Optional(Type.Tuple([Count, Count])),
+  removed: Type.Optional(Type.Array(ContainerId)),
+  /** Of the whole set of this version. Only for agents that send digests. */
+  digest: Type.Optional(Digest),
   /**
    * `[partition, epoch, revision]` of other partitions of the same owner, for which this answer
    * would be the same. Only for agents that ask for it.

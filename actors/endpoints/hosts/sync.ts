@@ -1,13 +1,13 @@
 /** Answers a sync: a host asks what it should run, and which of its strangers were given away. */
 import { inParts, partText } from '../../../lib/rpc/parts.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
-import type { ContainerId } from '../../../schemas/ids.ts';
+import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { announcedEpoch, incarnationOf } from '../../../schemas/records/cluster.ts';
 import type { Stranger, SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
 import { spoken } from '../../../schemas/wire/version.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { desiredOf } from '../../domain/desired.ts';
+import { desiredDigest, desiredOf } from '../../domain/desired.ts';
 import { hostDirtyKey } from '../../domain/domain.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
 import { goneFrom, keysOf } from '../../domain/host/strangers.ts';
@@ -45,7 +45,7 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
           countRefused(options, 'sync', sender);
           return;
         }
-        if (isJoining && saysOnlySame(synced)) same.push(synced.head);
+        if (isJoining && saysOnlySame(synced, ask)) same.push(synced.head);
         else begin(syncAnswers(synced, send));
       },
     );
@@ -58,14 +58,21 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
  * A partition's answer to a sync: the answer without its lists, and the records that the lists are
  * made of.
  */
-interface Synced {
-  readonly head: Omit<SyncAnswer, 'part' | 'parts' | 'containers' | 'hold' | 'gone'>;
+interface Synced extends Lists {
+  readonly head: Omit<SyncAnswer, 'part' | 'parts' | 'containers' | 'removed' | 'hold' | 'gone'>;
   readonly gone: NonNullable<SyncAnswer['gone']>;
+}
+
+/** `removed`: since the version in the answer. */
+interface Lists {
   readonly placed: readonly ContainerRecord[];
+  readonly removed: readonly ContainerId[];
   readonly hold: readonly ContainerId[];
 }
 
-type Common = Omit<Synced['head'], 'same' | 'fenced' | 'orphan_word' | 'draining'>;
+const noLists: Lists = { placed: [], removed: [], hold: [] };
+
+type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word' | 'draining'>;
 
 /** Undefined: the sender gets no answer. */
 function lookFor(
@@ -100,17 +107,48 @@ function lookFor(
   if ((isHome && home === undefined && wasRemoved(state, sender)) || fleet.standing(host) === 'fenced') {
     // An operator removed this host, so it learns nothing about containers any more.
     const head = { ...common, same: true, fenced: true as const, orphan_word: null, draining: null };
-    return { head, gone: [], placed: [], hold: [] };
+    return { head, gone: [], ...noLists };
   }
   if (!(home === undefined ? fleet.isEnrolled(sender) : isEnrolled(home, sender))) return undefined;
-  const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
+  const { lists, ...news } = newsFor(state, ask, { ...common, host });
   return {
-    head: { ...common, same, orphan_word: home?.orphanWord ?? null, draining: home?.draining ?? null },
+    head: { ...common, ...news, orphan_word: home?.orphanWord ?? null, draining: home?.draining ?? null },
     gone: goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement })),
-    placed: same ? [] : [...state.placedOn(host).values()],
-    // Part of the same version as the containers.
-    hold: same ? [] : [...state.damagedContainers()],
+    ...lists,
   };
+}
+
+type News = Pick<SyncAnswer, 'same' | 'since' | 'digest'> & { readonly lists: Lists };
+
+/** What the agent lacks: nothing, the changes since its version, or the whole set. */
+function newsFor(
+  state: PartitionView,
+  { held: versions, digests }: SyncAsk,
+  { host, partition, epoch, revision, incarnation = 0 }: Common & { readonly host: HostKey },
+): News {
+  const held = versions[String(partition)];
+  const isOfOurs = held !== undefined && held[0] === epoch;
+  const isCurrent = isOfOurs && held[1] === revision;
+  const placed = state.placedOn(host);
+  // Part of the same version as the containers.
+  const hold = [...state.damagedContainers()];
+  const whole = (): Lists => ({ placed: [...placed.values()], removed: [], hold });
+  // An agent of release 0.1.0 compares no digests.
+  if (digests === undefined) return isCurrent ? { same: true, lists: noLists } : { same: false, lists: whole() };
+
+  const digest = desiredDigest(incarnation, placed.values(), hold);
+  const theirs = digests[String(partition)];
+  // The set that an earlier owner gave may still be the set.
+  const isSame = theirs === undefined ? isCurrent : held !== undefined && theirs === digest;
+  if (isSame) return { same: true, lists: noLists };
+  const changed = isOfOurs && !isCurrent && theirs !== undefined ? state.changesSince(host, held[1]) : undefined;
+  if (held === undefined || changed === undefined) return { same: false, digest, lists: whole() };
+  const lists = {
+    placed: [...changed].flatMap((id) => placed.get(id) ?? []),
+    removed: [...changed].filter((id) => !placed.has(id)),
+    hold,
+  };
+  return { same: false, since: held, digest, lists };
 }
 
 /**
@@ -120,7 +158,7 @@ function lookFor(
  */
 function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, number]): Synced {
   const head = { ...common, epoch, revision, same: true, orphan_word: null, draining: null };
-  return { head, gone: [], placed: [], hold: [] };
+  return { head, gone: [], ...noLists };
 }
 
 /**
@@ -133,14 +171,18 @@ const wasRemoved = (state: PartitionView, { host, user }: Sender): boolean =>
     ? [...state.revokedKeys().values()].some((revoked) => revoked.host === host)
     : state.revokedKeys().has(user);
 
-const saysOnlySame = ({ head, gone }: Synced): boolean =>
-  head.same && head.fenced === undefined && head.orphan_word === null && gone.length === 0;
+/** An agent that sends digests reads the word on orphans beside `also`. */
+const saysOnlySame = ({ head, gone }: Synced, { digests }: SyncAsk): boolean =>
+  head.same && head.fenced === undefined && (head.orphan_word === null || digests !== undefined) && gone.length === 0;
 
 /** Sends one answer for many partitions, of which nothing has changed. */
 function* joinedAnswers(heads: readonly Synced['head'][], send: (text: string) => void): Generator<void, void, void> {
   const perAnswer = limits.syncSame + 1;
-  for (let from = 0; from < heads.length; from += perAnswer) {
-    const [first, ...others] = heads.slice(from, from + perAnswer);
+  // What it says besides is of its own partition.
+  const isHome = ({ orphan_word: word }: Synced['head']): boolean => word !== null;
+  const ordered = [...heads.filter(isHome), ...heads.filter((head) => !isHome(head))];
+  for (let from = 0; from < ordered.length; from += perAnswer) {
+    const [first, ...others] = ordered.slice(from, from + perAnswer);
     const also = others.map(({ partition, epoch, revision }) => [partition, epoch, revision]);
     send(JSON.stringify({ ...first, also, part: 0, parts: 1, containers: [], hold: [] }));
     yield;
@@ -148,8 +190,12 @@ function* joinedAnswers(heads: readonly Synced['head'][], send: (text: string) =
 }
 
 /** Sends the answer in parts that fit a message; each container is a step. */
-function* syncAnswers({ head, gone, placed, hold }: Synced, send: (text: string) => void): Generator<void, void, void> {
-  const parts = yield* inParts({ containers: desiredOf(placed), hold });
+function* syncAnswers(
+  { head, gone, placed, removed, hold }: Synced,
+  send: (text: string) => void,
+): Generator<void, void, void> {
+  const changes = head.since === undefined ? {} : { removed };
+  const parts = yield* inParts<string>({ containers: desiredOf(placed), hold, ...changes });
   for (const [part, lists] of parts.entries()) {
     const verdict = part === 0 && gone.length > 0 ? { gone } : {};
     send(partText({ ...head, ...verdict, part, parts: parts.length }, lists));

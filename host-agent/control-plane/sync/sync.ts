@@ -14,10 +14,12 @@ import { ProtocolError, spoken } from '../../../schemas/wire/version.ts';
 import {
   accept,
   Assembly,
+  digestOfSet,
   isOfVersionHeld,
   refuse,
   type DesiredSet,
   type PartitionAnswer,
+  type PartitionSet,
 } from '../../workload/desired.ts';
 
 const decodeAnswer = messageDecoder(SyncAnswer);
@@ -68,7 +70,7 @@ export function sync(
   signal?: AbortSignal,
 ): Promise<SyncResult> {
   const before = target.current();
-  const held = new Map(before.sets);
+  const held = namedSets(before, only);
   const named = namedFor(target.strangers(), only, before.partitions);
   const ask: SyncAsk = {
     v: 1,
@@ -77,9 +79,12 @@ export function sync(
     held: Object.fromEntries([...held].map(([partition, { epoch, revision }]) => [partition, [epoch, revision]])),
     ...(named.length === 0 ? {} : { strangers: [...named] }),
     joined: true,
+    digests: digestsOf(held),
   };
   const assembly = new Assembly();
   const answered = new Set<number>();
+  /** Their owners answered with changes that do not lead to the owners' sets. */
+  const doubted = new Set<number>();
   let partitions = before.partitions;
   let isOver = false;
 
@@ -95,7 +100,7 @@ export function sync(
     const expire = (): void => {
       const wanted = only ?? Array.from({ length: partitions ?? 0 }, (_, partition) => partition);
       const missing = wanted.filter((partition) => !answered.has(partition));
-      finish(answered.size === 0 ? { kind: 'silent' } : { kind: 'partial', missing });
+      finish(answered.size + doubted.size === 0 ? { kind: 'silent' } : { kind: 'partial', missing });
     };
     const take = (data: Uint8Array): void => {
       for (const answer of answersIn(decodeAnswer(data))) if (!isOver) takeOne(answer);
@@ -117,13 +122,24 @@ export function sync(
       if (answer.orphan_word !== null) target.orphanWord(answer.orphan_word);
       const whole = assembly.add(answer);
       if (whole === undefined) return;
-      answered.add(whole.partition);
       const next = accept(target.current(), partitions, whole, held);
       if (next !== target.current()) target.update(next);
+      if (next.doubted.has(whole.partition)) {
+        log.error('sync_digest_differs', { partition: whole.partition });
+        doubted.add(whole.partition);
+      } else {
+        answered.add(whole.partition);
+        doubted.delete(whole.partition);
+      }
       takeVerdicts(whole, next);
-      const isDone =
-        only === undefined ? answered.size === partitions : only.every((partition) => answered.has(partition));
+      const isHeard = (partition: number): boolean => answered.has(partition) || doubted.has(partition);
+      const isDone = only === undefined ? answered.size + doubted.size === partitions : only.every(isHeard);
       if (!isDone) return;
+      if (doubted.size > 0) {
+        // What they desire is not known: nothing is an orphan, and the next ask comes soon.
+        expire();
+        return;
+      }
       target.settled();
       finish({ kind: 'complete', due: unasked(target.unjudged(), named, partitions) });
     };
@@ -162,15 +178,34 @@ export function sync(
   });
 }
 
+/** The sets that the ask names: of the partitions in it, except those that are to be sent whole. */
+function namedSets(
+  { sets, doubted }: DesiredSet,
+  only: readonly number[] | undefined,
+): ReadonlyMap<number, PartitionSet> {
+  const isNamed = (partition: number): boolean =>
+    !doubted.has(partition) && (only === undefined || only.includes(partition));
+  return new Map([...sets].filter(([partition]) => isNamed(partition)));
+}
+
+function digestsOf(sets: ReadonlyMap<number, PartitionSet>): NonNullable<SyncAsk['digests']> {
+  const digests = [...sets].flatMap(([partition, set]) => {
+    const digest = digestOfSet(set);
+    return digest === undefined ? [] : [[String(partition), digest] as const];
+  });
+  return Object.fromEntries(digests);
+}
+
 /** The answer, and those for the other partitions that it speaks for. */
 function answersIn({ also = [], ...answer }: SyncAnswer): SyncAnswer[] {
+  if (!answer.same || answer.fenced === true) return [answer];
   // What else it says is of its own partition.
-  if (!answer.same || answer.fenced === true || answer.orphan_word !== null) return [answer];
   const of = ([partition, epoch, revision]: (typeof also)[number]): SyncAnswer => ({
     ...answer,
     partition,
     epoch,
     revision,
+    orphan_word: null,
     gone: [],
   });
   return [answer, ...also.map(of)];

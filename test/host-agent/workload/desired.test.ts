@@ -12,7 +12,9 @@ import {
   type DesiredSet,
   type PartitionAnswer,
 } from '../../../host-agent/workload/desired.ts';
-import type { SyncAnswer } from '../../../schemas/wire/host.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import type { DesiredContainer, SyncAnswer } from '../../../schemas/wire/host.ts';
+import { basisOf, digestOf } from '../../../schemas/wire/set-digest.ts';
 import { container, id, syncAnswer } from '../support/decisions.ts';
 
 const whole = (changes: Partial<SyncAnswer> = {}): PartitionAnswer => {
@@ -66,6 +68,40 @@ t.test('"same" refers only to the version that the ask names', (t) => {
   t.match(take(since, { same: true, epoch: 9, revision: 9 }).sets.get(0), { epoch: 9, revision: 9 });
   t.equal(containersOf(take(since, { same: true, epoch: 9, revision: 9 })).length, 1, 'the containers stay');
   t.equal(take(empty, { same: true }), empty, 'of nothing');
+  t.end();
+});
+
+t.test('changes make the next set from the one that was named', (t) => {
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => container({ id: name as ContainerId, name }));
+  if (a === undefined || b === undefined || c === undefined) throw new Error('no containers');
+  const digest = (...containers: DesiredContainer[]): string => digestOf(basisOf(0), containers, []);
+  const held = take(empty, { containers: [a, b], digest: digest(a, b) });
+  const newB = { ...b, generation: 9 };
+  const changes = { since: [1, 1] as [number, number], revision: 4, containers: [newB, c], removed: [a.id] };
+  const next = take(held, { ...changes, digest: digest(newB, c) });
+  t.match(next.sets.get(0), { revision: 4, containers: [newB, c], basis: basisOf(0) });
+  t.equal(take(next, { ...changes, digest: digest(newB, c) }), next, 'once');
+  const other = take(held, { since: [1, 1], revision: 4, containers: [newB], digest: digest(a, newB) });
+  t.equal(other.sets.get(0)?.containers[0], held.sets.get(0)?.containers[0], 'what is unchanged stays the same object');
+
+  const wrong = take(held, { ...changes, digest: digest(a, newB, c) });
+  t.same([wrong.sets, [...wrong.doubted]], [held.sets, [0]], 'not a set that its owner does not have');
+  t.same([...take(wrong, { revision: 4, containers: [c], digest: digest(c) }).doubted], [], 'until it is sent whole');
+  const elsewhere = take(held, { ...changes, since: [1, 2], digest: digest(newB, c) });
+  t.equal(elsewhere, held, 'changes of a version that is not here are passed over');
+  t.equal(take(empty, { ...changes, digest: digest(newB, c) }), empty, 'changes of nothing');
+  t.end();
+});
+
+t.test('a whole set of the version that is here replaces one that has lost a change', (t) => {
+  const a = container();
+  const digest = digestOf(basisOf(0), [a], []);
+  const whole = take(empty, { containers: [a], digest });
+  t.equal(take(whole, { containers: [a], digest }), whole);
+  const set = whole.sets.get(0);
+  if (set === undefined) throw new Error('no set');
+  const lost = { ...whole, sets: new Map([[0, { ...set, containers: [] }]]) };
+  t.equal(containersOf(take(lost, { containers: [a], digest })).length, 1);
   t.end();
 });
 

@@ -138,8 +138,8 @@ export const agentMutants: readonly Mutant[] = [
     changes: [
       {
         in: 'isOfVersionHeld',
-        replace: 'held?.epoch === epoch && held.revision === revision',
-        by: 'held !== undefined',
+        replace: "isOfVersion(held, answer.kind === 'same' ? answer : answer.set)",
+        by: 'true',
       },
     ],
     killedBy: 'test/host-agent/workload/desired.test.ts',
@@ -203,7 +203,35 @@ export const agentMutants: readonly Mutant[] = [
     name: 'joined answer with more to say',
     guard: 'An answer speaks for other partitions only where nothing has changed (ADR 3)',
     file: 'host-agent/control-plane/sync/sync.ts',
-    changes: [{ in: 'answersIn', never: '!answer.same || answer.fenced === true || answer.orphan_word !== null' }],
+    changes: [{ in: 'answersIn', never: '!answer.same || answer.fenced === true' }],
+    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
+  },
+  {
+    name: 'changes taken in unchecked',
+    guard: 'Changes count only where they lead to the set that the owner has (ADR 33)',
+    file: 'host-agent/workload/desired.ts',
+    changes: [{ in: 'nextSet', always: 'digestOfSet(next) === answer.digest' }],
+    killedBy: 'test/host-agent/workload/desired.test.ts',
+  },
+  {
+    name: 'changes of another version taken in',
+    guard: 'Changes count only for the version that the agent named (ADR 33)',
+    file: 'host-agent/workload/desired.ts',
+    changes: [{ in: 'nextSet', never: '!isOfVersion(held, answer.since)' }],
+    killedBy: 'test/host-agent/workload/desired.test.ts',
+  },
+  {
+    name: 'orphans judged by a doubted set',
+    guard: 'While a set differs from its owner’s, nothing is an orphan (ADR 33, A4)',
+    file: 'host-agent/control-plane/sync/sync.ts',
+    changes: [{ in: 'sync.takeOne', never: 'doubted.size > 0' }],
+    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
+  },
+  {
+    name: 'doubted set named again',
+    guard: 'A set that differs from its owner’s is taken whole (ADR 33)',
+    file: 'host-agent/control-plane/sync/sync.ts',
+    changes: [{ in: 'namedSets.isNamed', omit: '!doubted.has(partition)' }],
     killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
   },
   {

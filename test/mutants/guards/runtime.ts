@@ -26,6 +26,40 @@ export const runtimeMutants: readonly Mutant[] = [
     killedBy: 'test/actors/endpoints/hosts/sync.test.ts',
   },
   {
+    name: 'approval of orphans said for another partition',
+    guard: 'The word on orphans comes with the partition of the host (ADR 33)',
+    file: 'actors/endpoints/hosts/sync.ts',
+    changes: [
+      {
+        in: 'joinedAnswers',
+        replace: '[...heads.filter(isHome), ...heads.filter((head) => !isHome(head))]',
+        by: 'heads',
+      },
+    ],
+    killedBy: 'test/actors/endpoints/hosts/sync.test.ts',
+  },
+  {
+    name: 'lost change of an agent not noticed',
+    guard: 'A set counts as current by its digest, not by its version (ADR 33)',
+    file: 'actors/endpoints/hosts/sync.ts',
+    changes: [{ in: 'newsFor', replace: 'held !== undefined && theirs === digest', by: 'isCurrent' }],
+    killedBy: 'test/actors/endpoints/hosts/sync.test.ts',
+  },
+  {
+    name: 'changes since a version of an earlier owner',
+    guard: 'An owner says what changed only since versions that it gave itself (ADR 33)',
+    file: 'actors/endpoints/hosts/sync.ts',
+    changes: [{ in: 'newsFor', always: 'isOfOurs && !isCurrent && theirs !== undefined' }],
+    killedBy: 'test/actors/endpoints/hosts/sync.test.ts',
+  },
+  {
+    name: 'changes that are forgotten left out',
+    guard: 'An agent that missed more changes than an owner keeps takes the whole set (ADR 33)',
+    file: 'actors/domain/desired-changes.ts',
+    changes: [{ in: 'DesiredChanges.since', never: 'revision < oldest || revision > this.#last' }],
+    killedBy: 'test/actors/domain/desired-changes.test.ts',
+  },
+  {
     name: 'answers joined for an agent of release 0.1.0',
     guard: 'An agent of release 0.1.0 gets an answer for each partition (ADR 3)',
     file: 'actors/endpoints/hosts/sync.ts',

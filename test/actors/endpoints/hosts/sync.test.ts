@@ -1,6 +1,7 @@
 /** What owners answer to a sync: for which partitions, and in how many messages. */
 import t, { type Test } from 'tap';
 import { directoryEntry } from '../../../../actors/domain/host/decide.ts';
+import { noChanges } from '../../../../actors/domain/turn.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
 import { answerSync } from '../../../../actors/endpoints/hosts/sync.ts';
 import type { Partition } from '../../../../actors/partition.ts';
@@ -13,6 +14,7 @@ import { limits } from '../../../../schemas/limits.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import { SyncAnswer, type SyncAsk } from '../../../../schemas/wire/host.ts';
 import type { DirectoryMessage } from '../../../../schemas/wire/directory.ts';
+import { basisOf, digestOf } from '../../../../schemas/wire/set-digest.ts';
 import { partitionOf } from '../../../../schemas/wire/subjects.ts';
 import { agentKey, agentOf, quietLog, tenantId } from '../../support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../../support/memory-store.ts';
@@ -46,19 +48,31 @@ async function cluster(t: Test, partitions: number, processes = 1) {
     unreadable: [],
   };
   fleet.learn(directory);
+  const stores = new Map<number, ReturnType<typeof createMemoryStore>>();
+  const take = async (number: number): Promise<Partition> => {
+    const store = stores.get(number);
+    if (store === undefined) throw new Error(`no store ${number}`);
+    const partition = createPartition({ number, fleet, store, events: createMemorySink([]) });
+    await partition.start();
+    t.teardown(() => partition.release());
+    return partition;
+  };
   const owned = await Promise.all(
     [...moved].map(async ([number, away]): Promise<Partition> => {
       const bucket = new MemoryBucket();
       const here = container({ tenant: away.tenant });
       for (const record of [here, away]) bucket.set(keys.container(record.tenant, record.id), encodeValue(record));
       if (number === home) bucket.set(keys.host(h1), encodeValue(host));
-      const store = createMemoryStore(bucket);
-      const partition = createPartition({ number, fleet, store, events: createMemorySink([]) });
-      await partition.start();
-      t.teardown(() => partition.release());
-      return partition;
+      stores.set(number, createMemoryStore(bucket));
+      return take(number);
     }),
   );
+  /** Another process takes the partition. */
+  const takeOver = async (number: number): Promise<void> => {
+    const { partition } = of(number);
+    await partition.release();
+    owned.splice(owned.indexOf(partition), 1, await take(number));
+  };
   const said: string[] = [];
   const ask = (more: Partial<SyncAsk> = {}): SyncAnswer[] => {
     said.length = 0;
@@ -76,6 +90,13 @@ async function cluster(t: Test, partitions: number, processes = 1) {
     }
     return said.map((text) => decodeAnswer(Buffer.from(text)));
   };
+  /** Puts these records, as a turn does. */
+  const put = async (number: number, ...records: ContainerRecord[]): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const { partition } = of(number);
+      const changes = records.map((record) => ({ ...noChanges, records: [record] }));
+      if (!partition.change('test', () => changes, resolve)) reject(new Error('not taken'));
+    });
   const of = (number: number): { readonly partition: Partition; readonly away: ContainerRecord } => {
     const partition = owned.find((each) => each.number === number);
     const away = moved.get(number);
@@ -85,7 +106,7 @@ async function cluster(t: Test, partitions: number, processes = 1) {
   const fence = (): void => {
     fleet.learn({ ...directory, revision: 2, entries: [{ ...directoryEntry(host), fenced: true }] });
   };
-  return { home, of, ask, fence, held: heldOf(ask()), said };
+  return { home, of, ask, put, takeOver, fence, held: heldOf(ask()), said };
 }
 
 const heldOf = (answers: readonly SyncAnswer[]): SyncAsk['held'] =>
@@ -146,6 +167,84 @@ t.test('a partition that has more to say says it itself', async (t) => {
   );
   for (const then of waiting) then();
   t.match(JSON.parse(said.at(-1) ?? '{}'), { partition: busy, same: true }, 'it is answered when that is committed');
+});
+
+/** What an agent names that has taken in these whole sets. */
+const namedOf = (answers: readonly SyncAnswer[]): Pick<SyncAsk, 'held' | 'digests'> => ({
+  held: heldOf(answers),
+  digests: Object.fromEntries(answers.map(({ partition, digest = '' }) => [String(partition), digest])),
+});
+
+t.test('the home of a host speaks for others too, to an agent that knows of it', async (t) => {
+  const { ask, home } = await cluster(t, 8);
+  const answers = ask({ ...namedOf(ask({ digests: {} })), ...joined });
+  t.equal(answers.length, 1);
+  t.match(answers, [{ partition: home, same: true, orphan_word: 0, digest: undefined }]);
+  t.same(sorted(answers.flatMap(namedBy)), all(8));
+});
+
+t.test('an agent gets what has changed since the version that it names', async (t) => {
+  const { ask, of, put } = await cluster(t, 2);
+  const { tenant } = of(1).away;
+  const whole = ask({ digests: {}, partitions: [1] });
+  const [before] = whole;
+  t.match(before, { same: false, since: undefined, containers: [{ tenant }] });
+  const first = namedOf(whole);
+  const kept = container({ tenant }, 'kept');
+  const left = container({ tenant }, 'left');
+  await put(1, kept, left);
+  await put(1, { ...left, generation: 2, placement: placedOn(h2, 'platform', 2) });
+
+  const [changes, ...others] = ask({ ...first, partitions: [1] });
+  t.equal(others.length, 0);
+  t.match(changes, {
+    same: false,
+    since: first.held['1'],
+    containers: [{ id: kept.id }],
+    removed: [left.id],
+    hold: [],
+  });
+  t.equal(changes?.containers.length, 1);
+  const mine = [...(before?.containers ?? []), ...(changes?.containers ?? [])];
+  t.equal(changes?.digest, digestOf(basisOf(0), mine, []), 'they lead to the set that the owner has');
+
+  const [same] = ask({ ...namedOf(changes === undefined ? [] : [changes]), partitions: [1] });
+  t.match(same, { same: true, containers: [], removed: undefined });
+  const [unaware] = ask({ held: first.held, partitions: [1] });
+  t.match(unaware, { same: false, since: undefined, digest: undefined }, 'an agent of 0.1.0 gets the whole');
+  t.equal(unaware?.containers.length, 2);
+});
+
+t.test('an agent that has lost a change gets the whole set', async (t) => {
+  const { ask, of, put } = await cluster(t, 2);
+  const named = namedOf(ask({ digests: {}, partitions: [1] }));
+  const digests = { 1: digestOf(basisOf(0), [], []) };
+  t.match(ask({ ...named, digests, partitions: [1] }), [{ same: false, since: undefined, containers: [{}] }]);
+  t.match(ask({ held: named.held, digests: {}, partitions: [1] }), [{ same: true }], 'where the agent can compare');
+  // So many changes that the first is forgotten.
+  for (let changes = 0; changes <= limits.syncChanges;) {
+    const records = Array.from({ length: 512 }, (_, n) => container({ tenant: of(1).away.tenant }, `c${changes + n}`));
+    await put(1, ...records);
+    changes += records.length;
+  }
+  const answers = ask({ ...named, partitions: [1] });
+  t.ok(answers.every(({ same, since }) => !same && since === undefined));
+  t.equal(answers.flatMap(({ containers }) => containers).length, 1 + 9 * 512);
+});
+
+t.test('after a takeover an unchanged set is the same, and a changed one is sent whole', async (t) => {
+  const { ask, of, put, takeOver } = await cluster(t, 2);
+  const named = namedOf(ask({ digests: {} }));
+  for (const number of [0, 1]) await takeOver(number);
+  await put(1, container({ tenant: of(1).away.tenant }, 'new'));
+  const answers = ask({ ...named, ...joined });
+  t.match(
+    [0, 1].map((number) => answers.find(({ partition }) => partition === number)),
+    [{ same: true }, { same: false, since: undefined, containers: [{}, {}] }],
+  );
+  const [epoch] = named.held['0'] ?? [];
+  t.ok((answers.find(({ partition }) => partition === 0)?.epoch ?? 0) > (epoch ?? 0), 'under the new epoch');
+  t.match(ask({ held: named.held, partitions: [0] }), [{ same: false }], 'an agent of 0.1.0 takes it again');
 });
 
 t.test('a removed host learns nothing of other partitions', async (t) => {

@@ -4,9 +4,11 @@ import { sync, type SyncTarget } from '../../../../host-agent/control-plane/sync
 import { emptyDesired, type DesiredSet } from '../../../../host-agent/workload/desired.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
-import type { Stranger } from '../../../../schemas/wire/host.ts';
+import type { Stranger, SyncAsk } from '../../../../schemas/wire/host.ts';
+import { basisOf, digestOf } from '../../../../schemas/wire/set-digest.ts';
 import { partitionOf } from '../../../../schemas/wire/subjects.ts';
 import { containerId, quietLog } from '../../../actors/support.ts';
+import { container } from '../../support/decisions.ts';
 import { answerOf, createOwners, partitions, type Asked } from '../../support/owners.ts';
 
 const all = [0, 1, 2, 3] as const;
@@ -56,6 +58,13 @@ function ask({ desired = emptyDesired('c1'), only, strangers = [], late = [] }: 
   return { ...owners, did, asked, result, current: () => desired, end: () => ending.abort() };
 }
 
+/** What an ask says that gets no answer. */
+function asking(given: Given): SyncAsk | undefined {
+  const { asked, end } = ask(given);
+  end();
+  return asked[0]?.ask;
+}
+
 t.test('it is complete when every partition has answered, in any order and any number of times', async (t) => {
   const { say, did, result, current, inboxes } = ask();
   say(answerOf(2), answerOf(0), answerOf(2), answerOf(3));
@@ -72,7 +81,8 @@ t.test('asked for some, it is complete with these, and names the versions that i
   first.say(...all.map((partition) => answerOf(partition, { epoch: 5, revision: partition })));
   await first.result;
   const { say, asked, result } = ask({ desired: first.current(), only: [1, 2] });
-  t.match(asked, [{ ask: { partitions: [1, 2], held: { 0: [5, 0], 1: [5, 1], 2: [5, 2], 3: [5, 3] } } }]);
+  t.match(asked, [{ ask: { partitions: [1, 2] } }]);
+  t.same(asked[0]?.ask.held, { 1: [5, 1], 2: [5, 2] }, 'of these');
   t.match(first.asked, [{ ask: { partitions: undefined, held: {} } }]);
   t.not(asked[0]?.inbox, first.asked[0]?.inbox, 'in an inbox of its own');
   say(answerOf(1, { epoch: 5, revision: 1, same: true }), answerOf(2, { epoch: 5, revision: 2, same: true }));
@@ -87,9 +97,9 @@ t.test('an answer may speak for other partitions of its owner', async (t) => {
   const { say, asked, did, result, current } = ask({ desired: first.current(), strangers });
   t.match(asked, [{ ask: { joined: true } }]);
   const gone = strangers.map(({ id, placement }) => ({ id, placement }));
-  say(answerOf(0, { epoch: 5, revision: 0, same: true, orphan_word: 7, also: [[1, 5, 1]] }));
   say(answerOf(0, { epoch: 5, revision: 0, also: [[1, 5, 1]] }));
-  t.same(did, ['word 7'], 'not an answer that has more to say');
+  t.same(did, [], 'not one that says what has changed');
+  say(answerOf(0, { epoch: 5, revision: 0, same: true, orphan_word: 7 }));
   say(
     answerOf(1, {
       epoch: 5,
@@ -106,6 +116,58 @@ t.test('an answer may speak for other partitions of its owner', async (t) => {
   t.same(did.slice(1), [`${tenants[1]} judged, 1 gone`, `${tenants[2]} judged, 0 gone`, 'updated', 'settled']);
   t.match(current().sets.get(3), { epoch: 6, revision: 9 }, 'each at its own version');
   t.match(current().sets.get(2), { epoch: 5, revision: 2 });
+});
+
+t.test('the word on orphans may stand beside what is said for others, and is heard once', async (t) => {
+  const first = ask();
+  first.say(...all.map((partition) => answerOf(partition)));
+  await first.result;
+  const { say, did, result } = ask({ desired: first.current() });
+  const also = [1, 2, 3].map((partition) => [partition, 1, 1] as [number, number, number]);
+  say(answerOf(0, { same: true, orphan_word: 7, also }));
+  t.match(await result, { kind: 'complete' });
+  t.same(did, ['word 7', 'settled']);
+});
+
+t.test('digests are named with the versions, of the sets as they are here', async (t) => {
+  const first = ask();
+  t.same(first.asked[0]?.ask.digests, {}, 'of none at first');
+  const one = container();
+  const digest = digestOf(basisOf(0), [one], []);
+  first.say(answerOf(0, { containers: [one], digest }), ...all.slice(1).map((partition) => answerOf(partition)));
+  await first.result;
+  t.same(asking({ desired: first.current() })?.digests, { 0: digest }, 'an owner of 0.1.0 gives none');
+  const [[partition, set] = [0, undefined]] = first.current().sets;
+  if (set === undefined) throw new Error('no set');
+  const lost = new Map(first.current().sets).set(partition, { ...set, containers: [] });
+  const ofLost = asking({ desired: { ...first.current(), sets: lost } });
+  t.same(ofLost?.digests, { 0: digestOf(basisOf(0), [], []) }, 'and an owner sees what was lost');
+});
+
+t.test('changes that do not lead to the set of the owner: its whole set is taken next', async (t) => {
+  const first = ask();
+  const [one, two, three] = [1, 2, 3].map((n) => container({ id: containerId(), generation: n }));
+  if (one === undefined || two === undefined || three === undefined) throw new Error('no containers');
+  const whole = { containers: [one], digest: digestOf(basisOf(0), [one], []) };
+  first.say(...all.map((partition) => answerOf(partition, partition === 1 ? whole : {})));
+  await first.result;
+  const second = ask({ desired: first.current(), only: [1, 2] });
+  const changes = {
+    revision: 3,
+    since: [1, 1] as [number, number],
+    digest: digestOf(basisOf(0), [one, two, three], []),
+  };
+  second.say(answerOf(2, { same: true }), answerOf(1, { ...changes, containers: [three] }));
+  t.same(await second.result, { kind: 'partial', missing: [1] });
+  t.notOk(second.did.includes('settled'), 'nothing is an orphan meanwhile');
+  t.same(second.current().sets, first.current().sets, 'and the set stays as it was');
+  const third = ask({ desired: second.current(), only: [1] });
+  t.match(third.asked, [{ ask: { partitions: [1] } }]);
+  t.same([third.asked[0]?.ask.held, third.asked[0]?.ask.digests], [{}, {}], 'it names no version');
+  third.say(answerOf(1, { revision: 3, containers: [one, two, three], digest: changes.digest }));
+  t.match(await third.result, { kind: 'complete' });
+  t.equal(third.current().sets.get(1)?.containers.length, 3);
+  t.equal(asking({ desired: third.current() })?.digests?.['1'], changes.digest);
 });
 
 t.test('an answer that speaks for a partition that is not there is refused', async (t) => {
