@@ -27,7 +27,12 @@ export async function writeAtomically(path: string, content: string | Uint8Array
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }
-  const folder = await open(dirname(path), 'r');
+  await syncFolder(dirname(path));
+}
+
+/** The names in a folder are on disk, such as that of a file that was just made. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
   try {
     await folder.sync();
   } finally {
@@ -72,11 +77,20 @@ export interface LazyFile {
   flush(): Promise<void>;
 }
 
+/** A file that follows a value in memory. */
+export const createLazyFile = (path: string, content: () => string, intervalMs: number, disk: StateDisk): LazyFile =>
+  createLazyWriter(path, () => writeAtomically(path, content()), intervalMs, disk);
+
 /**
- * A file that follows a value in memory: at most one write in flight, and one every `intervalMs`. A
- * failed write is repeated until it succeeds.
+ * Writes changes: at most one write in flight, and one every `intervalMs`. A failed write is
+ * repeated until it succeeds.
  */
-export function createLazyFile(path: string, content: () => string, intervalMs: number, disk: StateDisk): LazyFile {
+export function createLazyWriter(
+  path: string,
+  writeNow: () => Promise<void>,
+  intervalMs: number,
+  disk: StateDisk,
+): LazyFile {
   const hurry = createNotify();
   const failed = createNotify();
   let isDirty = false;
@@ -86,7 +100,7 @@ export function createLazyFile(path: string, content: () => string, intervalMs: 
     for (let failures = 0; isDirty;) {
       isDirty = false;
       try {
-        await writeAtomically(path, content());
+        await writeNow();
         disk.written(path);
         failures = 0;
       } catch (error) {

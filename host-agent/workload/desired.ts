@@ -194,7 +194,7 @@ function nextSet(
   }
 }
 
-const isOfVersion = (held: Order, { epoch, revision }: Order): boolean =>
+export const isOfVersion = (held: Order, { epoch, revision }: Order): boolean =>
   held.epoch === epoch && held.revision === revision;
 
 /** Of sets of one version: where they differ, this agent has lost a change. */
@@ -202,7 +202,7 @@ const isEqual = (held: PartitionSet, given: PartitionSet): boolean =>
   given.basis === undefined || digestOfSet(held) === digestOfSet(given);
 
 /** What is unchanged stays the same object, so that it is not compared again. */
-function changed(held: PartitionSet, news: PartitionSet, removed: readonly ContainerId[]): PartitionSet {
+export function changed(held: PartitionSet, news: PartitionSet, removed: readonly ContainerId[]): PartitionSet {
   const containers = new Map(held.containers.map((container) => [container.id, container]));
   for (const id of removed) containers.delete(id);
   for (const container of news.containers) containers.set(container.id, container);

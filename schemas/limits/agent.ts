@@ -147,6 +147,10 @@ export const agent = {
    */
   stepOutageRetryMs: 1 * seconds,
   stepBugRetryMs: 5 * seconds,
+  /**
+   * Bytes of changes to the desired set, and to restart states, before the whole is written again.
+   */
+  stateLogBytes: 256 * KiB,
   /** How long after a change restart states are written. */
   restartStateFlushMs: 500,
   /** The engine refuses less than a hundredth of a CPU. */

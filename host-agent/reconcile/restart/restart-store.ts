@@ -4,12 +4,13 @@
  */
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { Reason } from '../../../schemas/api/container.ts';
 import { ContainerId, isContainerId } from '../../../schemas/ids.ts';
-import { createLazyFile, readDecoded } from '../../disk/files.ts';
+import { createChangeLog, readChangeLog } from '../../disk/change-log.ts';
+import { readDecoded, writeAtomically } from '../../disk/files.ts';
 import { blank, lastingOf, type RestartState } from './restart-state.ts';
 import { noOrphans, type OrphanState } from '../../workload/orphans.ts';
 import type { StateDisk } from '../../disk/state-disk.ts';
@@ -18,36 +19,45 @@ import { limits } from '../../../schemas/limits.ts';
 const Count = Type.Integer({ minimum: 0 });
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
+const RestartStateStored = Type.Object({
+  generation: Type.Integer(),
+  want: Type.Enum(['running', 'stopped', 'removed', 'nothing', 'untouched']),
+  attempt: Type.Union([
+    Type.Object({ phase: Type.Literal('clear') }),
+    Type.Object({
+      phase: Type.Literal('waiting'),
+      /** By the wall clock. */
+      untilMs: Type.Number(),
+      /** The rest of the wait when this was written; agents from before 0.1.0 wrote none. */
+      leftMs: Type.Optional(Type.Number({ minimum: 0 })),
+    }),
+    Type.Object({ phase: Type.Literal('failed') }),
+  ]),
+  why: nullable(Type.Object({ reason: Reason, message: Type.String(), exitCode: nullable(Type.Integer()) })),
+  failures: Count,
+  restarts: Count,
+  countedRun: nullable(Type.String()),
+  pullDue: Type.Boolean(),
+});
+type Stored = Static<typeof RestartStateStored>;
+const OrphansStored = Type.Object({ approved: Type.Array(ContainerId), word: nullable(Count) });
+
 const decodeRestartStates = decoder(
   Type.Object({
     v: Type.Literal(1),
-    containers: Type.Record(
-      Type.String(),
-      Type.Object({
-        generation: Type.Integer(),
-        want: Type.Enum(['running', 'stopped', 'removed', 'nothing', 'untouched']),
-        attempt: Type.Union([
-          Type.Object({ phase: Type.Literal('clear') }),
-          Type.Object({
-            phase: Type.Literal('waiting'),
-            /** By the wall clock. */
-            untilMs: Type.Number(),
-            /** The rest of the wait when this was written; agents from before 0.1.0 wrote none. */
-            leftMs: Type.Optional(Type.Number({ minimum: 0 })),
-          }),
-          Type.Object({ phase: Type.Literal('failed') }),
-        ]),
-        why: nullable(Type.Object({ reason: Reason, message: Type.String(), exitCode: nullable(Type.Integer()) })),
-        failures: Count,
-        restarts: Count,
-        countedRun: nullable(Type.String()),
-        pullDue: Type.Boolean(),
-      }),
-    ),
-    orphans: Type.Object({
-      approved: Type.Array(ContainerId),
-      word: nullable(Count),
-    }),
+    /** The log that continues this file; absent from what agents of 0.1.0 wrote. */
+    log: Type.Optional(Count),
+    containers: Type.Record(Type.String(), RestartStateStored),
+    orphans: OrphansStored,
+  }),
+);
+const decodeChanges = decoder(
+  Type.Object({
+    v: Type.Literal(1),
+    log: Count,
+    /** Null: forgotten. */
+    containers: Type.Record(Type.String(), nullable(RestartStateStored)),
+    orphans: Type.Optional(OrphansStored),
   }),
 );
 
@@ -61,8 +71,6 @@ export interface WaitTime {
   readonly steadyMs: () => number;
   readonly maxWaitMs: number;
 }
-
-type Stored = ReturnType<typeof decodeRestartStates>['containers'][string];
 
 export function toStored(restart: RestartState, { wallMs, steadyMs }: WaitTime): Stored {
   const lasting = lastingOf(restart);
@@ -95,21 +103,59 @@ export async function loadRestartStore(
   log: Log,
 ): Promise<RestartStore> {
   const path = join(stateDir, 'memory.json');
+  const logPath = join(stateDir, 'memory.log');
   const known = await readDecoded(path, decodeRestartStates, log);
+  const read = await readChangeLog(logPath, decodeChanges, log);
+  // An older release may have written the file since: then the log is not its continuation.
+  const lines = known?.log === undefined ? [] : read.lines.filter((line) => line.log === known.log);
   const states = new Map<ContainerId, RestartState>();
-  for (const [id, stored] of Object.entries(known?.containers ?? {})) {
-    if (isContainerId(id)) states.set(id, fromStored(stored, time));
+  for (const containers of [known?.containers ?? {}, ...lines.map((line) => line.containers)]) {
+    for (const [id, stored] of Object.entries(containers)) {
+      if (!isContainerId(id)) continue;
+      if (stored === null) states.delete(id);
+      else states.set(id, fromStored(stored, time));
+    }
   }
-  let orphans: OrphanState =
-    known === undefined ? noOrphans : { ...known.orphans, approved: new Set(known.orphans.approved) };
+  const stored = lines.findLast((line) => line.orphans !== undefined)?.orphans ?? known?.orphans;
+  let orphans: OrphanState = stored === undefined ? noOrphans : { ...stored, approved: new Set(stored.approved) };
+  let logNumber = known?.log ?? 0;
 
-  const content = () =>
-    JSON.stringify({
-      v: 1,
-      containers: Object.fromEntries([...states].map(([id, restart]) => [id, toStored(restart, time)])),
-      orphans: { ...orphans, approved: [...orphans.approved] },
-    });
-  const file = createLazyFile(path, content, limits.restartStateFlushMs, disk);
+  /** What the disk does not know yet. */
+  const changed = new Set<ContainerId>();
+  let haveOrphansChanged = false;
+  const orphansNow = () => ({ ...orphans, approved: [...orphans.approved] });
+  const changes = () => {
+    if (changed.size === 0 && !haveOrphansChanged) return undefined;
+    const containers = Object.fromEntries(
+      [...changed].map((id) => {
+        const restart = states.get(id);
+        return [id, restart === undefined ? null : toStored(restart, time)];
+      }),
+    );
+    const line = { v: 1, log: logNumber, containers, ...(haveOrphansChanged ? { orphans: orphansNow() } : {}) };
+    changed.clear();
+    haveOrphansChanged = false;
+    return line;
+  };
+  const writeWhole = async (): Promise<void> => {
+    const containers = Object.fromEntries([...states].map(([id, restart]) => [id, toStored(restart, time)]));
+    const next = logNumber + 1;
+    await writeAtomically(path, JSON.stringify({ v: 1, log: next, containers, orphans: orphansNow() }));
+    logNumber = next;
+  };
+  const file = createChangeLog({
+    path: logPath,
+    changes,
+    writeWhole,
+    bytes: read.bytes,
+    isWholeDue: read.end !== 'whole' || known?.log === undefined,
+    intervalMs: limits.restartStateFlushMs,
+    disk,
+  });
+  const touch = (id: ContainerId): void => {
+    changed.add(id);
+    file.touch();
+  };
 
   return {
     of: (id) => states.get(id) ?? blank,
@@ -117,15 +163,17 @@ export async function loadRestartStore(
       const before = states.get(id);
       if (before === restart) return;
       states.set(id, restart);
-      if (before === undefined || !isDeepStrictEqual(lastingOf(before), lastingOf(restart))) file.touch();
+      if (before === undefined || !isDeepStrictEqual(lastingOf(before), lastingOf(restart))) touch(id);
     },
     forget: (id) => {
-      if (states.delete(id)) file.touch();
+      if (states.delete(id)) touch(id);
     },
     orphans: () => orphans,
     setOrphans: (state) => {
+      haveOrphansChanged ||= !isDeepStrictEqual(state, orphans);
       orphans = state;
-      file.touch();
+      // Each judgement says them again.
+      if (haveOrphansChanged) file.touch();
     },
     ids: () => states.keys(),
     flush: () => file.flush(),

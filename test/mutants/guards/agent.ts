@@ -221,6 +221,47 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/workload/desired.test.ts',
   },
   {
+    name: 'line of a state file taken unchecked',
+    guard: 'A line that a crash has cut off or changed does not count (ADR 33)',
+    file: 'host-agent/disk/change-log.ts',
+    changes: [{ in: 'decoded', never: "line.toString('latin1', 0, 9) !== `${checksum(json)} `" }],
+    killedBy: 'test/host-agent/disk/change-log.test.ts',
+  },
+  {
+    name: 'sets beside a damaged log taken',
+    guard: 'Where a change is lost, the set that it was made to does not count (ADR 33)',
+    file: 'host-agent/workload/desired-store.ts',
+    changes: [{ in: 'createDesiredStore.load', omit: "read.end !== 'damaged'" }],
+    killedBy: 'test/host-agent/workload/desired-store.test.ts',
+  },
+  {
+    name: 'set with a change missing taken',
+    guard: 'Where a change is lost, the set that it was made to does not count (ADR 33)',
+    file: 'host-agent/workload/desired-store.ts',
+    changes: [{ in: 'withChanges', omit: 'sets.delete(partition)' }],
+    killedBy: 'test/host-agent/workload/desired-store.test.ts',
+  },
+  {
+    name: 'log of an earlier file read',
+    guard: 'A log continues only the file that it was begun for (ADR 33)',
+    file: 'host-agent/reconcile/restart/restart-store.ts',
+    changes: [
+      {
+        in: 'loadRestartStore',
+        replace: 'known?.log === undefined ? [] : read.lines.filter((line) => line.log === known.log)',
+        by: 'read.lines',
+      },
+    ],
+    killedBy: 'test/host-agent/reconcile/restart/restart-store.test.ts',
+  },
+  {
+    name: 'lines after a failed write',
+    guard: 'After a write that failed, everything is written again (ADR 33)',
+    file: 'host-agent/disk/change-log.ts',
+    changes: [{ in: 'createChangeLog.write', omit: 'isWholeDue = true' }],
+    killedBy: 'test/host-agent/disk/change-log.test.ts',
+  },
+  {
     name: 'orphans judged by a doubted set',
     guard: 'While a set differs from its owner’s, nothing is an orphan (ADR 33, A4)',
     file: 'host-agent/control-plane/sync/sync.ts',
