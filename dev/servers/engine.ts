@@ -214,6 +214,9 @@ function daemonArguments(layout: Layout, firewall: boolean): string[] {
     ['bridge', 'none'],
     ['default-address-pool', `base=${layout.identity.addressPool},size=22`],
     ['insecure-registry', '127.0.0.0/8'],
+    // The engine counts layers over all pulls: with its default of three, one slow registry would
+    // hold up every other pull. The agent bounds the pulls themselves.
+    ['max-concurrent-downloads', '1024'],
     // A cgroup with a known name, so that the sweep finds its processes. The systemd driver would
     // require a slice instead.
     ['cgroup-parent', `/${cgroupOf(layout.identity)}`],
