@@ -21,6 +21,7 @@ import { createControl, type Control } from './control-plane/control.ts';
 import { createCredentials, type Credentials } from './control-plane/identity/credentials.ts';
 import { keyFrom, type StoredIdentity } from './control-plane/identity/identity.ts';
 import { systemMachineTime, type MachineTime } from './control-plane/machine-time.ts';
+import { reportPulls } from './control-plane/pull-reports.ts';
 import { createReporter, type Reporter } from './control-plane/reporter.ts';
 import { createStanding, type Standing } from './control-plane/standing.ts';
 import { createSyncTarget } from './control-plane/sync/target.ts';
@@ -123,7 +124,22 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 
   containers.reconciler.setDesired(state.desired);
   // The standing first: the agent starts nothing before it knows whether containers may run.
-  const running = [standing.run(signal), containers.run(signal)];
+  const running = [
+    standing.run(signal),
+    containers.run(signal),
+    reportPulls(
+      {
+        pulls: containers.pulling,
+        moved: containers.pulls.moved,
+        session: reporter.session,
+        sender: credentials.sender,
+        request: control.request,
+        everyMs: limits.pullReportMs,
+        log,
+      },
+      signal,
+    ),
+  ];
   const onMove = countMoves(registry);
   const connector = createConnector({
     open: () =>
@@ -242,6 +258,7 @@ const gaugesOf = ({
   diskUseUnknown: containers.disk.unknown,
   faults: () => faults.list().map(({ kind }) => kind),
   firewall: containers.firewall.state,
+  pulls: containers.pulls.counts,
   sandboxes: () => containers.sandboxes?.counts() ?? { ready: 0, used: 0 },
   credentialsExpiryMs: credentials.expiryMs,
   credentialsBound: () => credentials.sender().user !== undefined,

@@ -4,6 +4,7 @@ import { sleep, type BackoffBounds } from '../lib/time/backoff.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Capacity } from '../schemas/api/host.ts';
+import type { PullItem } from '../schemas/wire/host.ts';
 import type { Control } from './control-plane/control.ts';
 import type { Reporter } from './control-plane/reporter.ts';
 import { createEvictor, type Evictor } from './disk/evictor.ts';
@@ -16,7 +17,7 @@ import type { Owner } from './docker/ownership.ts';
 import { createTransport, type Transport } from './docker/transport.ts';
 import type { Faults } from './faults.ts';
 import { createImageCollector, type ImageCollector } from './images/collector.ts';
-import { createPulls } from './images/pulls.ts';
+import { createPulls, type Pulls } from './images/pulls.ts';
 import { createPermit } from './images/registries.ts';
 import { systemResolve } from './images/resolve.ts';
 import { createCollector } from './logs/collector.ts';
@@ -56,6 +57,9 @@ export interface Containers {
   readonly firewall: Firewall;
   readonly disk: Pick<DiskWatch, 'usedPercent'> & Pick<Evictor, 'unknown'>;
   readonly sandboxes: Pick<Sandboxes, 'counts'> | undefined;
+  readonly pulls: Pick<Pulls, 'counts' | 'moved'>;
+  /** How far the pulls are that containers wait for. */
+  pulling(): readonly PullItem[];
   capacity(): Capacity;
   /** Resolves after the signal has aborted and the work in progress has ended. */
   run(signal: AbortSignal): Promise<void>;
@@ -102,7 +106,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     disk: parts.disk,
     log,
   });
-  const pulls = createPulls(images.recording, createPermit(settings.REGISTRIES_ALLOWED, systemResolve), metrics);
+  const permit = createPermit(settings.REGISTRIES_ALLOWED, systemResolve);
+  const pulls = createPulls({ engine: images.recording, permit, metrics, log });
   const ensureNetwork = createNetworkKeeper(engine, owner);
   const sandboxes =
     settings.SANDBOX === 'off'
@@ -184,6 +189,14 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     monitor,
     firewall,
     sandboxes,
+    pulls,
+    pulling: () =>
+      [...pulls.progress()].flatMap(([id, progress]) => {
+        const wanted = reconciler.wanted(id);
+        if (!('container' in wanted)) return [];
+        const { tenant, generation } = wanted.container;
+        return [{ tenant, id, generation, ...progress }];
+      }),
     disk: { usedPercent: share.watch.usedPercent, unknown: share.evictor.unknown },
     capacity,
     run: async (signal) => {

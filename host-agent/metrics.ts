@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { containerStatuses, type ContainerStatus } from '../schemas/api/container.ts';
 import { faultKinds } from './faults.ts';
+import { pullStates, type PullState } from './images/pull-slots.ts';
 import type { LossCause } from './logs/loss.ts';
 import type { RateScope } from './logs/rates.ts';
 import { deniedCounters, type DeniedCounter } from './network/firewall-rules.ts';
@@ -46,6 +47,7 @@ export interface Gauges {
   /** The kinds of the current faults. */
   faults(): readonly string[];
   firewall(): FirewallState;
+  pulls(): Readonly<Record<PullState, number>>;
   sandboxes(): SandboxCounts;
   credentialsExpiryMs(): number | null;
   credentialsBound(): boolean;
@@ -201,6 +203,16 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     collect() {
       const now = gauges.firewall();
       for (const state of firewallStates) this.labels(state).set(Number(state === now));
+    },
+  });
+  new Gauge({
+    name: 'longshore_agent_pulls',
+    help: 'Pulls of images: those that wait for a place, run, run aside because they take long, and wait for other pulls of the engine (queued: counted among the two before, too).',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const counts = gauges.pulls();
+      for (const state of pullStates) this.labels(state).set(counts[state]);
     },
   });
   new Gauge({

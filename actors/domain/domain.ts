@@ -1,7 +1,7 @@
 /** Longshore as the runtime runs it: the decisions, the memory and the records of this folder. */
 import { timestamp } from '../../lib/time/timestamp.ts';
-import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../../schemas/api/container.ts';
-import { isHostKey, isNetworkName, type ContainerId, type HostKey, type NetworkName } from '../../schemas/ids.ts';
+import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
+import { isHostKey, isNetworkName, type HostKey, type NetworkName } from '../../schemas/ids.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
@@ -12,7 +12,7 @@ import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { isWellFormed } from './record-shapes.ts';
 import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
 import { recordKey, type StateRecord } from './records.ts';
-import { refuse, type Effect, type EventDraft, type FleetView, type TurnContext } from './turn.ts';
+import { refuse, type Effect, type EventDraft, type FleetView, type Heard, type TurnContext } from './turn.ts';
 import { isOfNetwork } from './records.ts';
 
 export interface Longshore {
@@ -21,8 +21,7 @@ export interface Longshore {
   readonly Record: StateRecord;
   readonly Event: EventDraft;
   readonly Effect: Effect;
-  /** A report that repeats what is stored. */
-  readonly Heard: { readonly id: ContainerId; readonly order: ObservationOrder };
+  readonly Heard: Heard;
   readonly Context: TurnContext;
   readonly Prepared: Prepared;
 }
@@ -190,7 +189,10 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
         touchDeleted(key, marks);
       }
     },
-    hear: (state, { id, order }) => state.hear(id, order),
+    hear: (state, heard) => {
+      if ('pull' in heard) state.hearPull(heard.id, heard.pull);
+      else state.hear(heard.id, heard.order);
+    },
     release: (state) => state.release(),
     newestMs: (state) => state.newestMs,
     records,

@@ -3,7 +3,7 @@
  * that decisions need. Decisions read it through `PartitionView`; commits and loading write it
  * through `PartitionState`.
  */
-import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../../schemas/api/container.ts';
+import type { ContainerRecord, ObservationOrder, PullProgress, TombstoneRecord } from '../../schemas/api/container.ts';
 import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
 import {
   isContainerId,
@@ -54,6 +54,11 @@ export interface PartitionView {
    * memory alone.
    */
   lastHeard(record: ContainerRecord): ObservationOrder;
+  /**
+   * How far the pull of its image is, as its host last said. In memory alone: after a load it is
+   * undefined until the host says it again.
+   */
+  pullOf(id: ContainerId): PullProgress | undefined;
   /** Oldest first. */
   tombstones(): Iterable<TombstoneRecord>;
   readonly tombstoneCount: number;
@@ -80,6 +85,7 @@ export class PartitionState implements PartitionView {
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
   readonly #unplaced = new Map<ContainerId, ContainerRecord>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
+  readonly #pulls = new Map<ContainerId, PullProgress>();
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
@@ -157,6 +163,9 @@ export class PartitionState implements PartitionView {
   lastHeard({ id, observedOrder }: ContainerRecord): ObservationOrder {
     return this.#heard.get(id) ?? observedOrder;
   }
+  pullOf(id: ContainerId): PullProgress | undefined {
+    return this.#pulls.get(id);
+  }
   tombstones(): Iterable<TombstoneRecord> {
     return this.#tombstones.values();
   }
@@ -176,6 +185,11 @@ export class PartitionState implements PartitionView {
    */
   hear(id: ContainerId, order: ObservationOrder): void {
     this.#heard.set(id, order);
+  }
+
+  /** Counts until the next change of the container. */
+  hearPull(id: ContainerId, pull: PullProgress): void {
+    this.#pulls.set(id, pull);
   }
 
   /** What is desired of the container on the host changes. */
@@ -295,6 +309,7 @@ export class PartitionState implements PartitionView {
     tenant.count(before, -1);
     this.#unplaced.delete(id);
     this.#heard.delete(id);
+    this.#pulls.delete(id);
     if (before.placement.phase !== 'placed') return;
     const { host } = before.placement;
     const placed = this.#placed.get(host);

@@ -3,7 +3,7 @@
  * function: it reads, and says what should change, what to answer, and what to do once the change
  * is committed (invariant A3).
  */
-import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../../schemas/api/container.ts';
+import type { ContainerRecord, ContainerStatus, ObservationOrder, PullProgress } from '../../schemas/api/container.ts';
 import { errorBody, type ErrorCode, type FieldErrors, type SuccessCode } from '../../schemas/errors.ts';
 import type { EventType } from '../../schemas/api/event.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
@@ -86,9 +86,16 @@ export interface Changes {
   readonly deletes: readonly string[];
   readonly events: readonly EventDraft[];
   readonly effects: readonly Effect[];
-  /** A report that repeats what is stored: memory keeps its order, and nothing is committed. */
-  readonly heard?: { readonly id: ContainerId; readonly order: ObservationOrder };
+  readonly heard?: Heard;
 }
+
+/**
+ * What memory keeps and nothing commits: the order of a report that repeats what is stored, or how
+ * far a pull is.
+ */
+export type Heard =
+  | { readonly id: ContainerId; readonly order: ObservationOrder }
+  | { readonly id: ContainerId; readonly pull: PullProgress };
 
 export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };
 

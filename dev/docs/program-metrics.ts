@@ -73,6 +73,7 @@ function fillAgent(registry: Registry): void {
       orphansHeld: neverRead,
       faults: neverRead,
       firewall: neverRead,
+      pulls: neverRead,
       sandboxes: neverRead,
       credentialsExpiryMs: neverRead,
       credentialsBound: neverRead,

@@ -334,6 +334,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',
   longshore_agent_logs_abandoned_total: 'Any: event `log_abandoned` names the container, and why.',
   longshore_agent_orphans_held: 'Over 0: see the runbook, “Held orphans”.',
+  longshore_agent_pulls:
+    '`queued` over 0: the engine fetches too few layers at a time; see max-concurrent-downloads in docs/deploy.md. `waiting` for long with `aside` at 16: slow registries.',
   longshore_agent_pulls_total: 'A rising share of `failed`: a registry is hard to reach.',
   longshore_agent_reported_items_total:
     '`failed` for long: statuses are outdated. `refused`: the session is stale, or a bug.',

@@ -96,18 +96,28 @@ async function pushBlob(repositoryUrl: string, { bytes, digest }: Blob): Promise
 
 /** Pushes the image and resolves to the digest of its manifest. */
 export async function pushImage(address: string, repository: string, tag: string, image: Image): Promise<string> {
+  const { layer, config, manifest } = image;
+  await pushBlobs(address, repository, tag, { blobs: [layer, config], manifest });
+  return manifest.digest;
+}
+
+export async function pushBlobs(
+  address: string,
+  repository: string,
+  tag: string,
+  { blobs, manifest }: { readonly blobs: readonly Blob[]; readonly manifest: Blob },
+): Promise<void> {
   const repositoryUrl = `http://${address}/v2/${repository}`;
-  await Promise.all([pushBlob(repositoryUrl, image.layer), pushBlob(repositoryUrl, image.config)]);
+  await Promise.all(blobs.map((blob) => pushBlob(repositoryUrl, blob)));
   await call(
     `${repositoryUrl}/manifests/${tag}`,
     {
       method: 'PUT',
-      body: new Uint8Array(image.manifest.bytes),
+      body: new Uint8Array(manifest.bytes),
       headers: { 'content-type': mediaTypes.manifest },
     },
     201,
   );
-  return image.manifest.digest;
 }
 
 /** The applets that demo and test images call by name. */

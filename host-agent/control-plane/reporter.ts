@@ -43,6 +43,8 @@ export interface Reporter {
   repeat(): void;
   /** The observations as they stand. */
   all(): Iterable<Observed>;
+  /** Undefined before the first. */
+  session(): Session | undefined;
 }
 
 export interface ReporterParts {
@@ -208,6 +210,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     *all() {
       for (const { observed } of entries.values()) yield observed;
     },
+    session: () => current,
   };
 }
 

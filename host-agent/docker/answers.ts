@@ -148,7 +148,16 @@ export const Failure = Type.Object({ message: Type.String() });
  * A line of `POST /images/create`: progress, or the error that ends it (the HTTP status was 200
  * long before).
  */
-export const PullProgress = Type.Object({ error: Type.Optional(Type.String()) });
+export const PullLine = Type.Object({
+  error: Type.Optional(Type.String()),
+  /** The first twelve digits of a layer's digest, or a tag. */
+  id: Type.Optional(Type.String()),
+  status: Type.Optional(Type.String()),
+  progressDetail: Type.Optional(
+    nullable(Type.Object({ current: Type.Optional(Type.Number()), total: Type.Optional(Type.Number()) })),
+  ),
+});
+export type PullLine = Static<typeof PullLine>;
 
 /** A line of `GET /events`. */
 export const EngineEvent = Type.Object({
@@ -202,6 +211,6 @@ export const decode = {
   imagesInUse: decoder(ImagesInUse),
   created: decoder(Created),
   failure: decoder(Failure),
-  pullProgress: decoder(PullProgress),
+  pullLine: decoder(PullLine),
   event: decoder(EngineEvent),
 } as const;

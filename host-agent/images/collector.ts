@@ -117,9 +117,9 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
       if ('Image' in body) used(String(body.Image));
       return result;
     },
-    pull: async (reference, signal) => {
+    pull: async (reference, signal, onLine) => {
       const before = await engine.imageId(reference);
-      await engine.pull(reference, signal);
+      await engine.pull(reference, signal, onLine);
       const id = await engine.imageId(reference);
       // An image that was present before the pull may belong to someone else.
       if (id !== undefined && (id !== before || pulled.has(key(id, reference)))) record(id, reference);

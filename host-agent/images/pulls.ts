@@ -1,11 +1,15 @@
 /** Pulls images: once for all containers that wait for one, a few at a time. */
-import type { PullPolicy } from '../../schemas/api/container.ts';
+import type { PullPolicy, PullProgress } from '../../schemas/api/container.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import type { Log } from '../../lib/log.ts';
+import { createNotify } from '../../lib/notify.ts';
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
+import type { PullLines } from '../docker/pull-progress.ts';
 import type { Metrics } from '../metrics.ts';
-import { nextPull, type PullAsk } from './pull-slots.ts';
+import { createPlaces, type PlaceBounds } from './places.ts';
+import type { PullState } from './pull-slots.ts';
 import type { Permit } from './registries.ts';
 
 /** The container that an image is for. */
@@ -22,68 +26,58 @@ export interface Pulls {
   get(reference: string, policy: PullPolicy, forWhom: PullFor): Promise<string>;
   /** The container no longer needs its image; aborts a pull that no container waits for. */
   leave(forWhom: ContainerId): void;
+  /** How far the pulls are that containers wait for. */
+  progress(): ReadonlyMap<ContainerId, PullProgress>;
+  /** Resolves when a pull gets further, or the signal aborts. */
+  moved(signal: AbortSignal): Promise<void>;
+  counts(): Readonly<Record<PullState, number>>;
   stop(): void;
 }
 
 interface Pull {
-  readonly waiting: Set<ContainerId>;
+  readonly reference: string;
+  readonly waiting: Map<ContainerId, TenantId>;
   readonly controller: AbortController;
-  readonly image: Promise<string>;
+  /** What the engine said of it; undefined before it began. */
+  lines?: PullLines;
 }
 
-interface Place extends PullAsk {
-  readonly begin: () => void;
+export interface PullsParts {
+  readonly engine: Pick<Engine, 'pull' | 'imageId'>;
+  readonly permit: Permit;
+  readonly metrics: Pick<Metrics, 'pull'>;
+  readonly log: Log;
+  readonly bounds?: PlaceBounds;
 }
 
-const bounds = {
+const usualBounds: PlaceBounds = {
   places: limits.concurrentPulls,
+  placesAside: limits.concurrentSlowPulls,
   perTenant: limits.pullsPerTenant,
   perRegistry: limits.pullsPerRegistry,
+  patienceMs: limits.pullPatienceMs,
 };
 
-export function createPulls(engine: Engine, permit: Permit, metrics: Pick<Metrics, 'pull'>): Pulls {
-  const pulls = new Map<string, Pull>();
-  const waiting = new Set<Place>();
-  const running = new Set<Place>();
-  let order = 0;
+export function createPulls({ engine, permit, metrics, log, bounds = usualBounds }: PullsParts): Pulls {
+  const pulls = new Map<string, { readonly pull: Pull; readonly image: Promise<string> }>();
+  const places = createPlaces(bounds);
+  const moves = createNotify();
+  let isQueueLogged = false;
 
-  const dispatch = (): void => {
-    for (;;) {
-      const next = nextPull([...waiting], [...running], bounds);
-      if (next === undefined) return;
-      waiting.delete(next);
-      running.add(next);
-      next.begin();
-    }
+  const onLine = (pull: Pull, lines: PullLines): void => {
+    pull.lines = lines;
+    moves.notify();
+    if (isQueueLogged || !lines.isQueued()) return;
+    isQueueLogged = true;
+    log.warn('pull_queued_by_engine', { reference: pull.reference });
   };
 
-  /** Does the work when a place is free; a pull that is given up before takes none. */
-  const inPlace = async <T>(ask: Omit<PullAsk, 'order'>, signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
-    const place = await new Promise<Place>((resolve) => {
-      const asked: Place = { ...ask, order: (order += 1), begin: () => resolve(asked) };
-      waiting.add(asked);
-      signal.addEventListener(
-        'abort',
-        () => {
-          if (waiting.delete(asked)) resolve(asked);
-        },
-        { once: true },
-      );
-      dispatch();
-    });
-    try {
-      if (signal.aborted) throw new EngineError('image pull', { kind: 'aborted' }, 'given up');
-      return await work();
-    } finally {
-      running.delete(place);
-      dispatch();
-    }
-  };
-
-  const fetchImage = async (reference: string, signal: AbortSignal): Promise<string> => {
+  const fetchImage = async (pull: Pull): Promise<string> => {
+    const { reference, controller } = pull;
+    const { signal } = controller;
     try {
       await permit(registryOf(reference));
-      await engine.pull(reference, signal);
+      await engine.pull(reference, signal, (lines) => onLine(pull, lines));
       const id = await engine.imageId(reference);
       if (id === undefined) throw notThere(reference, 'is not there after its pull');
       metrics.pull('pulled');
@@ -97,17 +91,19 @@ export function createPulls(engine: Engine, permit: Permit, metrics: Pick<Metric
   const join = (reference: string, { tenant, id }: PullFor): Promise<string> => {
     const known = pulls.get(reference);
     if (known !== undefined) {
-      known.waiting.add(id);
+      known.pull.waiting.set(id, tenant);
+      places.reconsider();
       return known.image;
     }
-    const controller = new AbortController();
-    const { signal } = controller;
-    const image = inPlace({ tenant, registry: registryOf(reference) }, signal, () =>
-      fetchImage(reference, signal),
-    ).finally(() => {
-      if (pulls.get(reference)?.controller === controller) pulls.delete(reference);
-    });
-    pulls.set(reference, { waiting: new Set([id]), controller, image });
+    const pull: Pull = { reference, waiting: new Map([[id, tenant]]), controller: new AbortController() };
+    const { signal } = pull.controller;
+    const ask = { tenants: () => new Set(pull.waiting.values()), registry: registryOf(reference), signal };
+    const image = places
+      .run(ask, () => fetchImage(pull))
+      .finally(() => {
+        if (pulls.get(reference)?.pull === pull) pulls.delete(reference);
+      });
+    pulls.set(reference, { pull, image });
     return image;
   };
 
@@ -124,14 +120,28 @@ export function createPulls(engine: Engine, permit: Permit, metrics: Pick<Metric
       return join(reference, forWhom);
     },
     leave: (id) => {
-      for (const [reference, { waiting: forWhom, controller }] of pulls) {
-        if (!forWhom.delete(id) || forWhom.size > 0) continue;
+      for (const [reference, { pull }] of pulls) {
+        if (!pull.waiting.delete(id) || pull.waiting.size > 0) continue;
         pulls.delete(reference);
-        controller.abort();
+        pull.controller.abort();
       }
+      places.reconsider();
     },
+    progress: () => {
+      const all = new Map<ContainerId, PullProgress>();
+      for (const { pull } of pulls.values()) {
+        const progress = pull.lines?.progress();
+        if (progress !== undefined) for (const id of pull.waiting.keys()) all.set(id, progress);
+      }
+      return all;
+    },
+    moved: (signal) => moves.wait(undefined, signal),
+    counts: () => ({
+      ...places.counts(),
+      queued: [...pulls.values()].filter(({ pull }) => pull.lines?.isQueued() === true).length,
+    }),
     stop: () => {
-      for (const { controller } of pulls.values()) controller.abort();
+      for (const { pull } of pulls.values()) pull.controller.abort();
     },
   };
 }

@@ -173,6 +173,22 @@ export const Observation = Type.Object({
 });
 export type Observation = Static<typeof Observation>;
 
+/** How far the pull of a container's image is, as the engine of its host tells it. */
+export const PullProgress = Type.Object(
+  {
+    layers: Type.Integer({ minimum: 0, description: 'Layers of the image that the engine has named so far.' }),
+    bytes: Type.Integer({ minimum: 0, description: 'Bytes fetched; layers that the host had count nothing.' }),
+    total: nullable(
+      Type.Integer({
+        minimum: 0,
+        description: 'Bytes of the layers whose size is known; it rises while more are begun. Null: none is known.',
+      }),
+    ),
+  },
+  { description: 'While the status is pulling, once the host has told how far its pull is.' },
+);
+export type PullProgress = Static<typeof PullProgress>;
+
 /** `GET /:id/status` */
 export const ContainerStatusView = Type.Object(
   {
@@ -190,6 +206,7 @@ export const ContainerStatusView = Type.Object(
     next_retry_at: nullable(Timestamp),
     started_at: nullable(Timestamp),
     addresses: Type.Array(PortAddress),
+    pull: Type.Optional(PullProgress),
   },
   { additionalProperties: false },
 );

@@ -1,5 +1,5 @@
 /** What an agent does on its host: engine, images, network, disk. */
-import { KiB, MiB, seconds, minutes } from './units.ts';
+import { KiB, MiB, seconds, minutes, hours } from './units.ts';
 
 export const agent = {
   stopGraceMs: 10 * seconds,
@@ -7,7 +7,8 @@ export const agent = {
   restartBackoffMaxMs: 60 * seconds,
   restartBackoffForgetMs: 10 * minutes,
   engineCallMs: 30 * seconds,
-  enginePullMs: 10 * minutes,
+  /** The longest pull, even while bytes arrive. */
+  enginePullMs: 24 * hours,
   engineProbeMs: 5 * seconds,
   engineConnections: 128,
   /**
@@ -46,8 +47,15 @@ export const agent = {
   imageVolumes: 16,
   /** A pull ends after this time without progress. */
   enginePullIdleMs: 60 * seconds,
+  /** Layers of a pull whose progress is told. Docker's storage holds 125 of an image. */
+  pullLayers: 256,
+  /** Pulls in places; one that takes longer than `pullPatienceMs` moves to a place aside. */
   concurrentPulls: 8,
-  /** Pulls of one tenant and from one registry at a time, so that neither takes all places. */
+  concurrentSlowPulls: 16,
+  pullPatienceMs: 2 * minutes,
+  /** The time between two reports of the progress of pulls. */
+  pullReportMs: 1 * seconds,
+  /** Pulls of one tenant at a time, and in places from one registry, so that neither takes all. */
   pullsPerTenant: 2,
   pullsPerRegistry: 4,
   /** Rules in the list of a tenant, of one of its regions, or of an agent. */

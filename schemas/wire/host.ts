@@ -3,7 +3,7 @@
  * (invariant A7).
  */
 import Type, { type Static } from 'typebox';
-import { ConfigFile, Observation, Port, PullPolicy, SecretRef } from '../api/container.ts';
+import { ConfigFile, Observation, Port, PullPolicy, PullProgress, SecretRef } from '../api/container.ts';
 import { Capacity, HostFault } from '../api/host.ts';
 import { ContainerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -206,9 +206,19 @@ export const Report = Type.Object({
     }),
     { maxItems: limits.reportItems },
   ),
+  /**
+   * How far the pulls of these containers are. Owners keep it in memory alone, and answer without a
+   * commit. Absent from agents of release 0.1.0; actors of that release skip it.
+   */
+  pulls: Type.Optional(
+    Type.Array(Type.Object({ tenant: TenantId, id: ContainerId, generation: Count, ...PullProgress.properties }), {
+      maxItems: limits.reportItems,
+    }),
+  ),
 });
 export type Report = Static<typeof Report>;
 export type ReportItem = Report['items'][number];
+export type PullItem = NonNullable<Report['pulls']>[number];
 
 export const ReportAnswer = Type.Union([
   Type.Object({ protocol: Protocol, ok: Type.Literal(true) }),

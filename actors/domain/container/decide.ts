@@ -271,7 +271,8 @@ export function get(state: PartitionView, ask: Of<'container.get'>, context: Tur
 
 export function status(state: PartitionView, ask: Of<'container.status'>, context: TurnContext): Turn {
   const found = find(state, ask);
-  return 'refusal' in found ? found.refusal : answer(data('ok', containerStatusView(found.record, context.fleet)));
+  if ('refusal' in found) return found.refusal;
+  return answer(data('ok', containerStatusView(found.record, context.fleet, state.pullOf(ask.id))));
 }
 
 export function trace(state: PartitionView, ask: Of<'container.trace'>): Turn {
@@ -289,7 +290,7 @@ export function inspect(state: PartitionView, ask: Of<'container.inspect'>, cont
   return answer(
     data('ok', {
       container: containerView(record, shownStatus(record, context.fleet).status),
-      status: containerStatusView(record, context.fleet),
+      status: containerStatusView(record, context.fleet, state.pullOf(ask.id)),
       secret_refs: record.secretRefs,
       config_files: record.configFiles,
       reconciler: {

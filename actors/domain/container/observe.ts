@@ -2,7 +2,7 @@
 import type { ContainerRecord, Observation, ObservationOrder } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { ReportItem } from '../../../schemas/wire/host.ts';
+import type { PullItem, ReportItem } from '../../../schemas/wire/host.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
@@ -101,6 +101,18 @@ export function observe(
     events,
     effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
   };
+}
+
+/**
+ * How far a pull is: kept in memory alone, because it changes every second and nobody misses it
+ * after a crash. It counts only while the stored status is `pulling`.
+ */
+export function observePull(state: PartitionView, host: HostKey, item: PullItem): Changes {
+  const { tenant, id, generation, layers, bytes, total } = item;
+  const record = state.tenant(tenant).containers.get(id);
+  if (record?.placement.phase !== 'placed' || record.placement.host !== host) return noChanges;
+  if (record.generation !== generation || record.observed.status !== 'pulling') return noChanges;
+  return { ...noChanges, heard: { id, pull: { layers, bytes, total } } };
 }
 
 /**

@@ -9,6 +9,7 @@ import type {
   ContainerStatus,
   ContainerStatusView,
   Observation,
+  PullProgress,
   Reason,
 } from '../../../schemas/api/container.ts';
 import type { FleetView } from '../turn.ts';
@@ -75,7 +76,11 @@ export function containerJson(record: ContainerRecord, fleet: FleetView): string
   return json;
 }
 
-export function containerStatusView(record: ContainerRecord, fleet: FleetView): ContainerStatusView {
+export function containerStatusView(
+  record: ContainerRecord,
+  fleet: FleetView,
+  pull: PullProgress | undefined,
+): ContainerStatusView {
   const { observed } = record;
   const { status, reason } = shownStatus(record, fleet);
   return {
@@ -93,6 +98,7 @@ export function containerStatusView(record: ContainerRecord, fleet: FleetView): 
     next_retry_at: observed.next_retry_at,
     started_at: observed.started_at,
     addresses: observed.addresses,
+    ...(status === 'pulling' && pull !== undefined ? { pull } : {}),
   };
 }
 

@@ -1,9 +1,9 @@
 /** Takes a report, in which a host says what its containers do. */
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Report, ReportAnswer } from '../../../schemas/wire/host.ts';
+import type { PullItem, Report, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
-import { isAhead, observe } from '../../domain/container/observe.ts';
+import { isAhead, observe, observePull } from '../../domain/container/observe.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
 import type { PartitionView } from '../../domain/state.ts';
 import type { Changes, TurnContext } from '../../domain/turn.ts';
@@ -58,20 +58,26 @@ function* takingIn(
     respond,
   }: { readonly sender: Sender; readonly report: Report; readonly respond: (answer: ReportAnswer) => void },
 ): Generator<void, void, void> {
-  const { items } = report;
+  const { items, pulls = [] } = report;
   // A report without containers takes one turn too.
-  let turnsLeft = Math.max(1, Math.ceil(items.length / limits.reportItemsPerTurn));
+  const turns = Math.max(1, ...[items, pulls].map(({ length }) => Math.ceil(length / limits.reportItemsPerTurn)));
+  let turnsLeft = turns;
   let isToRepeat = false;
   const onCommitted = (): void => {
     if (--turnsLeft === 0) respond(isToRepeat ? { ok: false, error: 'unavailable' } : { ok: true });
   };
-  for (let from = 0; from === 0 || from < items.length; from += limits.reportItemsPerTurn) {
-    const taken = items.slice(from, from + limits.reportItemsPerTurn);
+  for (let turn = 0; turn < turns; turn++) {
+    const [from, to] = [turn, turn + 1].map((each) => each * limits.reportItemsPerTurn);
+    const [taken, pulling] = [items.slice(from, to), pulls.slice(from, to)];
     const refusal = refusalOf(options, partition, sender, report);
     isToRepeat ||= taken.some((item) => isAhead(partition.view, sender.host, item));
     const isTaken =
       refusal === undefined &&
-      partition.change('report', observing(options, sender.host, report.session, taken), onCommitted);
+      partition.change(
+        'report',
+        observing(options, sender.host, report.session, { items: taken, pulls: pulling }),
+        onCommitted,
+      );
     if (!isTaken) {
       respond({ ok: false, error: refusal ?? 'unavailable' });
       return;
@@ -80,7 +86,12 @@ function* takingIn(
   }
 }
 
-const observing = ({ log }: HostServerOptions, host: HostKey, session: number, items: Report['items']) =>
+const observing = (
+  { log }: HostServerOptions,
+  host: HostKey,
+  session: number,
+  { items, pulls }: { readonly items: readonly ReportItem[]; readonly pulls: readonly PullItem[] },
+) =>
   function* (state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
     for (const item of items) {
       let changes: Changes;
@@ -93,4 +104,6 @@ const observing = ({ log }: HostServerOptions, host: HostKey, session: number, i
       }
       yield changes;
     }
+    // After the items, which may say that a pull has begun.
+    for (const pull of pulls) yield observePull(state, host, pull);
   };

@@ -3,6 +3,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { decode, shapes, type ImageDetails, type ImageSummary } from '../answers.ts';
 import { asEngineError, EngineError } from '../errors.ts';
 import { lines } from '../ndjson.ts';
+import { PullLines } from '../pull-progress.ts';
 import type { OpenReply } from '../transport.ts';
 import { parse, type EngineClient } from './client.ts';
 
@@ -14,7 +15,8 @@ export interface ImageCalls {
    * `limits.imageConfigBytes`.
    */
   imageDetails(id: string): Promise<ImageDetails | undefined>;
-  pull(reference: string, signal: AbortSignal): Promise<void>;
+  /** `onLine` is called for each line that says something new, always with the same lines. */
+  pull(reference: string, signal: AbortSignal, onLine?: (said: PullLines) => void): Promise<void>;
   /** All images of the engine. */
   images(): Promise<ImageSummary[]>;
   /** Ids of the images that any container of the engine is made of. */
@@ -43,9 +45,11 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
     return reply.status === 404 ? undefined : parse(name, decode.imageDetails, reply);
   },
 
-  pull: async (reference, signal) => {
+  pull: async (reference, signal, onLine) => {
     const name = 'image pull';
-    const idle = createIdle(pullIdleMs);
+    const said = new PullLines();
+    // While it waits for other pulls of the engine, no registry is to blame.
+    const idle = createIdle(pullIdleMs, () => said.isQueued());
     const deadline = AbortSignal.timeout(limits.enginePullMs);
     const ending = AbortSignal.any([signal, deadline, idle.signal]);
     const path = `/images/create?fromImage=${encodeURIComponent(reference)}`;
@@ -56,9 +60,11 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
       // The engine sends its headers with the first progress.
       ({ stream } = await open({ name, method: 'POST', path, deadlineMs: limits.enginePullMs, signal: ending }));
       for await (const line of lines(stream, limits.engineLineBytes)) {
+        const told = decode.pullLine(line);
+        if (told.error !== undefined) throw new EngineError(name, { kind: 'refused', status: 200 }, told.error);
+        if (!said.note(told)) continue;
         idle.progress();
-        const { error } = decode.pullProgress(line);
-        if (error !== undefined) throw new EngineError(name, { kind: 'refused', status: 200 }, error);
+        onLine?.(said);
       }
       // A stream that was destroyed may end without an error.
       ending.throwIfAborted();
@@ -91,10 +97,13 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
   },
 });
 
-/** Aborts when `ms` pass without progress. */
-function createIdle(ms: number) {
+/** Aborts when `ms` pass without progress that there should be. */
+function createIdle(ms: number, isExcused: () => boolean) {
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(), ms);
+  const timer: NodeJS.Timeout = setTimeout(() => {
+    if (isExcused()) timer.refresh();
+    else controller.abort();
+  }, ms);
   return {
     signal: controller.signal,
     progress: () => void timer.refresh(),

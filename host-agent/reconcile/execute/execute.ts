@@ -37,7 +37,7 @@ export interface Executor {
 export interface ExecutorParts {
   readonly engine: Engine;
   readonly owner: Owner;
-  readonly pulls: Pulls;
+  readonly pulls: Pick<Pulls, 'get' | 'leave'>;
   readonly logs: LogCollector;
   readonly firewall: Firewall;
   /** Undefined: each container has a network namespace of its own. */

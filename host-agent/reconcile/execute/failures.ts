@@ -75,7 +75,7 @@ const otherPull: Words = { reason: 'image_pull', message: `the pull failed; ${of
 const stalledPull: Words = { reason: 'image_pull', message: 'the registry stopped sending data' };
 const slowPull: Words = {
   reason: 'image_pull',
-  message: `the pull took longer than ${limits.enginePullMs / 60_000} minutes`,
+  message: `the pull took longer than ${limits.enginePullMs / 3_600_000} hours`,
 };
 
 /**

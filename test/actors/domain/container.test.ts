@@ -3,7 +3,7 @@
  */
 import t from 'tap';
 import * as decide from '../../../actors/domain/container/decide.ts';
-import { isAhead, observe, settle } from '../../../actors/domain/container/observe.ts';
+import { isAhead, observe, observePull, settle } from '../../../actors/domain/container/observe.ts';
 import type { PartitionState } from '../../../actors/domain/state.ts';
 import { isEmpty, noChanges, type Changes, type HostStanding, type Turn } from '../../../actors/domain/turn.ts';
 import type {
@@ -54,6 +54,38 @@ const createAsk = (
 ) => ({ type: 'container.create' as const, tenant: acme, id, op: operation(), spec, idempotency, ...ride });
 
 const tenant = (more: Partial<TenantRecord>): TenantRecord => ({ ...defaultTenant(acme), ...more });
+
+t.test('the progress of a pull', (t) => {
+  const pull = { layers: 3, bytes: 10, total: 40 };
+  const pulling = container({ observed: observation('pulling') });
+  const { tenant, id, generation } = pulling;
+  const item = { tenant, id, generation, ...pull };
+  const shown = (state: PartitionState, fleet = oneHost) =>
+    dataOf(decide.status(state, ask('container.status', pulling), contextOf(fleet)))['pull'];
+
+  const state = stateOf(pulling);
+  t.equal(shown(state), undefined, 'unknown until the host tells it');
+  const told = observePull(state, h1, { ...item, note: 'of the host' } as typeof item);
+  t.ok(isEmpty(told), 'nothing is stored');
+  t.same([told.events, told.effects], [[], []], 'and nobody is told');
+  apply(state, told);
+  t.same(shown(state), pull);
+  t.equal(shown(state, fleetOf(fleetHost(h1, { standing: 'silent' }))), undefined, 'not while the host is silent');
+  state.put({ ...pulling, observed: observation('starting') });
+  state.put(pulling);
+  t.equal(shown(state), undefined, 'not that of an earlier pull');
+
+  for (const [name, of, host, said] of [
+    ['of another host', pulling, h2, item],
+    ['of another generation', pulling, h1, { ...item, generation: generation + 1 }],
+    ['of an unknown container', pulling, h1, { ...item, id: containerId() }],
+    ['of a container that runs', { ...pulling, observed: observation('running') }, h1, item],
+    ['of a container without a host', { ...pulling, placement: unplaced }, h1, item],
+  ] as const) {
+    t.same(observePull(stateOf(of), host, said), noChanges, name);
+  }
+  t.end();
+});
 
 t.test('create', (t) => {
   const create = (state: PartitionState, fleet = oneHost, spec = specOf('web')) =>

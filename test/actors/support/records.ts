@@ -118,7 +118,10 @@ export function stateOf(...records: readonly StateRecord[]): PartitionState {
 export function apply(state: PartitionState, changes: Changes): void {
   for (const record of changes.records) state.put(record);
   for (const key of changes.deletes) state.delete(key);
-  if (changes.heard !== undefined) state.hear(changes.heard.id, changes.heard.order);
+  const { heard } = changes;
+  if (heard === undefined) return;
+  if ('pull' in heard) state.hearPull(heard.id, heard.pull);
+  else state.hear(heard.id, heard.order);
 }
 
 export const itemOf = (record: ContainerRecord, more: Partial<ReportItem> = {}): ReportItem => ({

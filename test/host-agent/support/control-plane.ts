@@ -23,6 +23,7 @@ import {
   SyncAsk,
   type DesiredContainer,
   type HelloAnswer,
+  type PullItem,
   type ReportAnswer,
   type ReportItem,
   type SyncAnswer,
@@ -74,6 +75,8 @@ export interface ControlPlane {
   last(id: ContainerId): ReportItem | undefined;
   /** All reports, in order. */
   reports(id?: ContainerId): ReportItem[];
+  /** The progress that the agent reported of the pulls of a container's image, in order. */
+  pulls(id: ContainerId): PullItem[];
   /** Waits for a report that the check accepts. */
   reported(id: ContainerId, check: (item: ReportItem) => boolean, deadlineMs?: number): Promise<ReportItem>;
   /** The reported statuses, without repetitions in a row. */
@@ -123,6 +126,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     incarnation: 0,
   };
   const items: ReportItem[] = [];
+  const pulls: PullItem[] = [];
   const beats: Beat[] = [];
   const senders: Sender<string>[] = [];
   let isLastRelease = false;
@@ -186,6 +190,11 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
         faults.push(`${item.tenant} in ${report.partition}`);
       items.push(item);
       newest.set(item.id, item);
+    }
+    for (const pull of report.pulls ?? []) {
+      if (partitionOf(pull.tenant, partitions) !== report.partition)
+        faults.push(`${pull.tenant} in ${report.partition}`);
+      pulls.push(pull);
     }
     return { ok: true };
   };
@@ -287,6 +296,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     impersonate: (other) => {
       state.answeringCluster = other;
     },
+    pulls: (id) => pulls.filter((pull) => pull.id === id),
     last: (id) => newest.get(id),
     reports: (id) => items.filter((item) => id === undefined || item.id === id),
     reported: (id, check, deadlineMs = 60_000) =>

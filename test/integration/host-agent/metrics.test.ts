@@ -38,6 +38,7 @@ function everything(): Registry {
       orphansHeld: () => 0,
       faults: () => ['state_unwritable'],
       firewall: () => 'enforced',
+      pulls: () => ({ waiting: 1, running: 2, aside: 0, queued: 0 }),
       sandboxes: () => ({ ready: 4, used: 2 }),
       credentialsExpiryMs: () => null,
       credentialsBound: () => true,

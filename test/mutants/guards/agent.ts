@@ -51,6 +51,20 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/images/collector.test.ts',
   },
   {
+    name: 'pulls of a tenant take all places',
+    guard: 'A slow registry holds up its own tenant alone (ADR 31)',
+    file: 'host-agent/images/pull-slots.ts',
+    changes: [{ in: 'nextPull', always: 'ofTenant(tenant) < bounds.perTenant' }],
+    killedBy: 'test/host-agent/images/pull-slots.test.ts',
+  },
+  {
+    name: 'slow pulls keep their places',
+    guard: 'A pull that takes long moves aside (ADR 31)',
+    file: 'host-agent/images/pull-slots.ts',
+    changes: [{ in: 'nextPull', always: '!isAside' }],
+    killedBy: 'test/host-agent/images/pull-slots.test.ts',
+  },
+  {
     name: 'eviction reported as a crash',
     guard: 'An evicted container is removed, and its status says why (docs/security.md, disk-fill)',
     file: 'host-agent/reconcile/plan.ts',
@@ -307,6 +321,13 @@ export const agentMutants: readonly Mutant[] = [
     file: 'host-agent/logs/rates.ts',
     changes: [{ in: 'createLogTurns.serve', omit: 'waiting.delete(tenant)' }],
     killedBy: 'test/host-agent/logs/rates.test.ts',
+  },
+  {
+    name: 'line that repeats taken for progress',
+    guard: 'A pull ends when nothing arrives for a minute (ADR 31)',
+    file: 'host-agent/docker/calls/images.ts',
+    changes: [{ in: 'imageCalls', never: '!said.note(told)' }],
+    killedBy: 'test/host-agent/docker/calls/images.test.ts',
   },
   {
     name: 'registry of a pull not checked',

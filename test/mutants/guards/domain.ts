@@ -185,6 +185,13 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/container.test.ts',
   },
   {
+    name: 'progress of a pull of any host accepted',
+    guard: 'A report is accepted only from the host that the record names (A7)',
+    file: 'actors/domain/container/observe.ts',
+    changes: [{ in: 'observePull', omit: 'record.placement.host !== host' }],
+    killedBy: 'test/actors/domain/container.test.ts',
+  },
+  {
     name: 'control-plane status accepted from a host',
     guard: 'An agent reports what it sees; the other statuses are the control plane’s (A2)',
     file: 'actors/domain/container/observe.ts',

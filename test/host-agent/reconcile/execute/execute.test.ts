@@ -55,7 +55,7 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
   const made = createExecutor({
     engine: fake as Engine,
     owner,
-    pulls: { get: () => Promise.resolve('sha256:one'), leave: () => calls.push('leave'), stop: () => {} },
+    pulls: { get: () => Promise.resolve('sha256:one'), leave: () => calls.push('leave') },
     logs: { drain: call('drain') } as Partial<ExecutorParts['logs']> as ExecutorParts['logs'],
     firewall: {
       cover: call('cover'),

@@ -120,6 +120,46 @@ t.test('an agent that reconnects or restarts causes no repeated writes', async (
   await until('what is new is taken', async () => (await statusOf(first)).status === 'backoff' || undefined);
 });
 
+t.test('the progress of a pull is shown, costs no commit, and is told again to the next owner', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const nc = await controlPlane(ground.nats);
+  t.teardown(() => nc.close());
+  const before = ownerOn(ground, nc);
+  await before.start();
+  const { ids, session, statusOf } = await withContainers(ground, limits.reportItemsPerTurn + 1);
+  const [id] = ids as [ContainerId];
+  const last = ids.at(-1) as ContainerId;
+  const partition = partitionOf(tenant, partitions);
+  const send = async (value: Pick<Report, 'items' | 'pulls'>): Promise<ReportAnswer> => {
+    const report = JSON.stringify({ v: 1, partition, session, ...value });
+    return (await ground.nc.request(subjects.hostReport(agentOf(host)), report, { timeout: 3000 })).json();
+  };
+  const pulls = (bytes: number) =>
+    ids.map((each) => ({ tenant, id: each, generation: 2, layers: 3, bytes, total: 40 }));
+  const items = ids.map((each, index) => ({
+    ...{ tenant, id: each, generation: 2, seq: index + 1 },
+    gone: false,
+    observation: observation('pulling'),
+  }));
+  t.same(await send({ items }), { ...spoken, ok: true });
+  const written = commitsOf(before);
+  t.notOk('pull' in (await statusOf(id)));
+  t.same(await send({ items: [], pulls: pulls(10) }), { ...spoken, ok: true });
+  for (const each of [id, last]) t.match(await statusOf(each), { pull: { layers: 3, bytes: 10, total: 40 } });
+  t.same(await send({ items, pulls: pulls(20) }), { ...spoken, ok: true }, 'beside a report that is repeated');
+  t.match(await statusOf(id), { pull: { bytes: 20 } });
+  t.equal(commitsOf(before), written);
+  t.match(await send({ items: [], pulls: pulls(-1) }), { ok: false, error: 'invalid' });
+
+  await before.stop();
+  await startOwner(t, ground);
+  t.same(await send({ items: [] }), { ...spoken, ok: true });
+  t.match(await statusOf(id), { status: 'pulling' });
+  t.notOk('pull' in (await statusOf(id)), 'memory alone had it');
+  t.same(await send({ items: [], pulls: pulls(30) }), { ...spoken, ok: true });
+  t.match(await statusOf(id), { pull: { bytes: 30 } });
+});
+
 t.test('a report of an older session never replaces one of a newer session, even at another owner', async (t) => {
   const ground = await startCluster(t, partitions);
   const nc = await controlPlane(ground.nats);

@@ -1,0 +1,81 @@
+/**
+ * What a pull has fetched so far, from the lines of the engine's answer. Engines with containerd's
+ * image store repeat a line while nothing arrives, so only a line that differs is progress.
+ */
+import { limits } from '../../schemas/limits.ts';
+import type { PullProgress } from '../../schemas/api/container.ts';
+import type { PullLine } from './answers.ts';
+
+/** `queued`: it waits for other pulls of the engine. */
+type Phase = 'queued' | 'fetching' | 'fetched' | 'present';
+
+interface Layer {
+  readonly phase: Phase;
+  /** The line that was last seen of it. */
+  readonly said: string;
+  readonly bytes: number;
+  readonly total: number | null;
+}
+
+/** In the words of Docker 20.10 to 29. */
+const phases: readonly (readonly [RegExp, Phase])[] = [
+  [/^Waiting$/, 'queued'],
+  [/^(?:Pulling fs layer|Downloading|Pulling layer fs|Retrying in )/, 'fetching'],
+  [/^(?:Verifying Checksum|Download complete|Extracting|Pull complete)$/, 'fetched'],
+  [/^Already exists$/, 'present'],
+];
+const phaseOf = (status: string): Phase | undefined => phases.find(([pattern]) => pattern.test(status))?.[1];
+
+export class PullLines {
+  readonly #layers = new Map<string, Layer>();
+
+  /** @returns whether the line says something new */
+  note({ id, status = '', progressDetail }: PullLine): boolean {
+    const phase = phaseOf(status);
+    if (id === undefined || phase === undefined) return true;
+    const before = this.#layers.get(id);
+    if (before === undefined && this.#layers.size >= limits.pullLayers) return false;
+    const { current = 0, total = 0 } = progressDetail ?? {};
+    const said = `${status} ${current}`;
+    if (before?.said === said) return false;
+    this.#layers.set(id, { phase, said, ...amounts(phase, { current, total }, before) });
+    return true;
+  }
+
+  /** Undefined until the engine names a layer. */
+  progress(): PullProgress | undefined {
+    const layers = [...this.#layers.values()];
+    if (layers.length === 0) return undefined;
+    const totals = layers.flatMap(({ total }) => total ?? []);
+    return {
+      layers: layers.length,
+      bytes: layers.reduce((sum, { bytes }) => sum + bytes, 0),
+      total: totals.length === 0 ? null : totals.reduce((sum, total) => sum + total, 0),
+    };
+  }
+
+  /** Nothing of this pull is under way: its layers wait until other pulls of the engine end. */
+  isQueued(): boolean {
+    const all = [...this.#layers.values()].map(({ phase }) => phase);
+    return all.includes('queued') && !all.includes('fetching');
+  }
+}
+
+function amounts(
+  phase: Phase,
+  said: { readonly current: number; readonly total: number },
+  before: Layer | undefined,
+): Pick<Layer, 'bytes' | 'total'> {
+  const known = before?.total ?? null;
+  switch (phase) {
+    case 'queued':
+    case 'present':
+      return { bytes: 0, total: known };
+    case 'fetching':
+      return said.total > 0
+        ? { bytes: Math.min(said.current, said.total), total: said.total }
+        : { bytes: before?.bytes ?? 0, total: known };
+    case 'fetched':
+      return { bytes: known ?? before?.bytes ?? 0, total: known };
+  }
+}
