@@ -21,6 +21,8 @@ import { createPulls, type Pulls } from './images/pulls.ts';
 import { createPermit } from './images/registries.ts';
 import { systemResolve } from './images/resolve.ts';
 import { createCollector } from './logs/collector.ts';
+import { logPathOf } from './logs/files/ring.ts';
+import { createPasses } from './logs/passes.ts';
 import { createPublish } from './logs/publish.ts';
 import { createLogTurns } from './logs/rates.ts';
 import type { Metrics } from './metrics.ts';
@@ -94,7 +96,13 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
 
   const turns = createLogTurns(logRatesOf(settings), clock);
   const publish = createPublish({ ...parts, host: owner.host, request: control.request, turns, backoff: retry });
-  const logs = createCollector({ ...parts, ...state, engine, publish, backoff: retry });
+  const logPath = (dockerId: string): string | undefined => {
+    const { rootDir } = engineHost;
+    const isHere = settings.DOCKER_HOST.kind === 'unix' && settings.LOG_SOURCE === 'files';
+    return isHere && rootDir !== undefined ? logPathOf(rootDir, dockerId) : undefined;
+  };
+  const runPass = createPasses({ engine, logPath, clock, metrics, log });
+  const logs = createCollector({ ...parts, ...state, runPass, publish, backoff: retry });
   const firewall = createFirewall({ settings, engine, owner, faults, metrics, steadyMs, log });
   const images = await createImageCollector({
     engine,

@@ -9,6 +9,9 @@ import { deniedCounters, type DeniedCounter } from './network/firewall-rules.ts'
 import type { SandboxCounts, SandboxSource } from './sandbox/counts.ts';
 import { firewallStates, type FirewallState } from './network/firewall-state.ts';
 
+/** Where a log is read: in the engine's files, or through the engine. */
+export type LogReadFrom = 'files' | 'engine';
+
 export interface Metrics {
   engineCall(call: string, outcome: 'ok' | 'refused' | 'failed', seconds: number): void;
   step(step: string, result: string): void;
@@ -22,6 +25,8 @@ export interface Metrics {
   logGaps(cause: LossCause, count: number): void;
   logHeldUp(scope: RateScope): void;
   logAbandoned(): void;
+  logDamaged(records: number): void;
+  logFollowers(from: LogReadFrom, change: 1 | -1): void;
   diskEviction(): void;
   /** A container got its sandbox: one that was ready, made now, or kept from before. */
   sandbox(from: SandboxSource): void;
@@ -124,6 +129,19 @@ export function createMetrics(registry: Registry): Metrics {
     help: 'Containers whose removal lost log lines, because the agent could not read or keep them.',
     registers,
   });
+  const logDamaged = new Counter({
+    name: 'longshore_agent_log_damaged_records_total',
+    help: 'Records in log files of the engine that cannot be read, as after a crash of the engine or the machine.',
+    registers,
+  });
+  const logFollowers = new Gauge({
+    name: 'longshore_agent_log_followers',
+    help: 'Logs that the agent follows: in the engine’s files, or through the engine where it cannot read them.',
+    labelNames: ['from'],
+    registers,
+  });
+  logFollowers.labels('files').set(0);
+  logFollowers.labels('engine').set(0);
   const diskEvictions = new Counter({
     name: 'longshore_agent_disk_evictions_total',
     help: 'Containers that were removed because they had written more than their disk limit.',
@@ -165,6 +183,8 @@ export function createMetrics(registry: Registry): Metrics {
     logGaps: (cause, count) => logGaps.labels(cause).inc(count),
     logHeldUp: (scope) => logHeldUp.labels(scope).inc(),
     logAbandoned: () => logAbandoned.inc(),
+    logDamaged: (records) => logDamaged.inc(records),
+    logFollowers: (from, change) => logFollowers.labels(from).inc(change),
     diskEviction: () => diskEvictions.inc(),
     imageRemoved: () => imagesRemoved.inc(),
     sandbox: (from) => sandboxes.labels(from).inc(),

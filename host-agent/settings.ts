@@ -181,6 +181,11 @@ export const settings = {
   STOP_GRACE_MS: ms('Time from the stop signal to the kill.', limits.stopGraceMs, 0),
   RESTART_BACKOFF_MIN_MS: ms('Shortest pause before a container is restarted.', limits.restartBackoffMinMs),
   RESTART_BACKOFF_MAX_MS: ms('Longest pause before a container is restarted.', limits.restartBackoffMaxMs),
+  LOG_SOURCE: choice(
+    'files: the agent reads logs from the engine’s files, and asks the engine only where it cannot read them, as on another machine; engine: it always asks.',
+    ['files', 'engine'] as const,
+    'files',
+  ),
   LOG_RATE_CONTAINER_BYTES: bytesPerSecond('of one container', limits.logRateContainerBytes),
   LOG_RATE_TENANT_BYTES: bytesPerSecond('of one tenant’s containers on this host together', limits.logRateTenantBytes),
   LOG_RATE_HOST_BYTES: bytesPerSecond('of all containers of this host together', limits.logRateHostBytes),

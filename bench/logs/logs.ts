@@ -55,7 +55,7 @@ function linesTable(lines: readonly Line[], engineVersion: string): Table {
       `Docker ${engineVersion}, json-file; lines of ${lineBytes} bytes with their newline, each with its number and the time it was written; ${lines[0]?.measured.lines} lines in each row. Rates count up to the last line.`,
       'The engine alone: the same process reads `GET /containers/:id/logs?follow=1`.',
       `For each container a host keeps the newest ${limits.engineLogFiles} files of ${limits.engineLogFileSize}, and the stream the newest ${limits.logBlocksPerContainer} blocks (of at most ${limits.logBlockBytes / 1024} KiB). A reader that falls behind by more loses lines.`,
-      'When Docker rotates a log, it sometimes sends lines to a follower twice; the agent drops the repeated lines. If it is seconds behind, Docker repeats more lines than the agent remembers.',
+      'When Docker rotates a log, it sometimes sends lines to a follower twice. The agent reads the files instead (ADR 30).',
       'Writer and reader are two processes on the same machine.',
     ],
   };

@@ -327,8 +327,12 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not accept them.',
   longshore_agent_log_blocks_held_up_total:
     'By `scope`. `container`, `tenant`: one container or tenant logs more than the host sends. `host`: all together do; raise `LOG_RATE_HOST_BYTES`, or move containers.',
+  longshore_agent_log_damaged_records_total:
+    'A rise at a crash of the engine or its machine is normal. Otherwise: the disk, or a program that writes there.',
   longshore_agent_log_dropped_lines_total:
     'Any: lines of removed containers are lost: they logged too much, or the host was cut off for long.',
+  longshore_agent_log_followers:
+    '`engine` above 0: event `log_files_unreadable` says why. It costs dockerd three times as much a line.',
   longshore_agent_log_gaps_total:
     'By `cause`. `rate`: a container logs more than its host sends. `late`: the host was cut off, or its agent away.',
   longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',

@@ -7,6 +7,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { LogEntry } from '../../schemas/api/log.ts';
 import { fill } from '../../lib/fill.ts';
 import { createNotify } from '../../lib/notify.ts';
+import type { FilePlace } from './files/place.ts';
 import { nextSeq, seqBefore, type Line, type Place } from './lines.ts';
 import { lostBetween, type LossCause } from './loss.ts';
 
@@ -17,6 +18,8 @@ export interface Block {
   /** The place of its last line; the cursor moves there when the block is safe. */
   readonly place: Place;
   readonly seq: number;
+  /** Where its last line is in the engine's files, if it was read from one. */
+  readonly at: FilePlace | undefined;
 }
 
 /** A line with its encoded text. */
@@ -110,8 +113,8 @@ export class BlockQueue {
       entries.push(entryOf(line.ts, line.stream, text, this.#seq));
     }
     this.#changed.notify();
-    const { ts, stream, nth } = last.line;
-    return { payload: envelope(entries), lines: taken.length, place: { ts, stream, nth }, seq: this.#seq };
+    const { ts, stream, nth, at } = last.line;
+    return { payload: envelope(entries), lines: taken.length, place: { ts, stream, nth }, seq: this.#seq, at };
   }
 
   #countForBlock(): number {

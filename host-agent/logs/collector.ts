@@ -7,13 +7,12 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isRefusal, isUnreachable } from '../docker/errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { RunId } from '../reconcile/observe/observed.ts';
 import type { Cursors } from './cursors.ts';
 import type { LossCause } from './loss.ts';
-import { pass, type PassResult } from './pass.ts';
+import type { PassEnd, RunPass } from './passes.ts';
 import type { Publish } from './publish.ts';
 import type { Spool } from './spool.ts';
 import { createTail } from './tail.ts';
@@ -34,13 +33,13 @@ export interface LogCollector {
 }
 
 export interface CollectorParts {
-  readonly engine: Engine;
+  readonly runPass: RunPass;
   readonly cursors: Cursors;
   readonly spool: Spool;
   readonly publish: Publish;
   readonly backoff: BackoffBounds;
-  readonly clock: Clock;
-  readonly metrics: Pick<Metrics, 'logGaps' | 'logDropped' | 'logAbandoned'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly metrics: Pick<Metrics, 'logDropped' | 'logAbandoned'>;
   readonly log: Log;
 }
 
@@ -50,15 +49,19 @@ interface Follower {
   run: RunId;
   /** What delayed its lines last, while it is behind. */
   heldUpBy: LossCause | undefined;
-  /** When its log files may be read again. */
+  /** When the engine may be asked again. */
   catchUpFromMs: number;
+  /** When its rate may be mentioned again. */
+  mentionFromMs: number;
+  /** The container is down, and nobody starts it again. */
+  readonly ending: AbortController;
   readonly controller: AbortController;
   readonly done: Promise<void>;
   isDone: boolean;
 }
 
 export function createCollector(parts: CollectorParts): LogCollector {
-  const { engine, cursors, spool, publish, clock, metrics, log } = parts;
+  const { runPass, cursors, spool, publish, clock, metrics, log } = parts;
   const followers = new Map<ContainerId, Follower>();
   /** Drains that failed in a row, by the engine's id. */
   const attempts = new Map<string, number>();
@@ -66,31 +69,31 @@ export function createCollector(parts: CollectorParts): LogCollector {
   const unkept = new Map<string, number>();
   let isStopped = false;
 
-  const once = async (source: LogSource, follower: Follower): Promise<PassResult> => {
-    const { dockerId, controller } = follower;
-    const lossCause = () => follower.heldUpBy ?? 'late';
-    const result: PassResult = await pass({
-      engine,
-      cursor: cursors.of(source.id, dockerId),
-      follow: follower.heldUpBy === undefined,
-      nowMs: clock.nowMs(),
-      sink: ({ payload, lines }, abort) => publish(source, payload, lines, abort),
-      lossCause,
-      advance: (cursor) => cursors.set(source.id, cursor),
-      signal: controller.signal,
-    });
-    if (result.gaps > 0) {
-      metrics.logGaps(lossCause(), result.gaps);
-      log.warn('log_gap', { ...source, cause: lossCause(), why: 'the engine rotated its log before it was captured' });
-    }
-    return result;
+  const noteHeldUp = (source: LogSource, follower: Follower, heldUpBy: LossCause | undefined): void => {
+    const isNew = heldUpBy === 'rate' && follower.heldUpBy === undefined;
+    follower.heldUpBy = heldUpBy;
+    if (!isNew || clock.monotonicMs() < follower.mentionFromMs) return;
+    follower.mentionFromMs = clock.monotonicMs() + limits.logOverRateMentionMs;
+    log.info('log_over_rate', { ...source });
   };
 
-  /** Notes whether the follower is behind; its next read waits for a rest of the engine. */
-  const rest = async (source: LogSource, follower: Follower, { heldUpBy }: PassResult): Promise<void> => {
-    if (heldUpBy === 'rate' && follower.heldUpBy === undefined) log.info('log_over_rate', { ...source });
-    follower.heldUpBy = heldUpBy;
-    if (heldUpBy === undefined) return;
+  const once = (source: LogSource, follower: Follower): Promise<PassEnd> =>
+    runPass({
+      source,
+      dockerId: follower.dockerId,
+      cursor: () => cursors.of(source.id, follower.dockerId),
+      follow: follower.heldUpBy === undefined,
+      sink: ({ payload, lines }, abort) => publish(source, payload, lines, abort),
+      lossCause: () => follower.heldUpBy ?? 'late',
+      onHeldUp: (cause) => noteHeldUp(source, follower, cause),
+      advance: (cursor) => cursors.set(source.id, cursor),
+      ending: follower.ending.signal,
+      signal: follower.controller.signal,
+    });
+
+  /** If the follower is behind, its next read waits for a rest of the engine. */
+  const rest = async (follower: Follower): Promise<void> => {
+    if (follower.heldUpBy === undefined) return;
     await sleep(follower.catchUpFromMs - clock.monotonicMs(), follower.controller.signal);
     follower.catchUpFromMs = clock.monotonicMs() + limits.logCatchUpMs;
   };
@@ -103,10 +106,11 @@ export function createCollector(parts: CollectorParts): LogCollector {
       const { run } = follower;
       const isFollowing = follower.heldUpBy === undefined;
       try {
-        const result = await once(source, follower);
+        const end = await once(source, follower);
         failures = 0;
-        if (isFollowing && result.lines === 0 && run === follower.run) return;
-        await rest(source, follower, result);
+        if (end.kind === 'whole' || (isFollowing && end.lines === 0 && run === follower.run)) return;
+        noteHeldUp(source, follower, end.heldUpBy);
+        await rest(follower);
       } catch (error) {
         // The container is gone or going: its log cannot be read any more.
         if (isRefusal(error, 404) || isRefusal(error, 409)) return;
@@ -124,6 +128,8 @@ export function createCollector(parts: CollectorParts): LogCollector {
       run,
       heldUpBy: undefined,
       catchUpFromMs: 0,
+      mentionFromMs: 0,
+      ending: new AbortController(),
       controller,
       isDone: false,
       done: Promise.resolve(),
@@ -153,17 +159,19 @@ export function createCollector(parts: CollectorParts): LogCollector {
     const before = cursors.of(source.id, dockerId);
     let cursor = before;
     const expired = AbortSignal.timeout(limits.engineCallMs);
-    const reading = pass({
-      engine,
-      cursor: before,
+    const reading = runPass({
+      source,
+      dockerId,
+      cursor: () => before,
       follow: false,
-      nowMs: clock.nowMs(),
       sink: (block) => {
         tail.push(block);
         return Promise.resolve(undefined);
       },
       lossCause: () => 'late',
+      onHeldUp: () => undefined,
       advance: (next) => (cursor = next),
+      ending: AbortSignal.abort(),
       signal: expired,
     });
     const [result] = await Promise.allSettled([reading]);
@@ -177,7 +185,6 @@ export function createCollector(parts: CollectorParts): LogCollector {
     cursors.set(source.id, cursor);
     if (lines > 0) attempts.delete(dockerId);
     if (result.status === 'rejected') throw result.reason;
-    if (result.value.gaps > 0) metrics.logGaps('late', result.value.gaps);
     if (expired.aborted) throw new Error(`not read within ${limits.engineCallMs} ms`);
   };
 
@@ -207,6 +214,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
       // Counts as a new run, so that an existing follower makes one more pass and finds the end.
       follow(source, dockerId, `${dockerId}:drain`);
       const follower = followers.get(source.id);
+      follower?.ending.abort();
       try {
         await within(follower?.done ?? Promise.resolve(), limits.logDrainMs, 'log drain');
       } catch {

@@ -12,6 +12,12 @@ import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 import type { Cursor } from './resume.ts';
 
+const StreamPlace = Type.Object({
+  ts: Type.String(),
+  nth: Type.Integer({ minimum: 0 }),
+  isOpen: Type.Boolean(),
+});
+
 const decodeCursors = decoder(
   Type.Object({
     v: Type.Literal(1),
@@ -28,6 +34,16 @@ const decodeCursors = decoder(
           Type.Null(),
         ]),
         seq: Type.Integer({ minimum: 0 }),
+        // Agents before 0.2 do not write it.
+        at: Type.Optional(
+          Type.Object({
+            file: Type.String(),
+            offset: Type.Integer({ minimum: 0 }),
+            ts: Type.String(),
+            stdout: StreamPlace,
+            stderr: StreamPlace,
+          }),
+        ),
       }),
     ),
   }),

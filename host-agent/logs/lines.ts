@@ -6,8 +6,9 @@
  */
 import { limits } from '../../schemas/limits.ts';
 import { Demultiplexer, type Frame } from '../docker/demux.ts';
+import type { FilePlace } from './files/place.ts';
 
-type StreamName = Frame['stream'];
+export type StreamName = Frame['stream'];
 
 /** The place of a line in the log of one of the engine's containers. */
 export interface Place {
@@ -25,6 +26,8 @@ export interface Line extends Place {
   readonly bytes: number;
   /** Lines between this time and this line are lost. */
   readonly lostSince?: string;
+  /** Where to read on after this line, if it was read from a file. */
+  readonly at?: FilePlace;
 }
 
 const stamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
@@ -47,6 +50,16 @@ export function microsOf(ts: string): number {
   if (seconds === undefined) return 0;
   second = { text: seconds, ms: Date.parse(`${seconds}Z`) };
   return second.ms * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
+}
+
+/**
+ * With nine digits after the point: the engine drops zeros at the end in its files, but not in its
+ * answers. Undefined where it is no such time.
+ */
+export function fullStamp(ts: string): string | undefined {
+  if (ts.length === stampChars && stamped.test(ts)) return ts;
+  const [, seconds, fraction = ''] = stamped.exec(ts) ?? [];
+  return seconds === undefined ? undefined : `${seconds}.${fraction.padEnd(9, '0')}Z`;
 }
 
 /**

@@ -8,6 +8,7 @@ import { limits } from '../../schemas/limits.ts';
 import { BlockQueue, type Block } from './block.ts';
 import { LineReader } from './lines.ts';
 import type { LossCause } from './loss.ts';
+import type { Openings } from './openings.ts';
 import { Resume, sinceOf, type Cursor } from './resume.ts';
 
 /**
@@ -17,21 +18,26 @@ import { Resume, sinceOf, type Cursor } from './resume.ts';
 export type Sink = (block: Block, signal: AbortSignal) => Promise<LossCause | undefined>;
 
 export interface PassOptions {
-  readonly engine: Engine;
   readonly cursor: Cursor;
-  /** Continue for as long as the container runs. */
-  readonly follow: boolean;
   readonly nowMs: number;
   readonly sink: Sink;
   /** The cause that the tenant reads where lines are missing. */
   readonly lossCause: () => LossCause;
   readonly advance: (cursor: Cursor) => void;
+  /** Lines are missing so many times more. */
+  readonly onGaps: (count: number) => void;
+  readonly openings: Openings;
   readonly signal: AbortSignal;
+}
+
+export interface EnginePassOptions extends PassOptions {
+  readonly engine: Pick<Engine, 'logs'>;
+  /** Continue for as long as the container runs. */
+  readonly follow: boolean;
 }
 
 export interface PassResult {
   readonly lines: number;
-  readonly gaps: number;
   /**
    * What delayed blocks while the reader waited for them. The agent ends such a follower: if the
    * engine rotates the log twice meanwhile, the follower silently skips the files between. A read
@@ -41,34 +47,58 @@ export interface PassResult {
 }
 
 /** What reader and sender of a pass share. */
-interface Progress {
+export interface Progress {
   heldUpBy: LossCause | undefined;
 }
 
-/** @throws EngineError where the engine broke off; what was safe by then stays safe. */
-export async function pass(options: PassOptions): Promise<PassResult> {
-  const { engine, cursor, follow, signal } = options;
-  const reply = await engine.logs(cursor.dockerId, { follow, since: sinceOf(cursor.place, options.nowMs) }, signal);
-  const resume = new Resume(cursor.place);
+/** Puts lines into the queue until the log ends. */
+export type Read = (queue: BlockQueue, progress: Progress, signal: AbortSignal) => Promise<void>;
+
+/** Sends what `read` reads. If either fails, what was safe by then stays safe. */
+export async function transfer(options: PassOptions, read: Read): Promise<PassResult> {
+  const { cursor, signal } = options;
   const queue = new BlockQueue(cursor.seq, options.lossCause);
   const progress: Progress = { heldUpBy: undefined };
   const failing = new AbortController();
   const either = AbortSignal.any([signal, failing.signal]);
-  either.addEventListener('abort', () => reply.stream.destroy(), { once: true });
 
   const sending = send(queue, options, progress, either);
   sending.catch(() => failing.abort());
   // Lines that were read go out even if the reader fails.
-  const [reading, sent] = await Promise.allSettled([
-    read(reply.stream, resume, queue, () => follow && progress.heldUpBy !== undefined, either).finally(() =>
-      queue.end(),
-    ),
-    sending,
-  ]);
-  reply.stream.destroy();
+  const [reading, sent] = await Promise.allSettled([read(queue, progress, either).finally(() => queue.end()), sending]);
   if (sent.status === 'rejected') throw sent.reason;
   if (reading.status === 'rejected') throw reading.reason;
-  return { lines: sent.value, gaps: resume.gaps, heldUpBy: progress.heldUpBy };
+  return { lines: sent.value, heldUpBy: progress.heldUpBy };
+}
+
+/**
+ * A pass that asks the engine for the lines.
+ * @throws EngineError where the engine broke off; what was safe by then stays safe.
+ */
+export async function enginePass(options: EnginePassOptions): Promise<PassResult> {
+  const { engine, cursor, follow, signal } = options;
+  const opened = await options.openings.begin();
+  // A quiet log sends nothing when the engine has found the place.
+  const patience = setTimeout(opened, limits.logSearchQuietMs);
+  try {
+    const since = sinceOf(cursor.place, options.nowMs);
+    const { stream } = await engine.logs(cursor.dockerId, { follow, since }, signal);
+    const resume = new Resume(cursor.place);
+    return await transfer(options, async (queue, progress, either) => {
+      either.addEventListener('abort', () => stream.destroy(), { once: true });
+      if (either.aborted) stream.destroy();
+      const isOver = () => follow && progress.heldUpBy !== undefined;
+      try {
+        await read(stream, resume, queue, isOver, opened, either);
+      } finally {
+        stream.destroy();
+        if (resume.gaps > 0) options.onGaps(resume.gaps);
+      }
+    });
+  } finally {
+    clearTimeout(patience);
+    opened();
+  }
 }
 
 async function read(
@@ -76,12 +106,14 @@ async function read(
   resume: Resume,
   queue: BlockQueue,
   isOver: () => boolean,
+  opened: () => void,
   signal: AbortSignal,
 ): Promise<void> {
   const reader = new LineReader();
   let quiet: NodeJS.Timeout | undefined;
   try {
     for await (const chunk of stream) {
+      opened();
       clearTimeout(quiet);
       queue.push(reader.push(chunk).flatMap((line) => resume.push(line)));
       if (reader.failure !== undefined) break;
@@ -115,7 +147,7 @@ async function send(queue: BlockQueue, options: PassOptions, progress: Progress,
     const heldUpBy = await options.sink(block, signal);
     if (signal.aborted) return lines;
     if (heldUpBy !== undefined && queue.isFull) progress.heldUpBy = heldUpBy;
-    options.advance({ dockerId: options.cursor.dockerId, place: block.place, seq: block.seq });
+    options.advance({ dockerId: options.cursor.dockerId, place: block.place, seq: block.seq, at: block.at });
     lines += block.lines;
   }
 }

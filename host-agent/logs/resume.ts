@@ -3,7 +3,9 @@
  * since a time, but it writes two streams slightly out of order, so a time alone loses or repeats
  * lines: the agent asks from a little earlier, and skips everything up to that very line. Pure.
  */
+import { timestamp } from '../../lib/time/timestamp.ts';
 import { limits } from '../../schemas/limits.ts';
+import type { FilePlace } from './files/place.ts';
 import { microsOf, type Line, type Place } from './lines.ts';
 
 /** The last safe line: its container on the engine, its place and its number. */
@@ -11,16 +13,35 @@ export interface Cursor {
   readonly dockerId: string;
   readonly place: Place | null;
   readonly seq: number;
+  /** Where the line is in the engine's files, if it was read from one. */
+  readonly at?: FilePlace | undefined;
 }
 
 /** The `since` of the Docker API: seconds and nanoseconds, inclusive; "0" is the beginning. */
 export function sinceOf(place: Place | null, nowMs: number): string {
-  if (place === null) return '0';
+  const micros = sinceMicros(place, nowMs);
+  return micros === undefined ? '0' : `${Math.floor(micros / 1_000_000)}.${fractionOf(micros)}000`;
+}
+
+/** The same time as the engine writes it in its files; undefined is the beginning. */
+export function sinceStamp(place: Place | null, nowMs: number): string | undefined {
+  const micros = sinceMicros(place, nowMs);
+  if (micros === undefined) return undefined;
+  return `${timestamp(Math.floor(micros / 1000)).slice(0, 19)}.${fractionOf(micros)}000Z`;
+}
+
+const fractionOf = (micros: number): string => String(micros % 1_000_000).padStart(6, '0');
+
+function sinceMicros(place: Place | null, nowMs: number): number | undefined {
+  if (place === null) return undefined;
   const micros = microsOf(place.ts) - limits.logSkewMs * 1000;
   // The clock was set back: new lines have earlier times than the cursor.
-  if (micros > nowMs * 1000 || micros <= 0) return '0';
-  return `${Math.floor(micros / 1_000_000)}.${String(micros % 1_000_000).padStart(6, '0')}000`;
+  return micros > nowMs * 1000 || micros <= 0 ? undefined : micros;
 }
+
+/** The line is the one at this place, or an earlier part of it. */
+export const isUpTo = (line: Place, place: Place): boolean =>
+  line.ts === place.ts && line.stream === place.stream && line.nth <= place.nth;
 
 const same = (left: Place, right: Place): boolean =>
   left.ts === right.ts && left.stream === right.stream && left.nth === right.nth;
@@ -67,6 +88,11 @@ export class Resume {
     const [first] = held;
     if (first !== undefined && this.#cursor !== null) held[0] = { ...first, lostSince: this.#cursor.ts };
     return held;
+  }
+
+  /** Every line from now on is new. */
+  get isFlowing(): boolean {
+    return this.#phase === 'flowing';
   }
 
   get isWaiting(): boolean {

@@ -63,7 +63,32 @@ export const logs = {
    * that log.
    */
   logCatchUpMs: 10 * seconds,
+  /** The time between two mentions of one container's rate in the agent's log. */
+  logOverRateMentionMs: 60 * seconds,
   logFrameBytes: 1 * MiB,
+  /**
+   * A record of the engine's log files: a line of 16 KiB, each byte escaped, and labels of its own.
+   */
+  logRecordBytes: 256 * KiB,
+  /** Bytes at the end of a record in which its time is. */
+  logRecordTimeBytes: 64,
+  /** Most bytes of one read of a log file. */
+  logFileReadBytes: 256 * KiB,
+  /** After so many bytes of a rotated file, the agent opens the next, so that it stays readable. */
+  logFileLookBytes: 1 * MiB,
+  /** The time between two reads of a log file that grows. */
+  logFilePauseMs: 50,
+  /**
+   * A file that grew by more in that time is read again without waiting for a sign of the kernel.
+   */
+  logFileBusyBytes: 16 * KiB,
+  /** How often a log file is read without such a sign; and where the kernel can give none. */
+  logFileIdleMs: 30 * seconds,
+  logFileUnwatchedMs: 1 * seconds,
+  /** Attempts to see the files of a log while the engine renames them. */
+  logFileAttempts: 20,
+  /** Logs in which the agent looks for its place at a time. */
+  logReadersOpening: 8,
   logCursorFlushMs: 500,
   /**
    * Times of lines remembered for each container (64 KiB): more than an engine repeats after a

@@ -16,6 +16,7 @@ import { createTransport, parseEngineAddress } from '../../../host-agent/docker/
 import { createFaults } from '../../../host-agent/faults.ts';
 import { createCollector } from '../../../host-agent/logs/collector.ts';
 import { loadCursors } from '../../../host-agent/logs/cursors.ts';
+import { createPasses } from '../../../host-agent/logs/passes.ts';
 import { createPublish } from '../../../host-agent/logs/publish.ts';
 import { createLogTurns, type LogRates } from '../../../host-agent/logs/rates.ts';
 import { openSpool } from '../../../host-agent/logs/spool.ts';
@@ -117,14 +118,17 @@ async function startHost(t: Test, { nc }: Ground, engine: SimulatedEngine, given
     logGaps: () => undefined,
     logDropped: () => undefined,
     logAbandoned: () => undefined,
+    logDamaged: () => undefined,
+    logFollowers: () => undefined,
   };
   const clock = { ...systemClock, monotonicMs };
   const backoff = { minMs: 10, maxMs: 100 };
   const disk = createStateDisk(createFaults(quietLog), backoff, quietLog);
   const request = async (subject: string, payload: string, timeout: number) =>
     (await nc.request(subject, payload, { timeout })).data;
+  const engineClient = createEngine(createTransport(address, () => undefined));
   const logs = createCollector({
-    engine: createEngine(createTransport(address, () => undefined)),
+    runPass: createPasses({ engine: engineClient, logPath: () => undefined, clock, metrics, log: quietLog }),
     cursors: await loadCursors(stateDir, disk, quietLog),
     spool: await openSpool(
       stateDir,

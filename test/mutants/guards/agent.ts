@@ -307,6 +307,20 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/logs/block.test.ts',
   },
   {
+    name: 'place in a log file not compared with its content',
+    guard: 'Lines are told once over rotations of the engine (ADR 30)',
+    file: 'host-agent/logs/files/ring.ts',
+    changes: [{ in: 'findPlace', always: 'timeAtEnd(await readAt(own, from, place.offset - from)) === place.ts' }],
+    killedBy: 'test/host-agent/logs/files/log-file.test.ts',
+  },
+  {
+    name: 'end of a log file believed before its rotation',
+    guard: 'No line is lost over rotations of the engine (ADR 30)',
+    file: 'host-agent/logs/files/chain.ts',
+    changes: [{ in: 'FileChain.read', replace: 'this.#isFinal = true', by: 'await this.#advance()' }],
+    killedBy: 'test/host-agent/logs/files/chain.test.ts',
+  },
+  {
     name: 'spool drops the oldest lines of any tenant',
     guard: 'A tenant that fills the spool loses its own lines (ADR 23)',
     file: 'host-agent/logs/spool.ts',

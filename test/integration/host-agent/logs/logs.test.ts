@@ -1,134 +1,104 @@
 import t from 'tap';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ContainerId } from '../../../../schemas/ids.ts';
-import type { LogEntry } from '../../../../schemas/api/log.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
-import type { ControlPlane } from '../../../host-agent/support/control-plane.ts';
+import { asRead, conflicts, counting, has, linesOf, upTo } from './captured.ts';
 import { startRig } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 
-/** Drops repeated lines, as a reader does: those not above the last (schemas/api/log.ts). */
-function asRead(captured: readonly LogEntry[]): LogEntry[] {
-  let last = 0;
-  return captured.filter(({ seq }) => {
-    if (seq <= last) return false;
-    last = seq;
-    return true;
+for (const LOG_SOURCE of ['files', 'engine']) {
+  t.test(`with LOG_SOURCE=${LOG_SOURCE}`, async (t) => {
+    await t.test('both streams, long lines and invalid bytes are captured', async (t) => {
+      const { controlPlane, agent, script } = await startRig(t);
+      agent({ LOG_SOURCE });
+      const speak = [
+        `echo out; echo err >&2; echo; printf 'a\\377b\\n'`,
+        `head -c ${limits.logLineBytes + 10} /dev/zero | tr '\\000' x; echo`,
+        `printf 'no newline at the end'; echo; echo end`,
+        `trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`,
+      ].join('; ');
+      const { id } = controlPlane.desire(await script('speaking', speak));
+      const read = asRead(await linesOf(controlPlane, id, has('end')));
+      const out = read.filter(({ stream }) => stream === 'stdout').map(({ line }) => line);
+      t.same(
+        out.map((line) => (line.startsWith('xx') ? line.length : line)),
+        ['out', '', 'a\ufffdb', limits.logLineBytes, 10, 'no newline at the end', 'end'],
+      );
+      t.same(
+        read.filter(({ stream }) => stream === 'stderr').map(({ line }) => line),
+        ['err'],
+      );
+      t.ok(read.every(({ ts }) => /^\d{4}-.*Z$/.test(ts)));
+    });
+
+    await t.test('lines of about 16 KiB, where the engine cuts them, are captured', async (t) => {
+      const { controlPlane, agent, script } = await startRig(t);
+      agent({ LOG_SOURCE });
+      const cut = limits.logLineBytes;
+      const sizes = [cut - 1, cut, cut + 1, 2 * cut];
+      const say = sizes.map((size) => `head -c ${size} /dev/zero | tr '\\000' x; echo; echo after ${size}`);
+      const wait = `trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`;
+      const { id } = controlPlane.desire(await script('cut', [...say, wait].join('; ')));
+      const read = asRead(await linesOf(controlPlane, id, has(`after ${2 * cut}`)));
+      t.same(
+        read.map(({ line }) => (line.startsWith('x') ? line.length : line)),
+        [cut - 1, `after ${cut - 1}`, cut, `after ${cut}`, cut, 1, `after ${cut + 1}`, cut, cut, `after ${2 * cut}`],
+        'longer lines are cut, and no empty line follows',
+      );
+    });
+
+    await t.test('no line is lost or doubled over kills of the agent and a restart of NATS', async (t) => {
+      const { controlPlane, agent, script } = await startRig(t);
+      const total = 2000;
+      const count = [
+        'n=0',
+        `while [ $n -lt ${total} ]; do n=$((n+1)); echo "out $n"; echo "err $n" >&2; [ $((n % 100)) -eq 0 ] && sleep 0.3; done`,
+        `echo done; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`,
+      ].join('; ');
+      const image = await script('counting', count);
+      let process = agent({ LOG_SOURCE });
+      const { id } = controlPlane.desire(image);
+      await linesOf(controlPlane, id, (read) => read.length > 100);
+      await process.kill9();
+      process = agent({ LOG_SOURCE });
+      await process.logged('session');
+      await sleep(700);
+      await controlPlane.nats.kill9();
+      await sleep(700);
+      await controlPlane.nats.restart();
+      await sleep(700);
+      await process.kill9();
+      agent({ LOG_SOURCE });
+      const captured = await linesOf(controlPlane, id, has('done'));
+      const read = asRead(captured);
+      t.same(counting(read, 'out '), upTo(total));
+      t.same(counting(read, 'err '), upTo(total));
+      t.same(conflicts(captured), []);
+      t.comment(`${captured.length - read.length} lines were sent twice`);
+    });
+
+    await t.test('lines over the rate wait in the engine’s files, and none is lost', async (t) => {
+      const { controlPlane, agent, script } = await startRig(t);
+      agent({ LOG_SOURCE, LOG_RATE_CONTAINER_BYTES: '300000', LOG_RATE_BURST_MS: '100' });
+      const total = 4000;
+      const padding = 'x'.repeat(80);
+      const count = [
+        'n=0',
+        `while [ $n -lt ${total} ]; do n=$((n+1)); echo "${padding} $n"; done`,
+        `echo done; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`,
+      ].join('; ');
+      const { id } = controlPlane.desire(await script('bursting', count));
+      const read = asRead(await linesOf(controlPlane, id, has('done')));
+      t.same(counting(read, `${padding} `), upTo(total));
+      t.same(
+        read.filter(({ stream }) => stream === 'stderr'),
+        [],
+        'no mark says that lines are lost',
+      );
+    });
   });
 }
-
-/** A line always has the same number, and no number is on two lines. */
-function conflicts(captured: readonly LogEntry[]): string[] {
-  const known = new Map<number, string>();
-  return captured.flatMap(({ seq, line, stream }) => {
-    const text = `${stream} ${line}`;
-    const before = known.get(seq);
-    known.set(seq, text);
-    return before === undefined || before === text ? [] : [`${seq}: ${before} and ${text}`];
-  });
-}
-
-const linesOf = async (controlPlane: ControlPlane, id: ContainerId, enough: (read: LogEntry[]) => boolean) =>
-  until('the captured lines', async () => {
-    const captured = await controlPlane.capturedLines(id);
-    return enough(asRead(captured)) ? captured : undefined;
-  });
-
-const counting = (entries: readonly LogEntry[], prefix: string): number[] =>
-  entries.filter(({ line }) => line.startsWith(prefix)).map(({ line }) => Number(line.slice(prefix.length)));
-const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
-const has = (text: string) => (read: LogEntry[]) => read.some(({ line }) => line === text);
-
-t.test('both streams, long lines and invalid bytes are captured', async (t) => {
-  const { controlPlane, agent, script } = await startRig(t);
-  agent();
-  const speak = [
-    `echo out; echo err >&2; echo; printf 'a\\377b\\n'`,
-    `head -c ${limits.logLineBytes + 10} /dev/zero | tr '\\000' x; echo`,
-    `printf 'no newline at the end'; echo; echo end`,
-    `trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`,
-  ].join('; ');
-  const { id } = controlPlane.desire(await script('speaking', speak));
-  const read = asRead(await linesOf(controlPlane, id, has('end')));
-  const out = read.filter(({ stream }) => stream === 'stdout').map(({ line }) => line);
-  t.same(
-    out.map((line) => (line.startsWith('xx') ? line.length : line)),
-    ['out', '', 'a\ufffdb', limits.logLineBytes, 10, 'no newline at the end', 'end'],
-  );
-  t.same(
-    read.filter(({ stream }) => stream === 'stderr').map(({ line }) => line),
-    ['err'],
-  );
-  t.ok(read.every(({ ts }) => /^\d{4}-.*Z$/.test(ts)));
-});
-
-t.test('lines of about 16 KiB, where the engine cuts them, are captured', async (t) => {
-  const { controlPlane, agent, script } = await startRig(t);
-  agent();
-  const cut = limits.logLineBytes;
-  const sizes = [cut - 1, cut, cut + 1, 2 * cut];
-  const say = sizes.map((size) => `head -c ${size} /dev/zero | tr '\\000' x; echo; echo after ${size}`);
-  const wait = `trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`;
-  const { id } = controlPlane.desire(await script('cut', [...say, wait].join('; ')));
-  const read = asRead(await linesOf(controlPlane, id, has(`after ${2 * cut}`)));
-  t.same(
-    read.map(({ line }) => (line.startsWith('x') ? line.length : line)),
-    [cut - 1, `after ${cut - 1}`, cut, `after ${cut}`, cut, 1, `after ${cut + 1}`, cut, cut, `after ${2 * cut}`],
-    'longer lines are cut, and no empty line follows',
-  );
-});
-
-t.test('no line is lost or doubled over kills of the agent and a restart of NATS', async (t) => {
-  const { controlPlane, agent, script } = await startRig(t);
-  const total = 2000;
-  const count = [
-    'n=0',
-    `while [ $n -lt ${total} ]; do n=$((n+1)); echo "out $n"; echo "err $n" >&2; [ $((n % 100)) -eq 0 ] && sleep 0.3; done`,
-    `echo done; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`,
-  ].join('; ');
-  const image = await script('counting', count);
-  let process = agent();
-  const { id } = controlPlane.desire(image);
-  await linesOf(controlPlane, id, (read) => read.length > 100);
-  await process.kill9();
-  process = agent();
-  await process.logged('session');
-  await sleep(700);
-  await controlPlane.nats.kill9();
-  await sleep(700);
-  await controlPlane.nats.restart();
-  await sleep(700);
-  await process.kill9();
-  agent();
-  const captured = await linesOf(controlPlane, id, has('done'));
-  const read = asRead(captured);
-  t.same(counting(read, 'out '), upTo(total));
-  t.same(counting(read, 'err '), upTo(total));
-  t.same(conflicts(captured), []);
-  t.comment(`${captured.length - read.length} lines were sent twice`);
-});
-
-t.test('lines over the rate wait in the engine’s files, and none is lost', async (t) => {
-  const { controlPlane, agent, script } = await startRig(t);
-  agent({ LOG_RATE_CONTAINER_BYTES: '300000', LOG_RATE_BURST_MS: '100' });
-  const total = 4000;
-  const padding = 'x'.repeat(80);
-  const count = [
-    'n=0',
-    `while [ $n -lt ${total} ]; do n=$((n+1)); echo "${padding} $n"; done`,
-    `echo done; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`,
-  ].join('; ');
-  const { id } = controlPlane.desire(await script('bursting', count));
-  const read = asRead(await linesOf(controlPlane, id, has('done')));
-  t.same(counting(read, `${padding} `), upTo(total));
-  t.same(
-    read.filter(({ stream }) => stream === 'stderr'),
-    [],
-    'no mark says that lines are lost',
-  );
-});
 
 t.test('lines of a container’s runs are in order', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);

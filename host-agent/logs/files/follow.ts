@@ -1,0 +1,84 @@
+/** A pass over the log of a container that reads the engine's files, without asking the engine. */
+import { sleep } from '../../../lib/time/backoff.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { BlockQueue } from '../block.ts';
+import type { LossCause } from '../loss.ts';
+import { transfer, type PassOptions, type PassResult, type Progress } from '../pass.ts';
+import { createGrowth } from './growth.ts';
+import { LogFile } from './log-file.ts';
+
+export interface FilePassOptions extends PassOptions {
+  readonly path: string;
+  /** Aborts when the container is down: the pass ends with the file. */
+  readonly ending: AbortSignal;
+  /** What delays it now, whenever that changes. */
+  readonly onHeldUp: (cause: LossCause | undefined) => void;
+  readonly onDamaged: (records: number) => void;
+}
+
+/** @throws where its files cannot be read, or were removed meanwhile (`isUnreadable`) */
+export async function filePass(options: FilePassOptions): Promise<PassResult> {
+  const end = await options.openings.begin();
+  let file: LogFile;
+  try {
+    file = await LogFile.open(options.path, options.cursor, options.nowMs);
+  } finally {
+    end();
+  }
+  try {
+    return await transfer(options, (queue, progress, signal) => readOn(file, queue, options, progress, signal));
+  } finally {
+    await file.close();
+  }
+}
+
+async function readOn(
+  file: LogFile,
+  queue: BlockQueue,
+  options: FilePassOptions,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<void> {
+  const { ending } = options;
+  const growth = createGrowth(options.path);
+  const either = AbortSignal.any([signal, ending]);
+  try {
+    while (!signal.aborted) {
+      // Asked before the read: what the engine wrote until then is in it.
+      const isLast = ending.aborted;
+      const bytes = await readToEnd(file, queue, options, progress, signal);
+      if (isLast) return;
+      if (bytes > limits.logFileBusyBytes) {
+        growth.disarm();
+        await sleep(limits.logFilePauseMs, either);
+      } else if (!growth.arm()) {
+        await growth.wait(either);
+      }
+    }
+  } finally {
+    growth.disarm();
+  }
+}
+
+/** Resolves with the bytes of the lines that were read. */
+async function readToEnd(
+  file: LogFile,
+  queue: BlockQueue,
+  { onGaps, onDamaged, onHeldUp }: FilePassOptions,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<number> {
+  let bytes = 0;
+  for (let lines = await file.read(); lines !== undefined && !signal.aborted; lines = await file.read()) {
+    for (const line of lines) bytes += line.bytes;
+    const { gaps, damaged } = file.takeFaults();
+    if (gaps > 0) onGaps(gaps);
+    if (damaged > 0) onDamaged(damaged);
+    queue.push(lines);
+    while (queue.isFull && !signal.aborted) await queue.change(signal);
+    onHeldUp(progress.heldUpBy);
+  }
+  progress.heldUpBy = undefined;
+  onHeldUp(undefined);
+  return bytes;
+}

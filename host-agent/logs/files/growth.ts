@@ -1,0 +1,54 @@
+/** Waits until a file grows or is renamed; the kernel says so (inotify). */
+import { watch, type FSWatcher } from 'node:fs';
+import { sleep } from '../../../lib/time/backoff.ts';
+import { createNotify } from '../../../lib/notify.ts';
+import { limits } from '../../../schemas/limits.ts';
+
+export interface Growth {
+  /**
+   * Changes from now on end the next wait. True: they did not before, so the reader must first
+   * read the file once more.
+   */
+  arm(): boolean;
+  /** While a file is read often anyway, nobody needs a sign of each of its lines. */
+  disarm(): void;
+  /** Resolves after a change, when the signal aborts, and after a while in any case. */
+  wait(signal: AbortSignal): Promise<void>;
+}
+
+export function createGrowth(path: string): Growth {
+  const changed = createNotify();
+  let watcher: FSWatcher | undefined;
+  let isChanged = false;
+
+  const disarm = (): void => {
+    watcher?.close();
+    watcher = undefined;
+  };
+
+  return {
+    arm: () => {
+      if (watcher !== undefined) return false;
+      try {
+        watcher = watch(path, { persistent: false }, (event) => {
+          // The path stands for another file now.
+          if (event === 'rename') disarm();
+          isChanged = true;
+          changed.notify();
+        });
+        watcher.on('error', disarm);
+        return true;
+      } catch {
+        // The file is just being renamed, or this user has too many watches: see `wait`.
+        return false;
+      }
+    },
+    disarm,
+    wait: async (signal) => {
+      await sleep(limits.logFilePauseMs, signal);
+      const ms = watcher === undefined ? limits.logFileUnwatchedMs : limits.logFileIdleMs;
+      if (!isChanged) await changed.wait(ms, signal);
+      isChanged = false;
+    },
+  };
+}
