@@ -116,6 +116,10 @@ export const settings = {
     'The agent stops removing images when the engine’s disk is no fuller than this. Must not exceed IMAGES_HIGH_PERCENT.',
     limits.imagesLowPercent,
   ),
+  IMAGES_UNUSED_HOURS: integer(
+    'Images that the agent pulled and that no container used for this long are removed, however much room there is; 0: never.',
+    { min: 0, max: 87_600, fallback: limits.imagesUnusedHours },
+  ),
   NATS_URLS: natsServers('NATS servers to use in place of those that the gateway names.', []),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
   CAPACITY_CPU_MILLIS: integer(

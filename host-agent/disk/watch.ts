@@ -1,11 +1,13 @@
 /**
- * Watches how full the engine's disk is, and triggers the removal of unused images. It has a loop
- * of its own at a fixed pace, so that a slow engine delays no look.
+ * Watches how full the engine's disk is, and triggers the removal of unused images: when it is too
+ * full, and every hour of those unused for long. It has a loop of its own at a fixed pace: a slow
+ * engine delays no look.
  */
 import { statfs } from 'node:fs/promises';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
+import { hours } from '../../schemas/limits/units.ts';
 import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './plan.ts';
 import type { Faults } from '../faults.ts';
 import type { ImageCollector } from '../images/collector.ts';
@@ -17,12 +19,13 @@ export interface DiskWatchParts {
    * machine.
    */
   readonly rootDir: () => string | undefined;
-  readonly images: Pick<ImageCollector, 'collect'>;
+  readonly images: Pick<ImageCollector, 'collect' | 'collectUnused'>;
   readonly settings: {
     readonly DISK_INTERVAL_MS: number;
     readonly DISK_PRESSURE_PERCENT: number;
     readonly IMAGES_HIGH_PERCENT: number;
     readonly IMAGES_LOW_PERCENT: number;
+    readonly IMAGES_UNUSED_HOURS: number;
   };
   readonly faults: Faults;
   readonly steadyMs: () => number;
@@ -44,6 +47,8 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
   let pressure: Pressure = { isPressed: false, atMs: Number.NEGATIVE_INFINITY };
   let isCollecting = false;
   let collectAtMs = Number.NEGATIVE_INFINITY;
+  // Not at once: after a start the agent may not know yet what is wanted.
+  let unusedAtMs = steadyMs() + limits.imagesUnusedLookMs;
 
   const fill = async (): Promise<DiskFill | undefined> => {
     const root = parts.rootDir();
@@ -66,29 +71,46 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
     pressure = { isPressed: isNow, atMs };
   };
 
-  const collect = async (): Promise<void> => {
-    const startMs = steadyMs();
+  const collecting = async (collection: () => Promise<void>): Promise<void> => {
     isCollecting = true;
+    try {
+      await collection();
+    } catch (error) {
+      log.debug('images_not_collected', { error });
+    } finally {
+      isCollecting = false;
+    }
+  };
+  const makeRoom = async (): Promise<void> => {
+    const startMs = steadyMs();
     try {
       await parts.images.collect(async () => {
         const now = await fill();
         return now !== undefined && now.usedPercent > settings.IMAGES_LOW_PERCENT;
       });
-    } catch (error) {
-      log.debug('images_not_collected', { error });
     } finally {
-      isCollecting = false;
       collectAtMs = steadyMs() + restMs(steadyMs() - startMs, settings.DISK_INTERVAL_MS);
     }
+  };
+
+  /** What to collect now; undefined: nothing. */
+  const dueCollection = (seen: DiskFill | undefined): (() => Promise<void>) | undefined => {
+    const { IMAGES_HIGH_PERCENT: high, IMAGES_UNUSED_HOURS: unusedHours } = settings;
+    if (seen !== undefined && high < 100 && seen.usedPercent >= high) {
+      return steadyMs() >= collectAtMs ? makeRoom : undefined;
+    }
+    if (unusedHours === 0 || steadyMs() < unusedAtMs) return undefined;
+    unusedAtMs = steadyMs() + limits.imagesUnusedLookMs;
+    return () => parts.images.collectUnused(unusedHours * hours);
   };
 
   const look = async (): Promise<void> => {
     const startMs = steadyMs();
     const seen = await fill();
     note(seen, startMs);
-    const { IMAGES_HIGH_PERCENT: high } = settings;
-    if (seen === undefined || high === 100 || seen.usedPercent < high) return;
-    if (!isCollecting && parts.isEngineUp() && steadyMs() >= collectAtMs) void collect();
+    if (isCollecting || !parts.isEngineUp()) return;
+    const collection = dueCollection(seen);
+    if (collection !== undefined) void collecting(collection);
   };
 
   return {

@@ -113,6 +113,8 @@ export const Images = Type.Array(
     Id: Type.String(),
     RepoTags: Type.Optional(nullable(Type.Array(Type.String()))),
     RepoDigests: Type.Optional(nullable(Type.Array(Type.String()))),
+    /** In bytes, with the layers that other images share. */
+    Size: Type.Optional(Type.Number()),
   }),
 );
 export type ImageSummary = Static<typeof Images>[number];
@@ -188,7 +190,7 @@ export const shapes = {
   image: { Id: true },
   written: { SizeRw: true, Mounts: [{ Type: true, Name: true }] },
   diskUsage: { Volumes: [{ Name: true, UsageData: { Size: true } }] },
-  images: [{ Id: true, RepoTags: true, RepoDigests: true }],
+  images: [{ Id: true, RepoTags: true, RepoDigests: true, Size: true }],
   imagesInUse: [{ ImageID: true }],
   imageDetails: {
     Id: true,

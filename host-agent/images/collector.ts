@@ -1,7 +1,8 @@
 /**
- * Removes unused images, the longest unused first, while the disk is too full. An engine may be
- * shared, so by default the agent removes only images that it pulled; it records those, with the
- * time of their last use. Images of any container, and of containers wanted here, stay.
+ * Removes unused images: those unused for long, and while the disk is too full more of them, by age
+ * and size. An engine may be shared, so by default the agent removes only images that it pulled; it
+ * records those, with the time of their last use. Images of any container, and of containers wanted
+ * here, stay.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -28,6 +29,8 @@ export interface PulledImage {
 export interface ImageCollector {
   /** Removes one image after another while `goOn` says so. */
   collect(goOn: () => Promise<boolean>): Promise<void>;
+  /** Removes images that it pulled and that were unused for so long. */
+  collectUnused(ms: number): Promise<void>;
   /** The engine, with its pulls recorded. */
   readonly recording: Engine;
   flush(): Promise<void>;
@@ -52,29 +55,50 @@ const decodeImages = decoder(
   }),
 );
 
+export interface Removal {
+  readonly id: string;
+  /** What the engine is told to remove. */
+  readonly name: string;
+  readonly bytes: number;
+  /** Of an image that others pulled, since 1970: nobody knows when it was used. */
+  readonly unusedMs: number;
+}
+
 /**
- * The images to remove, the longest unused first: by `name`, so that other tags of an image stay.
- * Pure.
+ * The images that may be removed, first those that took the most room for the longest (bytes times
+ * time unused): by `name`, so that other tags of an image stay. Pure.
  */
 export function removalsOf(
   images: readonly ImageSummary[],
   pulled: readonly PulledImage[],
   kept: ReadonlySet<string>,
-  policy: ImagePolicy,
-): { readonly id: string; readonly name: string }[] {
+  { policy, nowMs }: { readonly policy: ImagePolicy; readonly nowMs: number },
+): Removal[] {
   if (policy === 'none') return [];
   const usedAtMs = new Map<string, number>();
   for (const { id, usedAtMs: atMs } of pulled) usedAtMs.set(id, Math.max(atMs, usedAtMs.get(id) ?? 0));
-  const idle = images
+  return images
     .filter(({ Id }) => !kept.has(Id) && (policy === 'all' || usedAtMs.has(Id)))
-    .toSorted((left, right) => (usedAtMs.get(left.Id) ?? 0) - (usedAtMs.get(right.Id) ?? 0));
-  return idle.flatMap(({ Id, RepoTags, RepoDigests }) => {
-    const tags = (RepoTags ?? []).filter((tag) => tag !== '<none>:<none>');
-    // The image has no tag any more, or is known by a digest only.
-    if (tags.length === 0) return (RepoDigests ?? []).length > 1 && policy !== 'all' ? [] : [{ id: Id, name: Id }];
-    const own = new Set(pulled.filter(({ id }) => id === Id).map(({ reference }) => familiar(reference)));
-    return tags.filter((tag) => policy === 'all' || own.has(tag)).map((tag) => ({ id: Id, name: tag }));
-  });
+    .flatMap((image) => {
+      const unusedMs = Math.max(0, nowMs - (usedAtMs.get(image.Id) ?? 0));
+      return namesOf(image, pulled, policy).map((name) => ({ id: image.Id, name, bytes: image.Size ?? 0, unusedMs }));
+    })
+    .toSorted((left, right) => burden(right) - burden(left));
+}
+
+/** At least one of each, so that what is not known of one image still orders it by the other. */
+const burden = ({ bytes, unusedMs }: Removal): number => (bytes + 1) * (unusedMs + 1);
+
+function namesOf(
+  { Id, RepoTags, RepoDigests }: ImageSummary,
+  pulled: readonly PulledImage[],
+  policy: ImagePolicy,
+): readonly string[] {
+  const tags = (RepoTags ?? []).filter((tag) => tag !== '<none>:<none>');
+  // The image has no tag any more, or is known by a digest only.
+  if (tags.length === 0) return (RepoDigests ?? []).length > 1 && policy !== 'all' ? [] : [Id];
+  const own = new Set(pulled.filter(({ id }) => id === Id).map(({ reference }) => familiar(reference)));
+  return tags.filter((tag) => policy === 'all' || own.has(tag));
 }
 
 /** As the engine shows a reference: `docker.io/library/nginx:1` → `nginx:1`. */
@@ -127,47 +151,60 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
   };
 
   /**
-   * Ids of images that any container uses, or that are wanted here; records that they are in use
-   * now.
+   * Adds the ids of images that are wanted here and were not looked up before. A container may be
+   * declared while images are removed.
    */
-  const keptIds = async (): Promise<ReadonlySet<string>> => {
-    const kept = new Set(await engine.imagesInUse());
+  const lookUpWanted = async (kept: Set<string>, lookedUp: Set<string>): Promise<void> => {
     for (const reference of new Set(parts.wanted())) {
+      if (lookedUp.has(reference)) continue;
+      lookedUp.add(reference);
       const id = await engine.imageId(reference);
       if (id !== undefined) kept.add(id);
     }
-    for (const id of kept) used(id);
-    return kept;
   };
 
-  const remove = async ({ id, name }: { id: string; name: string }): Promise<void> => {
+  const remove = async ({ id, name, bytes, unusedMs }: Removal): Promise<void> => {
     try {
       if (!(await engine.removeImage(name))) return;
       parts.metrics.imageRemoved();
-      log.info('image_removed', { image: id, name });
+      log.info('image_removed', { image: id, name, bytes, unusedMs });
     } catch (error) {
       // A new container uses it, or it has names that the agent does not know.
       log[isRefusal(error, 409) ? 'debug' : 'warn']('image_not_removed', { image: id, name, error });
     }
   };
 
+  /** Removes what may go, in its order; `isNext` says whether an image is to go now. */
+  const removeUnused = async (isNext: (removal: Removal) => Promise<boolean>): Promise<void> => {
+    if (policy === 'none') return;
+    // An image that is pulled while the engine lists its images may be missing from the list.
+    const before = [...pulled];
+    const images = await engine.images();
+    const present = new Set(images.map(({ Id }) => Id));
+    for (const [entry, image] of before) {
+      if (!present.has(image.id) && pulled.get(entry) === image) pulled.delete(entry);
+    }
+    file.touch();
+    const kept = new Set(await engine.imagesInUse());
+    const lookedUp = new Set<string>();
+    await lookUpWanted(kept, lookedUp);
+    for (const id of kept) used(id);
+    for (const removal of removalsOf(images, [...pulled.values()], kept, { policy, nowMs: nowMs() })) {
+      if (!(await isNext(removal))) continue;
+      await lookUpWanted(kept, lookedUp);
+      if (!kept.has(removal.id)) await remove(removal);
+    }
+  };
+
   return {
     recording,
     collect: async (goOn) => {
-      if (policy === 'none') return;
-      // An image that is pulled while the engine lists its images may be missing from the list.
-      const before = [...pulled];
-      const images = await engine.images();
-      const present = new Set(images.map(({ Id }) => Id));
-      for (const [entry, image] of before) {
-        if (!present.has(image.id) && pulled.get(entry) === image) pulled.delete(entry);
-      }
-      file.touch();
-      const kept = await keptIds();
-      for (const removal of removalsOf(images, [...pulled.values()], kept, policy)) {
-        if (!(await goOn())) return;
-        await remove(removal);
-      }
+      let isGoing = true;
+      await removeUnused(async () => (isGoing &&= await goOn()));
+    },
+    collectUnused: (ms) => {
+      const own = new Set([...pulled.values()].map(({ id }) => id));
+      return removeUnused(({ id, unusedMs }) => Promise.resolve(own.has(id) && unusedMs >= ms));
     },
     flush: () => file.flush(),
   };

@@ -127,6 +127,10 @@ export const agent = {
   diskReliefMs: 2 * minutes,
   imagesHighPercent: 85,
   imagesLowPercent: 75,
+  /** Two weeks. */
+  imagesUnusedHours: 336,
+  /** The time between two looks for images that were unused for long. */
+  imagesUnusedLookMs: 1 * hours,
   diskPressurePercent: 90,
   /** Pressure is over when the use of the disk is this much below the threshold. */
   diskReliefPercent: 5,

@@ -225,6 +225,7 @@ t.test('a hanging collection of images does not stop looks at the disk', async (
     isEngineUp: () => true,
     rootDir: tmpdir,
     images: {
+      collectUnused: () => Promise.resolve(),
       collect: () => {
         collections += 1;
         return new Promise(() => undefined);
@@ -235,6 +236,7 @@ t.test('a hanging collection of images does not stop looks at the disk', async (
       DISK_PRESSURE_PERCENT: 0,
       IMAGES_HIGH_PERCENT: 0,
       IMAGES_LOW_PERCENT: 0,
+      IMAGES_UNUSED_HOURS: 0,
     },
     faults,
     steadyMs: () => 5,

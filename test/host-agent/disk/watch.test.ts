@@ -4,6 +4,7 @@ import { setImmediate as settled } from 'node:timers/promises';
 import t from 'tap';
 import { createDiskWatch, type DiskWatchParts } from '../../../host-agent/disk/watch.ts';
 import { createFaults } from '../../../host-agent/faults.ts';
+import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 
 const intervalMs = 60_000;
@@ -15,14 +16,20 @@ function watching(more: Partial<DiskWatchParts['settings']> = {}) {
     DISK_PRESSURE_PERCENT: 100,
     IMAGES_HIGH_PERCENT: 100,
     IMAGES_LOW_PERCENT: 0,
+    IMAGES_UNUSED_HOURS: 0,
     ...more,
   };
   const collections: { needsMore: () => Promise<boolean>; end: (error?: Error) => Promise<void> }[] = [];
+  const unused: number[] = [];
   const faults = createFaults(quietLog);
   const watch = createDiskWatch({
     isEngineUp: () => state.isEngineUp,
     rootDir: () => state.rootDir,
     images: {
+      collectUnused: (ms) => {
+        unused.push(ms);
+        return Promise.resolve();
+      },
       collect: (needsMore) =>
         new Promise((resolve, reject) => {
           const end = async (error?: Error) => {
@@ -43,7 +50,7 @@ function watching(more: Partial<DiskWatchParts['settings']> = {}) {
     await watch.look();
     return collections.length;
   };
-  return { watch, state, settings, collections, faults, lookAfter };
+  return { watch, state, settings, collections, unused, faults, lookAfter };
 }
 
 t.test('a disk that cannot be seen is not under pressure, and nothing is collected', async (t) => {
@@ -117,4 +124,32 @@ t.test('a collection goes on until the disk is below the low threshold, or canno
   settings.IMAGES_LOW_PERCENT = -1;
   state.rootDir = undefined;
   t.equal(await needsMore(), false);
+});
+
+t.test('images unused for long are collected now and then, while the engine is up', async (t) => {
+  const { state, settings, unused, collections, lookAfter } = watching({ IMAGES_UNUSED_HOURS: 3 });
+  const look = async (ms: number) => {
+    await lookAfter(ms);
+    await settled();
+    return unused.length;
+  };
+  t.equal(await look(limits.imagesUnusedLookMs - 1), 0, 'not at once: the agent may not know what is wanted');
+  t.equal(await look(1), 1);
+  t.same(unused, [3 * 3_600_000]);
+  t.equal(await look(limits.imagesUnusedLookMs - 1), 1);
+  state.isEngineUp = false;
+  t.equal(await look(1), 1);
+  state.isEngineUp = true;
+  state.rootDir = undefined;
+  t.equal(await look(1), 2, 'on an engine whose disk cannot be seen, too');
+  state.rootDir = tmpdir();
+  settings.IMAGES_HIGH_PERCENT = 0;
+  t.equal(await look(limits.imagesUnusedLookMs), 2, 'a full disk goes first');
+  t.equal(collections.length, 1);
+  settings.IMAGES_HIGH_PERCENT = 100;
+  t.equal(await look(1), 2, 'one collection at a time');
+  await collections[0]?.end();
+  t.equal(await look(1), 3);
+  settings.IMAGES_UNUSED_HOURS = 0;
+  t.equal(await look(limits.imagesUnusedLookMs), 3, '0: never');
 });

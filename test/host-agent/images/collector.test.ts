@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { createEngine } from '../../../host-agent/docker/engine.ts';
 import type { Call, Reply, Transport } from '../../../host-agent/docker/transport.ts';
 import {
@@ -13,10 +13,11 @@ import { createLog } from '../../../lib/log.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { quietDisk } from '../support/disk.ts';
 
-const image = (Id: string, RepoTags: string[] | null, RepoDigests: string[] | null = null) => ({
+const image = (Id: string, RepoTags: string[] | null, RepoDigests: string[] | null = null, Size?: number) => ({
   Id,
   RepoTags,
   RepoDigests,
+  ...(Size === undefined ? {} : { Size }),
 });
 const pulled = (id: string, reference: string, usedAtMs = 0): PulledImage => ({ id, reference, usedAtMs });
 
@@ -42,6 +43,30 @@ const cases: readonly [
     'pulled',
     ['r:2', 'r:1'],
   ],
+  [
+    'of those unused for as long, the largest first',
+    [image('a', ['r:1'], null, 10), image('b', ['r:2'], null, 20)],
+    [pulled('a', 'r:1'), pulled('b', 'r:2')],
+    [],
+    'pulled',
+    ['r:2', 'r:1'],
+  ],
+  [
+    'a small one unused for long before a large one used lately',
+    [image('a', ['r:1'], null, 1000), image('b', ['r:2'], null, 100)],
+    [pulled('a', 'r:1', 98), pulled('b', 'r:2', 1)],
+    [],
+    'pulled',
+    ['r:2', 'r:1'],
+  ],
+  [
+    'one that was used after a clock stepped back, last',
+    [image('a', ['r:1'], null, 10), image('b', ['r:2'], null, 10)],
+    [pulled('a', 'r:1', 500), pulled('b', 'r:2', 99)],
+    [],
+    'pulled',
+    ['r:2', 'r:1'],
+  ],
   ['an image that lost its tag', [image('a', null)], [pulled('a', 'r:1')], [], 'pulled', ['a']],
   ['not if others have it by digest', [image('a', [], ['r@d', 's@d'])], [pulled('a', 'r:1')], [], 'pulled', []],
   ['a tag that moved to another image stays there', [image('b', ['r:1'])], [pulled('a', 'r:1')], [], 'pulled', []],
@@ -58,7 +83,7 @@ const cases: readonly [
 for (const [name, images, record, kept, policy, expected] of cases) {
   t.test(`collects ${name}`, (t) => {
     t.same(
-      removalsOf(images, record, new Set(kept), policy).map(({ name }) => name),
+      removalsOf(images, record, new Set(kept), { policy, nowMs: 100 }).map(({ name }) => name),
       expected,
     );
     t.end();
@@ -76,11 +101,15 @@ t.test('references are compared in the form that the engine shows', (t) => {
 class ImagesOfEngine implements Transport {
   readonly present = new Map<string, string>();
   listed: Promise<void> = Promise.resolve();
+  inUse: string[] = [];
 
   async call({ method, path: versioned }: Call): Promise<Reply> {
     const path = versioned.replace(/^\/v[\d.]+/, '');
     if (path === '/version') return this.#reply(200, { Version: '20.10', ApiVersion: '1.41', MinAPIVersion: '1.12' });
-    if (path.startsWith('/containers/json')) return this.#reply(200, []);
+    if (path.startsWith('/containers/json')) {
+      const list = this.inUse.map((ImageID) => ({ ImageID }));
+      return this.#reply(200, list);
+    }
     if (path === '/images/json') {
       const list = [...this.present].map(([name, Id]) => ({ Id, RepoTags: [name], RepoDigests: null }));
       await this.listed;
@@ -104,22 +133,71 @@ class ImagesOfEngine implements Transport {
   #reply = (status: number, body: unknown): Reply => ({ status, headers: {}, body: Buffer.from(JSON.stringify(body)) });
 }
 
-t.test('an image that is pulled while the engine lists its images is collected later', async (t) => {
-  const docker = new ImagesOfEngine();
-  const collector = await createImageCollector({
+const collectorOf = async (t: Test, docker: Transport, wanted: () => string[] = () => [], nowMs = () => 0) =>
+  createImageCollector({
     engine: createEngine(docker),
     stateDir: temporaryFolder(t),
     policy: 'pulled',
-    wanted: () => [],
-    nowMs: () => 0,
+    wanted,
+    nowMs,
     metrics: { imageRemoved: () => undefined },
     disk: quietDisk(),
     log: createLog('test', 'silent'),
   });
+const { signal } = new AbortController();
+
+t.test('images that were unused for long are removed, however much room there is', async (t) => {
+  const docker = new ImagesOfEngine();
+  let nowMs = 0;
+  let wanted: string[] = [];
+  const collector = await collectorOf(
+    t,
+    docker,
+    () => wanted,
+    () => nowMs,
+  );
+  docker.present.set('foreign:1', 'sha256:foreign');
+  for (const reference of ['old:1', 'run:1', 'wanted:1']) await collector.recording.pull(reference, signal);
+  docker.inUse = ['sha256:run:1'];
+  wanted = ['wanted:1'];
+  nowMs = 9;
+  await collector.recording.pull('new:1', signal);
+  await collector.collectUnused(11);
+  t.equal(docker.present.size, 5, 'none is that old');
+  nowMs = 12;
+  await collector.collectUnused(11);
+  t.same([...docker.present.keys()], ['foreign:1', 'run:1', 'wanted:1', 'new:1']);
+  docker.inUse = [];
+  wanted = [];
+  nowMs = 20;
+  await collector.collectUnused(11);
+  t.same([...docker.present.keys()], ['foreign:1', 'run:1', 'wanted:1'], 'its time counts from its last use');
+  nowMs = 23;
+  await collector.collectUnused(11);
+  t.same([...docker.present.keys()], ['foreign:1']);
+  await collector.flush();
+});
+
+t.test('an image that is wanted while others are removed stays', async (t) => {
+  const docker = new ImagesOfEngine();
+  let wanted: string[] = [];
+  const collector = await collectorOf(t, docker, () => wanted);
+  for (const reference of ['a:1', 'b:1', 'c:1']) await collector.recording.pull(reference, signal);
+  await collector.collect(() => {
+    if (!docker.present.has('a:1')) wanted = ['b:1'];
+    return Promise.resolve(true);
+  });
+  t.same([...docker.present.keys()], ['b:1']);
+  await collector.flush();
+});
+
+t.test('an image that is pulled while the engine lists its images is collected later', async (t) => {
+  const docker = new ImagesOfEngine();
+  const collector = await collectorOf(t, docker);
   let answer = (): void => undefined;
   docker.listed = new Promise((resolve) => (answer = resolve));
   const collecting = collector.collect(() => Promise.resolve(true));
-  await collector.recording.pull('r:1', new AbortController().signal);
+  await collector.recording.pull('r:1', signal);
   answer();
   await collecting;
   t.same([...docker.present.keys()], ['r:1'], 'it was not on the list');

@@ -51,6 +51,13 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/images/collector.test.ts',
   },
   {
+    name: 'image wanted meanwhile deleted',
+    guard: 'An image in use or wanted here stays (ADR 21)',
+    file: 'host-agent/images/collector.ts',
+    changes: [{ in: 'createImageCollector.removeUnused', always: '!kept.has(removal.id)' }],
+    killedBy: 'test/host-agent/images/collector.test.ts',
+  },
+  {
     name: 'pulls of a tenant take all places',
     guard: 'A slow registry holds up its own tenant alone (ADR 31)',
     file: 'host-agent/images/pull-slots.ts',

@@ -1,34 +1,15 @@
 /** The agent on a full disk: a small tmpfs. */
 import t, { type Test } from 'tap';
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadSeed } from '../../../../host-agent/control-plane/identity/identity.ts';
+import { fill, mountSmall, skipWithoutMounts as skip } from '../../../host-agent/support/disk.ts';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 
-const canMount = process.platform === 'linux' && process.getuid?.() === 0;
-
-/** Fills the disk. */
-function fill(folder: string): string {
-  const path = join(folder, 'ballast');
-  for (const bytes of [64 * 1024, 4096, 1]) {
-    try {
-      for (;;) writeFileSync(path, Buffer.alloc(bytes), { flag: 'a' });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    }
-  }
-  return path;
-}
-
-const skip = canMount ? false : 'mounting a tmpfs needs Linux and root';
-
 async function startGround(t: Test) {
   const rig = await startRig(t);
-  mkdirSync(rig.stateDir, { recursive: true });
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', rig.stateDir]);
-  t.teardown(() => execFileSync('umount', ['-l', rig.stateDir]));
+  mountSmall(t, rig.stateDir, 2);
   return rig;
 }
 
