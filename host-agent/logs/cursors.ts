@@ -1,6 +1,6 @@
 /**
- * The cursors of all containers, in one file. Written in batches: a line that is sent twice has the
- * same number.
+ * The cursors of all containers: a file, and a log of what changed since. Written in batches: a
+ * line that is sent twice has the same number.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -8,44 +8,45 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { createLazyFile, readDecoded } from '../disk/files.ts';
+import { createChangeLog, readChangeLog } from '../disk/change-log.ts';
+import { readDecoded, writeAtomically } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 import type { Cursor } from './resume.ts';
 
+const Count = Type.Integer({ minimum: 0 });
 const StreamPlace = Type.Object({
   ts: Type.String(),
-  nth: Type.Integer({ minimum: 0 }),
+  nth: Count,
   isOpen: Type.Boolean(),
+});
+
+const CursorStored = Type.Object({
+  dockerId: Type.String(),
+  place: Type.Union([
+    Type.Object({ ts: Type.String(), stream: Type.Enum(['stdout', 'stderr']), nth: Count }),
+    Type.Null(),
+  ]),
+  seq: Count,
+  // Agents of 0.1.0 do not write it.
+  at: Type.Optional(
+    Type.Object({ file: Type.String(), offset: Count, ts: Type.String(), stdout: StreamPlace, stderr: StreamPlace }),
+  ),
 });
 
 const decodeCursors = decoder(
   Type.Object({
     v: Type.Literal(1),
-    cursors: Type.Record(
-      Type.String(),
-      Type.Object({
-        dockerId: Type.String(),
-        place: Type.Union([
-          Type.Object({
-            ts: Type.String(),
-            stream: Type.Enum(['stdout', 'stderr']),
-            nth: Type.Integer({ minimum: 0 }),
-          }),
-          Type.Null(),
-        ]),
-        seq: Type.Integer({ minimum: 0 }),
-        // Agents before 0.2 do not write it.
-        at: Type.Optional(
-          Type.Object({
-            file: Type.String(),
-            offset: Type.Integer({ minimum: 0 }),
-            ts: Type.String(),
-            stdout: StreamPlace,
-            stderr: StreamPlace,
-          }),
-        ),
-      }),
-    ),
+    /** The log that continues this file; absent from what agents of 0.1.0 wrote. */
+    log: Type.Optional(Count),
+    cursors: Type.Record(Type.String(), CursorStored),
+  }),
+);
+const decodeChanges = decoder(
+  Type.Object({
+    v: Type.Literal(1),
+    log: Count,
+    /** Null: forgotten. */
+    cursors: Type.Record(Type.String(), Type.Union([CursorStored, Type.Null()])),
   }),
 );
 
@@ -62,11 +63,45 @@ export interface Cursors {
 
 export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): Promise<Cursors> {
   const path = join(stateDir, 'log-cursors.json');
+  const logPath = join(stateDir, 'log-cursors.log');
   const known = await readDecoded(path, decodeCursors, log);
+  const read = await readChangeLog(logPath, decodeChanges, log);
+  // An older release may have written the file since: then the log is not its continuation.
+  const lines = known?.log === undefined ? [] : read.lines.filter((line) => line.log === known.log);
   const cursors = new Map<ContainerId, Cursor>();
-  for (const [id, cursor] of Object.entries(known?.cursors ?? {})) if (isContainerId(id)) cursors.set(id, cursor);
-  const content = () => JSON.stringify({ v: 1, cursors: Object.fromEntries(cursors) });
-  const file = createLazyFile(path, content, limits.logCursorFlushMs, disk);
+  for (const stored of [known?.cursors ?? {}, ...lines.map((line) => line.cursors)]) {
+    for (const [id, cursor] of Object.entries(stored)) {
+      if (!isContainerId(id)) continue;
+      if (cursor === null) cursors.delete(id);
+      else cursors.set(id, cursor);
+    }
+  }
+
+  let logNumber = known?.log ?? 0;
+  /** What the disk does not know yet. */
+  const changed = new Set<ContainerId>();
+  const file = createChangeLog({
+    path: logPath,
+    changes: () => {
+      if (changed.size === 0) return undefined;
+      const news = Object.fromEntries([...changed].map((id) => [id, cursors.get(id) ?? null]));
+      changed.clear();
+      return { v: 1, log: logNumber, cursors: news };
+    },
+    writeWhole: async () => {
+      const next = logNumber + 1;
+      await writeAtomically(path, JSON.stringify({ v: 1, log: next, cursors: Object.fromEntries(cursors) }));
+      logNumber = next;
+    },
+    bytes: read.bytes,
+    isWholeDue: read.end !== 'whole' || known?.log === undefined,
+    intervalMs: limits.logCursorFlushMs,
+    disk,
+  });
+  const touch = (id: ContainerId): void => {
+    changed.add(id);
+    file.touch();
+  };
 
   return {
     of: (id, dockerId) => {
@@ -76,10 +111,10 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
     },
     set: (id, cursor) => {
       cursors.set(id, cursor);
-      file.touch();
+      touch(id);
     },
     forget: (id) => {
-      if (cursors.delete(id)) file.touch();
+      if (cursors.delete(id)) touch(id);
     },
     flush: () => file.flush(),
   };

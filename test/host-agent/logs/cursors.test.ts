@@ -1,0 +1,75 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { loadCursors, type Cursors } from '../../../host-agent/logs/cursors.ts';
+import type { Cursor } from '../../../host-agent/logs/resume.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { containerId, quietLog } from '../../actors/support.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
+import { quietDisk } from '../support/disk.ts';
+import { stamp } from '../support/log-lines.ts';
+
+const loaded = (stateDir: string): Promise<Cursors> => loadCursors(stateDir, quietDisk(), quietLog);
+const cursor = (seq: number): Cursor => {
+  const ts = stamp(seq);
+  const place = { ts, nth: 0, isOpen: false };
+  const at = { file: '1:2', offset: seq * 100, ts, stdout: place, stderr: { ...place, ts: '' } };
+  return { dockerId: 'd', place: { ts, stream: 'stdout', nth: 0 }, seq, at };
+};
+/** As a process reads them that starts now. */
+const seen = async (stateDir: string, ids: readonly ContainerId[]): Promise<Cursor[]> => {
+  const cursors = await loaded(stateDir);
+  return ids.map((id) => cursors.of(id, 'd'));
+};
+const unknown: Cursor = { dockerId: 'd', place: null, seq: 0 };
+
+t.test('a change is a line, and a start reads file and lines', async (t) => {
+  const stateDir = temporaryFolder(t);
+  const [one, two, three] = [containerId(), containerId(), containerId()];
+  const ids = [one, two, three];
+  const first = await loaded(stateDir);
+  first.set(one, cursor(1));
+  first.set(two, cursor(2));
+  await first.flush();
+  const file = readFileSync(join(stateDir, 'log-cursors.json'), 'utf8');
+  t.same(await seen(stateDir, ids), [cursor(1), cursor(2), unknown]);
+
+  const second = await loaded(stateDir);
+  second.set(one, cursor(3));
+  second.set(three, cursor(4));
+  second.forget(two);
+  const expected = [cursor(3), unknown, cursor(4)];
+  await until('the changes on disk', async () => (await seen(stateDir, ids))[2]?.seq === 4);
+  t.same(await seen(stateDir, ids), expected);
+  t.equal(readFileSync(join(stateDir, 'log-cursors.json'), 'utf8'), file, 'the file is not written again');
+
+  appendFileSync(join(stateDir, 'log-cursors.log'), '00000000 {"v":1');
+  t.same(await seen(stateDir, ids), expected, 'a line that a crash cut off is dropped');
+  await second.flush();
+  t.equal(readFileSync(join(stateDir, 'log-cursors.log'), 'utf8'), '');
+  t.same(await seen(stateDir, ids), expected, 'a stop leaves all of them in the file, for an older release');
+});
+
+t.test('a file that an older release wrote since holds, and its places have no offset', async (t) => {
+  const stateDir = temporaryFolder(t);
+  const id = containerId();
+  const first = await loaded(stateDir);
+  first.set(id, cursor(1));
+  await first.flush();
+  const second = await loaded(stateDir);
+  second.set(id, cursor(2));
+  await until('the change on disk', async () => (await seen(stateDir, [id]))[0]?.seq === 2);
+  const { at: _, ...older } = cursor(9);
+  writeFileSync(join(stateDir, 'log-cursors.json'), JSON.stringify({ v: 1, cursors: { [id]: older } }));
+  t.same(await seen(stateDir, [id]), [older]);
+});
+
+t.test('a cursor in another container of the engine keeps its number only', async (t) => {
+  const stateDir = temporaryFolder(t);
+  const id = containerId();
+  const cursors = await loaded(stateDir);
+  cursors.set(id, cursor(5));
+  t.same(cursors.of(id, 'another'), { dockerId: 'another', place: null, seq: 5 });
+  await cursors.flush();
+});
