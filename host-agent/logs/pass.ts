@@ -34,6 +34,8 @@ export interface EnginePassOptions extends PassOptions {
   readonly engine: Pick<Engine, 'logs'>;
   /** Continue for as long as the container runs. */
   readonly follow: boolean;
+  /** The engine has this log. */
+  readonly onAnswer: () => void;
 }
 
 export interface PassResult {
@@ -83,6 +85,7 @@ export async function enginePass(options: EnginePassOptions): Promise<PassResult
   try {
     const since = sinceOf(cursor.place, options.nowMs);
     const { stream } = await engine.logs(cursor.dockerId, { follow, since }, signal);
+    options.onAnswer();
     const resume = new Resume(cursor.place);
     return await transfer(options, async (queue, progress, either) => {
       either.addEventListener('abort', () => stream.destroy(), { once: true });

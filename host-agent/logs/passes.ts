@@ -90,16 +90,21 @@ export function createPasses({ engine, logPath, clock, metrics, log }: PassParts
 
   return async (order) => {
     const path = logPath(order.dockerId);
+    let unreadable: unknown;
     if (path !== undefined) {
       try {
         await counted('files', () => filePass({ ...optionsOf(order), path, onDamaged: onDamaged(order.source) }));
         return { kind: 'whole' };
       } catch (error) {
         if (!isUnreadable(error)) throw error;
-        noteUnreadable(error);
+        unreadable = error;
       }
     }
-    const { lines, heldUpBy } = await counted('engine', () => enginePass({ ...optionsOf(order), engine }));
+    // Files that went with their container are no news: the engine does not know it either.
+    const onAnswer = (): void => {
+      if (unreadable !== undefined) noteUnreadable(unreadable);
+    };
+    const { lines, heldUpBy } = await counted('engine', () => enginePass({ ...optionsOf(order), engine, onAnswer }));
     return { kind: 'asked', lines, heldUpBy };
   };
 }
