@@ -4,6 +4,7 @@ import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/trans
 import type { Nats } from '../dev/servers/nats.ts';
 
 const askMs = 10_000;
+const hostsMax = 2_000;
 
 const connectAs = (nats: Nats, credsFile: string): Promise<NatsConnection> =>
   connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(credsFile)), timeout: askMs });
@@ -26,4 +27,13 @@ export const messagesNow = (nats: Nats): Promise<{ readonly taken: number; reado
     const answer = await nc.request('$SYS.REQ.SERVER.PING.STATSZ', '', { timeout: askMs });
     const { statsz } = answer.json<{ statsz: { received: { msgs: number }; sent: { msgs: number } } }>();
     return { taken: statsz.received.msgs, given: statsz.sent.msgs };
+  });
+
+/** Messages to and from the connections of hosts, since each began. */
+export const hostMessagesNow = (nats: Nats): Promise<number> =>
+  connected(nats, nats.sysCredsFile, async (nc) => {
+    const wanted = JSON.stringify({ acc: nats.hostsAccount, limit: hostsMax });
+    const answer = await nc.request('$SYS.REQ.SERVER.PING.CONNZ', wanted, { timeout: askMs });
+    const { data } = answer.json<{ data: { connections: { in_msgs: number; out_msgs: number }[] } }>();
+    return data.connections.reduce((sum, { in_msgs, out_msgs }) => sum + in_msgs + out_msgs, 0);
   });

@@ -1,14 +1,15 @@
 /**
  * A process with many hosts. Each host has its own enrolment, keys, NATS connection and agent
  * (host-agent/agent.ts, started as main.ts starts it) on an engine in memory. `/readyz` answers 200
- * when all hosts have a session, `/counts` returns the calls to the engines, and `/metrics` the
- * summed metrics of all agents.
+ * when all hosts have a session, `/counts` returns the calls to the engines, `/use` the CPU time,
+ * and `/metrics` the summed metrics of all agents.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { startAgent } from '../../host-agent/agent.ts';
+import type { Transport } from '../../host-agent/docker/transport.ts';
 import { enrol, keyFrom, loadSeed } from '../../host-agent/control-plane/identity/identity.ts';
 import { settings } from '../../host-agent/settings.ts';
 import { systemClock } from '../../lib/time/clock.ts';
@@ -49,6 +50,25 @@ const task = JSON.parse(readFileSync(taskFile, 'utf8')) as AgentsTask;
 const engines: EngineCounts[] = [];
 const registries: Registry[] = [];
 
+const cpuSeconds = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000_000;
+};
+/** CPU time of calls to the engines; each is done before it returns. */
+let engineSeconds = 0;
+
+function timed({ call, open, close }: Transport): Transport {
+  const time = <R>(work: () => R): R => {
+    const before = cpuSeconds();
+    try {
+      return work();
+    } finally {
+      engineSeconds += cpuSeconds() - before;
+    }
+  };
+  return { call: (asked) => time(() => call(asked)), open: (asked) => time(() => open(asked)), close };
+}
+
 async function startHost(joinToken: string, number: number): Promise<void> {
   const stateDir = join(task.folder, String(number));
   const given = readSettings(settings, {
@@ -70,7 +90,7 @@ async function startHost(joinToken: string, number: number): Promise<void> {
     AbortSignal.timeout(enrolDeadlineMs),
   );
   const model = new EngineModel({ hasEveryImage: true });
-  const transport = transportTo(model);
+  const transport = timed(transportTo(model));
   const registry = new Registry();
   engines.push(model.counts);
   registries.push(registry);
@@ -97,6 +117,14 @@ const counts = (): EngineCounts => ({
   removed: total('removed'),
 });
 
+/** CPU time of this process, and what of it the engines took. */
+export interface AgentsUse {
+  readonly cpuSeconds: number;
+  readonly engineSeconds: number;
+}
+
+const use = (): AgentsUse => ({ cpuSeconds: cpuSeconds(), engineSeconds });
+
 const metrics = async (): Promise<string> => {
   const all = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()));
   return AggregatorRegistry.aggregate(all).metrics();
@@ -105,6 +133,7 @@ const metrics = async (): Promise<string> => {
 const answers: Readonly<Record<string, () => Promise<{ readonly status: number; readonly body: string }>>> = {
   '/readyz': async () => ({ status: (await sessionsHeld()) === task.joinTokens.length ? 200 : 503, body: '' }),
   '/counts': () => Promise.resolve({ status: 200, body: JSON.stringify(counts()) }),
+  '/use': () => Promise.resolve({ status: 200, body: JSON.stringify(use()) }),
   '/metrics': async () => ({ status: 200, body: await metrics() }),
 };
 

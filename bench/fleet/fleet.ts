@@ -4,6 +4,7 @@ import type { Bench, Section, Table } from '../section.ts';
 import { figure } from '../statistics.ts';
 import { declareAll, footprintOf, idleFor, killAndLoad } from './measure.ts';
 import type { Declared, Footprint, Idle, Reload } from './measure.ts';
+import { tableOfHosts, type HostPlan } from './one-host.ts';
 import { startFleetWorld, type FleetSize, type FleetWorld } from './world.ts';
 
 export interface FleetRun {
@@ -53,6 +54,7 @@ export async function runFleet(
 
 const kilobytes = (bytes: number): string => `${figure(bytes / 1024)} KiB`;
 const cores = (share: number): string => `${figure(share)} cores`;
+const perStart = ({ count }: Declared, used: number): string => `${figure((used * 1000) / count)} ms`;
 const seconds = (ms: number): string => `${figure(ms / 1000)} s`;
 
 export const perContainer = (run: FleetRun, of: (footprint: Footprint) => number): number =>
@@ -84,6 +86,8 @@ function tableOf(run: FleetRun): Table {
       ['create, p50 / p99', `${figure(declared.acceptP50Ms)} / ${figure(declared.acceptP99Ms)} ms`],
       ['declare → running, p50', seconds(declared.toRunningP50Ms)],
       ['declare → running, p99', seconds(declared.toRunningP99Ms)],
+      ['agents: CPU per container', perStart(declared, declared.agents.agentSeconds)],
+      ['simulated engines: CPU per container', perStart(declared, declared.agents.engineSeconds)],
       ['actors: heap per container', kilobytes(perContainer(run, ({ actors }) => actors.heapBytes))],
       ['actors: resident per container', kilobytes(perContainer(run, ({ actors }) => actors.residentBytes))],
       ['NATS: state per container', kilobytes(perContainer(run, ({ stored }) => stored.stateBytes))],
@@ -135,11 +139,17 @@ const plans = {
   },
 } as const satisfies Record<string, FleetPlan>;
 
+const hostPlans = {
+  short: { containers: 100, hosts: [10, 1], idleMs: 3_000 },
+  full: { containers: 1_000, hosts: [100, 10, 1], idleMs: 40_000 },
+} as const satisfies Record<string, HostPlan>;
+
 export const fleet: Section = {
   name: 'fleet',
   run: async (bench) => {
     const plan = bench.isShort ? plans.short : plans.full;
     const containers = Math.min(plan.containers, bench.largestFleet);
-    return { tables: [tableOf(await runFleet(bench, { ...plan, containers }))] };
+    const fleetTable = tableOf(await runFleet(bench, { ...plan, containers }));
+    return { tables: [fleetTable, await tableOfHosts(bench, bench.isShort ? hostPlans.short : hostPlans.full)] };
   },
 };

@@ -26,7 +26,7 @@ import { each, type FleetWorld } from './world.ts';
 const pollMs = 100;
 /** Longer than a gateway's own deadline. */
 const readDeadlineMs = 15_000;
-const connections = 256;
+const connectionsOfAll = 256;
 /** Body of every create, without the name. */
 const containerBody = { repository: 'bench/app', tag: '1', env: { PORT: '8080' } };
 
@@ -42,7 +42,13 @@ export function generate(bench: Bench, task: GeneratorTask): Promise<Generated> 
   });
 }
 
-export const createContainers = (bench: Bench, world: FleetWorld, from: number, count: number): Promise<Generated> =>
+export const createContainers = (
+  bench: Bench,
+  world: FleetWorld,
+  from: number,
+  count: number,
+  connections = connectionsOfAll,
+): Promise<Generated> =>
   generate(bench, {
     ports: world.gatewayPorts,
     connections,
@@ -105,6 +111,8 @@ export interface Declared {
   /** Time from the first create to the last running container. */
   readonly seconds: number;
   readonly cpu: CpuSeconds;
+  /** The agents' processes: seconds of the simulated engines, and of everything else. */
+  readonly agents: { readonly agentSeconds: number; readonly engineSeconds: number };
 }
 
 /** Declares all containers, and waits until they run on the engines and in the API. */
@@ -114,11 +122,13 @@ export async function declareAll(
   count: number,
   deadlineMs: number,
 ): Promise<Declared> {
-  const before = cpuNow(world);
+  const [before, agentsBefore] = [cpuNow(world), await world.agentsUse()];
   const generated = await createContainers(bench, world, 0, count);
   const allRun = async (): Promise<boolean> => (await world.engineCounts()).running >= count;
   await until(bench, `${count} containers run on the engines`, deadlineMs, allRun);
-  const cpu = cpuBetween(before, cpuNow(world));
+  const [cpu, agentsAfter] = [cpuBetween(before, cpuNow(world)), await world.agentsUse()];
+  const engineSeconds = agentsAfter.engineSeconds - agentsBefore.engineSeconds;
+  const agentSeconds = agentsAfter.cpuSeconds - agentsBefore.cpuSeconds - engineSeconds;
   const allListed = async (): Promise<boolean> => runningIn(await listAll(world)) === count;
   await until(bench, `${count} containers are running in the API`, deadlineMs, allListed, 1_000);
   const lives = await livesOf(world.nats, count);
@@ -134,6 +144,7 @@ export async function declareAll(
     toRunningP99Ms: quantile(lives.tookMs, 0.99),
     seconds,
     cpu,
+    agents: { agentSeconds, engineSeconds },
   };
 }
 

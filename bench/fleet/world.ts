@@ -12,7 +12,7 @@ import { startProgram, type Program } from '../../dev/stack/programs.ts';
 import { startRedis } from '../../dev/servers/redis.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../dev/tokens.ts';
 import type { Bench } from '../section.ts';
-import type { AgentsTask } from './agents.ts';
+import type { AgentsTask, AgentsUse } from './agents.ts';
 import type { EngineCounts } from '../../test/support/engine/model.ts';
 
 export interface FleetSize {
@@ -37,6 +37,7 @@ export interface FleetWorld {
   /** Processes by role. `restartActors` replaces those of the actors. */
   processes(): Readonly<Record<Role, readonly Server[]>>;
   engineCounts(): Promise<EngineCounts>;
+  agentsUse(): Promise<AgentsUse>;
   /**
    * Kills all actors processes and starts them again. Resolves when all are ready, to the
    * milliseconds that their start took.
@@ -186,8 +187,15 @@ async function startParts(
     operator,
     processes: () => running,
     engineCounts: async () => {
-      const all = await Promise.all(agentPorts.map(askCounts));
+      const all = await Promise.all(agentPorts.map(async (port) => ask<EngineCounts>(port, 'counts')));
       return all.reduce((one, other) => sumOf(one, other));
+    },
+    agentsUse: async () => {
+      const all = await Promise.all(agentPorts.map(async (port) => ask<AgentsUse>(port, 'use')));
+      return all.reduce((one, other) => ({
+        cpuSeconds: one.cpuSeconds + other.cpuSeconds,
+        engineSeconds: one.engineSeconds + other.engineSeconds,
+      }));
     },
     restartActors: async () => {
       await Promise.all(running.actors.map((server) => server.kill9()));
@@ -240,9 +248,9 @@ function startAgents(task: AgentsTask, number: number, logFile: string): Promise
   });
 }
 
-async function askCounts(port: number): Promise<EngineCounts> {
-  const answer = await fetch(`http://127.0.0.1:${port}/counts`, { signal: AbortSignal.timeout(askDeadlineMs) });
-  return (await answer.json()) as EngineCounts;
+async function ask<T>(port: number, what: 'counts' | 'use'): Promise<T> {
+  const answer = await fetch(`http://127.0.0.1:${port}/${what}`, { signal: AbortSignal.timeout(askDeadlineMs) });
+  return (await answer.json()) as T;
 }
 
 const sumOf = (one: EngineCounts, other: EngineCounts): EngineCounts => ({

@@ -102,8 +102,12 @@ export function createEvictor(parts: EvictorParts): Evictor {
     return true;
   };
 
-  const evictOver = (): void => {
-    const uses = [...containers.values()].flatMap((each) => useOf(each, volumes, parts.limitOf(each.id)) ?? []);
+  /** `measured`: only this container's use has changed since the last time. */
+  const evictOver = (measured: string | undefined): void => {
+    const one = measured === undefined || parts.pressure().isPressed ? undefined : containers.get(measured);
+    const uses = (one === undefined ? [...containers.values()] : [one]).flatMap(
+      (each) => useOf(each, volumes, parts.limitOf(each.id)) ?? [],
+    );
     const { over, underPressure } = evictionsOf(uses);
     for (const use of over) evict(use);
     const pressure = parts.pressure();
@@ -121,8 +125,8 @@ export function createEvictor(parts: EvictorParts): Evictor {
     else parts.faults.restate('disk_unmeasured', words);
   };
 
-  const settle = (): void => {
-    evictOver();
+  const settle = (measured?: string): void => {
+    evictOver(measured);
     tellUnknown();
   };
 
@@ -130,7 +134,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
     // While the whole engine hangs, the container is not to blame.
     error instanceof EngineError && error.fault.kind === 'deadline' && parts.isEngineUp() ? 'late' : 'failed';
 
-  const measure = async ({ dockerId, id, tenant }: Measured): Promise<void> => {
+  const measure = async ({ dockerId, id, tenant }: Measured): Promise<string> => {
     const startMs = steadyMs();
     measuring.set(dockerId, tenant);
     let outcome: AttemptOutcome = 'measured';
@@ -149,12 +153,13 @@ export function createEvictor(parts: EvictorParts): Evictor {
       spent.set(tenant, { ms: spentOn(tenant, atMs) + atMs - startMs, atMs });
     }
     const current = containers.get(dockerId);
-    if (current === undefined) return;
+    if (current === undefined) return dockerId;
     const attempts = attempted(current.attempts, outcome, startMs, steadyMs());
     containers.set(dockerId, { ...current, written: written ?? current.written, attempts });
+    return dockerId;
   };
 
-  const measureVolumes = async (): Promise<void> => {
+  const measureVolumes = async (): Promise<undefined> => {
     const startMs = steadyMs();
     isMeasuringVolumes = true;
     let outcome: AttemptOutcome = 'measured';
@@ -172,7 +177,8 @@ export function createEvictor(parts: EvictorParts): Evictor {
     }
   };
 
-  const nextWork = (): (() => Promise<void>) | undefined => {
+  /** Resolves to the engine's id of the container that was measured. */
+  const nextWork = (): (() => Promise<string | undefined>) | undefined => {
     const [nowMs, interval] = [steadyMs(), intervalMs()];
     const areVolumesDue = !isMeasuringVolumes && dueAtMs(volumes.attempts, interval) <= nowMs;
     if (areVolumesDue && [...containers.values()].some(hasVolumes)) return measureVolumes;
@@ -192,9 +198,9 @@ export function createEvictor(parts: EvictorParts): Evictor {
       const work = nextWork();
       if (work === undefined) return;
       void work()
-        .then(() => {
+        .then((measured) => {
           if (signal.aborted) return;
-          settle();
+          settle(measured);
           dispatch(signal);
         })
         .catch((error: unknown) => log.error('disk_look_failed', { error }));

@@ -8,6 +8,7 @@ import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import { DesiredContainer } from '../../schemas/wire/host.ts';
 import { changed, emptyDesired, isOfVersion, isOlder, type DesiredSet, type PartitionSet } from './desired.ts';
 import { createChangeLog, readChangeLog } from '../disk/change-log.ts';
@@ -119,7 +120,7 @@ export function createDesiredStore(stateDir: string, cluster: string, disk: Stat
         bytes: read.bytes,
         // Without the file of the cluster, nothing in the log would be read.
         isWholeDue: read.end !== 'whole' || !isOurs,
-        intervalMs: 0,
+        intervalMs: limits.desiredFlushMs,
         disk,
       });
       return current;

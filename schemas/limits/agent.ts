@@ -163,6 +163,10 @@ export const agent = {
    * Bytes of changes to the desired set, and to restart states, before the whole is written again.
    */
   stateLogBytes: 256 * KiB,
+  /**
+   * How long after a change the desired set is written: with others, where many containers start.
+   */
+  desiredFlushMs: 100,
   /** How long after a change restart states are written. */
   restartStateFlushMs: 500,
   /** The engine refuses less than a hundredth of a CPU. */

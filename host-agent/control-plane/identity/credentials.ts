@@ -81,6 +81,8 @@ export function createCredentials(
   let isFallenBack = false;
   let failures = 0;
   let askedAtMs = 0;
+  /** Each message asks for the sender. */
+  let named: { readonly jwt: string; readonly sender: Sender } | undefined;
   const file = createLazyFile(identityPath(stateDir), () => JSON.stringify(identity), 0, disk);
 
   const isOver = (jwt: string): boolean => (lifetimeOf(jwt)?.untilMs ?? Infinity) <= clock.nowMs();
@@ -107,7 +109,11 @@ export function createCredentials(
   const initialLife = lifetimeOf(newest(initial).jwt);
   return {
     jwt: inUse,
-    sender: () => senderOf({ host: identity.host, jwt: inUse() }),
+    sender: () => {
+      const jwt = inUse();
+      if (named?.jwt !== jwt) named = { jwt, sender: senderOf({ host: identity.host, jwt }) };
+      return named.sender;
+    },
     publicKey,
     expiryMs: () => lifetimeOf(inUse())?.untilMs ?? null,
     renewKey() {

@@ -68,6 +68,7 @@ t.test('bound credentials reach the disk after the control plane has answered th
   const [old, bound] = [jwt('old', {}), jwt('bound', { bound: true })];
   const { credentials, stored } = start(t, { jwt: old });
   t.equal(credentials.askBoundInMs(), 0, 'due at once');
+  t.equal(credentials.sender().user, undefined);
   t.ok(credentials.offered(bound));
   t.equal(credentials.jwt(), bound, 'on trial');
   t.equal(credentials.sender().user, 'UKEY');
