@@ -47,6 +47,8 @@ export const agent = {
   imageVolumes: 16,
   /** A pull ends after this time without progress. */
   enginePullIdleMs: 60 * seconds,
+  /** How many times as long it may wait for other pulls of the engine. */
+  enginePullQueuedTimes: 30,
   /** Layers of a pull whose progress is told. Docker's storage holds 125 of an image. */
   pullLayers: 256,
   /** Pulls in places; one that takes longer than `pullPatienceMs` moves to a place aside. */

@@ -48,7 +48,7 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
   pull: async (reference, signal, onLine) => {
     const name = 'image pull';
     const said = new PullLines();
-    // While it waits for other pulls of the engine, no registry is to blame.
+    // While it waits for other pulls of the engine, its registry is not to blame.
     const idle = createIdle(pullIdleMs, () => said.isQueued());
     const deadline = AbortSignal.timeout(limits.enginePullMs);
     const ending = AbortSignal.any([signal, deadline, idle.signal]);
@@ -97,16 +97,21 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
   },
 });
 
-/** Aborts when `ms` pass without progress that there should be. */
+/** Aborts when `ms` pass without progress; where that is excused, after several times as long. */
 function createIdle(ms: number, isExcused: () => boolean) {
   const controller = new AbortController();
+  let times = 0;
   const timer: NodeJS.Timeout = setTimeout(() => {
-    if (isExcused()) timer.refresh();
+    times += 1;
+    if (isExcused() && times < limits.enginePullQueuedTimes) timer.refresh();
     else controller.abort();
   }, ms);
   return {
     signal: controller.signal,
-    progress: () => void timer.refresh(),
+    progress: () => {
+      times = 0;
+      timer.refresh();
+    },
     end: () => clearTimeout(timer),
   };
 }

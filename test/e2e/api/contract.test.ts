@@ -5,6 +5,7 @@ import type { Container, ContainerStatusView } from '../../../schemas/api/contai
 import type { Event } from '../../../schemas/api/event.ts';
 import type { LogEntry } from '../../../schemas/api/log.ts';
 import { routes, type Route } from '../../../schemas/routes.ts';
+import { pushLayers, slowRegistry } from '../../host-agent/support/layers.ts';
 import { bodies } from '../../support/bodies.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey } from '../support/hosts.ts';
@@ -129,6 +130,24 @@ t.test('compute API', async (t) => {
     }
     t.equal(new Set(events.body.data.map(({ id }) => id)).size, events.body.data.length);
     t.equal((await acme.create({ name: 'web', ...small })).status, 201, 'the name is free again');
+  });
+
+  t.test('the status shows how far a pull is, and only while it goes on', async (t) => {
+    const image = { repository: 'longshore/large', tag: '1' };
+    const cmd = ['sh', '-c', 'sleep 600'];
+    const { layers } = await pushLayers(rig.image.registry, { ...image, sizes: [256 * 1024], cmd });
+    const slow = await slowRegistry(t, rig.image.registry, () => ({ bytes: 16_384, everyMs: 100 }));
+    const { body } = await acme.create({ name: 'large', registry: slow.address, ...image, ...small });
+    const statusOf = async () => (await acme.status(body.data)).body.data;
+    const total = layers.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const { pull, status } = await eventually('bytes of all layers', statusOf, (seen) => seen.pull?.total === total);
+    t.equal(status, 'pulling');
+    t.equal(pull?.layers, layers.length);
+    await eventually('more bytes', statusOf, (seen) => (seen.pull?.bytes ?? 0) > (pull?.bytes ?? 0));
+    const running = await acme.wait(body.data, 'running');
+    t.equal(running.status, 200, running.text);
+    t.notOk('pull' in (await statusOf()));
+    t.equal((await acme.remove(body.data)).status, 202);
   });
 
   t.test('absent and null fields get their defaults', async (t) => {
