@@ -35,7 +35,9 @@ export class PullLines {
     if (id === undefined || phase === undefined) return true;
     const before = this.#layers.get(id);
     if (before === undefined && this.#layers.size >= limits.pullLayers) return false;
-    const { current = 0, total = 0 } = progressDetail ?? {};
+    // Some engines say -1 for what they do not know.
+    const current = wholeBytes(progressDetail?.current);
+    const total = wholeBytes(progressDetail?.total);
     const said = `${status} ${current}`;
     if (before?.said === said) return false;
     this.#layers.set(id, { phase, said, ...amounts(phase, { current, total }, before) });
@@ -60,6 +62,8 @@ export class PullLines {
     return all.includes('queued') && !all.includes('fetching');
   }
 }
+
+const wholeBytes = (value = 0): number => Math.max(0, Math.floor(value));
 
 function amounts(
   phase: Phase,

@@ -7,7 +7,9 @@ import { limits } from '../../../schemas/limits.ts';
 /** `a Downloading 3/10` */
 const line = (text: string): PullLine => {
   const [id, ...words] = text.split(' ');
-  const [current, total] = /^\d+\/\d+$/.test(words.at(-1) ?? '') ? (words.pop() ?? '').split('/').map(Number) : [];
+  const [current, total] = /^[-.\d]+\/[-.\d]+$/.test(words.at(-1) ?? '')
+    ? (words.pop() ?? '').split('/').map(Number)
+    : [];
   return {
     ...(id === '-' ? {} : { id }),
     status: words.join(' '),
@@ -34,6 +36,8 @@ t.test('progress', (t) => {
     ['a layer that the host had', ['a Already exists', 'b Downloading 1/5'], [2, 1, 5]],
     ['a layer that starts again', ['a Downloading 9/10', 'a Retrying in 5 seconds', 'a Downloading 1/10'], [1, 1, 10]],
     ['a layer that resumes', ['a Downloading 9/10', 'a Retrying in 5 seconds'], [1, 9, 10]],
+    ['a size that the engine does not know', ['a Downloading 3/-1'], [1, 0, null]],
+    ['amounts that are no bytes', ['a Downloading -1/10', 'b Downloading 1.5/10'], [2, 1, 20]],
     ['a registry that sends more than it said', ['a Downloading 12/10'], [1, 10, 10]],
   ];
   for (const [name, lines, expected] of rows) {
