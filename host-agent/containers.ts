@@ -12,6 +12,7 @@ import { diskLimitOf, evictionWords } from './disk/plan.ts';
 import type { StateDisk } from './disk/state-disk.ts';
 import { createDiskWatch, type DiskWatch } from './disk/watch.ts';
 import { createEngineMonitor, type EngineMonitor } from './docker/engine-monitor.ts';
+import { createCachedEngine } from './docker/cached-engine.ts';
 import { createEngine, type Engine } from './docker/engine.ts';
 import type { Owner } from './docker/ownership.ts';
 import { createTransport, type Transport } from './docker/transport.ts';
@@ -89,10 +90,10 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     architecture: process.arch === 'arm64' ? 'aarch64' : 'x86_64',
   };
   const capacity = (): Capacity => capacityOf(settings, engineHost.machine);
-  const engine = createEngine(
+  const transport =
     parts.transport ??
-      createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds)),
-  );
+    createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds));
+  const engine = createCachedEngine(createEngine(transport), owner, steadyMs);
 
   const turns = createLogTurns(logRatesOf(settings), clock);
   const publish = createPublish({ ...parts, host: owner.host, request: control.request, turns, backoff: retry });
@@ -148,7 +149,6 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   });
   const reconciler: Reconciler = createReconciler({
     engine,
-    owner,
     monitor: () => monitor,
     executor,
     sandboxes,
@@ -184,10 +184,11 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
       if (reconciler.unjudged().length > 0) control.syncSoon();
     },
     onAway: reconciler.onEngineAway,
-    onEvent: reconciler.onEvent,
-    onSandboxLost: (dockerId) => {
-      const id = sandboxes?.lost(dockerId);
-      if (id !== undefined) reconciler.onEvent(id);
+    onWatched: engine.setWatched,
+    onChange: engine.heardChange,
+    onEvent: (event) => {
+      const id = engine.heard(event) ?? sandboxes?.heard(event);
+      if (id !== undefined) reconciler.lookAt(id);
     },
   });
   const share = createDisk(parts, engine, { images, reconciler, monitor, rootDir: () => engineHost.rootDir });

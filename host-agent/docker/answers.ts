@@ -165,6 +165,7 @@ export type PullLine = Static<typeof PullLine>;
 export const EngineEvent = Type.Object({
   Action: Type.Optional(Type.String()),
   Actor: Type.Optional(Type.Object({ ID: Type.String(), Attributes: Labels })),
+  timeNano: Type.Optional(Type.Number()),
 });
 export type EngineEvent = Static<typeof EngineEvent>;
 
@@ -196,7 +197,7 @@ export const shapes = {
     Id: true,
     Config: { Labels: true, Entrypoint: true, Cmd: true, ExposedPorts: true, Volumes: true },
   },
-  event: { Action: true, Actor: { ID: true, Attributes: ourLabels } },
+  event: { Action: true, Actor: { ID: true, Attributes: { ...ourLabels, exitCode: true } }, timeNano: true },
 } as const satisfies Record<string, Shape>;
 
 export const decode = {

@@ -6,12 +6,11 @@
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { EngineEvent } from './answers.ts';
 import type { Engine } from './engine.ts';
 import { createNotify } from '../../lib/notify.ts';
-import { labels, type Owner, ownerLabels } from './ownership.ts';
+import { type Owner, ownerLabels } from './ownership.ts';
 
 export type EngineStatus =
   /** `watchedSinceMs`: by a clock that never steps. */
@@ -36,9 +35,12 @@ export interface MonitorParts {
   /** The engine answers again: look at everything. Rejects if it goes away meanwhile. */
   readonly onUp: () => Promise<void>;
   readonly onAway: (sinceMs: number) => void;
-  readonly onEvent: (id: ContainerId) => void;
-  /** A sandbox went down or was removed. */
-  readonly onSandboxLost: (dockerId: string) => void;
+  /** From now on, or no longer, every event is given to `onEvent` and `onChange`. */
+  readonly onWatched: (isWatched: boolean) => void;
+  /** Of a container of this host. */
+  readonly onEvent: (event: EngineEvent) => void;
+  /** An image or a network of the engine has changed. */
+  readonly onChange: () => void;
 }
 
 export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
@@ -61,13 +63,8 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     parts.onAway(status.sinceMs);
   };
 
-  const hear = async (signal: AbortSignal): Promise<never> => {
-    for await (const event of await engine.events(ownerLabels(parts.owner), signal)) {
-      const id = subjectOf(event);
-      if (id !== undefined) parts.onEvent(id);
-      const sandbox = sandboxLostIn(event);
-      if (sandbox !== undefined) parts.onSandboxLost(sandbox);
-    }
+  const hear = async (events: AsyncIterable<EngineEvent>, onEvent: (event: EngineEvent) => void): Promise<never> => {
+    for await (const event of events) onEvent(event);
     throw new Error('the event stream ended');
   };
 
@@ -94,13 +91,17 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     const leaving = new AbortController();
     const either = AbortSignal.any([signal, leaving.signal]);
     try {
-      const hearing = hear(either);
+      const events = await engine.events(ownerLabels(parts.owner), either);
+      const changes = await engine.changes(either);
+      parts.onWatched(true);
+      const hearing = Promise.race([hear(events, parts.onEvent), hear(changes, parts.onChange)]);
       hearing.catch(() => undefined);
       await parts.onUp();
       onLooked();
       await Promise.race([watch(either), hearing]);
     } finally {
       leaving.abort();
+      parts.onWatched(false);
     }
   };
 
@@ -133,16 +134,3 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     },
   };
 }
-
-/**
- * The container that an event is about. Health checks cause many `exec_` events, which change
- * nothing.
- */
-function subjectOf({ Action, Actor }: EngineEvent): ContainerId | undefined {
-  if (Action === undefined || Action.startsWith('exec_')) return undefined;
-  const id = Actor?.Attributes[labels.container] ?? '';
-  return isContainerId(id) ? id : undefined;
-}
-
-const sandboxLostIn = ({ Action, Actor }: EngineEvent): string | undefined =>
-  (Action === 'die' || Action === 'destroy') && Actor?.Attributes[labels.sandbox] !== undefined ? Actor.ID : undefined;

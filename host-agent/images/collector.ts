@@ -138,7 +138,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
     ...engine,
     create: async (name, body) => {
       const result = await engine.create(name, body);
-      if ('Image' in body) used(String(body.Image));
+      used(body.Image);
       return result;
     },
     pull: async (reference, signal, onLine) => {

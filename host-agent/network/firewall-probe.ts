@@ -13,6 +13,7 @@ import { decoder } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Network } from '../docker/answers.ts';
 import { Demultiplexer } from '../docker/demux.ts';
+import type { ContainerBody } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { networkName, type Owner } from '../docker/ownership.ts';
 
@@ -65,7 +66,7 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
   const marks = { [probeLabel]: `${owner.cluster}/${owner.host}` };
   let files: readonly string[] | undefined;
 
-  const body = (network: Network, targets: readonly Target[]): object => {
+  const body = (network: Network, targets: readonly Target[]): ContainerBody => {
     files ??= interpreterFiles();
     const words = JSON.stringify([targets, limits.probePatienceMs]);
     return {

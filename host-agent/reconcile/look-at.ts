@@ -6,8 +6,7 @@ import type { BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
-import type { Engine } from '../docker/engine.ts';
-import type { Owner } from '../docker/ownership.ts';
+import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
@@ -25,8 +24,7 @@ import type { RestartStore } from './restart/restart-store.ts';
 import type { Outcome } from './step.ts';
 
 export interface LookParts {
-  readonly engine: Engine;
-  readonly owner: Owner;
+  readonly engine: CachedEngine;
   readonly executor: Executor;
   readonly sandboxes: Pick<Sandboxes, 'release'> | undefined;
   readonly logs: LogCollector;
@@ -51,7 +49,7 @@ export type LookAt = (id: ContainerId, watchedSinceMs: number) => Promise<void>;
 
 /** Rejects where the engine does not answer. */
 export function createLookAt(parts: LookParts): LookAt {
-  const { engine, owner, logs, reports, restartStore, workload, backoff, steadyMs } = parts;
+  const { engine, logs, reports, restartStore, workload, backoff, steadyMs } = parts;
 
   const carryOut = createCarryOut({
     ...parts,
@@ -73,7 +71,7 @@ export function createLookAt(parts: LookParts): LookAt {
   };
 
   return async (id, watchedSinceMs) => {
-    const observed = await observe(engine, owner, id);
+    const observed = await observe(engine, id, workload.wanted(id).want === 'stopped');
     if (parts.present.note(id, observed)) parts.onPresenceChanged();
     const wanted = workload.wanted(id);
     if (observed.kind === 'absent' && !workload.knows(id)) {

@@ -10,9 +10,8 @@ import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
 import type { EngineMonitor } from '../docker/engine-monitor.ts';
-import type { Engine } from '../docker/engine.ts';
+import type { CachedEngine } from '../docker/cached-engine.ts';
 import { isListFailure, isOutage } from '../docker/errors.ts';
-import type { Owner } from '../docker/ownership.ts';
 import type { Faults } from '../faults.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
@@ -56,7 +55,8 @@ export interface Reconciler {
   /** The engine answers, or answers again: look at everything. */
   onEngineUp(): Promise<void>;
   onEngineAway(sinceMs: number): void;
-  onEvent(id: ContainerId): void;
+  /** Looks at a container where something may be to do. */
+  lookAt(id: ContainerId): void;
   /** What is wanted of a container, as far as is known now. */
   readonly wanted: Workload['wanted'];
   /**
@@ -76,8 +76,7 @@ export interface Reconciler {
 }
 
 export interface ReconcilerParts {
-  readonly engine: Engine;
-  readonly owner: Owner;
+  readonly engine: CachedEngine;
   readonly monitor: () => EngineMonitor;
   readonly executor: Executor;
   readonly sandboxes: Pick<Sandboxes, 'look' | 'release'> | undefined;
@@ -95,9 +94,9 @@ export interface ReconcilerParts {
 }
 
 export function createReconciler(parts: ReconcilerParts): Reconciler {
-  const { engine, owner, reporter, restartStore, clock, steadyMs, log } = parts;
+  const { engine, reporter, restartStore, clock, steadyMs, log } = parts;
   const workload = createWorkload();
-  const present = createPresentContainers(engine, owner, parts.faults, clock, (list) => {
+  const present = createPresentContainers(engine, parts.faults, clock, (list) => {
     void parts.sandboxes
       ?.look(list, workload.knows)
       .catch((error: unknown) => log.debug('sandboxes_not_looked_at', { error }));
@@ -196,7 +195,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       lookAtAll();
     },
     onEngineAway: (sinceMs) => reports.away(workload.ids(), sinceMs),
-    onEvent: queue.enqueue,
+    lookAt: queue.enqueue,
     wanted: workload.wanted,
     evict: (id, dockerId, message) => {
       const before = restartStore.of(id);

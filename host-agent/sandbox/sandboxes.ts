@@ -13,9 +13,10 @@ import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import type { EngineEvent } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError } from '../docker/errors.ts';
-import type { Owner } from '../docker/ownership.ts';
+import { labels, type Owner } from '../docker/ownership.ts';
 import type { Metrics } from '../metrics.ts';
 import type { SandboxCounts } from './counts.ts';
 import { sandboxImage, sandboxTar } from './image.ts';
@@ -48,8 +49,8 @@ export interface Sandboxes {
   start(dockerId: string): Promise<void>;
   /** The container is gone from this host: so is its sandbox soon. */
   release(id: ContainerId): void;
-  /** A sandbox went down or was removed. @returns the container that has it */
-  lost(dockerId: string): ContainerId | undefined;
+  /** @returns the container whose sandbox went down or was removed */
+  heard(event: EngineEvent): ContainerId | undefined;
   /**
    * After each list of the engine: adopts what containers use, and removes what nobody uses.
    * @param knows whether the container is wanted here
@@ -151,7 +152,10 @@ export class SandboxPool implements Sandboxes {
     this.#discard(sandbox.dockerId);
   }
 
-  lost(dockerId: string): ContainerId | undefined {
+  heard({ Action, Actor }: EngineEvent): ContainerId | undefined {
+    if (Action !== 'die' && Action !== 'destroy') return undefined;
+    if (Actor?.Attributes[labels.sandbox] === undefined) return undefined;
+    const dockerId = Actor.ID;
     const isReady = this.#ready.some((sandbox) => sandbox.dockerId === dockerId);
     if (isReady) {
       this.#ready = this.#ready.filter((sandbox) => sandbox.dockerId !== dockerId);
@@ -213,6 +217,8 @@ export class SandboxPool implements Sandboxes {
       const dockerId = await this.#create(shape, avoided);
       try {
         await this.#parts.engine.start(dockerId);
+        // So that its addresses are known when a container takes it.
+        await this.#parts.engine.inspect(dockerId);
         return { dockerId, shape };
       } catch (error) {
         for (const port of this.#published.get(dockerId) ?? []) avoided.add(port);

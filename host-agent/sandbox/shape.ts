@@ -4,6 +4,7 @@
  */
 import type { Port } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
+import type { ContainerBody } from '../docker/calls/containers.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 import { portKey } from '../spec/create-body.ts';
 import { sandboxImage, sandboxProgram } from './image.ts';
@@ -57,7 +58,7 @@ export const sandboxBody = (
   shape: Shape,
   publishAddress: string,
   published: ReadonlyMap<string, number>,
-): object => ({
+): ContainerBody => ({
   Image: `${sandboxImage.repository}:${sandboxImage.tag}`,
   Entrypoint: [sandboxProgram],
   User: '65534:65534',

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Port } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import type { ContainerBody } from '../docker/calls/containers.ts';
 import { confinement, type Capability } from './confinement.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 
@@ -61,7 +62,7 @@ export function createBody({
   capabilities,
   diskBytes,
   sandbox,
-}: Making): object {
+}: Making): ContainerBody {
   // In a sandbox, the sandbox publishes.
   const ports = sandbox === null ? container.ports.map(portKey) : [];
   const cpuMillis = Math.max(limits.engineCpuMillisMin, Math.min(container.cpu_millis, hostCpuMillis));

@@ -94,6 +94,12 @@ export const agent = {
   /** A step that takes longer than this moves to the slow steps, of which so many run at a time. */
   stepPatienceMs: 2 * seconds,
   concurrentSlowSteps: 24,
+  /** How long an inspection counts that no event, and no list, has touched. */
+  inspectionTrustMs: 2 * minutes,
+  /** References whose images are known without asking the engine. */
+  imagesRemembered: 1000,
+  /** Images whose configuration is known without asking; each is at most `imageConfigBytes`. */
+  imageDetailsRemembered: 16,
   /** A list of the engine's containers that fails for this long is a fault of the host. */
   engineDegradedMs: 10 * seconds,
   /** Quick exits in a row before they are called a loop. */

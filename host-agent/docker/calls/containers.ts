@@ -11,12 +11,20 @@ import { json, labelFilter, parse, type EngineClient, type Labels } from './clie
 
 export type CreateResult = { kind: 'created'; id: string } | { kind: 'name_taken' } | { kind: 'no_image' };
 
+/** Body of `POST /containers/create`, as far as the agent reads it itself. */
+export interface ContainerBody {
+  readonly Image: string;
+  readonly Labels: Labels;
+  readonly HostConfig: { readonly NetworkMode?: string; readonly [setting: string]: unknown };
+  readonly [setting: string]: unknown;
+}
+
 export interface ContainerCalls {
   /** All containers, running or not, that bear every one of the labels. */
   list(labels: Labels): Promise<Summary[]>;
   /** Undefined: no such container. */
   inspect(id: string): Promise<Inspection | undefined>;
-  create(name: string, body: object): Promise<CreateResult>;
+  create(name: string, body: ContainerBody): Promise<CreateResult>;
   upload(id: string, tar: Uint8Array): Promise<void>;
   start(id: string): Promise<void>;
   /**
@@ -35,7 +43,10 @@ export interface ContainerCalls {
    */
   written(id: string): Promise<{ readonly layerBytes: number; readonly volumes: string[] } | undefined>;
   logs(id: string, options: { follow: boolean; since: string }, signal: AbortSignal): Promise<OpenReply>;
+  /** Events of containers that bear every one of the labels. */
   events(labels: Labels, signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
+  /** Events after which other images or networks are there. They bear no labels of ours. */
+  changes(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
 }
 
 export const containerCalls = ({ ask, post, open }: EngineClient): ContainerCalls => ({
@@ -101,7 +112,14 @@ export const containerCalls = ({ ask, post, open }: EngineClient): ContainerCall
     const { stream } = await open({ name: 'events', method: 'GET', path, signal });
     return decodeEvents(stream);
   },
+  changes: async (signal) => {
+    const path = `/events?filters=${labelFilter({}, { type: ['image', 'network'], event: changeActions })}`;
+    const { stream } = await open({ name: 'events', method: 'GET', path, signal });
+    return decodeEvents(stream);
+  },
 });
+
+const changeActions = ['create', 'destroy', 'remove', 'delete', 'import', 'load', 'pull', 'tag', 'untag'];
 
 async function* decodeEvents(stream: OpenReply['stream']): AsyncGenerator<EngineEvent> {
   const name = 'events';

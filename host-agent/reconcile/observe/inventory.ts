@@ -3,11 +3,11 @@
  * (invariant A4).
  */
 import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
-import type { Engine } from '../../docker/engine.ts';
+import type { CachedEngine } from '../../docker/cached-engine.ts';
 import type { Inspection } from '../../docker/answers.ts';
 import type { ListedSandbox, SandboxList } from '../../sandbox/sandboxes.ts';
 import { foundFrom, observedFrom, sandboxOf, type Found, type Observed } from './observed.ts';
-import { labels, type Owner, ownerLabels } from '../../docker/ownership.ts';
+import { labels } from '../../docker/ownership.ts';
 
 /** A container of this host that the engine has. */
 export interface Presence {
@@ -22,11 +22,11 @@ export interface Inventory extends SandboxList {
   readonly present: Map<ContainerId, Presence>;
 }
 
-export async function inventory(engine: Engine, owner: Owner): Promise<Inventory> {
+export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<Inventory> {
   const present = new Map<ContainerId, Presence>();
   const sandboxes: ListedSandbox[] = [];
   const users = new Map<ContainerId, string>();
-  const summaries = await engine.list(ownerLabels(owner));
+  const summaries = await engine.listAll();
   for (const summary of summaries.sort((left, right) => (left.Id < right.Id ? -1 : 1))) {
     const { Id, State, Status, Labels, HostConfig } = summary;
     const shape = Labels?.[labels.sandbox];
@@ -49,18 +49,20 @@ export async function inventory(engine: Engine, owner: Owner): Promise<Inventory
   return { present, sandboxes, users };
 }
 
-export async function observe(engine: Engine, owner: Owner, id: ContainerId): Promise<Observed> {
-  const summaries = await engine.list({ ...ownerLabels(owner), [labels.container]: id });
+type Inspecting = Pick<CachedEngine, 'idsOf' | 'inspect' | 'endOf'>;
+
+/** @param isEndEnough of a container that has ended, it need not be known how it did */
+export async function observe(engine: Inspecting, id: ContainerId, isEndEnough: boolean): Promise<Observed> {
   const found: Found[] = [];
-  for (const { Id } of summaries) {
-    const inspection = await engine.inspect(Id);
+  for (const dockerId of await engine.idsOf(id)) {
+    const inspection = (isEndEnough ? engine.endOf(dockerId) : undefined) ?? (await engine.inspect(dockerId));
     const each = inspection === undefined ? undefined : foundFrom(inspection, await sandboxOn(engine, inspection));
     if (each !== undefined) found.push(each);
   }
   return observedFrom(found);
 }
 
-async function sandboxOn(engine: Engine, { HostConfig }: Inspection): Promise<Inspection | undefined> {
+async function sandboxOn(engine: Inspecting, { HostConfig }: Inspection): Promise<Inspection | undefined> {
   const dockerId = sandboxOf(HostConfig?.NetworkMode);
   return dockerId === undefined ? undefined : engine.inspect(dockerId);
 }

@@ -2,9 +2,8 @@
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Engine } from '../../docker/engine.ts';
+import type { CachedEngine } from '../../docker/cached-engine.ts';
 import { detailOf } from '../../docker/errors.ts';
-import type { Owner } from '../../docker/ownership.ts';
 import type { Faults } from '../../faults.ts';
 import type { SandboxList } from '../../sandbox/sandboxes.ts';
 import { inventory, type Presence } from './inventory.ts';
@@ -25,8 +24,7 @@ export interface PresentContainers {
 
 /** `onListed`: what the list says of sandboxes. */
 export function createPresentContainers(
-  engine: Engine,
-  owner: Owner,
+  engine: Pick<CachedEngine, 'listAll'>,
   faults: Faults,
   clock: Clock,
   onListed: (list: SandboxList) => void,
@@ -54,7 +52,7 @@ export function createPresentContainers(
     list: async () => {
       const before = present ?? new Map<ContainerId, Presence>();
       try {
-        const { present: found, ...list } = await inventory(engine, owner);
+        const { present: found, ...list } = await inventory(engine);
         present = found;
         onListed(list);
       } catch (error) {

@@ -3,11 +3,10 @@ import t from 'tap';
 import type { EngineEvent } from '../../../host-agent/docker/answers.ts';
 import type { Engine } from '../../../host-agent/docker/engine.ts';
 import { createEngineMonitor, type EngineMonitor } from '../../../host-agent/docker/engine-monitor.ts';
-import { labels } from '../../../host-agent/docker/ownership.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { World } from '../../sim/world/time.ts';
-import { id, owner } from '../support/decisions.ts';
+import { owner } from '../support/decisions.ts';
 
 const probeIntervalMs = 5000;
 const backoff = { minMs: 1000, maxMs: 60_000 };
@@ -17,6 +16,8 @@ interface Scene {
   readonly monitor: EngineMonitor;
   /** What happened, with its time, since the last call. */
   readonly told: () => string[];
+  /** Since when events are heard, or not: with the number of things that happened before. */
+  readonly watched: readonly string[];
   /** Answers, or not, from now on. */
   readonly engine: { isUp: boolean; isListing: boolean; onLook: () => void };
   /** Ends the event stream, or says something on it. */
@@ -28,6 +29,7 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
   const world = new World();
   const agent = world.process('agent');
   const did: string[] = [];
+  const watched: string[] = [];
   const tell = (what: string) => void did.push(`${world.nowMs}: ${what}`);
   const engine = { isUp, isListing: true, onLook: () => {} };
   let say: (event: EngineEvent | 'end') => void = () => {};
@@ -41,13 +43,18 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
       yield event;
     }
   }
+  async function* silence(signal: AbortSignal): AsyncGenerator<EngineEvent, void, void> {
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    yield* [];
+  }
   const away = async () => Promise.reject(new Error('no engine'));
   const fake: Partial<Engine> = {
     probe: async () => {
       tell(engine.isUp ? 'probed' : 'probed in vain');
       return engine.isUp ? { version: '1' } : away();
     },
-    events: async (_labels, signal) => Promise.resolve(events(signal ?? new AbortController().signal)),
+    events: async (_labels, signal) => Promise.resolve(events(signal)),
+    changes: async (signal) => Promise.resolve(silence(signal)),
   };
   const ending = new AbortController();
   await world.run(
@@ -69,8 +76,9 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
             if (!engine.isListing) await away();
           },
           onAway: (sinceMs) => tell(`away since ${sinceMs}`),
-          onEvent: (subject) => tell(`event of ${subject}`),
-          onSandboxLost: (sandbox) => tell(`sandbox ${sandbox} lost`),
+          onWatched: (isWatched) => void watched.push(isWatched ? `watched, ${did.length}` : 'unwatched'),
+          onEvent: ({ Action }) => tell(`event ${Action}`),
+          onChange: () => tell('change'),
         }),
       );
       void world.spawn(agent, () => monitor.run(ending.signal));
@@ -79,6 +87,7 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
         world,
         monitor,
         told: () => did.splice(0),
+        watched,
         engine,
         say: (event) => void world.at(world.nowMs, agent, () => say(event)),
         pass,
@@ -177,26 +186,16 @@ t.test('an engine that answers and cannot list is asked with growing pauses, and
   });
 });
 
-t.test('events of our containers are passed on, those of health checks are not', async (t) => {
-  await watching(true, async ({ told, say, pass }) => {
+t.test('events are heard before everything is looked at, and until the stream ends', async (t) => {
+  await watching(true, async ({ told, say, pass, watched }) => {
     await pass(0);
-    told();
-    const of = (Action: string | undefined, container?: string): EngineEvent => ({
-      ...(Action === undefined ? {} : { Action }),
-      Actor: { ID: 'd1', Attributes: container === undefined ? {} : { [labels.container]: container } },
-    });
-    for (const event of [
-      of('exec_start: curl', id),
-      of(undefined, id),
-      of('die'),
-      of('die', 'no-uuid'),
-      { Action: 'die' },
-      of('health_status: healthy', id),
-      of('die', id),
-    ]) {
-      say(event);
-      await pass(1);
-    }
-    t.same(told(), [`5: event of ${id}`, `6: event of ${id}`]);
+    t.same(told(), ['0: probed', '0: looks at everything']);
+    t.same(watched, ['watched, 1'], 'after the probe, before the look');
+    say({ Action: 'die' });
+    await pass(1);
+    t.same(told(), ['0: event die']);
+    say('end');
+    await pass(0);
+    t.same(watched.slice(1), ['unwatched']);
   });
 });

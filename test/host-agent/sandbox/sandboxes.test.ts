@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap';
+import { createCachedEngine } from '../../../host-agent/docker/cached-engine.ts';
 import { createEngine, type Engine } from '../../../host-agent/docker/engine.ts';
 import { EngineError } from '../../../host-agent/docker/errors.ts';
-import { networkName } from '../../../host-agent/docker/ownership.ts';
+import { labels, networkName } from '../../../host-agent/docker/ownership.ts';
 import { inventory } from '../../../host-agent/reconcile/observe/inventory.ts';
 import { networkBody } from '../../../host-agent/network/network.ts';
 import type { SandboxSource } from '../../../host-agent/sandbox/counts.ts';
@@ -18,9 +19,12 @@ const idOf = (number: number): ContainerId =>
   `0190a000-0000-7000-8000-${String(number).padStart(12, '0')}` as ContainerId;
 const declared = (number: number, ...ports: Port[]) => ({ id: idOf(number), ports });
 
+/** The engine's event of a sandbox that went down. */
+const ended = (dockerId: string) => ({ Action: 'die', Actor: { ID: dockerId, Attributes: { [labels.sandbox]: '' } } });
+
 async function rig(t: Test, changes: Partial<SandboxesParts> = {}) {
   const model = new EngineModel();
-  const engine = createEngine(transportTo(model));
+  const engine = createCachedEngine(createEngine(transportTo(model)), owner, () => performance.now());
   await engine.createNetwork(networkName(owner), networkBody(owner));
   const from: SandboxSource[] = [];
   const pool = new SandboxPool({
@@ -44,10 +48,10 @@ async function rig(t: Test, changes: Partial<SandboxesParts> = {}) {
     from,
     wanted,
     /** As after each list of the engine. */
-    look: async () => pool.look(await inventory(engine, owner), (id) => wanted.has(id)),
+    look: async () => pool.look(await inventory(engine), (id) => wanted.has(id)),
     /** The container of the engine that runs in this sandbox. */
     place: async (number: number, sandbox: string) => {
-      const labels = {
+      const marks = {
         'longshore.cluster': owner.cluster,
         'longshore.host': owner.host,
         'longshore.tenant': tenant,
@@ -56,7 +60,7 @@ async function rig(t: Test, changes: Partial<SandboxesParts> = {}) {
       };
       const body = {
         Image: 'longshore-sandbox:1',
-        Labels: labels,
+        Labels: marks,
         HostConfig: { NetworkMode: `container:${sandbox}` },
       };
       const made = await engine.create(`c${number}-${sandbox.slice(0, 6)}`, body);
@@ -158,6 +162,7 @@ t.test('ports that another agent published are found out by the start', async (t
   for (const port of ['20000', '20001', '20002']) {
     const made = await engine.create(`other-${port}`, {
       Image: 'other:1',
+      Labels: {},
       HostConfig: { PortBindings: { '80/tcp': [{ HostIp: '127.0.0.1', HostPort: port }] } },
     });
     if (made.kind === 'created') await engine.start(made.id);
@@ -172,7 +177,8 @@ t.test('after a restart of the agent: what containers use is adopted, the rest i
   await isFull(2);
   const sandbox = await pool.claim(declared(1, 80));
   await place(1, sandbox);
-  await isFull(2);
+  const withPort = () => model.running().filter(({ labels: marks }) => marks[labels.sandbox] === '80/tcp');
+  await until('another with a port', () => withPort().length === 2 && model.containers.size === 4);
   // A new agent over the same engine.
   const next = new SandboxPool({
     engine,
@@ -185,7 +191,7 @@ t.test('after a restart of the agent: what containers use is adopted, the rest i
     metrics: { sandbox: () => undefined },
     log: quietLog,
   });
-  const lookNext = async () => next.look(await inventory(engine, owner), () => true);
+  const lookNext = async () => next.look(await inventory(engine), () => true);
   await lookNext();
   t.equal(model.containers.size, 4, 'one that is being made may be among them');
   await lookNext();
@@ -203,9 +209,9 @@ t.test('one that waits ready and goes down is replaced; of one that is used, the
   const [idle] = [...model.containers.keys()].filter((id) => id !== used);
   if (idle === undefined) throw new Error('none is ready');
   await engine.kill(idle);
-  t.equal(pool.lost(idle), undefined);
+  t.equal(pool.heard(ended(idle)), undefined);
   await until('another', () => model.find(idle) === undefined && pool.counts().ready === 2);
-  t.equal(pool.lost(used), idOf(1));
+  t.equal(pool.heard(ended(used)), idOf(1));
 });
 
 t.test('a sandbox whose container never came is removed when nobody wants the container', async (t) => {

@@ -13,7 +13,7 @@ export interface EngineCall {
 
 /** A reply that streams after its head. */
 export type Streamed =
-  | { readonly kind: 'events'; readonly labels: Labels }
+  | { readonly kind: 'events'; readonly labels: Labels; readonly types: readonly string[] }
   | { readonly kind: 'logs'; readonly container: SimulatedContainer; readonly isFollowing: boolean }
   | { readonly kind: 'pull'; readonly reference: string };
 
@@ -36,13 +36,19 @@ export function labelsAsked(query: URLSearchParams): Labels {
   return Object.fromEntries(label.map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]));
 }
 
+/** Of events. */
+function typesAsked(query: URLSearchParams): string[] {
+  const { type = [] } = JSON.parse(query.get('filters') ?? '{}') as { type?: string[] };
+  return type;
+}
+
 const jsonOf = <T>({ body }: EngineCall): T => JSON.parse(Buffer.from(body).toString()) as T;
 const ok = (body: unknown): Answer => ({ status: 200, body });
 
 export function replyTo(model: EngineModel, call: EngineCall): Reply {
   const { method, path, query } = call;
   const [, area = '', first = ''] = path.split('/');
-  if (area === 'events') return { kind: 'events', labels: labelsAsked(query) };
+  if (area === 'events') return { kind: 'events', labels: labelsAsked(query), types: typesAsked(query) };
   const imported = query.get('repo');
   if (`${method} ${path}` === 'POST /images/create' && imported !== null) {
     model.pull(`${imported}:${query.get('tag')}`);

@@ -80,7 +80,7 @@ t.test('a container whose network was removed cannot start', (t) => {
 t.test('a listener gets the events of its labels until it unsubscribes', (t) => {
   const { model, create } = start();
   const actions: string[] = [];
-  const end = model.onEvent({ [ours.cluster]: 'c1' }, (line) =>
+  const end = model.onEvent({ [ours.cluster]: 'c1' }, ['container'], (line) =>
     actions.push((JSON.parse(line) as { Action: string }).Action),
   );
   const { made } = create('one');

@@ -55,6 +55,8 @@ interface Network {
 
 interface EventListener {
   readonly labels: Labels;
+  /** Such as `container` or `image`. */
+  readonly types: readonly string[];
   readonly onLine: (line: string) => void;
 }
 
@@ -257,6 +259,7 @@ export class EngineModel {
 
   pull(reference: string): void {
     this.#images.set(reference, this.#images.get(reference) ?? `sha256:${this.#newId()}`);
+    this.#say('image', 'pull', reference, {});
   }
 
   /** Finds an image by reference or id. */
@@ -272,6 +275,7 @@ export class EngineModel {
   createNetwork(body: { readonly Name: string; readonly Labels?: Labels }): Answer {
     const network = { Id: this.#newId(), Name: body.Name, Created: this.#now(), Labels: body.Labels ?? {} };
     this.#networks.push(network);
+    this.#say('network', 'create', network.Id, {});
     return { status: 201, body: { Id: network.Id } };
   }
 
@@ -279,12 +283,13 @@ export class EngineModel {
     const at = this.#networks.findIndex(({ Id }) => Id === id);
     if (at < 0) return refusal(404, `network ${id} not found`);
     this.#networks.splice(at, 1);
+    this.#say('network', 'destroy', id, {});
     return { status: 204 };
   }
 
   /** Subscribes to the lines of `GET /events`. @returns a function that unsubscribes */
-  onEvent(labels: Labels, onLine: (line: string) => void): () => void {
-    const listener = { labels, onLine };
+  onEvent(labels: Labels, types: readonly string[], onLine: (line: string) => void): () => void {
+    const listener = { labels, types, onLine };
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -311,10 +316,19 @@ export class EngineModel {
     return known;
   }
 
-  #emit(action: string, { id, labels }: SimulatedContainer): void {
+  #emit(action: string, { id, labels, state }: SimulatedContainer): void {
+    this.#say('container', action, id, {
+      ...labels,
+      ...(action === 'die' && state.status === 'exited' ? { exitCode: String(state.exitCode) } : {}),
+    });
+  }
+
+  #say(type: string, action: string, id: string, attributes: Labels): void {
     if (this.#listeners.size === 0) return;
-    const event = { Type: 'container', Action: action, Actor: { ID: id, Attributes: labels } };
-    const line = `${JSON.stringify(event)}\n`;
-    for (const { labels: asked, onLine } of this.#listeners) if (hasLabels(labels, asked)) onLine(line);
+    const actor = { ID: id, Attributes: attributes };
+    const line = `${JSON.stringify({ Type: type, Action: action, Actor: actor, timeNano: this.#nowMs() * 1e6 })}\n`;
+    for (const { labels: asked, types, onLine } of this.#listeners) {
+      if (types.includes(type) && hasLabels(attributes, asked)) onLine(line);
+    }
   }
 }

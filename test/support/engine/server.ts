@@ -77,7 +77,7 @@ export async function startSimulatedEngine(model: EngineModel, options: ServerOp
       case 'events':
         response.once(
           'close',
-          model.onEvent(streamed.labels, (line) => response.write(line)),
+          model.onEvent(streamed.labels, streamed.types, (line) => response.write(line)),
         );
         return;
       case 'logs':

@@ -25,7 +25,7 @@ export function transportTo(model: EngineModel): Transport {
       case 'events':
         stream.once(
           'close',
-          model.onEvent(reply.labels, (line) => stream.push(line)),
+          model.onEvent(reply.labels, reply.types, (line) => stream.push(line)),
         );
         break;
       case 'logs':

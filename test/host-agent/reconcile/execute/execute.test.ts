@@ -1,6 +1,7 @@
 /** What a step does on the engine, and its outcome; failures.test.ts has the words. */
 import { tmpdir } from 'node:os';
 import t from 'tap';
+import type { ContainerBody } from '../../../../host-agent/docker/calls/containers.ts';
 import type { Engine } from '../../../../host-agent/docker/engine.ts';
 import type { CreateResult } from '../../../../host-agent/docker/calls/containers.ts';
 import { EngineError, type EngineFault } from '../../../../host-agent/docker/errors.ts';
@@ -30,7 +31,7 @@ const inspectionOf = (marks: Record<string, string>): Partial<Engine> => ({
 /** An executor, and the calls that it made. */
 function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refusal, parts = {} }: Given = {}) {
   const calls: string[] = [];
-  const bodies: { HostConfig?: { StorageOpt?: object } }[] = [];
+  const bodies: ContainerBody[] = [];
   const left = [...creates];
   const call = (name: string) => () => {
     calls.push(name);

@@ -1,9 +1,9 @@
 import t from 'tap';
 import type { Summary } from '../../../../host-agent/docker/answers.ts';
-import type { Engine } from '../../../../host-agent/docker/engine.ts';
+import { absent } from '../../../../host-agent/reconcile/observe/observed.ts';
 import { labels } from '../../../../host-agent/docker/ownership.ts';
 import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
-import { id, owner, tenant } from '../../support/decisions.ts';
+import { id, tenant } from '../../support/decisions.ts';
 
 const marks = { [labels.container]: id, [labels.tenant]: tenant, [labels.placement]: '1' };
 const summary = (more: Partial<Summary> = {}): Summary => ({
@@ -13,8 +13,7 @@ const summary = (more: Partial<Summary> = {}): Summary => ({
   Labels: marks,
   ...more,
 });
-const listIn = (...listed: Summary[]) =>
-  inventory({ list: () => Promise.resolve(listed) } as Partial<Engine> as Engine, owner);
+const listIn = (...listed: Summary[]) => inventory({ listAll: () => Promise.resolve(listed) });
 const seenIn = async (...listed: Summary[]) => (await listIn(...listed)).present;
 const fingerprintOf = async (...listed: Summary[]) => (await seenIn(...listed)).get(id)?.fingerprint;
 
@@ -61,21 +60,9 @@ t.test('a fingerprint changes with what needs a look, and with nothing else', as
   );
 });
 
-t.test('a look asks for one id of this host, and passes over what went between list and look', async (t) => {
-  const asked: unknown[] = [];
-  const engine: Partial<Engine> = {
-    list: (filter) => {
-      asked.push(filter);
-      return Promise.resolve([summary({ Id: 'gone' })]);
-    },
-    inspect: (dockerId) => {
-      asked.push(dockerId);
-      return Promise.resolve(undefined);
-    },
-  };
-  const none = await observe({ list: () => Promise.resolve([]) } as Partial<Engine> as Engine, owner, id);
-  t.same(await observe(engine as Engine, owner, id), none);
-  t.same(asked, [{ [labels.cluster]: 'c1', [labels.host]: 'h1', [labels.container]: id }, 'gone']);
+t.test('a look passes over what went meanwhile', async (t) => {
+  const gone = { idsOf: async () => Promise.resolve(['gone']), inspect: async () => Promise.resolve(undefined) };
+  t.same(await observe({ ...gone, endOf: () => undefined }, id, false), absent);
 });
 
 t.test('sandboxes are listed beside the containers, with those that use them', async (t) => {

@@ -2,13 +2,12 @@ import t from 'tap';
 import { EngineError } from '../../../../host-agent/docker/errors.ts';
 import { labels } from '../../../../host-agent/docker/ownership.ts';
 import type { Summary } from '../../../../host-agent/docker/answers.ts';
-import type { Engine } from '../../../../host-agent/docker/engine.ts';
 import { createFaults } from '../../../../host-agent/faults.ts';
 import { absent } from '../../../../host-agent/reconcile/observe/observed.ts';
 import { createPresentContainers } from '../../../../host-agent/reconcile/observe/present.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { quietLog } from '../../../actors/support.ts';
-import { id, nowMs, owner, seen, tenant, up } from '../../support/decisions.ts';
+import { id, nowMs, seen, tenant, up } from '../../support/decisions.ts';
 
 const summary = (placement: number): Summary => ({
   Id: `d${placement}`,
@@ -22,7 +21,7 @@ function start() {
   const list = () => (world.failure === undefined ? Promise.resolve([...world.listed]) : Promise.reject(world.failure));
   const faults = createFaults(quietLog);
   const clock = { nowMs: () => world.ms, monotonicMs: () => world.ms };
-  const present = createPresentContainers({ list } as Partial<Engine> as Engine, owner, faults, clock, () => undefined);
+  const present = createPresentContainers({ listAll: list }, faults, clock, () => undefined);
   return { world, faults, present };
 }
 

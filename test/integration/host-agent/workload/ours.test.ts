@@ -7,6 +7,7 @@ import { connect, credsAuthenticator } from '@nats-io/transport-node';
 import { readFileSync } from 'node:fs';
 import { startNats } from '../../../../dev/servers/nats.ts';
 import { emptyDesired, type DesiredSet } from '../../../../host-agent/workload/desired.ts';
+import { createCachedEngine } from '../../../../host-agent/docker/cached-engine.ts';
 import { createEngine } from '../../../../host-agent/docker/engine.ts';
 import { createTransport, parseEngineAddress, type EngineAddress } from '../../../../host-agent/docker/transport.ts';
 import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
@@ -23,7 +24,8 @@ import { containerName, type Owner } from '../../../../host-agent/docker/ownersh
 
 t.test('the agent sees no container of another cluster or of another host on the same engine', async (t) => {
   const { host } = await simulatedEngine(t);
-  const engine = createEngine(createTransport(parseEngineAddress(host) as EngineAddress, () => {}));
+  const transport = createTransport(parseEngineAddress(host) as EngineAddress, () => {});
+  const engine = createCachedEngine(createEngine(transport), owner, () => performance.now());
   t.teardown(() => engine.close());
   await engine.probe(60_000);
   await engine.pull(reference, AbortSignal.timeout(60_000));
@@ -39,9 +41,9 @@ t.test('the agent sees no container of another cluster or of another host on the
   await make(owner, mine);
   await make({ ...owner, cluster: 'another' }, ofCluster);
   await make({ ...owner, host: 'h2' as HostKey }, ofHost);
-  t.same([...(await inventory(engine, owner)).present.keys()], [mine]);
-  t.equal((await observe(engine, owner, mine)).kind, 'present');
-  for (const id of [ofCluster, ofHost]) t.equal((await observe(engine, owner, id)).kind, 'absent');
+  t.same([...(await inventory(engine)).present.keys()], [mine]);
+  t.equal((await observe(engine, mine, false)).kind, 'present');
+  for (const id of [ofCluster, ofHost]) t.equal((await observe(engine, id, false)).kind, 'absent');
 });
 
 t.test('a sync believes only answers in its own inbox, which has a random name', async (t) => {

@@ -1,0 +1,241 @@
+/**
+ * The engine with what its events keep right: which containers this host has, their inspections,
+ * its images and its network. So a start needs a create, a start, one inspection and the logs.
+ *
+ * It answers from memory only while the events are read and all containers were listed since; else
+ * it asks the engine. What changes while a question is under way is asked again, and an inspection
+ * that no list has confirmed for `limits.inspectionTrustMs` is asked again too.
+ */
+import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { EngineEvent, ImageDetails, Inspection, Network, Summary } from './answers.ts';
+import type { Labels } from './calls/client.ts';
+import type { ContainerBody } from './calls/containers.ts';
+import type { Engine } from './engine.ts';
+import { createMemo } from './memo.ts';
+import { labels, ownerLabels, type Owner } from './ownership.ts';
+
+export interface CachedEngine extends Engine {
+  /** All containers of this host, asked of the engine. @throws EngineError */
+  listAll(): Promise<Summary[]>;
+  /** Ids of the engine for the containers of this id. @throws EngineError */
+  idsOf(id: ContainerId): Promise<readonly string[]>;
+  /**
+   * A container that has ended, from the engine's event alone: the engine answers an inspection
+   * only when it has cleaned up. Lacks `OOMKilled` and `Error`. Undefined: no such event, or the
+   * container was inspected since.
+   */
+  endOf(dockerId: string): Inspection | undefined;
+  /** From now on, or no longer, `heard` and `heardChange` are given every event. */
+  setWatched(isWatched: boolean): void;
+  /** @returns the container to look at; undefined where the event is no news */
+  heard(event: EngineEvent): ContainerId | undefined;
+  /** An image or a network of the engine has changed. */
+  heardChange(): void;
+}
+
+interface Entry {
+  readonly id: ContainerId | undefined;
+  /** The number of the last change that was heard or made. */
+  change: number;
+  seen: Inspection | undefined;
+  /** When `seen` was last true; undefined: it may not be. */
+  seenAtMs: number | undefined;
+  ended: Inspection | undefined;
+}
+
+/** What a container does after these is what it did before. Health checks cause many `exec_`. */
+const idleActions =
+  /^(?:exec_|kill|stop|oom|restart|attach|detach|resize|top|copy|commit|export|archive-path|extract-to-dir)/;
+
+/** @param steadyMs a clock that never steps */
+export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () => number): CachedEngine {
+  const entries = new Map<string, Entry>();
+  const byContainer = new Map<ContainerId, Set<string>>();
+  /** Removed while a list was under way, which may still name them. */
+  const removed = new Set<string>();
+  let changes = 0;
+  let lists = 0;
+  let isWatched = false;
+  let isListed = false;
+  const isTrusted = (): boolean => isWatched && isListed;
+
+  const isKnown = <T>(answer: T | undefined): boolean => answer !== undefined;
+  const imageIds = createMemo<string | undefined>(limits.imagesRemembered, isKnown);
+  const imageDetails = createMemo<ImageDetails | undefined>(limits.imageDetailsRemembered, isKnown);
+  const networks = createMemo<Network[]>(1, (found) => found.length > 0);
+  const forgetAll = (): void => {
+    for (const memo of [imageIds, imageDetails, networks]) memo.clear();
+  };
+  /** Undefined: nothing may be remembered now. */
+  const keyOf = (key: string): string | undefined => (isTrusted() ? key : undefined);
+
+  const add = (dockerId: string, marks: Labels | null | undefined, change: number): Entry => {
+    const known = entries.get(dockerId);
+    if (known !== undefined) return known;
+    const label = marks?.[labels.container] ?? '';
+    const id = isContainerId(label) ? label : undefined;
+    const entry: Entry = { id, change, seen: undefined, seenAtMs: undefined, ended: undefined };
+    entries.set(dockerId, entry);
+    if (id !== undefined) byContainer.set(id, (byContainer.get(id) ?? new Set()).add(dockerId));
+    return entry;
+  };
+  const drop = (dockerId: string): void => {
+    const id = entries.get(dockerId)?.id;
+    entries.delete(dockerId);
+    const others = id === undefined ? undefined : byContainer.get(id);
+    others?.delete(dockerId);
+    if (id !== undefined && others?.size === 0) byContainer.delete(id);
+  };
+  const changed = (dockerId: string): void => {
+    const entry = entries.get(dockerId);
+    if (entry === undefined) return;
+    entry.change = ++changes;
+    entry.seenAtMs = undefined;
+    entry.ended = undefined;
+  };
+  const changing = async <T>(dockerId: string, call: Promise<T>): Promise<T> => {
+    try {
+      return await call;
+    } finally {
+      changed(dockerId);
+    }
+  };
+
+  const isOurs = (marks: Labels | null | undefined): boolean =>
+    Object.entries(ownerLabels(owner)).every(([name, value]) => marks?.[name] === value);
+
+  const note = (asked: string, seen: Inspection | undefined, since: number): void => {
+    if (seen === undefined) {
+      const entry = entries.get(asked);
+      if (entry !== undefined && entry.change <= since) drop(asked);
+      return;
+    }
+    if (!isOurs(seen.Config.Labels)) return;
+    const entry = add(seen.Id, seen.Config.Labels, since);
+    if (entry.change > since) return;
+    entry.seen = seen;
+    entry.seenAtMs = steadyMs();
+    entry.ended = undefined;
+  };
+
+  const applyList = (summaries: readonly Summary[], since: number): void => {
+    const listed = new Set<string>();
+    for (const { Id, Labels, State, Status } of summaries) {
+      listed.add(Id);
+      if (removed.has(Id)) continue;
+      const entry = add(Id, Labels, since);
+      if (entry.change > since || entry.seenAtMs === undefined) continue;
+      const health = /\((?:health: )?(healthy|unhealthy|starting)\)/.exec(Status)?.[1] ?? 'none';
+      const isSame = entry.seen?.State.Status === State && (entry.seen.State.Health?.Status ?? 'none') === health;
+      entry.seenAtMs = isSame ? steadyMs() : undefined;
+    }
+    for (const [dockerId, { change }] of entries) if (!listed.has(dockerId) && change <= since) drop(dockerId);
+  };
+
+  const heardEnd = (dockerId: string, exitCode: string | undefined, timeNano: number | undefined): void => {
+    const entry = entries.get(dockerId);
+    if (entry?.seen === undefined || exitCode === undefined || timeNano === undefined) return;
+    const FinishedAt = new Date(timeNano / 1e6).toISOString();
+    const State = { ...entry.seen.State, Status: 'exited', ExitCode: Number(exitCode), FinishedAt };
+    entry.ended = { ...entry.seen, State };
+  };
+
+  return {
+    ...engine,
+
+    listAll: async () => {
+      const since = changes;
+      const wasWatched = isWatched;
+      lists += 1;
+      try {
+        const summaries = await engine.list(ownerLabels(owner));
+        applyList(summaries, since);
+        isListed = wasWatched && isWatched;
+        return summaries;
+      } finally {
+        lists -= 1;
+        if (lists === 0) removed.clear();
+      }
+    },
+    idsOf: async (id) => {
+      if (isTrusted()) return [...(byContainer.get(id) ?? [])];
+      return (await engine.list({ ...ownerLabels(owner), [labels.container]: id })).map(({ Id }) => Id);
+    },
+    inspect: async (dockerId) => {
+      const entry = entries.get(dockerId);
+      const { seen, seenAtMs } = entry ?? {};
+      const isFresh = seenAtMs !== undefined && steadyMs() - seenAtMs < limits.inspectionTrustMs;
+      if (isTrusted() && isFresh && seen !== undefined) return seen;
+      const since = changes;
+      const inspection = await engine.inspect(dockerId);
+      note(dockerId, inspection, since);
+      return inspection;
+    },
+    endOf: (dockerId) => (isTrusted() ? entries.get(dockerId)?.ended : undefined),
+
+    create: async (name, body) => {
+      const result = await engine.create(name, body);
+      if (result.kind === 'no_image') forgetAll();
+      if (result.kind !== 'created' || !isOurs(body.Labels)) return result;
+      const entry = add(result.id, body.Labels, ++changes);
+      entry.seen = justCreated(result.id, body);
+      entry.seenAtMs = steadyMs();
+      return result;
+    },
+    upload: (dockerId, tar) => changing(dockerId, engine.upload(dockerId, tar)),
+    start: (dockerId) => changing(dockerId, engine.start(dockerId)),
+    stop: (dockerId, graceMs) => changing(dockerId, engine.stop(dockerId, graceMs)),
+    kill: (dockerId) => changing(dockerId, engine.kill(dockerId)),
+    unpause: (dockerId) => changing(dockerId, engine.unpause(dockerId)),
+    remove: (dockerId) => changing(dockerId, engine.remove(dockerId)),
+
+    imageId: (reference) => imageIds.get(keyOf(reference), () => engine.imageId(reference)),
+    imageDetails: (id) => imageDetails.get(keyOf(id), () => engine.imageDetails(id)),
+    networks: (asked) => networks.get(keyOf(JSON.stringify(asked)), () => engine.networks(asked)),
+
+    setWatched: (next) => {
+      isWatched = next;
+      isListed = false;
+      forgetAll();
+    },
+    heardChange: forgetAll,
+    heard: ({ Action = '', Actor, timeNano }) => {
+      const dockerId = Actor?.ID;
+      const marks = Actor?.Attributes;
+      if (dockerId === undefined || idleActions.test(Action)) return undefined;
+      switch (Action) {
+        case 'create':
+          if (entries.has(dockerId)) return undefined;
+          break;
+        case 'destroy': {
+          const id = add(dockerId, marks, ++changes).id;
+          drop(dockerId);
+          if (lists > 0) removed.add(dockerId);
+          return id;
+        }
+        case 'start': {
+          // The end of an earlier run would have been heard before.
+          const entry = entries.get(dockerId);
+          if (entry?.seenAtMs !== undefined && entry.seen?.State.Status === 'running') return undefined;
+          break;
+        }
+      }
+      const { id } = add(dockerId, marks, ++changes);
+      changed(dockerId);
+      if (Action === 'die') heardEnd(dockerId, marks?.['exitCode'], timeNano);
+      return id;
+    },
+  };
+}
+
+const never = '0001-01-01T00:00:00Z';
+
+/** As the engine would show it. */
+const justCreated = (Id: string, { Labels, HostConfig: { NetworkMode } }: ContainerBody): Inspection => ({
+  Id,
+  State: { Status: 'created', OOMKilled: false, ExitCode: 0, Error: '', StartedAt: never, FinishedAt: never },
+  Config: { Labels },
+  HostConfig: NetworkMode === undefined ? {} : { NetworkMode },
+  NetworkSettings: {},
+});
