@@ -82,7 +82,7 @@ export const settings = {
   SANDBOX: choice(
     'on: a container runs in the network namespace of a sandbox, starts in about half of the time, and keeps its published ports while it is on this host. off: each container has a namespace of its own.',
     ['on', 'off'] as const,
-    'off',
+    'on',
   ),
   SANDBOX_POOL: integer('Sandboxes that wait ready for the next containers.', {
     min: 0,

@@ -4,6 +4,9 @@
  * their owner has committed them. Reports are ordered by (generation, session, seq). An observation
  * gets its `seq` when it is first sent in a session and keeps it when it is sent again, so that the
  * owner recognises a repetition and commits nothing for it.
+ *
+ * What passes soon, such as `starting`, waits for `limits.reportHoldMs`: most often the next
+ * observation takes its place, so that a quick start is one report.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
@@ -13,6 +16,7 @@ import type { Log } from '../../lib/log.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { ReportAnswer, type Report, type ReportItem } from '../../schemas/wire/host.ts';
+import type { ContainerStatus } from '../../schemas/api/container.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Description } from '../reconcile/describe.ts';
@@ -61,11 +65,12 @@ export interface ReporterParts {
 
 interface Entry {
   readonly observed: Observed;
-  readonly isDirty: boolean;
   /**
    * The owner refused a batch with this item as invalid: it goes alone, so that it blocks no other.
    */
   readonly isSuspect: boolean;
+  /** It may pass soon, and waits for this long; undefined: it goes at once. */
+  readonly hold: NodeJS.Timeout | undefined;
   /** Its number in a session, once it has been sent in one. */
   readonly sent: { readonly session: number; readonly seq: number } | undefined;
 }
@@ -75,6 +80,8 @@ type Numbered = Entry & { readonly sent: NonNullable<Entry['sent']> };
 export function createReporter(parts: ReporterParts): Reporter {
   const { sender, request, metrics, log, signal } = parts;
   const entries = new Map<ContainerId, Entry>();
+  /** What is not acknowledged, by partition. */
+  let dirty: Set<ContainerId>[] = [];
   const sending = new Set<number>();
   let current: Session | undefined;
   let seq = 0;
@@ -88,10 +95,11 @@ export function createReporter(parts: ReporterParts): Reporter {
   };
 
   /** What may go together: a suspect goes alone. */
-  function* due(partition: number, { partitions }: Session): Generator<Entry, void, void> {
+  function* due(partition: number): Generator<Entry, void, void> {
     let isFirst = true;
-    for (const entry of entries.values()) {
-      if (!entry.isDirty || partitionOf(entry.observed.tenant, partitions) !== partition) continue;
+    for (const id of dirty[partition] ?? []) {
+      const entry = entries.get(id);
+      if (entry === undefined || entry.hold !== undefined) continue;
       if (isFirst || !entry.isSuspect) yield entry;
       if (isFirst && entry.isSuspect) return;
       isFirst = false;
@@ -100,18 +108,20 @@ export function createReporter(parts: ReporterParts): Reporter {
 
   const batchOf = (partition: number, session: Session): Numbered[] => {
     const bounds = { bytes: limits.reportBytes, items: limits.reportItems };
-    const { values } = fill(due(partition, session), bounds, (value) => ({
+    const { values } = fill(due(partition), bounds, (value) => ({
       value,
       bytes: JSON.stringify(value.observed.description).length + itemOverheadBytes,
     }));
     return values.map((entry) => numbered(entry, session));
   };
 
-  const settle = (batch: readonly Entry[], change: (entry: Entry) => Entry): void => {
-    for (const sent of batch) {
-      const entry = entries.get(sent.observed.id);
-      // If a newer observation has come meanwhile, that one still has to go.
-      if (entry === sent) entries.set(sent.observed.id, change(sent));
+  /** Of a batch; if a newer observation has come meanwhile, that one still has to go. */
+  const unchanged = (batch: readonly Entry[]): Entry[] =>
+    batch.filter((sent) => entries.get(sent.observed.id) === sent);
+  const settle = (batch: readonly Entry[], partition: number): void => {
+    for (const sent of unchanged(batch)) {
+      dirty[partition]?.delete(sent.observed.id);
+      entries.set(sent.observed.id, { ...sent, isSuspect: false });
     }
   };
 
@@ -134,12 +144,12 @@ export function createReporter(parts: ReporterParts): Reporter {
     parts.onContact();
     if (answer.ok) {
       metrics.report('acknowledged', batch.length);
-      settle(batch, (entry) => ({ ...entry, isDirty: false, isSuspect: false }));
+      settle(batch, partition);
       return true;
     }
     switch (answer.error) {
       case 'invalid':
-        return onInvalid(batch);
+        return onInvalid(batch, partition);
       case 'stale_session':
         metrics.report('failed', batch.length);
         if (current === session) parts.onStaleSession();
@@ -150,15 +160,15 @@ export function createReporter(parts: ReporterParts): Reporter {
     }
   };
 
-  const onInvalid = (batch: readonly Entry[]): boolean => {
+  const onInvalid = (batch: readonly Entry[], partition: number): boolean => {
     const [only, ...others] = batch;
     metrics.report('refused', batch.length);
     if (others.length > 0) {
-      settle(batch, (entry) => ({ ...entry, isSuspect: true }));
+      for (const entry of unchanged(batch)) entries.set(entry.observed.id, { ...entry, isSuspect: true });
       return true;
     }
     log.error('report_refused', { container: only?.observed.id, description: only?.observed.description });
-    settle(batch, (entry) => ({ ...entry, isDirty: false }));
+    settle(batch, partition);
     return true;
   };
 
@@ -188,19 +198,58 @@ export function createReporter(parts: ReporterParts): Reporter {
     setImmediate(() => void run(partition));
   };
 
+  /** Goes with the next report of its partition. */
+  const soil = ({ id, tenant }: Observed): void => {
+    if (current === undefined) return;
+    const partition = partitionOf(tenant, current.partitions);
+    dirty[partition]?.add(id);
+    wake(partition);
+  };
+
   const repeat = (): void => {
-    for (const [id, entry] of entries) entries.set(id, { ...entry, isDirty: true });
-    for (let partition = 0; partition < (current?.partitions ?? 0); partition++) wake(partition);
+    const { partitions = 0 } = current ?? {};
+    dirty = Array.from({ length: partitions }, () => new Set());
+    for (const { observed, hold } of entries.values()) {
+      if (hold !== undefined) release(observed);
+      soil(observed);
+    }
+  };
+
+  /** What it was held for has not come. */
+  const release = ({ id }: Observed): void => {
+    const entry = entries.get(id);
+    if (entry === undefined) return;
+    clearTimeout(entry.hold);
+    entries.set(id, { ...entry, hold: undefined });
+  };
+
+  /** Held from its first passing state on, until one that stays. */
+  const holdOf = (observed: Observed, before: Entry | undefined): NodeJS.Timeout | undefined => {
+    if (!isPassing(observed)) {
+      clearTimeout(before?.hold);
+      return undefined;
+    }
+    return before?.hold ?? setTimeout(onHeld, limits.reportHoldMs, observed.id).unref();
+  };
+  const onHeld = (id: ContainerId): void => {
+    const observed = entries.get(id)?.observed;
+    if (observed === undefined || signal.aborted) return;
+    release(observed);
+    soil(observed);
   };
 
   return {
     set: (observed) => {
       const before = entries.get(observed.id);
       if (before !== undefined && isDeepStrictEqual(before.observed, observed)) return;
-      entries.set(observed.id, { observed, isDirty: true, isSuspect: false, sent: undefined });
-      if (current !== undefined) wake(partitionOf(observed.tenant, current.partitions));
+      const hold = holdOf(observed, before);
+      entries.set(observed.id, { observed, hold, isSuspect: false, sent: undefined });
+      if (hold === undefined) soil(observed);
     },
-    forget: (id) => void entries.delete(id),
+    forget: (id) => {
+      clearTimeout(entries.get(id)?.hold);
+      entries.delete(id);
+    },
     restart: (session) => {
       if (current?.session !== session.session) seq = 0;
       current = session;
@@ -213,6 +262,12 @@ export function createReporter(parts: ReporterParts): Reporter {
     session: () => current,
   };
 }
+
+const passing: ReadonlySet<ContainerStatus> = new Set(['pending', 'pulling', 'starting', 'stopping', 'removing']);
+
+/** The agent is at work on it, or will be. */
+const isPassing = ({ description: { gone, observation } }: Observed): boolean =>
+  !gone && passing.has(observation.status) && observation.reason === null;
 
 /** Ids, numbers and names around an item's observation. */
 const itemOverheadBytes = 250;

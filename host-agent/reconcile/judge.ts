@@ -23,8 +23,11 @@ export interface Circumstances {
 
 export interface Judge {
   circumstances(): Circumstances;
-  /** Judges again, under these circumstances. */
-  judge(change?: Partial<Circumstances>): void;
+  /**
+   * Judges again, under these circumstances.
+   * @param touched containers that may have come or gone on the engine; `any`: the engine was listed
+   */
+  judge(change: Partial<Circumstances>, touched: readonly ContainerId[] | 'any'): void;
   /** Judges again if that is news. */
   set(change: Partial<Circumstances>): void;
 }
@@ -44,12 +47,13 @@ export function createJudge(parts: JudgeParts): Judge {
   let circumstances: Circumstances = { orphanWord: null, isSettled: false, isIsolated: false, isFenced: false };
   let held = 0;
 
-  const judge: Judge['judge'] = (change = {}) => {
+  const judge: Judge['judge'] = (change, touched) => {
     circumstances = { ...circumstances, ...change };
     const { orphanWord, isSettled, isIsolated, isFenced } = circumstances;
     const { orphanState, changed } = workload.judge({
       capacity: parts.capacity(),
       present: present.all(),
+      touched: touched === 'any' ? undefined : touched,
       orphanState: restartStore.orphans(),
       orphanWord,
       isIsolated: isIsolated || isFenced,
@@ -67,7 +71,7 @@ export function createJudge(parts: JudgeParts): Judge {
     circumstances: () => circumstances,
     judge,
     set: (change) => {
-      if (!isDeepStrictEqual({ ...circumstances, ...change }, circumstances)) judge(change);
+      if (!isDeepStrictEqual({ ...circumstances, ...change }, circumstances)) judge(change, []);
     },
   };
 }

@@ -39,7 +39,7 @@ export interface LookParts {
   readonly metrics: Pick<Metrics, 'step' | 'restart'>;
   readonly log: Log;
   /** The look found a container that the engine did not list, or missed one that it did. */
-  readonly onPresenceChanged: () => void;
+  readonly onPresenceChanged: (id: ContainerId) => void;
   /** Looks at the container again after so long. */
   readonly lookLater: (id: ContainerId, ms: number) => void;
   readonly onStepEnded: (id: ContainerId, outcome: Outcome) => void;
@@ -72,7 +72,7 @@ export function createLookAt(parts: LookParts): LookAt {
 
   return async (id, watchedSinceMs) => {
     const observed = await observe(engine, id, workload.wanted(id).want === 'stopped');
-    if (parts.present.note(id, observed)) parts.onPresenceChanged();
+    if (parts.present.note(id, observed)) parts.onPresenceChanged(id);
     const wanted = workload.wanted(id);
     if (observed.kind === 'absent' && !workload.knows(id)) {
       forget(id);

@@ -129,7 +129,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     present,
     reports,
     backoff: parts.restartBackoff,
-    onPresenceChanged: judge.judge,
+    onPresenceChanged: (id) => judge.judge({}, [id]),
     lookLater: queue.later,
     onStepEnded: (id, outcome) => (outcome.kind === 'outage' ? onOutage(id) : queue.enqueue(id)),
   });
@@ -163,14 +163,14 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   const listPresent = async (): Promise<PresenceMap> => {
     const before = await present.list();
-    judge.judge();
+    judge.judge({}, 'any');
     return before;
   };
 
   return {
     setDesired: (desired) => {
       const changed = workload.setDesired(desired);
-      judge.judge({ isSettled: false });
+      judge.judge({ isSettled: false }, []);
       look(changed);
       const status = parts.monitor().status();
       if (status.phase === 'away') reports.away(changed, status.sinceMs);
@@ -181,7 +181,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     unjudged: workload.unjudged,
     hearVerdicts: (named, gone) => {
       workload.hearVerdicts(named, gone);
-      judge.judge();
+      judge.judge({}, []);
     },
     setFenced: (isFenced) => judge.set({ isFenced }),
     setIsolated: (isIsolated) => judge.set({ isIsolated }),

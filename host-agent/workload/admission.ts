@@ -1,4 +1,9 @@
-/** Which containers this host takes: the sum of their limits against its capacity. Pure. */
+/**
+ * Which containers this host takes: the sum of their limits against its capacity. `admit` is the
+ * rule; `Admissions` keeps its result, and applies it again only to what has changed while all
+ * containers fit, since then their order does not matter.
+ */
+import { isDeepStrictEqual } from 'node:util';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
@@ -42,4 +47,97 @@ export function admit(
     used.mem_bytes += mem_bytes;
   }
   return { admitted, used };
+}
+
+const nothing: Capacity = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
+
+const fits = (used: Capacity, capacity: Capacity): boolean =>
+  used.cpu_millis <= capacity.cpu_millis &&
+  used.mem_bytes <= capacity.mem_bytes &&
+  used.containers <= capacity.containers;
+
+type Amounts = Pick<DesiredContainer, 'cpu_millis' | 'mem_bytes'>;
+
+/** What the admissions are judged by. */
+export interface Candidates {
+  readonly containers: () => Iterable<DesiredContainer>;
+  readonly get: (id: ContainerId) => DesiredContainer | undefined;
+  readonly isPresent: (id: ContainerId) => boolean;
+  readonly capacity: Capacity;
+}
+
+export class Admissions {
+  #used = nothing;
+  #capacity = nothing;
+  #hasRefused = false;
+  /** The admitted, with what each was counted for. */
+  readonly #admitted = new Map<ContainerId, Amounts>();
+
+  has(id: ContainerId): boolean {
+    return this.#admitted.has(id);
+  }
+
+  used(): Capacity {
+    return this.#used;
+  }
+
+  /**
+   * @param touched containers that may have changed or come or gone; undefined: any
+   * @returns the ids of those that are admitted only now
+   */
+  judge(touched: Iterable<ContainerId> | undefined, candidates: Candidates): ContainerId[] {
+    const isKnown = isDeepStrictEqual(candidates.capacity, this.#capacity) && !this.#hasRefused;
+    this.#capacity = candidates.capacity;
+    return (
+      (isKnown && touched !== undefined ? this.#judgeSome(touched, candidates) : undefined) ??
+      this.#judgeAll(candidates)
+    );
+  }
+
+  /** Undefined: they do not fit. */
+  #judgeSome(touched: Iterable<ContainerId>, { get, isPresent, capacity }: Candidates): ContainerId[] | undefined {
+    const fresh: ContainerId[] = [];
+    for (const id of touched) {
+      const before = this.#admitted.get(id);
+      const container = get(id);
+      const counts =
+        container !== undefined && (container.desired !== 'removed' || isPresent(id) || before !== undefined);
+      if (before !== undefined) this.#count(before, -1);
+      if (!counts) {
+        this.#admitted.delete(id);
+        continue;
+      }
+      this.#count(container, 1);
+      this.#admitted.set(id, container);
+      if (before === undefined) fresh.push(id);
+    }
+    if (fits(this.#used, capacity)) return fresh;
+    // Who came last may have to go, and was not admitted before.
+    for (const id of fresh) this.#admitted.delete(id);
+    return undefined;
+  }
+
+  #judgeAll({ containers, get, isPresent, capacity }: Candidates): ContainerId[] {
+    // An admitted container keeps its place, even while its image is still being pulled.
+    const keepsPlace = (id: ContainerId): boolean => isPresent(id) || this.#admitted.has(id);
+    const all = [...containers()];
+    const { admitted, used } = admit(all, keepsPlace, capacity);
+    const fresh = [...admitted].filter((id) => !this.#admitted.has(id));
+    this.#admitted.clear();
+    for (const id of admitted) {
+      const container = get(id);
+      if (container !== undefined) this.#admitted.set(id, container);
+    }
+    this.#used = used;
+    this.#hasRefused = admitted.size < all.length;
+    return fresh;
+  }
+
+  #count({ cpu_millis, mem_bytes }: Amounts, sign: 1 | -1): void {
+    this.#used = {
+      cpu_millis: this.#used.cpu_millis + sign * cpu_millis,
+      mem_bytes: this.#used.mem_bytes + sign * mem_bytes,
+      containers: this.#used.containers + sign,
+    };
+  }
 }

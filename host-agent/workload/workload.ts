@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import type { DesiredContainer, Stranger } from '../../schemas/wire/host.ts';
-import { admit, type Admission } from './admission.ts';
+import { Admissions } from './admission.ts';
 import { heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
 import { judgeOrphans, type OrphanState, type OwnersVerdict } from './orphans.ts';
 import { specHash } from '../spec/create-body.ts';
@@ -24,6 +24,8 @@ export interface WorkloadInput {
   readonly capacity: Capacity;
   /** Undefined before the first look. */
   readonly present: Present | undefined;
+  /** Those that may have come or gone on the engine since the last judgement; undefined: any. */
+  readonly touched: readonly ContainerId[] | undefined;
   readonly orphanState: OrphanState;
   /** The number of the operator's latest approval of held orphans; null: not known yet. */
   readonly orphanWord: number | null;
@@ -66,13 +68,15 @@ export interface Workload {
   isComplete(): boolean;
 }
 
-const nothingAdmitted: Admission = { admitted: new Set(), used: { cpu_millis: 0, mem_bytes: 0, containers: 0 } };
-
 export function createWorkload(): Workload {
   let desired: DesiredSet | undefined;
   const entries = new Map<ContainerId, Entry>();
   let damaged: ReadonlySet<ContainerId> = new Set();
-  let admission = nothingAdmitted;
+  const admissions = new Admissions();
+  /** Containers whose desired state has changed since the last judgement. */
+  const changedHere = new Set<ContainerId>();
+  /** Containers on the engine that the desired set does not name. */
+  let strange: Set<ContainerId> = new Set();
   let present: Present | undefined;
   const verdicts = new Map<ContainerId, Verdict>();
   /** Orphans that go: their owner gave them away, or an operator approved. */
@@ -92,6 +96,7 @@ export function createWorkload(): Workload {
     const stillDamaged = new Set(heldIdsOf(next));
     for (const id of [...difference(damaged, stillDamaged), ...difference(stillDamaged, damaged)]) changed.add(id);
     damaged = stillDamaged;
+    for (const id of changed) changedHere.add(id);
     // A container that is this host's again is no stranger; if it leaves again, the agent asks its
     // owner again.
     for (const id of verdicts.keys()) if (isKnown(id)) verdicts.delete(id);
@@ -119,7 +124,6 @@ export function createWorkload(): Workload {
   };
 
   const isKnown = (id: ContainerId): boolean => entries.has(id) || damaged.has(id);
-  const unknown = (): ContainerId[] => [...(present?.keys() ?? [])].filter((id) => !isKnown(id));
   /** Undefined: no verdict covers the container that is there now. */
   const verdictOf = (id: ContainerId): OwnersVerdict | undefined => {
     const verdict = verdicts.get(id);
@@ -131,16 +135,21 @@ export function createWorkload(): Workload {
   const judge: Workload['judge'] = (input) => {
     const { orphanState, orphanWord } = input;
     ({ present } = input);
-    const beforeAdmitted = admission.admitted;
     const beforeLeaving = leaving;
     const wasIsolated = isIsolated;
     isIsolated = input.isIsolated;
-    const containers = [...entries.values()].map(({ container }) => container);
-    // An admitted container keeps its place, even while its image is still being pulled.
-    const keepsPlace = (id: ContainerId) => present?.has(id) === true || beforeAdmitted.has(id);
-    admission = admit(containers, keepsPlace, input.capacity);
+    const touched = input.touched === undefined ? undefined : new Set([...input.touched, ...changedHere]);
+    changedHere.clear();
+    const admitted = admissions.judge(touched, {
+      containers: () => [...entries.values()].map(({ container }) => container),
+      get: (id) => entries.get(id)?.container,
+      isPresent: (id) => present?.has(id) === true,
+      capacity: input.capacity,
+    });
 
-    const strangers = unknown();
+    if (touched === undefined) strange = new Set([...(present?.keys() ?? [])].filter((id) => !isKnown(id)));
+    for (const id of touched ?? []) strange[present?.has(id) === true && !isKnown(id) ? 'add' : 'delete'](id);
+    const strangers = [...strange];
     for (const id of verdicts.keys()) if (present?.has(id) === false) verdicts.delete(id);
     // An approval ends when the container is known again.
     const approved = new Set([...orphanState.approved].filter((id) => !isKnown(id)));
@@ -158,7 +167,7 @@ export function createWorkload(): Workload {
       held = judgement.held;
     }
     leaving = new Set(strangers.filter((id) => verdictOf(id) === 'gone' || allowed.has(id)));
-    const changed = [...difference(leaving, beforeLeaving), ...difference(admission.admitted, beforeAdmitted)];
+    const changed = [...difference(leaving, beforeLeaving), ...admitted];
     if (wasIsolated !== isIsolated) changed.push(...entries.keys());
     return { orphanState: after, changed };
   };
@@ -168,9 +177,7 @@ export function createWorkload(): Workload {
     return found === undefined ? [] : [{ id, tenant: found.tenant, placement: found.placement }];
   };
   const unjudged = (): Stranger[] =>
-    unknown()
-      .filter((id) => verdictOf(id) === undefined)
-      .flatMap(strangerOf);
+    [...strange].filter((id) => !isKnown(id) && verdictOf(id) === undefined).flatMap(strangerOf);
 
   const hearVerdicts: Workload['hearVerdicts'] = (named, gone) => {
     const given = new Map(gone.map(({ id, placement }) => [id, placement]));
@@ -188,7 +195,7 @@ export function createWorkload(): Workload {
     if (entry === undefined) return leaving.has(id) ? { want: 'nothing' } : { want: 'untouched' };
     const { container, spec } = entry;
     const want = isIsolated && container.desired === 'running' ? 'stopped' : container.desired;
-    return { want, container, spec, admitted: admission.admitted.has(id) };
+    return { want, container, spec, admitted: admissions.has(id) };
   };
 
   return {
@@ -203,7 +210,7 @@ export function createWorkload(): Workload {
     hearVerdicts,
     knows: isKnown,
     ids: () => [...entries.keys()],
-    used: () => admission.used,
+    used: () => admissions.used(),
     orphansHeld: () => held.size,
     isComplete: () => desired !== undefined && isComplete(desired),
   };

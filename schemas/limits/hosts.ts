@@ -29,6 +29,8 @@ export const hosts = {
    */
   syncChanges: 4096,
   reportTimeoutMs: 2 * seconds,
+  /** How long the report of a state that should soon pass waits for the next one. */
+  reportHoldMs: 200,
   reportItems: 200,
   reportBytes: 512 * KiB,
   retryMinMs: 250,

@@ -61,6 +61,9 @@ function differences(wanted: readonly Wanted[], world: World): string[] {
     ...running
       .filter(({ container }) => !shouldRun.has(container))
       .map(({ tenant, container }) => `${tenant} ${container} runs, and should not`),
+    ...running
+      .filter(({ hasNetwork }) => !hasNetwork)
+      .map(({ tenant, container }) => `${tenant} ${container} has no network`),
     ...[...counts].filter(([, count]) => count > 1).map(([id, count]) => `${id} runs ${count} times`),
   ];
 }

@@ -13,6 +13,8 @@ export interface Running {
   readonly dockerId: string;
   readonly tenant: string;
   readonly container: string;
+  /** It has the network that it was made with. */
+  readonly hasNetwork: boolean;
 }
 
 export interface TroubledEngine {
@@ -80,10 +82,11 @@ export async function startTroubledEngine(
   return {
     host: engine.host,
     running: () =>
-      model.running().map(({ id, labels }) => ({
-        dockerId: id,
-        tenant: labels[ours.tenant] ?? '',
-        container: labels[ours.container] ?? '',
+      model.running().map((made) => ({
+        dockerId: made.id,
+        tenant: made.labels[ours.tenant] ?? '',
+        container: made.labels[ours.container] ?? '',
+        hasNetwork: model.hasNetwork(made),
       })),
     doubles: model.doubles,
     counts: model.counts,
@@ -94,7 +97,10 @@ export async function startTroubledEngine(
     crashOne: () => {
       const up = model.running().filter(({ labels }) => labels[ours.tenant] === unlucky);
       const victim = up[random.below(Math.max(1, up.length))];
-      if (victim !== undefined) model.exit(victim, 1);
+      const sandbox = victim === undefined ? undefined : model.sandboxOf(victim);
+      // The container runs on, without a network.
+      if (sandbox !== undefined && random.below(2) === 0) model.exit(sandbox, 137);
+      else if (victim !== undefined) model.exit(victim, 1);
       return victim !== undefined;
     },
     close: () => engine.close(),

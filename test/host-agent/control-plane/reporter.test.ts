@@ -6,7 +6,7 @@ import { absent } from '../../../host-agent/reconcile/observe/observed.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import type { ReportAnswer } from '../../../schemas/wire/host.ts';
-import { restartState, wanted } from '../support/decisions.ts';
+import { restartState, seen, up, wanted } from '../support/decisions.ts';
 import { until } from '../../support/until.ts';
 
 const log = createLog('test', 'silent');
@@ -39,8 +39,9 @@ const start = (t: Test, answer: (sent: Sent, count: number) => ReportAnswer | 's
   };
   return { reporter: createReporter(parts), sent, stale };
 };
-const observed = (name: string, status: 'stopped' | 'running' = 'running', of = 'acme') => {
-  const description = describe(wanted(status), absent, restartState());
+const observed = (name: string, status: 'stopped' | 'running' | 'pending' = 'running', of = 'acme') => {
+  const look = { stopped: absent, pending: absent, running: seen(up) }[status];
+  const description = describe(wanted(status === 'stopped' ? 'stopped' : 'running'), look, restartState());
   if (description === undefined) throw new Error('described');
   return { tenant: of as TenantId, id: name as ContainerId, generation: 3, description };
 };
@@ -81,7 +82,7 @@ t.test('without an answer, the newest observation is sent with a higher seq', as
   t.equal(sent.length, count, 'acknowledged, and not sent again');
   t.same(
     [...new Set(sent.flatMap(({ items }) => items.map(({ seq, observation }) => `${seq} ${observation.status}`)))],
-    ['1 pending', '2 stopped'],
+    ['1 running', '2 stopped'],
   );
   reporter.restart({ session: 2, partitions: 1 });
   await until('everything in the new session', () => sent.length === count + 1 || undefined);
@@ -116,4 +117,26 @@ t.test('after a stale session, the reporter asks for a new one and reports every
   reporter.restart({ session: 2, partitions: 1 });
   const last = await until('a report in the new session', () => sent.find(({ session }) => session === 2));
   t.match(last.items, [{ id: 'a', seq: 1 }]);
+});
+
+t.test('a state that passes is not reported; one that stays is', async (t) => {
+  const { reporter, sent } = start(t, () => ({ ok: true }));
+  const words = () => sent.flatMap(({ items }) => items.map((item) => `${item.id} ${item.observation.status}`));
+  reporter.restart({ session: 1, partitions: 1 });
+  reporter.set(observed('a', 'pending'));
+  reporter.set(observed('b', 'pending'));
+  reporter.set(observed('a', 'running'));
+  await until('the first', () => words().length === 1 || undefined);
+  t.same(words(), ['a running'], 'what it waited for is there');
+  await until('the other', () => words().length === 2 || undefined);
+  t.same(words(), ['a running', 'b pending']);
+  reporter.set(observed('c', 'pending'));
+  reporter.forget('c' as ContainerId);
+  reporter.set(observed('d', 'pending'));
+  await until('the next', () => words().length > 2 || undefined);
+  t.same(words().slice(2), ['d pending'], 'what is forgotten meanwhile is not reported');
+  reporter.set(observed('e', 'pending'));
+  reporter.restart({ session: 2, partitions: 1 });
+  await until('everything', () => sent.at(-1)?.session === 2 || undefined);
+  t.match(words().slice(3), ['a running', 'b pending', 'd pending', 'e pending'], 'a new session waits for nothing');
 });

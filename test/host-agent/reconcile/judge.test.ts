@@ -30,11 +30,11 @@ function start() {
 
 t.test('a judgement keeps the state of orphans and names the containers that it changes', (t) => {
   const { judge, inputs, changes, approved, stored } = start();
-  judge.judge();
+  judge.judge({}, 'any');
   t.match(inputs, [{ orphanWord: null, isSettled: false, isIsolated: false, orphanState: noOrphans }]);
   t.equal(stored(), approved);
   t.same(changes, [[id]]);
-  judge.judge({ isSettled: true });
+  judge.judge({ isSettled: true }, []);
   t.match(inputs[1], { isSettled: true, orphanState: approved });
   t.end();
 });

@@ -22,6 +22,9 @@ const declared = (number: number, ...ports: Port[]) => ({ id: idOf(number), port
 /** The engine's event of a sandbox that went down. */
 const ended = (dockerId: string) => ({ Action: 'die', Actor: { ID: dockerId, Attributes: { [labels.sandbox]: '' } } });
 
+const sandboxesUp = (model: EngineModel) =>
+  [...model.containers.values()].filter(({ state }) => state.status === 'running');
+
 async function rig(t: Test, changes: Partial<SandboxesParts> = {}) {
   const model = new EngineModel();
   const engine = createCachedEngine(createEngine(transportTo(model)), owner, () => performance.now());
@@ -89,7 +92,7 @@ t.test('sandboxes wait ready, of the shapes that were asked for last', async (t)
   t.not(first, second);
   t.match(await portsAt(second), [/^80\/tcp at 200\d\d$/]);
   // The next of the same shape finds one.
-  const withPort = () => model.running().filter(({ labels }) => labels['longshore.sandbox'] === '80/tcp');
+  const withPort = () => sandboxesUp(model).filter(({ labels }) => labels['longshore.sandbox'] === '80/tcp');
   await until('another with a port', () => withPort().length === 2 && pool.counts().ready === 2);
   const third = await pool.claim(declared(3, 80));
   t.equal(from.at(-1), 'ready');
@@ -177,7 +180,7 @@ t.test('after a restart of the agent: what containers use is adopted, the rest i
   await isFull(2);
   const sandbox = await pool.claim(declared(1, 80));
   await place(1, sandbox);
-  const withPort = () => model.running().filter(({ labels: marks }) => marks[labels.sandbox] === '80/tcp');
+  const withPort = () => sandboxesUp(model).filter(({ labels: marks }) => marks[labels.sandbox] === '80/tcp');
   await until('another with a port', () => withPort().length === 2 && model.containers.size === 4);
   // A new agent over the same engine.
   const next = new SandboxPool({

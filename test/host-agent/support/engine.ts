@@ -3,6 +3,7 @@ import type { Test } from 'tap';
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../../dev/servers/engine-api.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
+import { sandboxOf } from '../../../host-agent/reconcile/observe/observed.ts';
 
 const deadlineMs = 60_000;
 
@@ -12,7 +13,10 @@ export interface Inspected {
   readonly State: { Status: string; Running: boolean; StartedAt: string; ExitCode: number; OOMKilled: boolean };
   readonly Config: { Env: string[]; Labels: Record<string, string> };
   readonly HostConfig: Record<string, unknown>;
-  readonly NetworkSettings: { Ports: Record<string, { HostIp: string; HostPort: string }[] | null> };
+  readonly NetworkSettings: {
+    Ports: Record<string, { HostIp: string; HostPort: string }[] | null>;
+    Networks: Record<string, { Gateway: string; IPAddress: string }>;
+  };
 }
 
 export interface EngineView {
@@ -20,6 +24,8 @@ export interface EngineView {
   containers(id?: ContainerId): Promise<Inspected[]>;
   /** The one container of this id. */
   only(id: ContainerId): Promise<Inspected>;
+  /** What the one container of this id has its network of: its sandbox, or itself. */
+  networked(id: ContainerId): Promise<Inspected>;
   call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ status: number; text: string }>;
 }
 
@@ -43,13 +49,20 @@ export function viewEngine(t: Test, dockerHost: string, cluster: string): Engine
     const networks = await engineGet<{ Id: string }[]>(address, `/networks?filters=${filter()}`, deadlineMs);
     for (const { Id } of networks) await call('DELETE', `/networks/${Id}`);
   });
+  const only: EngineView['only'] = async (id) => {
+    const [container, ...others] = await containers(id);
+    if (container === undefined || others.length > 0)
+      throw new Error(`${id} has ${container === undefined ? 0 : others.length + 1} containers, not one`);
+    return container;
+  };
   return {
     containers,
-    only: async (id) => {
-      const [container, ...others] = await containers(id);
-      if (container === undefined || others.length > 0)
-        throw new Error(`${id} has ${container === undefined ? 0 : others.length + 1} containers, not one`);
-      return container;
+    only,
+    networked: async (id) => {
+      const container = await only(id);
+      const sandbox = sandboxOf(String(container.HostConfig['NetworkMode']));
+      if (sandbox === undefined) return container;
+      return JSON.parse((await call('GET', `/containers/${sandbox}/json`)).text) as Inspected;
     },
     call,
   };

@@ -10,6 +10,5 @@ export async function simulatedEngine(t: Test, nowMs: () => number = Date.now): 
   return engine;
 }
 
-/** The statuses of all containers on the engine. */
-export const statusesOn = ({ model }: SimulatedEngine): string[] =>
-  [...model.containers.values()].map(({ state }) => state.status);
+/** The statuses of all containers on the engine; sandboxes are not among them. */
+export const statusesOn = ({ model }: SimulatedEngine): string[] => model.ofTenants().map(({ state }) => state.status);

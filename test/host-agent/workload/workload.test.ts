@@ -29,6 +29,7 @@ function answered(containers: DesiredContainer[], hold: ContainerId[] = []): Des
 const input = (changes: Partial<WorkloadInput> = {}): WorkloadInput => ({
   capacity: { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 },
   present: present(),
+  touched: undefined,
   orphanState: { ...noOrphans, word: 0 },
   orphanWord: 0,
   isIsolated: false,

@@ -208,6 +208,7 @@ class Agent {
     const { orphanState } = this.#workload.judge({
       capacity,
       present: new Map(this.#engine),
+      touched: undefined,
       orphanState: this.#orphans,
       orphanWord: this.#orphanWord,
       isIsolated: false,

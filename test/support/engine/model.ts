@@ -31,6 +31,7 @@ export interface Answer {
   readonly body?: unknown;
 }
 
+/** Of containers of tenants. */
 export interface EngineCounts {
   running: number;
   created: number;
@@ -60,6 +61,8 @@ interface EventListener {
   readonly onLine: (line: string) => void;
 }
 
+/** A network mode: in the network namespace of another container. */
+const shared = 'container:';
 const never = '0001-01-01T00:00:00Z';
 const anyImage = `sha256:${'0'.repeat(64)}`;
 
@@ -99,8 +102,24 @@ export class EngineModel {
     return this.#containers.get(idOrName) ?? this.#byName.get(idOrName.replace(/^\//, ''));
   }
 
+  /** The containers of tenants; sandboxes are not among them. */
+  ofTenants(): SimulatedContainer[] {
+    return [...this.#containers.values()].filter(({ labels }) => ours.container in labels);
+  }
+
+  /** Those of tenants that run. */
   running(): SimulatedContainer[] {
-    return [...this.#containers.values()].filter(({ state }) => state.status === 'running');
+    return this.ofTenants().filter(({ state }) => state.status === 'running');
+  }
+
+  /** The sandbox that a container is in; undefined: it has none, or it is gone. */
+  sandboxOf({ network }: SimulatedContainer): SimulatedContainer | undefined {
+    return network?.startsWith(shared) === true ? this.#containers.get(network.slice(shared.length)) : undefined;
+  }
+
+  /** Whether a running container has the network that it was made with. */
+  hasNetwork(made: SimulatedContainer): boolean {
+    return made.network?.startsWith(shared) !== true || this.sandboxOf(made)?.state.status === 'running';
   }
 
   /** Adds a container without an event. */
@@ -135,7 +154,7 @@ export class EngineModel {
       state: { status: 'created' },
     };
     this.add(made);
-    this.counts.created += 1;
+    this.#count(made, { created: 1 });
     this.#emit('create', made);
     return { status: 201, body: { Id: made.id, Warnings: [] } };
   }
@@ -150,17 +169,16 @@ export class EngineModel {
       this.doubles.push(`${id}: ${made.id.slice(0, 12)} was started beside ${twin.id.slice(0, 12)}`);
     }
     made.state = { status: 'running', startedAt: this.#now() };
-    this.counts.started += 1;
-    this.counts.running += 1;
+    this.#count(made, { started: 1, running: 1 });
     this.#emit('start', made);
     return { status: 204 };
   }
 
   /** In the words of Docker 20.10. */
   #networkRefusal({ network, published = {} }: SimulatedContainer): Answer | undefined {
-    if (network?.startsWith('container:') === true) {
-      const other = this.#containers.get(network.slice('container:'.length));
-      if (other === undefined) return refusal(404, `No such container: ${network.slice('container:'.length)}`);
+    if (network?.startsWith(shared) === true) {
+      const other = this.#containers.get(network.slice(shared.length));
+      if (other === undefined) return refusal(404, `No such container: ${network.slice(shared.length)}`);
       if (other.state.status === 'running') return undefined;
       return refusal(409, `cannot join network of a non running container: ${other.id}`);
     }
@@ -169,7 +187,8 @@ export class EngineModel {
     }
     const asked = Object.values(published).flat();
     const taken = new Set(
-      this.running()
+      [...this.#containers.values()]
+        .filter(({ state }) => state.status === 'running')
         .flatMap((other) => Object.values(other.published ?? {}).flat())
         .map((at) => at.HostPort),
     );
@@ -189,7 +208,7 @@ export class EngineModel {
 
   stop(made: SimulatedContainer): Answer {
     if (made.state.status !== 'running') return { status: 304 };
-    this.counts.stopped += 1;
+    this.#count(made, { stopped: 1 });
     this.exit(made, 0);
     this.#emit('stop', made);
     return { status: 204 };
@@ -200,7 +219,7 @@ export class EngineModel {
     if (made.state.status !== 'running') return;
     const finishedAt = this.#now();
     made.state = { status: 'exited', startedAt: startedAt ?? made.state.startedAt, finishedAt, exitCode };
-    this.counts.running -= 1;
+    this.#count(made, { running: -1 });
     for (const done of this.#waiting.get(made.id) ?? []) done();
     this.#waiting.delete(made.id);
     this.#emit('die', made);
@@ -211,7 +230,7 @@ export class EngineModel {
       return refusal(409, `You cannot remove a running container ${made.id}. Stop the container first`);
     }
     this.drop(made.id);
-    this.counts.removed += 1;
+    this.#count(made, { removed: 1 });
     this.#emit('destroy', made);
     return { status: 204 };
   }
@@ -303,6 +322,11 @@ export class EngineModel {
     const waiting = this.#waiting.get(made.id) ?? new Set();
     this.#waiting.set(made.id, waiting.add(done));
     return () => void waiting.delete(done);
+  }
+
+  #count({ labels }: SimulatedContainer, more: Partial<EngineCounts>): void {
+    if (!(ours.container in labels)) return;
+    for (const [name, by] of Object.entries(more)) this.counts[name as keyof EngineCounts] += by;
   }
 
   #now(): string {

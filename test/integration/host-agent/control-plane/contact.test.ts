@@ -33,7 +33,9 @@ async function startGround(t: Test) {
   const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web' });
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   const status = () => statusesOn(engine).join();
-  const starts = () => engine.calls().filter(({ path }) => path.endsWith('/start')).length;
+  const isStart = (path: string) =>
+    engine.model.ofTenants().some(({ id: dockerId }) => path.endsWith(`/${dockerId}/start`));
+  const starts = () => engine.calls().filter(({ path }) => isStart(path)).length;
   const becomes = (wanted: string) =>
     until(
       () => `${wanted}, not ${status()}`,
@@ -100,7 +102,7 @@ t.test('after a boot, nothing starts before the control plane has answered', asy
   const { controlPlane, engine, start, first, starts, status, becomes } = await startGround(t);
   controlPlane.goAway();
   await first.stop();
-  for (const container of engine.model.containers.values()) engine.model.exit(container, 0);
+  for (const container of engine.model.ofTenants()) engine.model.exit(container, 0);
   const time = machine('boot 2', 1000);
   const second = await start(time);
   await logged(second, 'contact_awaited');

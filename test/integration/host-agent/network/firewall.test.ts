@@ -59,11 +59,8 @@ t.test('an agent with the right to set rules', { skip }, async (t) => {
   const { observation } = await controlPlane.reported(id, (item) => item.observation.status === 'running');
   await controlPlane.reported(other, (item) => item.observation.status === 'running');
 
-  const { Id } = await engine.only(other);
-  const inspected = JSON.parse((await engine.call('GET', `/containers/${Id}/json`)).text) as {
-    NetworkSettings: { Networks: Record<string, { Gateway: string; IPAddress: string }> };
-  };
-  const { Gateway: gateway, IPAddress: address } = Object.values(inspected.NetworkSettings.Networks)[0]!;
+  const { NetworkSettings } = await engine.networked(other);
+  const { Gateway: gateway, IPAddress: address } = Object.values(NetworkSettings.Networks)[0]!;
 
   await t.test('reports the firewall as proved after a probe from a container', async (t) => {
     await first.logged('container_firewall_checked');

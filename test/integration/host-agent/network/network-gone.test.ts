@@ -4,17 +4,19 @@ import { startRig, steady } from '../../../host-agent/support/rig.ts';
 const isRunning = ({ observation }: { observation: { status: string } }) => observation.status === 'running';
 const isStopped = ({ observation }: { observation: { status: string } }) => observation.status === 'stopped';
 
+const pruneOf = (cluster: string): string =>
+  `/networks/prune?filters=${encodeURIComponent(JSON.stringify({ label: [`longshore.cluster=${cluster}`] }))}`;
+
 t.test('a network pruned while its container was stopped is made again, with the container', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
-  agent();
+  agent({ SANDBOX: 'off' });
   const image = await script('steady', steady);
   const { id, placement } = controlPlane.desire(image);
   await controlPlane.reported(id, isRunning);
   const before = await engine.only(id);
   controlPlane.desire({ id, desired: 'stopped' });
   await controlPlane.reported(id, isStopped);
-  const filters = encodeURIComponent(JSON.stringify({ label: [`longshore.cluster=${controlPlane.cluster}`] }));
-  const pruned = await engine.call('POST', `/networks/prune?filters=${filters}`);
+  const pruned = await engine.call('POST', pruneOf(controlPlane.cluster));
   t.match(pruned.text, /longshore-/, 'the network is gone');
 
   const { generation } = controlPlane.desire({ id, desired: 'running' });
@@ -26,5 +28,25 @@ t.test('a network pruned while its container was stopped is made again, with the
     before.Config.Labels['longshore.spec'],
     'the specification is the same',
   );
+  t.same(controlPlane.faults(), []);
+});
+
+t.test('sandboxes keep the network; if both are removed, both are made again', async (t) => {
+  const { controlPlane, engine, agent, script } = await startRig(t);
+  agent({ SANDBOX_POOL: '0' });
+  const { id, placement } = controlPlane.desire({ ...(await script('steady', steady)), ports: [8080] });
+  await controlPlane.reported(id, isRunning);
+  const sandbox = await engine.networked(id);
+  controlPlane.desire({ id, desired: 'stopped' });
+  await controlPlane.reported(id, isStopped);
+  const kept = await engine.call('POST', pruneOf(controlPlane.cluster));
+  t.notMatch(kept.text, /longshore-/, 'a container that is stopped has its network');
+
+  await engine.call('DELETE', `/containers/${sandbox.Id}?force=1`);
+  t.match((await engine.call('POST', pruneOf(controlPlane.cluster))).text, /longshore-/, 'the network is gone');
+  const { generation } = controlPlane.desire({ id, desired: 'running' });
+  await controlPlane.reported(id, (item) => item.generation === generation && isRunning(item));
+  t.equal((await engine.only(id)).Config.Labels['longshore.placement'], String(placement), 'the placement is the same');
+  t.not((await engine.networked(id)).Id, sandbox.Id);
   t.same(controlPlane.faults(), []);
 });

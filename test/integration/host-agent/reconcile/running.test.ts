@@ -96,9 +96,7 @@ t.test('containers of two tenants on one host do not reach each other', async (t
   agent();
   const server = controlPlane.desire({ ...(await script('serving', `httpd -p 8080 -h /etc/app; ${steady}`)) });
   await controlPlane.reported(server.id, ({ observation }) => observation.status === 'running');
-  const { NetworkSettings } = (await engine.only(server.id)) as unknown as {
-    NetworkSettings: { Networks: Record<string, { IPAddress: string }> };
-  };
+  const { NetworkSettings } = await engine.networked(server.id);
   const address = Object.values(NetworkSettings.Networks)[0]?.IPAddress ?? '';
   t.match(address, /^\d+\./);
   const reach = 'nc -w 3 "$TARGET" 8080 </dev/null && exit 7; exit 8';
