@@ -25,7 +25,7 @@ export interface Judge {
   circumstances(): Circumstances;
   /**
    * Judges again, under these circumstances.
-   * @param touched containers that may have come or gone on the engine; `any`: the engine was listed
+   * @param touched containers that may have come or gone on the engine; `any`: it was listed
    */
   judge(change: Partial<Circumstances>, touched: readonly ContainerId[] | 'any'): void;
   /** Judges again if that is news. */

@@ -99,6 +99,9 @@ t.test('admissions that are kept are those that the rule gives', (t) => {
             break;
           case 'resize':
             room = { ...room, containers: each.containers };
+            break;
+          case 'list':
+            break;
         }
         const touched = 'id' in each ? [each.id] : each.kind === 'want' ? [each.container.id] : undefined;
         const fresh = admissions.judge(touched, {
