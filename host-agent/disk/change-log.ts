@@ -4,7 +4,7 @@
  * its bound, after a write that failed, and when the agent stops: then an older release finds all
  * of it there.
  */
-import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
+import { copyFile, mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Log } from '../../lib/log.ts';
@@ -46,13 +46,16 @@ const lineOf = (value: object): string => {
   return `${checksum(json)} ${json}\n`;
 };
 
-/** Reads the lines; a log with a damaged one is set aside, for an operator to look at. */
+/**
+ * Reads the lines. A log with a damaged one is copied for an operator to look at, and stays damaged
+ * until the whole is written: another start before that must not take the whole files for current.
+ */
 export async function readChangeLog<T>(path: string, decode: (bytes: Uint8Array) => T, log: Log): Promise<Lines<T>> {
   const read = linesIn((await readIfPresent(path)) ?? Buffer.alloc(0), decode);
   if (read.end === 'torn') log.warn('state_file_torn', { path });
   if (read.end === 'damaged') {
     log.error('state_file_unreadable', { path });
-    await rename(path, `${path}.unreadable`).catch((error: unknown) =>
+    await copyFile(path, `${path}.unreadable`).catch((error: unknown) =>
       log.warn('state_file_not_set_aside', { path, error }),
     );
   }

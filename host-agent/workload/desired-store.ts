@@ -12,7 +12,7 @@ import { limits } from '../../schemas/limits.ts';
 import { DesiredContainer } from '../../schemas/wire/host.ts';
 import { changed, emptyDesired, isOfVersion, isOlder, type DesiredSet, type PartitionSet } from './desired.ts';
 import { createChangeLog, readChangeLog } from '../disk/change-log.ts';
-import { readDecoded, writeAtomically, type LazyFile } from '../disk/files.ts';
+import { readDecoded, removeFile, writeAtomically, type LazyFile } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 
 const Count = Type.Integer({ minimum: 0 });
@@ -87,6 +87,12 @@ export function createDesiredStore(stateDir: string, cluster: string, disk: Stat
     if (partitions !== filedPartitions) {
       await writeAtomically(clusterPath, JSON.stringify({ v: 1, cluster, partitions }));
       filedPartitions = partitions;
+    }
+    for (const partition of filed.keys()) {
+      // A change to it was lost, and its owner has not answered yet.
+      if (sets.has(partition)) continue;
+      await removeFile(partitionPath(partition));
+      filed.delete(partition);
     }
     for (const [partition, set] of sets) {
       if (filed.get(partition) === set) continue;

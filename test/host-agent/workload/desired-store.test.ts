@@ -109,6 +109,13 @@ t.test('a damaged log: no set may be the last that was given', async (t) => {
   writeFileSync(path, readFileSync(path, 'utf8').replace('"revision":2', '"revision":8'));
   t.same(await loaded(stateDir), { partitions: 2, sets: {} });
   t.ok(existsSync(`${path}.unreadable`));
+  t.same(await loaded(stateDir), { partitions: 2, sets: {} }, 'at the next start neither');
+  const again = storeIn(stateDir);
+  const known = take(await again.load(), { partition: 1, revision: 9, ...whole(c) });
+  again.save(known);
+  await until('it is on disk', async () => isDeepStrictEqual(await loaded(stateDir), shown(known)));
+  t.notOk(existsSync(join(folder, '0.json')), 'nor after the owner of another partition has answered');
+  await again.flush();
 });
 
 t.test('a line that was cut off: the set before it, and the next change writes all', async (t) => {

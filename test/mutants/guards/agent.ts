@@ -263,6 +263,13 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/workload/desired-store.test.ts',
   },
   {
+    name: 'file of a set with a change lost kept',
+    guard: 'Where a change is lost, the set that it was made to does not count (ADR 33)',
+    file: 'host-agent/workload/desired-store.ts',
+    changes: [{ in: 'createDesiredStore.writeWhole', omit: 'await removeFile(partitionPath(partition))' }],
+    killedBy: 'test/host-agent/workload/desired-store.test.ts',
+  },
+  {
     name: 'log of an earlier file read',
     guard: 'A log continues only the file that it was begun for (ADR 33)',
     file: 'host-agent/reconcile/restart/restart-store.ts',
