@@ -105,6 +105,7 @@ await runProgram(log, async (life) => {
       mem_bytes: config.HOST_MAX_MEM_BYTES,
       containers: config.HOST_MAX_CONTAINERS,
     },
+    drainAtOnce: config.DRAIN_AT_ONCE,
     clock: systemClock,
     slices,
     log,

@@ -138,6 +138,14 @@ export function observeFleet(registry: Registry, fleet: Fleet): void {
       for (const { standing } of fleet.hosts()) this.labels(standing).inc();
     },
   });
+  new Gauge({
+    name: `${prefix}moving_containers`,
+    help: 'Containers of this process that leave a host that lives: prepared elsewhere, or being stopped there.',
+    registers: [registry],
+    collect() {
+      this.set(fleet.placements.moving());
+    },
+  });
 }
 
 export function observePartitionManager(registry: Registry, manager: PartitionManager): void {

@@ -64,6 +64,8 @@ export interface OwnerOptions {
   readonly hostLostMs: number;
   /** The most that any host may offer. Absent: the one of the limits. */
   readonly hostCeiling?: Capacity;
+  /** How many containers leave a drained host at once. Absent: as the limits say. */
+  readonly drainAtOnce?: number;
   /** Absent: the one of the limits. */
   readonly fenceMarginMs?: number;
   readonly clock: Clock;
@@ -144,6 +146,8 @@ class OwnerProcess implements Owner {
       partitions,
       hostUnknownMs: options.hostUnknownMs,
       ...(options.hostCeiling === undefined ? {} : { ceiling: options.hostCeiling }),
+      ...(options.drainAtOnce === undefined ? {} : { drainAtOnce: options.drainAtOnce }),
+      processes: () => this.manager.membership.live().length,
     });
     const { fleet } = this;
     const parts = { nc, cluster, fleet, clock, log, slices: this.#slices, refusals: this.#refusals };

@@ -70,6 +70,10 @@ export const settings = {
       fallback: defaultHostCeiling.containers,
     },
   ),
+  DRAIN_AT_ONCE: integer(
+    'How many containers leave a drained host at once; each actors process moves at least one. `drain_at_once` overrides it for a host.',
+    { min: 1, max: limits.drainAtOnceMax, fallback: limits.drainAtOnce },
+  ),
   SCRUB_INTERVAL_MS: integer('Time between comparisons of the replicas of each stream; 0: never.', {
     min: 0,
     max: 7 * 86_400_000,

@@ -6,6 +6,7 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { Container, ContainerStatus, ContainerStatusView, CreateBody, OperatorFields } from './api/container.ts';
 import type { ErrorCode, SuccessCode } from './errors.ts';
 import { Event } from './api/event.ts';
+import { HostDetail } from './api/drain.ts';
 import { EnrolBody, HostCreateBody, HostUpdateBody, HostView } from './api/host.ts';
 import { ContainerId, HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from './ids.ts';
 import { limits } from './limits.ts';
@@ -379,9 +380,9 @@ export const routes = [
     path: `${operator}/hosts/:key`,
     access: 'operator',
     scopes: ['operator:read', 'operator:hosts'],
-    summary: 'One host.',
+    summary: 'One host, and how far its drain is.',
     success: 'ok',
-    data: HostView,
+    data: HostDetail,
     errors: ['forbidden', 'not_found'],
   },
   {

@@ -5,6 +5,7 @@
 import type { Ask, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import * as container from './container/decide.ts';
 import * as host from './host/decide.ts';
+import { drain } from './host/drain.ts';
 import * as network from './network/decide.ts';
 import * as peer from './peer/decide.ts';
 import * as secret from './secret/decide.ts';
@@ -44,6 +45,8 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
       return tenant.get(state, ask);
     case 'host.get':
       return host.get(state, ask, context);
+    case 'host.drain':
+      return drain(state, ask, context);
     case 'host.list':
       return host.list(state, ask, context);
     case 'revocation.list':

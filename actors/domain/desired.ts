@@ -6,21 +6,22 @@ import type { ContainerRecord } from '../../schemas/api/container.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import { leavingOf, preparationOf } from './container/moves.ts';
 import { amountsOf } from './tenant/state.ts';
 
 const projections = new WeakMap<ContainerRecord, DesiredContainer>();
 
-function project(record: ContainerRecord): DesiredContainer | undefined {
-  if (record.placement.phase !== 'placed') return undefined;
+function project(record: ContainerRecord): DesiredContainer {
   const known = projections.get(record);
   if (known !== undefined) return known;
-  const { spec } = record;
+  const { spec, placement } = record;
   const { cpuMillis, memBytes } = amountsOf(record);
   const desired: DesiredContainer = {
     tenant: record.tenant,
     id: record.id,
     generation: record.generation,
-    placement: record.placement.since,
+    placement: placement.since ?? record.generation,
     desired: record.desired,
     name: spec.name,
     registry: spec.registry,
@@ -40,23 +41,50 @@ function project(record: ContainerRecord): DesiredContainer | undefined {
   return desired;
 }
 
-/** Of the records that are placed on a host. */
-export function* desiredOf(placed: Iterable<ContainerRecord>): Generator<DesiredContainer, void, void> {
-  for (const record of placed) {
-    const desired = project(record);
+type Role = Pick<DesiredContainer, 'desired' | 'placement' | 'prepare'>;
+
+/**
+ * What a host does with the container: one that it leaves stops it; one that it comes to keeps a
+ * copy ready (ADR 32). Undefined: nothing.
+ */
+function roleOn(record: ContainerRecord, host: HostKey): Role | undefined {
+  const { desired, placement } = record;
+  const leaving = leavingOf(record);
+  if (leaving?.host === host) return { desired: 'stopped', placement: leaving.since };
+  const preparing = preparationOf(record);
+  if (preparing?.host === host) return { desired: 'stopped', placement: preparing.since, prepare: true };
+  if (placement.phase !== 'placed' || placement.host !== host) return undefined;
+  const { since } = placement;
+  if (leaving === undefined) return { desired, placement: since };
+  return { desired: 'stopped', placement: since, ...(desired === 'running' ? { prepare: true } : {}) };
+}
+
+function projectOn(record: ContainerRecord, host: HostKey): DesiredContainer | undefined {
+  const role = roleOn(record, host);
+  if (role === undefined) return undefined;
+  const desired = project(record);
+  return role.desired === desired.desired && role.placement === desired.placement ? desired : { ...desired, ...role };
+}
+
+/** Of the records that the host has in its desired set (`PartitionView.wantedOn`). */
+export function* desiredOf(wanted: Iterable<ContainerRecord>, host: HostKey): Generator<DesiredContainer, void, void> {
+  for (const record of wanted) {
+    const desired = projectOn(record, host);
     if (desired !== undefined) yield desired;
   }
 }
 
-function* versionsOf(placed: Iterable<ContainerRecord>): Generator<Versioned, void, void> {
-  for (const { id, generation, placement } of placed) {
-    if (placement.phase === 'placed') yield { id, generation, placement: placement.since };
+function* versionsOf(wanted: Iterable<ContainerRecord>, host: HostKey): Generator<Versioned, void, void> {
+  for (const record of wanted) {
+    const role = roleOn(record, host);
+    if (role !== undefined) yield { id: record.id, generation: record.generation, ...role };
   }
 }
 
 /** The digest of a host's whole set in one partition. */
 export const desiredDigest = (
   incarnation: number,
-  placed: Iterable<ContainerRecord>,
+  host: HostKey,
+  wanted: Iterable<ContainerRecord>,
   hold: Iterable<ContainerId>,
-): string => digestOf(basisOf(incarnation), versionsOf(placed), hold);
+): string => digestOf(basisOf(incarnation), versionsOf(wanted, host), hold);

@@ -8,6 +8,7 @@ import { subjects } from '../../schemas/wire/subjects.ts';
 import type { OutgoingEvent } from '../runtime/journal/codec.ts';
 import { isSuccess, wholePartition, type DirtyMarks, type Domain, type RecordFormat } from '../runtime/domain.ts';
 import { bodyAgain } from './container/decide.ts';
+import { otherHostsOf } from './container/moves.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { isWellFormed } from './record-shapes.ts';
 import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
@@ -71,11 +72,17 @@ function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): v
 function raise(state: PartitionState, record: ContainerRecord | TombstoneRecord, marks: DirtyMarks): void {
   const before = state.tenant(record.tenant).containers.get(record.id);
   const after = record.kind === 'container' ? record : undefined;
-  if (before?.generation === after?.generation) return;
+  const isMoving = before?.preparing !== after?.preparing || before?.leaving !== after?.leaving;
+  if (before?.generation === after?.generation && !isMoving) return;
+  const hosts = new Set<HostKey>();
   for (const side of [before, after]) {
-    if (side?.placement.phase !== 'placed') continue;
-    marks.markDirty(hostDirtyKey(side.placement.host));
-    state.raiseRevision(side.placement.host, record.id);
+    if (side === undefined) continue;
+    if (side.placement.phase === 'placed') hosts.add(side.placement.host);
+    for (const host of otherHostsOf(side)) hosts.add(host);
+  }
+  for (const host of hosts) {
+    marks.markDirty(hostDirtyKey(host));
+    state.raiseRevision(host, record.id);
   }
 }
 

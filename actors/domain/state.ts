@@ -15,6 +15,7 @@ import {
   type TenantId,
 } from '../../schemas/ids.ts';
 import { DesiredChanges } from './desired-changes.ts';
+import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
@@ -37,7 +38,13 @@ export interface PartitionView {
   /** By the public key; of hosts that were removed. */
   revokedKeys(): ReadonlyMap<string, RevokedKeyRecord>;
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
+  /**
+   * Those and the ones that it prepares, or is to stop because they are placed elsewhere (ADR 32).
+   */
+  wantedOn(host: HostKey): Iterable<ContainerRecord>;
   hostsWithContainers(): Iterable<HostKey>;
+  /** Those with such a host. */
+  moving(): Iterable<ContainerRecord>;
   /**
    * Raised by every change of what is desired on the host; with the epoch it orders the answers to
    * a sync.
@@ -74,6 +81,8 @@ export interface PlacementLedger {
   add(host: HostKey, cpuMillis: number, memBytes: number): void;
   /** `containers`: how many containers take these amounts; one if absent. */
   subtract(host: HostKey, cpuMillis: number, memBytes: number, containers?: number): void;
+  /** Moves under way from this host. */
+  leave(host: HostKey, count: number): void;
 }
 
 const noContainers: ReadonlyMap<ContainerId, ContainerRecord> = new Map();
@@ -84,6 +93,7 @@ export class PartitionState implements PartitionView {
   readonly #revokedKeys = new Map<string, RevokedKeyRecord>();
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
   readonly #unplaced = new Map<ContainerId, ContainerRecord>();
+  readonly #moving = new Map<ContainerId, ContainerRecord>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
   readonly #pulls = new Map<ContainerId, PullProgress>();
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
@@ -148,8 +158,16 @@ export class PartitionState implements PartitionView {
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord> {
     return this.#placed.get(host) ?? noContainers;
   }
+  *wantedOn(host: HostKey): Generator<ContainerRecord, void, void> {
+    yield* this.placedOn(host).values();
+    for (const record of this.#moving.values()) if (otherHostsOf(record).includes(host)) yield record;
+  }
   hostsWithContainers(): Iterable<HostKey> {
-    return this.#placed.keys();
+    if (this.#moving.size === 0) return this.#placed.keys();
+    return new Set([...this.#placed.keys(), ...[...this.#moving.values()].flatMap(otherHostsOf)]);
+  }
+  moving(): Iterable<ContainerRecord> {
+    return this.#moving.values();
   }
   revisionOf(host: HostKey): number {
     return this.#revisions.get(host) ?? this.#firstRevision;
@@ -285,8 +303,13 @@ export class PartitionState implements PartitionView {
     for (const [host, { cpuMillis, memBytes, containers }] of this.#accounted) {
       if (containers > 0) this.#ledger.subtract(host, cpuMillis, memBytes, containers);
     }
+    for (const record of this.#moving.values()) {
+      const from = movesFrom(record);
+      if (from !== undefined) this.#ledger.leave(from, -1);
+    }
     this.#accounted.clear();
     this.#placed.clear();
+    this.#moving.clear();
   }
 
   #noteRevocations(tenant: TenantId): void {
@@ -310,12 +333,13 @@ export class PartitionState implements PartitionView {
     this.#unplaced.delete(id);
     this.#heard.delete(id);
     this.#pulls.delete(id);
+    if (this.#moving.delete(id)) this.#countMove(before, -1);
     if (before.placement.phase !== 'placed') return;
     const { host } = before.placement;
     const placed = this.#placed.get(host);
     if (placed?.delete(id) !== true) return;
     if (placed.size === 0) this.#placed.delete(host);
-    this.#account(before, -1);
+    this.#account(host, before, -1);
   }
 
   #remove(tenant: TenantState, id: ContainerId): void {
@@ -332,6 +356,10 @@ export class PartitionState implements PartitionView {
   }
 
   #place(record: ContainerRecord): void {
+    if (movesFrom(record) !== undefined) {
+      this.#moving.set(record.id, record);
+      this.#countMove(record, 1);
+    }
     if (record.placement.phase === 'unplaced') {
       this.#unplaced.set(record.id, record);
       return;
@@ -340,12 +368,18 @@ export class PartitionState implements PartitionView {
     let placed = this.#placed.get(host);
     if (placed === undefined) this.#placed.set(host, (placed = new Map()));
     placed.set(record.id, record);
-    this.#account(record, 1);
+    this.#account(host, record, 1);
   }
 
-  #account(record: ContainerRecord, sign: 1 | -1): void {
-    if (record.placement.phase !== 'placed') return;
-    const { host } = record.placement;
+  /** The host that prepares it keeps its room free. */
+  #countMove(record: ContainerRecord, sign: 1 | -1): void {
+    const from = movesFrom(record);
+    if (from !== undefined) this.#ledger.leave(from, sign);
+    const preparing = preparationOf(record);
+    if (preparing !== undefined) this.#account(preparing.host, record, sign);
+  }
+
+  #account(host: HostKey, record: ContainerRecord, sign: 1 | -1): void {
     const { cpuMillis, memBytes } = amountsOf(record);
     const sum = this.#accounted.get(host) ?? { cpuMillis: 0, memBytes: 0, containers: 0 };
     sum.cpuMillis += sign * cpuMillis;

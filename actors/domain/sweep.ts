@@ -7,6 +7,7 @@ import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { movesFrom } from './container/moves.ts';
 import { settle } from './container/observe.ts';
 import { observeSilence } from './host/decide.ts';
 import type { PartitionView } from './state.ts';
@@ -61,18 +62,21 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
 
 /** All that says where a container may go, and whether it wants to. */
 function kindOf(record: ContainerRecord): string {
-  const { tenant, spec, desired, placement, rejections } = record;
+  // Each move has times of its own.
+  if (movesFrom(record) !== undefined) return record.id;
+  const { tenant, spec, desired, observed, placement, rejections } = record;
   const from = placement.phase === 'placed' ? `${placement.host} ${placement.chosenBy}` : '-';
   const needs = [spec.cpu_limit, spec.mem_limit, spec.ports.length, record.diskBytes, spec.registry];
-  return [tenant, ...needs, desired, from, ...rejections.map(({ host }) => host)].join(' ');
+  return [tenant, ...needs, desired, observed.status, from, ...rejections.map(({ host }) => host)].join(' ');
 }
 
 function unsettled(state: PartitionView, context: TurnContext) {
-  const records = [...state.unplaced()].filter(({ desired }) => desired === 'running');
+  const records = new Set([...state.unplaced()].filter(({ desired }) => desired === 'running'));
+  for (const record of state.moving()) records.add(record);
   for (const host of state.hostsWithContainers()) {
     const standing = context.fleet.standing(host);
     const leaves = standing === 'lost' || standing === 'removed' || context.fleet.host(host)?.draining === true;
-    if (leaves) records.push(...state.placedOn(host).values());
+    if (leaves) for (const record of state.placedOn(host).values()) records.add(record);
   }
   return records;
 }

@@ -52,6 +52,8 @@ export interface FleetView {
     readonly faults: readonly HostFault[];
   } | null;
   hostsIn(region: Region): readonly HostKey[];
+  /** Whether one more container may leave this drained host now. */
+  mayLeave(key: HostKey): boolean;
   /** What any host is believed to offer at most, unless its operator has said otherwise. */
   readonly ceiling: Capacity;
 }

@@ -8,7 +8,7 @@ import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host
 import type { HostKey, Region } from '../../schemas/ids.ts';
 import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory.ts';
 import { engineAway, type Beat } from '../../schemas/wire/host.ts';
-import { defaultHostCeiling } from '../../schemas/limits.ts';
+import { defaultHostCeiling, limits } from '../../schemas/limits.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
 import { capacityWithin, ceilingOf, isOverCeiling } from '../domain/host/ceiling.ts';
 import { isEnrolled } from '../domain/host/sender.ts';
@@ -58,6 +58,17 @@ const clonedState: HostFault = {
     'enrol the other under a key of its own',
 };
 
+export interface FleetOptions {
+  readonly clock: Clock;
+  readonly partitions: number;
+  readonly hostUnknownMs: number;
+  readonly ceiling?: Capacity;
+  /** How many containers leave a drained host at once, unless its operator says otherwise. */
+  readonly drainAtOnce?: number;
+  /** How many actors processes there are. */
+  readonly processes?: () => number;
+}
+
 export class Fleet implements FleetView {
   /** By this clock the silence of hosts is counted. */
   readonly listening: ListeningClock;
@@ -65,6 +76,8 @@ export class Fleet implements FleetView {
   readonly #clock: Clock;
   readonly #partitions: number;
   readonly #unknownMs: number;
+  readonly #drainAtOnce: number;
+  readonly #processes: () => number;
   readonly ceiling: Capacity;
   readonly #entries = new Map<HostKey, DirectoryEntry>();
   /** Capped by the ceilings. */
@@ -81,7 +94,9 @@ export class Fleet implements FleetView {
   readonly #knownSinceMs = new Map<HostKey, number>();
   readonly #unreadable = new Set<HostKey>();
 
-  constructor(options: { clock: Clock; partitions: number; hostUnknownMs: number; ceiling?: Capacity }) {
+  constructor(options: FleetOptions) {
+    this.#drainAtOnce = options.drainAtOnce ?? limits.drainAtOnce;
+    this.#processes = options.processes ?? (() => 1);
     this.ceiling = options.ceiling ?? defaultHostCeiling;
     this.#clock = options.clock;
     this.#partitions = options.partitions;
@@ -106,6 +121,12 @@ export class Fleet implements FleetView {
       capacity: this.#capacities.get(key) ?? null,
       used: this.placements.used(key, heard?.used),
     };
+  }
+
+  /** Processes share the pace of a drain; each may move one at least. */
+  mayLeave(key: HostKey): boolean {
+    const atOnce = this.#entries.get(key)?.drainAtOnce ?? this.#drainAtOnce;
+    return this.placements.leaving(key) < Math.max(1, Math.floor(atOnce / Math.max(1, this.#processes())));
   }
 
   #isSound(entry: DirectoryEntry, heard: HeardBeat | undefined): boolean {

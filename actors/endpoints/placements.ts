@@ -1,4 +1,4 @@
-/** Counts what the partitions of this process have placed on each host. */
+/** Counts what the partitions of this process have placed on each host, and what leaves it. */
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import type { PlacementLedger } from '../domain/state.ts';
@@ -11,6 +11,7 @@ interface Placed {
 
 export class Placements implements PlacementLedger {
   readonly #placed = new Map<HostKey, Placed>();
+  readonly #leaving = new Map<HostKey, number>();
 
   /**
    * What is used on a host: what is placed there, or the host's own count where that is more.
@@ -23,6 +24,23 @@ export class Placements implements PlacementLedger {
       mem_bytes: Math.max(placed?.memBytes ?? 0, counted?.mem_bytes ?? 0),
       containers: Math.max(placed?.containers ?? 0, counted?.containers ?? 0),
     };
+  }
+
+  leaving(host: HostKey): number {
+    return this.#leaving.get(host) ?? 0;
+  }
+
+  /** All moves under way. */
+  moving(): number {
+    let sum = 0;
+    for (const count of this.#leaving.values()) sum += count;
+    return sum;
+  }
+
+  leave(host: HostKey, count: number): void {
+    const left = this.leaving(host) + count;
+    if (left === 0) this.#leaving.delete(host);
+    else this.#leaving.set(host, left);
   }
 
   add(host: HostKey, cpuMillis: number, memBytes: number): void {

@@ -262,6 +262,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_commit_turns: 'Rises with the load, as commits group more turns.',
   longshore_actors_events_parked:
     'Over 0: the stream EVENTS accepts no events; writes continue, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “EVENTS stream refusing events”.',
+  longshore_actors_moving_containers:
+    'During a drain as many as its pace allows. Long above 0 without one: `GET` of a host names what is `blocked`.',
   longshore_actors_hosts:
     'By `standing`: `up`, `unheard` (enrolled, not yet reported), `silent`, `lost`. Any `lost` needs an operator.',
   longshore_actors_checkpoint_stalled_seconds:

@@ -1,4 +1,5 @@
 /** The fleet: hosts, their join tokens, and enrolment, the only call that accepts a join token. */
+import type { DrainProgress, DrainShare } from '../../schemas/api/drain.ts';
 import type { HostView } from '../../schemas/api/host.ts';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -7,7 +8,7 @@ import { timestamp } from '../../lib/time/timestamp.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
 import { succeeded, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
-import { created, failure, type Result } from '../http/respond.ts';
+import { created, failure, ok, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 
@@ -28,6 +29,23 @@ export function mergeHosts(outcomes: readonly Outcome[], limit: number): Result 
   if (failed !== undefined) return failed;
   const pages = outcomes.map(({ body }) => decodeAnswer('host.list', body));
   return pageResult(mergePages(pages, limit, keyOf), keyOf);
+}
+
+/** Undefined: one of them did not answer. */
+export function mergeDrain(outcomes: readonly Outcome[]): DrainShare | undefined {
+  if (outcomes.length === 0 || !outcomes.every(succeeded)) return undefined;
+  const shares = outcomes.map(({ body }) => decodeAnswer('host.drain', body).data);
+  return {
+    left: shares.reduce((sum, { left }) => sum + left, 0),
+    moving: shares.reduce((sum, { moving }) => sum + moving, 0),
+    blocked: shares.flatMap(({ blocked }) => blocked).slice(0, limits.drainBlocked),
+  };
+}
+
+/** A container that came since the drain began counts from the time that it is there. */
+export function progressOf(share: DrainShare, atFirst: number): DrainProgress {
+  const total = Math.max(atFirst, share.left);
+  return { total, moved: total - share.left, ...share };
 }
 
 export function hostHandlers(services: Services) {
@@ -52,6 +70,32 @@ export function hostHandlers(services: Services) {
       services.ask('read', { type: 'host.list', partition, limit, after, rid: call.requestId }, call.deadlineMs),
     );
     return mergeHosts(await Promise.all(asks), limit);
+  };
+
+  /** What all partitions have on the host; undefined: not all have answered. */
+  const drainOf = async (call: Call, of: HostKey): Promise<DrainShare | undefined> => {
+    const deadlineMs = Math.min(call.deadlineMs, services.clock.monotonicMs() + limits.drainAskMs);
+    const asks = Array.from({ length: services.partitions() ?? 0 }, (_, partition) =>
+      services.ask('read', { type: 'host.drain', partition, of, rid: call.requestId }, deadlineMs),
+    );
+    return mergeDrain(await Promise.all(asks));
+  };
+
+  const get: HandlerOf<'host.get'> = async (call) => {
+    const { key: host } = call.params;
+    const outcome = await services.ask('read', { type: 'host.get', host, rid: call.requestId }, call.deadlineMs);
+    if (!succeeded(outcome)) return outcome;
+    const { drain_total: total = 0, ...view } = decodeAnswer('host.get', outcome.body).data;
+    const share = view.draining ? await drainOf(call, host) : undefined;
+    return ok({ ...view, drain: share === undefined ? null : progressOf(share, total) });
+  };
+
+  const update: HandlerOf<'host.update'> = async (call) => {
+    const { key: host } = call.params;
+    const share = call.body.draining === true ? await drainOf(call, host) : undefined;
+    const placed = share === undefined ? {} : { placed: share.left };
+    const question = { type: 'host.update', host, update: call.body, ...placed, ...writeOf(call) } as const;
+    return services.ask('write', question, call.deadlineMs);
   };
 
   const create: HandlerOf<'host.create'> = async (call) => {
@@ -98,18 +142,8 @@ export function hostHandlers(services: Services) {
   return {
     'host.list': list,
     'host.create': create,
-    'host.get': ((call) =>
-      services.ask(
-        'read',
-        { type: 'host.get', host: call.params.key, rid: call.requestId },
-        call.deadlineMs,
-      )) satisfies HandlerOf<'host.get'>,
-    'host.update': ((call) =>
-      services.ask(
-        'write',
-        { type: 'host.update', host: call.params.key, update: call.body, ...writeOf(call) },
-        call.deadlineMs,
-      )) satisfies HandlerOf<'host.update'>,
+    'host.get': get,
+    'host.update': update,
     'host.join_token': joinToken,
     'host.remove': ((call) =>
       services.ask(

@@ -29,6 +29,8 @@ export interface Observed {
   readonly tenant: TenantId;
   readonly id: ContainerId;
   readonly generation: number;
+  /** The placement that it is prepared for. */
+  readonly prepared?: number;
   readonly description: Description;
 }
 
@@ -126,11 +128,12 @@ export function createReporter(parts: ReporterParts): Reporter {
   };
 
   const send = async (batch: readonly Numbered[], partition: number, { session }: Session) => {
-    const items = batch.map(({ observed: { tenant, id, generation, description }, sent }): ReportItem => ({
+    const items = batch.map(({ observed: { tenant, id, generation, prepared, description }, sent }): ReportItem => ({
       tenant,
       id,
       generation,
       seq: sent.seq,
+      ...(prepared === undefined ? {} : { prepared }),
       ...description,
     }));
     const report: Report = { v: 1, ...spoken, partition, session, items };

@@ -23,6 +23,8 @@ export function describe(wanted: Wanted, observed: Observed, restart: RestartSta
   switch (wanted.want) {
     case 'running':
       return describeRunning(state, restart);
+    case 'prepared':
+      return describePrepared(state, restart);
     case 'stopped':
       return describeStopped(state, restart);
     case 'removed':
@@ -50,6 +52,13 @@ function describeRunning(state: EngineState | null, restart: RestartState): Desc
     case 'clear':
       return as(state === null && restart.image === null ? 'pending' : 'starting', why);
   }
+}
+
+/** `stopped` says that it can start at once. */
+function describePrepared(state: EngineState | null, restart: RestartState): Description {
+  const isReady = state?.phase === 'created' || state?.phase === 'exited';
+  if (isReady && restart.operation === null) return { gone: false, observation: observation('stopped', null, {}) };
+  return state?.phase === 'running' ? describeStopped(state, restart) : describeRunning(state, restart);
 }
 
 function describeUp(

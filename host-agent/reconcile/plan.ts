@@ -15,7 +15,7 @@ const none: Step = { kind: 'none' };
 export function plan(wanted: Wanted, observed: Observed, restart: RestartState, nowMs: number): Step {
   if (wanted.want === 'untouched') return none;
   if (restart.operation !== null) {
-    return restart.operation.kind === 'pull' && wanted.want !== 'running' ? { kind: 'cancel_pull' } : none;
+    return restart.operation.kind === 'pull' && !isMade(wanted) ? { kind: 'cancel_pull' } : none;
   }
   const { attempt } = restart;
   if (attempt.phase === 'waiting' && nowMs < attempt.untilMs) return { kind: 'wait', untilMs: attempt.untilMs };
@@ -27,6 +27,11 @@ export function plan(wanted: Wanted, observed: Observed, restart: RestartState, 
       return observed.kind === 'absent'
         ? planMissing(wanted, restart)
         : planPresent(wanted, observed.found, restart, nowMs);
+    case 'prepared':
+      if (attempt.phase === 'failed') return none;
+      return observed.kind === 'absent'
+        ? planMissing(wanted, restart)
+        : planPrepared(wanted, observed.found, restart, nowMs);
     case 'stopped':
       return observed.kind === 'absent' ? none : planStopped(wanted, observed.found, restart, nowMs);
     case 'removed':
@@ -34,6 +39,9 @@ export function plan(wanted: Wanted, observed: Observed, restart: RestartState, 
       return observed.kind === 'absent' ? none : clear(observed.found, restart, nowMs);
   }
 }
+
+/** Whether its image is needed. */
+const isMade = ({ want }: Wanted): boolean => want === 'running' || want === 'prepared';
 
 type Declared = Extract<Wanted, { container: unknown }>;
 
@@ -59,11 +67,9 @@ function planMissing({ container, admitted }: Declared, restart: RestartState): 
  * made again.
  */
 function planPresent(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
-  const { container, spec } = wanted;
-  if (found.placement !== container.placement || found.spec !== spec) return clear(found, restart, nowMs);
+  const { container } = wanted;
+  if (isOutdated(wanted, found, restart)) return clear(found, restart, nowMs);
   const { dockerId, state, sandbox } = found;
-  if (restart.evicted?.dockerId === dockerId) return clear(found, restart, nowMs);
-  if (sandbox?.state === 'gone') return clear(found, restart, nowMs);
   switch (state.phase) {
     case 'running':
       // It has no network any more. When it is down, it starts again after its sandbox.
@@ -83,6 +89,29 @@ function planPresent(wanted: Declared, found: Found, restart: RestartState, nowM
       if (sandbox?.state === 'down') return { kind: 'start_sandbox', dockerId: sandbox.dockerId };
       return { kind: 'start', dockerId, prepare: state.phase === 'created', again: restart.failures > 0 };
     }
+    case 'removing':
+    case 'dead':
+      return clear(found, restart, nowMs);
+  }
+}
+
+const isOutdated = ({ container, spec }: Declared, found: Found, restart: RestartState): boolean =>
+  found.placement !== container.placement ||
+  found.spec !== spec ||
+  restart.evicted?.dockerId === found.dockerId ||
+  found.sandbox?.state === 'gone';
+
+/** It is there as it should be, and does not run. */
+function planPrepared(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
+  if (isOutdated(wanted, found, restart)) return clear(found, restart, nowMs);
+  switch (found.state.phase) {
+    case 'created':
+    case 'exited':
+      return none;
+    case 'running':
+      return { kind: 'stop', dockerId: found.dockerId };
+    case 'paused':
+      return { kind: 'unpause', dockerId: found.dockerId };
     case 'removing':
     case 'dead':
       return clear(found, restart, nowMs);

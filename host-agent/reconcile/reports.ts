@@ -36,16 +36,18 @@ export function createReports({ reporter, workload, clock, steadyMs }: ReportsPa
     looked: ({ id, wanted, observed }, restart) => {
       const description = describe(wanted, observed, onWall(restart));
       if (description === undefined || !('container' in wanted)) return;
-      const { tenant, generation } = wanted.container;
-      reporter.set({ tenant, id, generation, description });
+      const { tenant, generation, placement } = wanted.container;
+      const prepared = wanted.want === 'prepared' ? { prepared: placement } : {};
+      reporter.set({ tenant, id, generation, ...prepared, description });
     },
     away: (ids, sinceMs) => {
       const last = new Map([...reporter.all()].map(({ id, description }) => [id, description]));
       for (const id of ids) {
         const wanted = workload.wanted(id);
         if (!('container' in wanted)) continue;
-        const { tenant, generation } = wanted.container;
-        reporter.set({ tenant, id, generation, description: describeAway(last.get(id), sinceMs) });
+        const { tenant, generation, placement } = wanted.container;
+        const prepared = wanted.want === 'prepared' ? { prepared: placement } : {};
+        reporter.set({ tenant, id, generation, ...prepared, description: describeAway(last.get(id), sinceMs) });
       }
     },
   };

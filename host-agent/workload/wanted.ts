@@ -7,7 +7,8 @@ import { referenceOf } from '../spec/reference.ts';
 
 export type Wanted =
   | {
-      readonly want: 'running' | 'stopped' | 'removed';
+      /** `prepared`: made and not started, for it still runs elsewhere (ADR 32). */
+      readonly want: 'running' | 'prepared' | 'stopped' | 'removed';
       readonly container: DesiredContainer;
       readonly spec: string;
       /** Its limits fit on this host beside those of the others. */

@@ -194,8 +194,7 @@ export function createWorkload(): Workload {
     const entry = entries.get(id);
     if (entry === undefined) return leaving.has(id) ? { want: 'nothing' } : { want: 'untouched' };
     const { container, spec } = entry;
-    const want = isIsolated && container.desired === 'running' ? 'stopped' : container.desired;
-    return { want, container, spec, admitted: admissions.has(id) };
+    return { want: wantOf(container, isIsolated), container, spec, admitted: admissions.has(id) };
   };
 
   return {
@@ -214,6 +213,11 @@ export function createWorkload(): Workload {
     orphansHeld: () => held.size,
     isComplete: () => desired !== undefined && isComplete(desired),
   };
+}
+
+function wantOf({ desired, prepare }: DesiredContainer, isIsolated: boolean) {
+  if (desired === 'stopped' && prepare === true) return 'prepared' as const;
+  return isIsolated && desired === 'running' ? ('stopped' as const) : desired;
 }
 
 const difference = (left: ReadonlySet<ContainerId>, right: ReadonlySet<ContainerId>): ContainerId[] =>

@@ -290,6 +290,31 @@ export interface ContainerRecord {
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
   readonly idempotency: Idempotency | null;
+  /** While it runs on: another host gets a copy ready (ADR 32). */
+  readonly preparing?: Preparation;
+  /** Until the host that it was moved from has stopped it; none starts it before (ADR 32). */
+  readonly leaving?: Leaving;
+}
+
+/** A copy that is made on another host and not started. */
+export interface Preparation {
+  readonly host: HostKey;
+  readonly region: Region;
+  /** The generation of the placement that the copy is made for (Placement.since). */
+  readonly since: number;
+  /** When it was begun, or given up. */
+  readonly atMs: number;
+  /** The copy is there, but the container could not move at once. */
+  readonly isReady?: true;
+  /** Present: it was given up, for this reason; null: the container stays where it is. */
+  readonly givenUp?: Reason | null;
+}
+
+export interface Leaving {
+  readonly host: HostKey;
+  /** Of the placement there. */
+  readonly since: number;
+  readonly atMs: number;
 }
 
 /**
@@ -297,7 +322,12 @@ export interface ContainerRecord {
  * release, and if it was never placed.
  */
 export type Placement =
-  | { readonly phase: 'unplaced'; readonly atMs?: number }
+  | {
+      readonly phase: 'unplaced';
+      readonly atMs?: number;
+      /** Every copy was made under an earlier placement. */
+      readonly since?: number;
+    }
   /**
    * `since` is the generation of the placement: an agent adopts only containers that were made
    * under it.

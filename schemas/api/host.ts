@@ -37,6 +37,10 @@ export const HostUpdateBody = Type.Object(
     max_cpu_millis: Type.Optional(nullable(Most)),
     max_mem_bytes: Type.Optional(nullable(Most)),
     max_containers: Type.Optional(nullable(Most)),
+    /**
+     * How many containers leave the host at once; null: as many as `DRAIN_AT_ONCE` of the actors.
+     */
+    drain_at_once: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: limits.drainAtOnceMax }))),
   },
   { additionalProperties: false },
 );
@@ -79,6 +83,11 @@ export const HostView = Type.Object(
     ),
     max_mem_bytes: nullable(Type.Integer()),
     max_containers: nullable(Type.Integer()),
+    drain_at_once: nullable(
+      Type.Integer({
+        description: 'How many containers leave it at once in a drain; null: as many as the actors’ `DRAIN_AT_ONCE`.',
+      }),
+    ),
     used: nullable(Capacity),
     orphans_held: Type.Integer(),
     faults: Type.Array(HostFault, { description: 'Faults that its agent reports; empty: none.' }),
@@ -109,6 +118,9 @@ export interface HostRecord {
   readonly region: Region;
   readonly cordoned: boolean;
   readonly draining: boolean;
+  readonly drainAtOnce?: number;
+  /** While it is drained: how many containers it had at first, as far as that was known. */
+  readonly drainTotal?: number;
   /** As its agent reports it, before the ceilings below and those of the platform. */
   readonly capacity: Capacity | null;
   /** The most that this host may offer, if an operator has set that. */
@@ -167,6 +179,7 @@ export interface DirectoryEntry {
   readonly region: Region;
   readonly cordoned: boolean;
   readonly draining: boolean;
+  readonly drainAtOnce?: number;
   readonly capacity: Capacity | null;
   readonly ceiling?: HostCeiling;
   readonly lost: boolean;

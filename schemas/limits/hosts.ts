@@ -81,6 +81,17 @@ export const hosts = {
    */
   hostFaultTries: 3,
   rejectionTtlMs: 5 * minutes,
+  /** How many containers leave a drained host at once. */
+  drainAtOnce: 8,
+  drainAtOnceMax: 1000,
+  /** After so long, a stop on a drained host is shown as what holds it up. */
+  drainStopMs: 1 * minutes,
+  /** Containers that are named as blocked. */
+  drainBlocked: 100,
+  /** How long a gateway waits for the owners that count the containers of a host. */
+  drainAskMs: 2 * seconds,
+  /** How long another host may take to make a copy ready: more than a pull may take. */
+  preparationMs: 12 * minutes,
   /** Faults in one heartbeat, and characters in the message of each. */
   hostFaults: 8,
   hostFaultChars: 300,

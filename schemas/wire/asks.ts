@@ -6,6 +6,7 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import { ContainerStatusView, OperatorFields, type Container } from '../api/container.ts';
 import type { ListCursor } from '../api/cursor.ts';
+import { DrainShare } from '../api/drain.ts';
 import { HostUpdateBody, HostView, type HostUpdate } from '../api/host.ts';
 import { NetworkView } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
@@ -135,8 +136,13 @@ const reads = {
   ),
   'tenant.quota': ask({ ...ofTenant, region: text }, forwarded<typeof QuotaView>()),
   'tenant.get': ask(ofTenant, forwarded<typeof TenantView>()),
-  'host.get': ask(ofHost, forwarded<typeof HostView>()),
+  /** `drain_total`: of a drained host, as far as it was known when the drain began. */
+  'host.get': ask(ofHost, dataOf(Type.Object({ draining: flag, drain_total: Type.Optional(number) }))),
   /** Hosts of one partition, by key. `after`: the last key of the page before, or empty. */
+  /**
+   * How much of a drained host is left in one partition. Owners of release 0.1.0 do not know it.
+   */
+  'host.drain': ask({ ...ofPartition, of: id<HostKey>() }, dataOf(DrainShare)),
   'host.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(HostView, 'key'))),
   /** `after`: the `next` of an earlier page; null: from the beginning. */
   'revocation.list': ask({ ...ofPartition, after: nullable(text) }, RevocationPage),
@@ -191,7 +197,8 @@ const writes = {
   'host.create': ask({ ...ofHost, region: id<Region>(), joinTokenHash: text }, dataOf(fieldsOf(HostView))),
   'host.join_token': ask({ ...ofHost, joinTokenHash: text }, dataOf(fieldsOf(HostView))),
   'host.update': ask(
-    { ...ofHost, update: Type.Unsafe<HostUpdate>(open(HostUpdateBody)) },
+    /** `placed`: how many containers a host that is drained from now on has. */
+    { ...ofHost, update: Type.Unsafe<HostUpdate>(open(HostUpdateBody)), placed: Type.Optional(number) },
     forwarded<typeof HostView>(),
   ),
   /**

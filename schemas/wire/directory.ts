@@ -16,6 +16,7 @@ const Entry = shape<DirectoryEntry>()(
     region: id<Region>(),
     cordoned: flag,
     draining: flag,
+    drainAtOnce: Type.Optional(number),
     capacity: nullable(capacity),
     ceiling: Type.Optional(Type.Partial(capacity)),
     lost: flag,

@@ -110,6 +110,11 @@ export const DesiredContainer = Type.Object({
    */
   placement: Count,
   desired: Type.Enum(['running', 'stopped', 'removed']),
+  /**
+   * With `stopped`: the host makes the container and does not start it, and reports `stopped` when
+   * it is there. An agent from before 0.2.0 does not know it, and reports `stopped` at once.
+   */
+  prepare: Type.Optional(Type.Literal(true)),
   name: Type.String(),
   registry: Type.String(),
   repository: Type.Union([Type.String(), Type.Null()]),
@@ -202,6 +207,8 @@ export const Report = Type.Object({
        * `rejected`).
        */
       gone: Type.Boolean(),
+      /** The placement that it is prepared for; absent from agents from before 0.2.0. */
+      prepared: Type.Optional(Count),
       observation: Observation,
     }),
     { maxItems: limits.reportItems },

@@ -7,7 +7,7 @@ import type { ContainerId } from '../ids.ts';
 import type { DesiredContainer } from './host.ts';
 
 /** What a digest covers of a container: the rest changes only with the generation. */
-export type Versioned = Pick<DesiredContainer, 'id' | 'generation' | 'placement'>;
+export type Versioned = Pick<DesiredContainer, 'id' | 'generation' | 'placement' | 'desired' | 'prepare'>;
 
 /**
  * Rises when actors make another message of the same record, such as with a new field. It is part
@@ -46,7 +46,9 @@ export function digestOf(basis: string, containers: Iterable<Versioned>, hold: I
     first = (first + one) >>> 0;
     second = (second + two) >>> 0;
   };
-  for (const { id, generation, placement } of containers) add(`${id} ${generation} ${placement}`);
+  for (const { id, generation, placement, desired, prepare } of containers) {
+    add(`${id} ${generation} ${placement} ${prepare === true ? 'prepared' : desired}`);
+  }
   for (const id of hold) add(`${id} hold`);
   return `${basis}.${count}.${first.toString(36)}.${second.toString(36)}`;
 }

@@ -17,6 +17,7 @@ import { createOwner, type Owner, type OwnerOptions } from '../../actors/owner.t
 import { sleep } from '../../lib/time/backoff.ts';
 import type { ContainerStatusView } from '../../schemas/api/container.ts';
 import { createSlices } from '../../lib/time/slices.ts';
+import type { HostUpdate } from '../../schemas/api/host.ts';
 import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId, HostKey, OperationId, Region, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -33,6 +34,8 @@ import { World, type Process } from './world/time.ts';
 const actorsCounts = { few: 3, many: 8 };
 const stormMs = 9_000;
 const region = 'default' as Region;
+/** The host that is drained and broken. */
+const emptied = hostKey('h0');
 const cap = 4;
 const caps: History['caps'] = { containers: cap, cpuMillis: null, memBytes: null };
 
@@ -79,6 +82,8 @@ class Simulation {
   readonly #actors: Actor[] = [];
   readonly #gateways: Gateway[] = [];
   readonly #hosts = new Map<HostKey, Host>();
+  /** `<host> <container>`: which ran where. */
+  readonly #ran = new Set<string>();
   #scribe: Scribe = createScribe();
   readonly #partitions: number;
   #cluster: Cluster;
@@ -97,6 +102,12 @@ class Simulation {
   /** The cost of one step of a load: in some runs partitions are large. */
   readonly #stepMs: number;
   #isStormy = false;
+  /** What the operator last said of the first host. */
+  #draining = false;
+  /** What it was last told, and the orders under way. */
+  #isDrained = false;
+  #orders = Promise.resolve();
+  #hasOrders = false;
   #tokens = 0;
 
   constructor(random: Random) {
@@ -179,6 +190,7 @@ class Simulation {
     this.#isStormy = false;
     this.#calm();
     await Promise.all(clients);
+    await this.#orders;
   }
 
   // Backup and restore
@@ -205,6 +217,9 @@ class Simulation {
     this.#scribe = createScribe(this.#scribe.unwanted);
     for (const actor of this.#actors) Object.assign(actor, this.#startActor(actor.name));
     await sleep(3000);
+    // The backup may have another word of the operator.
+    this.#orderDrain(this.#draining);
+    await this.#orders;
   }
 
   #storedStates(connection: Connection): Promise<PartitionState[]> {
@@ -283,7 +298,7 @@ class Simulation {
   }
 
   async #setUp(): Promise<void> {
-    for (const key of ['h0', 'h1'].map(hostKey)) {
+    for (const key of ['h0', 'h1', 'h2'].map(hostKey)) {
       await this.#insist('a host', () => ({
         type: 'host.create',
         host: key,
@@ -306,6 +321,8 @@ class Simulation {
         partitions: this.#partitions,
         sessions: { highest: 0 },
         onRemoved: (id, why) => this.#onRemoved(key, id, why),
+        onStarted: (id) => this.#onStarted(key, id),
+        stopMs: () => this.#random.below(1500),
       });
       this.#hosts.set(key, host);
       host.start();
@@ -358,7 +375,7 @@ class Simulation {
       if (actor === undefined) return;
       const { process } = actor;
       if (process.state === 'dead') continue;
-      const kind = random.below(12);
+      const kind = random.below(15);
       this.#world.trace('trouble', kind, actor.name);
       switch (kind) {
         case 0:
@@ -397,8 +414,51 @@ class Simulation {
         case 11:
           this.#crashContainers();
           break;
+        case 12:
+        case 13:
+          this.#drain();
+          break;
+        case 14:
+          this.#breakHost();
+          break;
       }
     }
+  }
+
+  /**
+   * The first host is drained, at some pace, or the drain is called off. It stays cordoned: no
+   * container comes back to a host that it has left, which the model takes for an operation done
+   * twice.
+   */
+  #drain(): void {
+    this.#draining = !this.#draining || this.#random.once(3);
+    this.#orderDrain(this.#draining);
+  }
+
+  #orderDrain(draining: boolean): void {
+    const update = { draining, drain_at_once: this.#random.pick([null, 1, 2]) };
+    this.#update(update, () => (this.#isDrained = draining));
+  }
+
+  /** The first host can start nothing for a while. */
+  #breakHost(): void {
+    const host = this.#hosts.get(emptied);
+    if (host === undefined) return;
+    const ms = this.#random.below(4000);
+    this.#update({ cordoned: true }, () => {
+      host.fault.isThere = true;
+      this.#later(ms, () => (host.fault.isThere = false));
+    });
+  }
+
+  /** An operator changes the first host. */
+  #update(update: HostUpdate, onDone: () => void): void {
+    const ask = { type: 'host.update' as const, host: emptied, update };
+    const order = () => this.#insist('a change of a host', () => ({ ...ask, ...this.#ride() }));
+    this.#hasOrders = true;
+    this.#orders = this.#orders
+      .then(() => this.#world.spawn(this.#world.stage, order))
+      .then(onDone, (error: unknown) => void this.#faults.push(String(error)));
   }
 
   /** Some containers keep ending by themselves within a second, and their agent restarts them. */
@@ -474,38 +534,80 @@ class Simulation {
   }
 
   #onRemoved(host: HostKey, id: ContainerId, why: 'removed' | 'orphan'): void {
-    // Nothing moves containers here, so a container that no client removed must be where it was.
-    if (!this.#scribe.unwanted.has(id))
+    // Only the first host is drained or broken: elsewhere, only a copy that never ran may go.
+    const isOther = why === 'orphan' && (host === emptied || !this.#ran.has(`${host} ${id}`));
+    if (!this.#scribe.unwanted.has(id) && !isOther)
       this.#faults.push(`${host} removed ${id} as ${why}, and nobody had asked for that`);
   }
 
+  /**
+   * No host is lost here, so no container ever runs on two. A restore may have forgotten a move.
+   */
+  #onStarted(host: HostKey, id: ContainerId): void {
+    this.#ran.add(`${host} ${id}`);
+    if (incarnationOf(this.#cluster) > 0) return;
+    for (const [other, { engine }] of this.#hosts) {
+      if (other !== host && engine.get(id)?.state === 'running')
+        this.#faults.push(`${host} starts ${id}, which runs on ${other}`);
+    }
+  }
+
   async #judgeEnd(): Promise<void> {
+    const isBroken = ({ engine, fault }: Host): boolean =>
+      fault.isThere || [...engine.values()].some(({ state }) => state === 'broken');
+    for (let waitedMs = 0; waitedMs < settleMs && [...this.#hosts.values()].some(isBroken); waitedMs += 200)
+      await sleep(200);
+    // An owner that missed the operator's last word hears it with the next versions.
+    if (this.#hasOrders) await sleep(heardMs);
     let ends = await this.#lastWords();
     // What waits for a host is placed by a sweep.
     for (let waitedMs = 0; waitedMs < settleMs && ends.some(([, seen]) => isWaiting(seen)); waitedMs += 1000) {
       await sleep(1000);
       ends = await this.#lastWords();
     }
+    const isLeft = ([, { host }]: (typeof ends)[number]): boolean => this.#isDrained && host === emptied;
+    for (let waitedMs = 0; waitedMs < drainMs && ends.some(isLeft); waitedMs += 1000) {
+      await sleep(1000);
+      ends = await this.#lastWords();
+    }
+    const left = ends.filter(isLeft).length;
+    if (left > 0) this.#faults.push(`${left} containers are left on a drained host`);
     const isSettled = (): boolean => ends.every(([, seen]) => this.#isAsDesired(seen));
     for (let waitedMs = 0; waitedMs < settleMs && !isSettled(); waitedMs += 100) await sleep(100);
     for (const [tenant, seen] of ends) {
       if (!this.#isAsDesired(seen))
         this.#faults.push(`${tenant} ${seen.id}: ${seen.desired} on ${seen.host}, and its host has it otherwise`);
     }
-    const desired = new Set(ends.map(([, { id }]) => id));
-    for (const [key, { engine }] of this.#hosts) {
-      for (const id of engine.keys()) {
-        // From before a restore: held until an operator approves its removal.
-        if (!desired.has(id) && !this.#ranBefore.has(id))
-          this.#faults.push(`${key} runs ${id}, which is not there any more`);
-        if ([...this.#hosts].some(([other, { engine }]) => other !== key && engine.has(id)))
-          this.#faults.push(`${id} runs on ${key} and on another host`);
-      }
-    }
+    await this.#judgeCopies(new Set(ends.map(([, { id }]) => id)));
     await this.#judgeReports(ends);
     await this.#judgeEvents(ends.map(([, seen]) => seen));
     await this.#judgeTraces();
     if (this.#hasRestore) await this.#judgeVpn();
+  }
+
+  /**
+   * What is gone, or was moved, is removed where it was, at the next sync or two. What is from
+   * before a restore is held until an operator approves its removal.
+   */
+  async #judgeCopies(desired: ReadonlySet<string>): Promise<void> {
+    const isRestored = incarnationOf(this.#cluster) > 0;
+    const copies = () =>
+      [...this.#hosts].flatMap(([host, { engine }]) =>
+        [...engine]
+          .filter(([id, { state }]) => !this.#ranBefore.has(id) && (state !== 'stopped' || !isRestored))
+          .map(([id]) => ({ host, id })),
+      );
+    const wrong = (): string[] => {
+      const all = copies();
+      const isDouble = (id: ContainerId): boolean => all.filter((copy) => copy.id === id).length > 1;
+      return all
+        .filter(({ id }) => !desired.has(id) || isDouble(id))
+        .map(
+          ({ host, id }) => `${host} has ${id}, which is ${desired.has(id) ? 'on another too' : 'not there any more'}`,
+        );
+    };
+    for (let waitedMs = 0; waitedMs < settleMs && wrong().length > 0; waitedMs += 200) await sleep(200);
+    this.#faults.push(...wrong());
   }
 
   /**
@@ -618,6 +720,7 @@ class Simulation {
 const changes: ReadonlySet<Event['type']> = new Set([
   'created',
   'placed',
+  'unplaced',
   'start_requested',
   'stop_requested',
   'delete_requested',
@@ -627,10 +730,13 @@ const isWaiting = ({ host, desired, isRemoving }: Seen): boolean =>
   host === null && desired === 'running' && !isRemoving;
 const dayMs = 86_400_000;
 const isDaysOff = ({ wallOffsetMs }: Process): boolean => Math.abs(wallOffsetMs) > dayMs / 2;
-const limitMs = 200_000;
+const limitMs = 400_000;
 /** No message that was sent takes longer to arrive. */
 const latestMs = 6_000;
 /** A process that has missed the hosts of a partition gets them at the next interval. */
+const heardMs = limits.syncIntervalMs + 2000;
+/** They leave one after the other, at the slowest pace. */
+const drainMs = 100_000;
 const settleMs = limits.syncIntervalMs + 10_000;
 
 // The client's id generator reads Math.random once, which must not happen inside a run.

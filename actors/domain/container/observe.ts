@@ -1,12 +1,22 @@
 /** What a container's record makes of its host's reports. Pure. */
 import type { ContainerRecord, Observation, ObservationOrder } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
 import type { PullItem, ReportItem } from '../../../schemas/wire/host.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
-import { leaveTombstone, changed, eventOf, findHost, placeOn, replace } from './transitions.ts';
+import {
+  hearLeaving,
+  hearPreparation,
+  keepMoving,
+  leave,
+  leaveDrained,
+  leaveStopped,
+  leavingOf,
+  preparationOf,
+  whileLeaving,
+} from './moves.ts';
+import { changed, eventOf, findHost, leaveTombstone, placeOn, rejectionsWith, replace } from './transitions.ts';
 
 /** Statuses that an agent may report; the others are the control plane's. */
 const reportable: ReadonlySet<Observation['status']> = new Set([
@@ -70,7 +80,10 @@ export function observe(
 ): Changes {
   const tenant = state.tenant(item.tenant);
   const record = tenant.containers.get(item.id);
-  if (record === undefined || record.placement.phase !== 'placed' || record.placement.host !== host) return noChanges;
+  if (record === undefined) return noChanges;
+  if (leavingOf(record)?.host === host) return hearLeaving(record, item, context);
+  if (preparationOf(record)?.host === host) return hearPreparation(record, item, tenant, context);
+  if (record.placement.phase !== 'placed' || record.placement.host !== host) return noChanges;
   const order = { generation: item.generation, session, seq: item.seq };
   const known = state.lastHeard(record);
   if (item.generation !== record.generation || !isNewer(order, known)) return noChanges;
@@ -80,7 +93,7 @@ export function observe(
     return rejected(state, record, order, item.observation, context);
   if (item.gone || !reportable.has(item.observation.status)) return noChanges;
 
-  const observed = observationOf(item.observation);
+  const observed = whileLeaving(record, observationOf(item.observation));
   if (observed.status === 'removing' && !isRemovalWorthTelling(record, observed)) {
     return { ...noChanges, heard: { id: record.id, order } };
   }
@@ -92,7 +105,7 @@ export function observe(
     observed,
     observedOrder: order,
     observedAtMs: context.nowMs,
-    updatedAtMs: record.observed.status === item.observation.status ? record.updatedAtMs : context.nowMs,
+    updatedAtMs: record.observed.status === observed.status ? record.updatedAtMs : context.nowMs,
   };
   const events = isNews(record.observed, next.observed) ? [toldByHost(next)] : [];
   return {
@@ -160,8 +173,9 @@ function movedFromFault(
   if (placement.phase !== 'placed' || placement.chosenBy !== 'platform' || desired !== 'running') return undefined;
   if (!isFaultOfHost(record, observed)) return undefined;
   const refused = { ...record, rejections: rejectionsWith(record, placement.host, context) };
-  const changes = moved(refused, state.tenant(record.tenant), context);
-  if (changes === noChanges) return undefined;
+  const found = findHost(refused, state.tenant(record.tenant), context);
+  if (found === undefined) return undefined;
+  const changes = leave(refused, found, context);
   return { ...changes, events: [toldByHost({ ...record, observed }), ...changes.events] };
 }
 
@@ -171,11 +185,6 @@ const toldByHost = (container: ContainerRecord): EventDraft => ({
   container,
   status: container.desired === 'removed' ? 'removing' : container.observed.status,
 });
-
-const rejectionsWith = ({ rejections }: ContainerRecord, host: HostKey, { nowMs }: TurnContext) => [
-  ...rejections.filter((rejection) => rejection.host !== host && rejection.atMs + limits.rejectionTtlMs > nowMs),
-  { host, atMs: nowMs },
-];
 
 /** Its host's admission refused it: the platform tries another, a tenant's own choice fails. */
 function rejected(
@@ -207,27 +216,36 @@ function rejected(
  */
 export function settle(state: PartitionView, record: ContainerRecord, context: TurnContext): Changes {
   const tenant = state.tenant(record.tenant);
+  const kept = keepMoving(record, tenant, context);
+  if (kept !== undefined) return kept;
   if (record.placement.phase === 'unplaced') {
-    return record.desired === 'running' ? moved(record, tenant, context) : noChanges;
+    return record.desired === 'running' ? placed(record, tenant, context) : noChanges;
   }
   const { host, chosenBy } = record.placement;
   const standing = context.fleet.standing(host);
   if (standing === 'lost' || standing === 'removed') {
-    if (record.desired === 'removed') return leaveTombstone(record, context);
+    // The host that it was moved from may still run it.
+    if (record.desired === 'removed')
+      return leavingOf(record) === undefined ? leaveTombstone(record, context) : noChanges;
     return chosenBy === 'platform' ? replace(record, tenant, context) : noChanges;
   }
   // It may still run there, also where the host was being drained.
   if (standing === 'fenced') return noChanges;
-  const leaving =
-    context.fleet.host(host)?.draining === true && chosenBy === 'platform' && record.desired === 'running';
-  return leaving ? moved(record, tenant, context) : noChanges;
+  if (context.fleet.host(host)?.draining !== true || chosenBy !== 'platform') return noChanges;
+  switch (record.desired) {
+    case 'running':
+      return leaveDrained(record, tenant, context);
+    case 'stopped':
+      return leaveStopped(record, tenant, context);
+    case 'removed':
+      return noChanges;
+  }
 }
 
-/** To another host, if there is one: a running container does not stop just to wait. */
-function moved(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
+/** To a host, if there is one. */
+function placed(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
   const host = findHost(record, tenant, context);
   if (host === undefined) return noChanges;
   const next = placeOn(record, host, 'platform', context);
-  const left = record.placement.phase === 'placed' ? [{ kind: 'doorbell' as const, host: record.placement.host }] : [];
-  return changed(next, [eventOf('placed', next, context)], left);
+  return changed(next, [eventOf('placed', next, context)]);
 }

@@ -4,6 +4,7 @@
  * operator's fields are written elsewhere (`operate` in decide.ts).
  */
 import type { ContainerRecord, DesiredState, Observation, TombstoneRecord } from '../../../schemas/api/container.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { choose } from '../placement.ts';
 import { amountsOf, quotaAmountsOf, type TenantView } from '../tenant/state.ts';
@@ -55,6 +56,18 @@ const again = (observed: Observation, status: Observation['status']): Observatio
   restart_count: observed.restart_count,
 });
 
+export const rejectionsWith = ({ rejections }: ContainerRecord, host: HostKey, { nowMs }: TurnContext) => [
+  ...rejections.filter((rejection) => rejection.host !== host && rejection.atMs + limits.rejectionTtlMs > nowMs),
+  { host, atMs: nowMs },
+];
+
+/**
+ * Above every placement and preparation before it, also of those that were given up: the number
+ * tells copies apart.
+ */
+export const nextSince = ({ generation, placement, preparing }: ContainerRecord): number =>
+  Math.max(generation, placement.since ?? 0, preparing?.since ?? 0) + 1;
+
 /** Hosts that refused it recently. */
 const refusedBy = (record: ContainerRecord, context: TurnContext) =>
   new Set(record.rejections.filter(({ atMs }) => atMs + limits.rejectionTtlMs > context.nowMs).map(({ host }) => host));
@@ -74,6 +87,8 @@ export function findHost(record: ContainerRecord, tenant: TenantView, context: T
   );
   const excluded = refusedBy(record, context);
   if (record.placement.phase === 'placed') excluded.add(record.placement.host);
+  // It would have to stop there before it starts there.
+  if (record.leaving !== undefined) excluded.add(record.leaving.host);
   return choose(context.fleet, regions, { id: record.id, cpuMillis, memBytes }, excluded);
 }
 
@@ -88,12 +103,14 @@ export function placeOn(
   context: TurnContext,
 ) {
   const history = [...record.history.filter((key) => key !== host.key), host.key].slice(-limits.placementHistory);
-  return withNext(record, context, {
+  const { preparing, ...rest } = record;
+  const isPrepared = preparing?.host === host.key && preparing.givenUp === undefined;
+  return withNext(rest, context, {
     placement: {
       phase: 'placed',
       host: host.key,
       region: host.region,
-      since: record.generation + 1,
+      since: isPrepared ? preparing.since : nextSince(record),
       chosenBy,
       atMs: context.nowMs,
     },
@@ -103,14 +120,16 @@ export function placeOn(
 }
 
 /** Takes a container off its host without a new one: it waits, or rests if it was to be stopped. */
-export const unplace = (record: ContainerRecord, context: TurnContext): ContainerRecord =>
-  withNext(record, context, {
-    placement: { phase: 'unplaced', atMs: context.nowMs },
+export function unplace(record: ContainerRecord, context: TurnContext): ContainerRecord {
+  const { preparing: _, ...rest } = record;
+  return withNext(rest, context, {
+    placement: { phase: 'unplaced', atMs: context.nowMs, since: nextSince(record) },
     observed:
       record.desired === 'running'
         ? { ...again(record.observed, 'pending'), reason: 'no_host' }
         : again(record.observed, 'stopped'),
   });
+}
 
 /** Places it again, elsewhere; the host that it leaves hears of it too. */
 export function replace(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {

@@ -30,6 +30,7 @@ export const directoryEntry = (record: HostRecord): DirectoryEntry => ({
   region: record.region,
   cordoned: record.cordoned,
   draining: record.draining,
+  ...(record.drainAtOnce === undefined ? {} : { drainAtOnce: record.drainAtOnce }),
   capacity: record.capacity,
   lost: record.lostSinceMs !== null,
   ...(record.fencedAtMs === undefined ? {} : { fenced: true }),
@@ -67,6 +68,7 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
     max_cpu_millis: record.ceiling?.cpu_millis ?? null,
     max_mem_bytes: record.ceiling?.mem_bytes ?? null,
     max_containers: record.ceiling?.containers ?? null,
+    drain_at_once: record.drainAtOnce ?? null,
     used: beat?.used ?? null,
     orphans_held: beat?.orphansHeld ?? 0,
     faults: [...(beat?.faults ?? []), ...faultsOfCeiling(record, fleet.ceiling, beat?.used)],
@@ -112,7 +114,10 @@ export function create(state: PartitionView, ask: Of<'host.create'>, context: Tu
 
 export function get(state: PartitionView, ask: Of<'host.get'>, context: TurnContext): Turn {
   const record = state.host(ask.host);
-  return record === undefined ? refuse('not_found') : shown('ok', record, context, noChanges);
+  if (record === undefined) return refuse('not_found');
+  // The gateway asks all owners how far the drain is.
+  const total = record.drainTotal === undefined ? {} : { drain_total: record.drainTotal };
+  return answer(data('ok', { ...hostView(record, context.fleet), ...total }));
 }
 
 export const list = (state: PartitionView, ask: Of<'host.list'>, context: TurnContext): Turn =>
@@ -143,11 +148,14 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
   if (record === undefined) return refuse('not_found');
   if (record.fencedAtMs !== undefined) return beingRemoved();
   const { cordoned, draining, remove_orphans: removeOrphans } = ask.update;
-  const { ceiling: before, ...rest } = record;
+  const { ceiling: before, drainAtOnce: paceBefore, drainTotal, ...rest } = record;
   const ceiling = changedCeiling(before, ask.update);
+  const drainAtOnce = ask.update.drain_at_once === undefined ? paceBefore : ask.update.drain_at_once;
   const next: HostRecord = {
     ...rest,
+    ...(drainAtOnce == null ? {} : { drainAtOnce }),
     ...(ceiling === undefined ? {} : { ceiling }),
+    ...((draining ?? record.draining) ? totalOf(record.draining ? drainTotal : ask.placed) : {}),
     draining: draining ?? record.draining,
     cordoned: draining === true ? true : (cordoned ?? record.cordoned),
     orphanWord: removeOrphans === true ? raised(record.orphanWord, context) : record.orphanWord,
@@ -159,6 +167,8 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
   const doorbell = concernsAgent ? [{ kind: 'doorbell' as const, host: record.key }] : [];
   return shown('ok', next, context, { ...rung, effects: [...rung.effects, ...doorbell] });
 }
+
+const totalOf = (drainTotal: number | undefined) => (drainTotal === undefined ? {} : { drainTotal });
 
 /** Absent fields stay unchanged; null goes back to the platform's value. */
 function changedCeiling(before: HostCeiling | undefined, update: HostUpdate): HostCeiling | undefined {

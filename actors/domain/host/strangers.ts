@@ -8,6 +8,7 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { Stranger } from '../../../schemas/wire/host.ts';
+import { otherHostsOf } from '../container/moves.ts';
 import type { PartitionView } from '../state.ts';
 
 /** @param incarnation of the cluster: when it was last restored; 0: never */
@@ -25,17 +26,24 @@ export function goneFrom(
     const tombstone = tenant.tombstones.get(stranger.id);
     // It was this host's once: no host learns of another host's containers (invariant A7).
     if ((record ?? tombstone)?.history.includes(host) !== true) return false;
-    if (record !== undefined) return hasLeft(record, host, stranger.placement) && isSinceRestore(record.placement.atMs);
+    if (record !== undefined) return goneAtMs(record, host, stranger.placement).some(isSinceRestore);
     return isSinceRestore(tombstone?.goneAtMs);
   });
 }
 
 /**
- * It was moved after the placement that the host's copy was made under; a copy of a later one is
- * not known here.
+ * When the container was moved, or prepared elsewhere, after the placement that the host's copy was
+ * made under; or this copy was given up. A copy of a later placement is not known here.
  */
-function hasLeft({ placement, generation }: ContainerRecord, host: HostKey, madeUnder: number): boolean {
-  return placement.phase === 'placed' ? placement.host !== host && madeUnder < placement.since : madeUnder < generation;
+function goneAtMs(record: ContainerRecord, host: HostKey, madeUnder: number): (number | undefined)[] {
+  const { placement, preparing, generation } = record;
+  if ((placement.phase === 'placed' && placement.host === host) || otherHostsOf(record).includes(host)) return [];
+  const times: (number | undefined)[] = [];
+  if (madeUnder < (placement.since ?? generation)) times.push(placement.atMs);
+  const { since = 0, host: prepared, givenUp } = preparing ?? {};
+  const isGivenUp = givenUp !== undefined && prepared === host && madeUnder === since;
+  if (madeUnder < since || isGivenUp) times.push(preparing?.atMs);
+  return times;
 }
 
 /** What a verdict rests on, which has to be committed before the host hears it (invariant A3). */

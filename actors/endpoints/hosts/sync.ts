@@ -46,7 +46,7 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
           return;
         }
         if (isJoining && saysOnlySame(synced, ask)) same.push(synced.head);
-        else begin(syncAnswers(synced, send));
+        else begin(syncAnswers(synced, host, send));
       },
     );
   }
@@ -129,14 +129,14 @@ function newsFor(
   const held = versions[String(partition)];
   const isOfOurs = held !== undefined && held[0] === epoch;
   const isCurrent = isOfOurs && held[1] === revision;
-  const placed = state.placedOn(host);
+  const placed = new Map(Array.from(state.wantedOn(host), (record) => [record.id, record]));
   // Part of the same version as the containers.
   const hold = [...state.damagedContainers()];
   const whole = (): Lists => ({ placed: [...placed.values()], removed: [], hold });
   // An agent of release 0.1.0 compares no digests.
   if (digests === undefined) return isCurrent ? { same: true, lists: noLists } : { same: false, lists: whole() };
 
-  const digest = desiredDigest(incarnation, placed.values(), hold);
+  const digest = desiredDigest(incarnation, host, placed.values(), hold);
   const theirs = digests[String(partition)];
   // The set that an earlier owner gave may still be the set.
   const isSame = theirs === undefined ? isCurrent : held !== undefined && theirs === digest;
@@ -192,10 +192,11 @@ function* joinedAnswers(heads: readonly Synced['head'][], send: (text: string) =
 /** Sends the answer in parts that fit a message; each container is a step. */
 function* syncAnswers(
   { head, gone, placed, removed, hold }: Synced,
+  host: HostKey,
   send: (text: string) => void,
 ): Generator<void, void, void> {
   const changes = head.since === undefined ? {} : { removed };
-  const parts = yield* inParts<string>({ containers: desiredOf(placed), hold, ...changes });
+  const parts = yield* inParts<string>({ containers: desiredOf(placed, host), hold, ...changes });
   for (const [part, lists] of parts.entries()) {
     const verdict = part === 0 && gone.length > 0 ? { gone } : {};
     send(partText({ ...head, ...verdict, part, parts: parts.length }, lists));

@@ -64,8 +64,15 @@ function afresh(restart: RestartState, { wanted, observed }: Look): RestartState
     failures: isUp ? restart.failures : 0,
     restarts: isUp ? restart.restarts : 0,
     countedRun: state?.phase === 'exited' ? state.run : restart.countedRun,
-    pullDue: wanted.want === 'running' && wanted.container.pull_policy === 'always' && !isUp,
+    pullDue: isPullDue(restart, wanted, isUp),
   };
+}
+
+/** A copy that was prepared is as new as its pull. */
+function isPullDue({ want, pullDue }: RestartState, wanted: Wanted, isUp: boolean): boolean {
+  if (wanted.want !== 'running' && wanted.want !== 'prepared') return false;
+  if (wanted.container.pull_policy !== 'always' || isUp) return false;
+  return want !== 'prepared' || pullDue;
 }
 
 function seenUp(restart: RestartState, { startedAtMs }: StateOf<'running'>, look: Look): RestartState {

@@ -73,7 +73,9 @@ export interface WaitTime {
 }
 
 export function toStored(restart: RestartState, { wallMs, steadyMs }: WaitTime): Stored {
-  const lasting = lastingOf(restart);
+  const { want, ...rest } = lastingOf(restart);
+  // The release before this one reads no other word; this one looks at the container afresh.
+  const lasting = { ...rest, want: want === 'prepared' ? ('stopped' as const) : want };
   if (lasting.attempt.phase !== 'waiting') return { ...lasting, attempt: lasting.attempt };
   const leftMs = Math.max(0, lasting.attempt.untilMs - steadyMs());
   return { ...lasting, attempt: { phase: 'waiting', untilMs: wallMs() + leftMs, leftMs } };

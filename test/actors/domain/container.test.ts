@@ -668,10 +668,10 @@ t.test('settle: what waits, and what must leave', (t) => {
     ['host lost, removing → gone', { desired: 'removed' }, fleetWith('lost'), { records: [{ kind: 'tombstone' }] }],
     ['host lost, pinned → stays', { placement: placedOn(h1, 'tenant') }, fleetWith('lost'), nothing],
     [
-      'host draining → moves',
+      'host draining → another host prepares it',
       {},
       fleetOf(fleetHost(h1, { draining: true, schedulable: false }), fleetHost(h2)),
-      { records: [{ placement: { host: h2 } }] },
+      { records: [{ placement: { host: h1 }, generation: 2, preparing: { host: h2, since: 3 } }] },
     ],
     ['host draining, no other → runs on', {}, fleetOf(fleetHost(h1, { draining: true, schedulable: false })), nothing],
     [

@@ -93,6 +93,21 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
     const turn = host.update(state, { type: 'host.update', host: h1, update, ...ride }, context);
     t.match(recordOf(turn), next, JSON.stringify(update));
   }
+  const drains: [object, number | undefined, object][] = [
+    [{ draining: true }, 7, { draining: true, drainTotal: 7 }],
+    [{ draining: true, drain_at_once: 3 }, 5, { drainTotal: 7, drainAtOnce: 3 }],
+    [{ cordoned: true }, undefined, { draining: true, drainTotal: 7, drainAtOnce: 3 }],
+    [{ drain_at_once: null, draining: false }, undefined, { draining: false }],
+    [{ draining: true }, undefined, { draining: true }],
+  ];
+  for (const [update, placed, next] of drains) {
+    const known = placed === undefined ? {} : { placed };
+    const turn = host.update(state, { type: 'host.update', host: h1, update, ...known, ...ride }, context);
+    const { draining, drainTotal, drainAtOnce } = recordOf(turn);
+    t.match({ draining, drainTotal, drainAtOnce }, next, JSON.stringify(update));
+    if (!('drainTotal' in next)) t.equal(drainTotal, undefined, 'unknown, or of a drain that is over');
+    apply(state, turn.changes);
+  }
   const removal = { type: 'host.remove', host: h1, force: true, dead: true, ...ride } as const;
   const removed = host.remove(state, removal, context);
   t.match(removed.changes, { deletes: ['host.h1'], effects: [{ kind: 'directory', host: h1, entry: null }] });
@@ -380,6 +395,7 @@ t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t 
   const onFault = ({ id }: ContainerRecord): void => void outcomes.push(`fault ${id}`);
   faulty.hosts = () => [];
   faulty.hostsWithContainers = () => [];
+  faulty.moving = () => [];
   for (const { records } of sweep(faulty, sweepContext(undefined, { onFault }))) {
     for (const record of records) outcomes.push(`placed ${(record as ContainerRecord).id}`);
   }
@@ -431,7 +447,7 @@ t.test('desired: what is placed on a host, in parts that fit a message', (t) => 
     container({ placement: placedOn(h2) }, 'other'),
     container({ placement: unplaced }, 'w'),
   );
-  const desired = [...desiredOf(state.placedOn(h1).values())];
+  const desired = [...desiredOf(state.wantedOn(h1), h1)];
   t.same(
     desired.map(({ id }) => id),
     all.map(({ id }) => id),

@@ -6,6 +6,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
+import { leavingOf, otherHostsOf, preparationOf } from '../../../actors/domain/container/moves.ts';
 import { desiredOf } from '../../../actors/domain/desired.ts';
 import { observe } from '../../../actors/domain/container/observe.ts';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';
@@ -292,11 +293,27 @@ function createWorld() {
         if (before !== undefined && record.generation < before.wanted) fail('the generation went back');
         orders.set(record.id, { ...record.observedOrder, wanted: record.generation });
 
-        const desiredOn = hosts.filter((host) =>
-          [...desiredOf(state.placedOn(host).values())].some(({ id }) => id === record.id),
+        const desiredOn = hosts.flatMap((host) =>
+          [...desiredOf(state.wantedOn(host), host)]
+            .filter(({ id }) => id === record.id)
+            .map((one) => ({ host, ...one })),
         );
-        const expected = placement.phase === 'placed' ? [placement.host] : [];
-        if (desiredOn.join() !== expected.join()) fail(`desired on ${desiredOn.join()}, placed on ${expected.join()}`);
+        const placedAt = placement.phase === 'placed' ? [placement.host] : [];
+        const expected = [...new Set([...placedAt, ...otherHostsOf(record)])].sort().join();
+        const told = desiredOn.map(({ host }) => host).join();
+        if (told !== expected) fail(`desired on ${told}, placed on ${expected}`);
+        const running = desiredOn.filter(({ desired }) => desired === 'running').map(({ host }) => host);
+        if (running.length > 1) fail(`to run on ${running.join()}`);
+        if (leavingOf(record) !== undefined && running.length > 0) fail('starts before it has stopped elsewhere');
+        const preparing = preparationOf(record);
+        if (preparing !== undefined) {
+          const sum = used.get(preparing.host) ?? { cpu: 0, mem: 0, containers: 0 };
+          used.set(preparing.host, {
+            cpu: sum.cpu + cpuMillis,
+            mem: sum.mem + memBytes,
+            containers: sum.containers + 1,
+          });
+        }
         if (placement.phase === 'placed') {
           lastRegion.set(record.id, placement.region);
           const sum = used.get(placement.host) ?? { cpu: 0, mem: 0, containers: 0 };

@@ -36,11 +36,12 @@ export function fleetOf(...hosts: readonly FleetHost[]): FleetView {
     lastHeardMs: () => null,
     beat: () => null,
     ceiling: defaultHostCeiling,
+    mayLeave: () => true,
     hostsIn: (wanted) => hosts.filter((host) => host.region === wanted).map(({ key }) => key),
   };
 }
 
-export const noLedger: PlacementLedger = { add: () => {}, subtract: () => {} };
+export const noLedger: PlacementLedger = { add: () => {}, subtract: () => {}, leave: () => {} };
 
 export const contextOf = (fleet: FleetView, nowMs = 1_000_000): TurnContext => ({
   nowMs,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { labels } from '../../../host-agent/docker/ownership.ts';
-import type { HostView } from '../../../schemas/api/host.ts';
+import type { HostDetail } from '../../../schemas/api/drain.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey, named } from '../support/hosts.ts';
 import { startRig } from '../support/rig.ts';
@@ -53,8 +53,10 @@ t.test('a host is drained, then removed', async (t) => {
     (keys) => keys.filter((key) => key === hostKey).length === 1,
   );
   t.equal(byHost.filter((key) => key === 'h2').length, 8);
-  const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
-  t.match(view.body.data, { draining: true, cordoned: true, orphans_held: 0 });
+  const view = await operator.call<{ data: HostDetail }>('GET', `${hosts}/${hostKey}`);
+  const blocked = [{ tenant_id: 'acme', id: pinned.id, reason: 'pinned' }];
+  const drain = { total: 9, moved: 8, left: 1, moving: 0, blocked };
+  t.match(view.body.data, { draining: true, cordoned: true, orphans_held: 0, drain });
 
   await rig.agent.stop();
   const refused = await operator.call('DELETE', `${hosts}/${hostKey}`);

@@ -1,5 +1,7 @@
 import t from 'tap';
-import { hostHandlers, hostOfJoinToken, mergeHosts } from '../../../gateway/operator/hosts.ts';
+import { hostHandlers, hostOfJoinToken, mergeDrain, mergeHosts, progressOf } from '../../../gateway/operator/hosts.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { hostKey } from '../../actors/support.ts';
 import { callOf, servicesWith } from '../calls.ts';
 
 const secret = 's'.repeat(43);
@@ -20,6 +22,50 @@ t.test('a list of hosts is whole or not at all', (t) => {
   t.match(JSON.parse(String(merged.body)), { data: [{ key: 'a' }, { key: 'b' }, { key: 'c' }] });
   t.equal(mergeHosts([page('a'), { code: 'unavailable', body: '' }], 10).code, 'unavailable');
   t.end();
+});
+
+t.test('the progress of a drain is the sum of all partitions, or unknown', (t) => {
+  const share = (left: number, moving: number, blocked: object[] = []) =>
+    ({ code: 'ok', body: JSON.stringify({ data: { left, moving, blocked } }) }) as const;
+  const one = { tenant_id: 'acme', id: '00000000-0000-7000-8000-000000000001', reason: 'pinned' };
+  const merged = mergeDrain([share(2, 1, [one]), share(0, 0), share(3, 1, [one])]);
+  t.same(merged, { left: 5, moving: 2, blocked: [one, one] });
+  t.equal(mergeDrain([share(2, 1), { code: 'timeout', body: '' }]), undefined);
+  t.equal(mergeDrain([]), undefined, 'the cluster is not known yet');
+  const many = Array.from({ length: limits.drainBlocked }, () => one);
+  t.equal(mergeDrain([share(200, 0, many), share(200, 0, many)])?.blocked.length, limits.drainBlocked);
+  const left = { left: 3, moving: 1, blocked: [] };
+  t.match(progressOf(left, 8), { total: 8, moved: 5, left: 3 });
+  t.match(progressOf(left, 2), { total: 3, moved: 0, left: 3 }, 'more have come since');
+  t.end();
+});
+
+t.test('a host is shown with its drain; a drain begins with a count', async (t) => {
+  const answers = (draining: boolean, drain: 'ok' | 'timeout') =>
+    servicesWith((ask) =>
+      ask.type === 'host.drain'
+        ? { code: drain, body: JSON.stringify({ data: { left: 2, moving: 0, blocked: [] } }) }
+        : { code: 'ok', body: JSON.stringify({ data: { key: 'h1', draining, drain_total: 40 } }) },
+    );
+  for (const [draining, answer, drain] of [
+    [true, 'ok', { total: 40, moved: 36, left: 4, moving: 0, blocked: [] }],
+    [true, 'timeout', null],
+    [false, 'ok', null],
+  ] as const) {
+    const result = await hostHandlers(answers(draining, answer))['host.get'](
+      callOf('host.get', { params: { key: hostKey('h1') } }),
+    );
+    t.same(JSON.parse(String((result as { body: string }).body)), { data: { key: 'h1', draining, drain } });
+  }
+  for (const [body, placed] of [
+    [{ draining: true }, 4],
+    [{ draining: false }, undefined],
+  ] as const) {
+    const services = answers(true, 'ok');
+    await hostHandlers(services)['host.update'](callOf('host.update', { params: { key: hostKey('h1') }, body }));
+    const update = services.asked.map(({ question }) => question).find(({ type }) => type === 'host.update');
+    t.equal(update?.type === 'host.update' ? update.placed : 'not asked', placed);
+  }
 });
 
 t.test('a wrong join token and an unknown host get the same answer, and count', async (t) => {

@@ -14,7 +14,7 @@ const log = createLog('test', 'silent');
 interface Sent {
   session: number;
   partition: number;
-  items: { id: string; seq: number; observation: { status: string } }[];
+  items: { id: string; seq: number; prepared?: number; observation: { status: string } }[];
 }
 const start = (t: Test, answer: (sent: Sent, count: number) => ReportAnswer | 'silence') => {
   const sent: Sent[] = [];
@@ -66,6 +66,18 @@ t.test('observations set together are sent together; an unchanged one is not sen
     [1, 2, 3, 1, 3],
     'a repetition keeps its number',
   );
+});
+
+t.test('what is prepared for another placement is told again, in the same words', async (t) => {
+  const { reporter, sent } = start(t, () => ({ ok: true }));
+  reporter.restart({ session: 7, partitions: 1 });
+  for (const prepared of [4, 5]) {
+    reporter.set({ ...observed('a', 'stopped'), prepared });
+    await until('a report', () => sent.at(-1)?.items[0]?.prepared === prepared || undefined);
+  }
+  reporter.set(observed('a', 'stopped'));
+  await until('another', () => sent.length === 3 || undefined);
+  t.equal(sent.at(-1)?.items[0]?.prepared, undefined);
 });
 
 t.test('without an answer, the newest observation is sent with a higher seq', async (t) => {

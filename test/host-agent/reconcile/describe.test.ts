@@ -65,6 +65,11 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
     { status: 'failed', reason: 'image_pull' },
   ],
   ['replaced → stopping', running, seen(up), { operation: stopping }, { status: 'stopping' }],
+  ['prepare, absent → pending', wanted('prepared'), absent, {}, { status: 'pending' }],
+  ['prepare, pull under way → pulling', wanted('prepared'), absent, { operation: pulling }, { status: 'pulling' }],
+  ['prepare failed → failed', wanted('prepared'), absent, { attempt: { phase: 'failed' }, why }, { status: 'failed' }],
+  ['prepared → stopped', wanted('prepared'), seen(created), {}, { status: 'stopped', reason: null }],
+  ['prepare, up → stopping', wanted('prepared'), seen(up), {}, { status: 'stopping' }],
   ['desired stopped, still up → stopping', wanted('stopped'), seen(up), {}, { status: 'stopping' }],
   [
     'stopped → stopped with its exit code',

@@ -25,6 +25,7 @@ const evicted = {
 const running = wanted('running');
 const stopped = wanted('stopped');
 const isolated: Wanted = { ...wanted('running'), want: 'stopped' } as Wanted;
+const prepared = wanted('prepared');
 const removed = wanted('removed');
 const always = wanted('running', { pull_policy: 'always' });
 const orphan: Wanted = { want: 'nothing' };
@@ -157,6 +158,18 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['stop, absent → none', stopped, absent, {}, none],
   ['stop, other placement down → left until it starts', stopped, seen(down(), { placement: 7 }), {}, none],
   ['stop failed a moment ago → wait', stopped, seen(up), waiting(500), { kind: 'wait', untilMs: nowMs + 500 }],
+
+  // Made and not started
+  ['prepare, image unknown → pull', prepared, absent, {}, pull],
+  ['prepare, image present → create', prepared, absent, { image }, create],
+  ['prepare, not admitted → fail', wanted('prepared', {}, false), absent, { image }, fails('rejected')],
+  ['prepare, a pull is under way → none', prepared, absent, pulling, none],
+  ['prepared → none', prepared, seen(created), {}, none],
+  ['prepared, in a sandbox that is down → none', prepared, seen(created, { sandbox: inSandbox('down') }), {}, none],
+  ['prepared for an earlier placement → made again', prepared, seen(created, { placement: 7 }), {}, remove],
+  ['prepare, up → stop', prepared, seen(up), {}, stop],
+  ['prepare failed → none', prepared, absent, failed, none],
+  ['prepared, and released → start', running, seen(created), {}, start({ prepare: true })],
 
   // Removal
   ['delete, up → stop', removed, seen(up), {}, stop],

@@ -62,7 +62,7 @@ const anyWanted: fc.Arbitrary<Wanted> = fc.oneof(
   fc.constant<Wanted>({ want: 'untouched' }),
   fc
     .record({
-      want: fc.constantFrom('running', 'stopped', 'removed'),
+      want: fc.constantFrom('running', 'prepared', 'stopped', 'removed'),
       generation: fc.integer({ min: 1, max: 4 }),
       pull_policy: fc.constantFrom('if_not_present', 'always', 'never'),
       repository: fc.constantFrom('longshore/web', null),
@@ -74,7 +74,7 @@ const anyWanted: fc.Arbitrary<Wanted> = fc.oneof(
 const anyRestartState: fc.Arbitrary<RestartState> = fc
   .record({
     generation: fc.integer({ min: -1, max: 4 }),
-    want: fc.constantFrom('running', 'stopped', 'removed', 'nothing', 'untouched'),
+    want: fc.constantFrom('running', 'prepared', 'stopped', 'removed', 'nothing', 'untouched'),
     attempt: fc.oneof(
       fc.constant({ phase: 'clear' } as const),
       fc.constant({ phase: 'failed' } as const),
@@ -264,6 +264,8 @@ function check(world: World, want: Wanted): void {
     switch (want.want) {
       case 'running':
         return hasFailed || (phase === 'running' && observed.kind === 'present' && hasNetwork(observed.found.sandbox));
+      case 'prepared':
+        return hasFailed || phase === 'created' || phase === 'exited';
       case 'stopped':
         return phase !== 'running' && phase !== 'paused';
       case 'removed':

@@ -53,11 +53,12 @@ export const container = (changes: Partial<DesiredContainer> = {}): DesiredConta
 });
 
 export const wanted = (
-  want: 'running' | 'stopped' | 'removed',
+  want: 'running' | 'prepared' | 'stopped' | 'removed',
   changes: Partial<DesiredContainer> = {},
   admitted = true,
 ): Wanted => {
-  const desired = container({ desired: want, ...changes });
+  const as = want === 'prepared' ? { desired: 'stopped' as const, prepare: true as const } : { desired: want };
+  const desired = container({ ...as, ...changes });
   return { want, container: desired, spec: specHash(desired), admitted };
 };
 

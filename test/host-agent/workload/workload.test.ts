@@ -173,6 +173,14 @@ t.test('on an isolated host, containers that should run stop, and the rest stays
   t.end();
 });
 
+t.test('a container that another host still runs is prepared, and takes room', (t) => {
+  const workload = workloadOf(answered([one('a', { desired: 'stopped', prepare: true }), one('b', { prepare: true })]));
+  workload.judge(input());
+  t.same([wantOf(workload, 'a'), wantOf(workload, 'b')], ['prepared', 'running']);
+  t.equal(workload.used().containers, 2);
+  t.end();
+});
+
 t.test('an admitted container keeps its place against one placed earlier that comes later', (t) => {
   const workload = workloadOf(answered([one('b', { placement: 2, cpu_millis: 800 })]));
   workload.judge(input());

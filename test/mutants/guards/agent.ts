@@ -75,7 +75,7 @@ export const agentMutants: readonly Mutant[] = [
     name: 'eviction reported as a crash',
     guard: 'An evicted container is removed, and its status says why (docs/security.md, disk-fill)',
     file: 'host-agent/reconcile/plan.ts',
-    changes: [{ in: 'planPresent', never: 'restart.evicted?.dockerId === dockerId' }],
+    changes: [{ in: 'isOutdated', omit: 'restart.evicted?.dockerId === found.dockerId' }],
     killedBy: 'test/host-agent/reconcile/plan.test.ts',
   },
   {
@@ -203,7 +203,7 @@ export const agentMutants: readonly Mutant[] = [
     name: 'container of an earlier placement adopted',
     guard: 'A copy from an earlier placement is not adopted (A5)',
     file: 'host-agent/reconcile/plan.ts',
-    changes: [{ in: 'planPresent', omit: 'found.placement !== container.placement' }],
+    changes: [{ in: 'isOutdated', omit: 'found.placement !== container.placement' }],
     killedBy: 'test/host-agent/reconcile/plan.test.ts',
   },
   {

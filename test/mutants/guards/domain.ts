@@ -164,6 +164,27 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/container.test.ts',
   },
   {
+    name: 'placed where it moves to before it has stopped',
+    guard: 'A container that moves starts only when the host that it leaves has stopped it (ADR 32)',
+    file: 'actors/domain/desired.ts',
+    changes: [{ in: 'projectOn', always: 'leaving === undefined' }],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'released by what was said of an earlier generation',
+    guard: 'The word of a host that it has stopped a container counts for the wanted generation (ADR 32)',
+    file: 'actors/domain/container/moves.ts',
+    changes: [{ in: 'hearLeaving', omit: 'generation !== record.generation' }],
+    killedBy: 'test/actors/domain/container/moves.test.ts',
+  },
+  {
+    name: 'region’s cap not checked when it moves',
+    guard: 'A prepared container moves only while the cap of the other region has room (ADR 32)',
+    file: 'actors/domain/container/moves.ts',
+    changes: [{ in: 'mayTake', always: 'excessInRegion(tenant, region, quotaAmountsOf(record)) === undefined' }],
+    killedBy: 'test/actors/domain/container/moves.test.ts',
+  },
+  {
     name: 'report of another generation accepted',
     guard: 'A report counts only for the generation that is wanted now (A2)',
     file: 'actors/domain/container/observe.ts',

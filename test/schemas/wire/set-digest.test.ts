@@ -2,10 +2,12 @@ import t from 'tap';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { basisIn, basisOf, digestOf, type Versioned } from '../../../schemas/wire/set-digest.ts';
 
-const one = (id: string, generation = 1, placement = 1): Versioned => ({
+const one = (id: string, generation = 1, placement = 1, role: Partial<Versioned> = {}): Versioned => ({
   id: id as ContainerId,
   generation,
   placement,
+  desired: 'running',
+  ...role,
 });
 const ids = (...names: string[]): ContainerId[] => names as ContainerId[];
 const basis = basisOf(7);
@@ -24,6 +26,8 @@ t.test('sets that differ have another', (t) => {
     ['another', digestOf(basis, [one('b')], [])],
     ['a later generation', digestOf(basis, [one('a', 2)], [])],
     ['a later placement', digestOf(basis, [one('a', 1, 2)], [])],
+    ['to be stopped', digestOf(basis, [one('a', 1, 1, { desired: 'stopped' })], [])],
+    ['to be prepared', digestOf(basis, [one('a', 1, 1, { desired: 'stopped', prepare: true })], [])],
     ['both', digestOf(basis, [one('a'), one('b')], [])],
     ['a generation changed for another', digestOf(basis, [one('a', 2), one('b', 1)], [])],
     ['the other way round', digestOf(basis, [one('a', 1), one('b', 2)], [])],
@@ -37,6 +41,6 @@ t.test('sets that differ have another', (t) => {
 
 t.test('releases agree on the sums', (t) => {
   const id = '0190a000-0000-7000-8000-000000000001' as ContainerId;
-  t.equal(digestOf('1.0', [{ id, generation: 3, placement: 2 }], [id]), '1.0.2.yrkh69.1f9lytk');
+  t.equal(digestOf('1.0', [{ id, generation: 3, placement: 2, desired: 'running' }], [id]), '1.0.2.192n4x8.7zx9zv');
   t.end();
 });

@@ -8,7 +8,7 @@ import { noOrphans, type OrphanState } from '../../../host-agent/workload/orphan
 import { sync, type SyncResult, type SyncTarget } from '../../../host-agent/control-plane/sync/sync.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
-import type { HelloAnswer, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
+import type { DesiredContainer, HelloAnswer, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
 import { agentOf, quietLog } from '../../actors/support.ts';
 import { observation } from '../../actors/support/records.ts';
@@ -18,7 +18,8 @@ import type { Process, World } from '../world/time.ts';
 /** A container as the engine has it. */
 export interface Running {
   readonly tenant: TenantId;
-  state: 'running' | 'stopped';
+  /** `broken`: its host could not start it. */
+  state: 'running' | 'stopped' | 'broken';
   generation: number;
   /** The generation of the placement that it was made under: its label. */
   placement: number;
@@ -36,12 +37,23 @@ export interface HostOptions {
   readonly sessions: { highest: number };
   /** Called when a container is removed from the engine: as asked, or as an orphan. */
   readonly onRemoved: (id: ContainerId, why: 'removed' | 'orphan') => void;
+  /** Called when the engine starts a container. */
+  readonly onStarted: (id: ContainerId) => void;
+  /** How long the next stop takes. */
+  readonly stopMs: () => number;
 }
+
+const observed = (state: Running['state'], restart_count: number) =>
+  state === 'broken'
+    ? observation('backoff', { reason: 'host_fault', restart_count })
+    : observation(state, { restart_count });
 
 const capacity = { cpu_millis: 1_000_000, mem_bytes: 2 ** 40, containers: 10_000 };
 const unused = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
 export class Host {
   readonly engine = new Map<ContainerId, Running>();
+  /** While it has a fault, its engine starts nothing. */
+  readonly fault = { isThere: false };
   readonly #options: HostOptions;
   #agent: Agent | undefined;
 
@@ -56,7 +68,7 @@ export class Host {
   /** Kills the agent that ran before. */
   start(): void {
     this.#agent?.kill();
-    const agent = (this.#agent = new Agent(this.#options, this.engine));
+    const agent = (this.#agent = new Agent(this.#options, this.engine, this.fault));
     void this.#options.world.spawn(agent.process, () => agent.run());
   }
 }
@@ -65,6 +77,9 @@ class Agent {
   readonly process: Process;
   readonly #options: HostOptions;
   readonly #engine: Map<ContainerId, Running>;
+  readonly #fault: { readonly isThere: boolean };
+  /** Stops under way. */
+  readonly #stopping = new Set<Running>();
   readonly #connection: Connection;
   readonly #workload = createWorkload();
   #desired: DesiredSet;
@@ -83,10 +98,11 @@ class Agent {
   /** Containers that were removed as asked, and not acknowledged yet. */
   readonly #gone = new Map<ContainerId, { readonly tenant: TenantId; readonly generation: number }>();
 
-  constructor(options: HostOptions, engine: Map<ContainerId, Running>) {
+  constructor(options: HostOptions, engine: Map<ContainerId, Running>, fault: { readonly isThere: boolean }) {
     const { world, nats, key, cluster } = options;
     this.#options = options;
     this.#engine = engine;
+    this.#fault = fault;
     this.process = world.process(key);
     this.#connection = nats.connect(this.process);
     this.#desired = emptyDesired(cluster);
@@ -229,14 +245,38 @@ class Agent {
           this.#gone.set(id, { tenant: wanted.container.tenant, generation: wanted.container.generation });
           break;
         default: {
-          const { tenant, generation, placement } = wanted.container;
-          const restarts = found?.restarts ?? 0;
           // A restore brought it back before its end was acknowledged: that word no longer holds.
           this.#gone.delete(id);
-          this.#engine.set(id, { tenant, generation, placement, restarts, state: wanted.want });
+          this.#carryOut(id, wanted.container, wanted.want === 'running', found);
         }
       }
     }
+  }
+
+  /** A container of another placement is another one; its stop takes time, as every stop. */
+  #carryOut(id: ContainerId, container: DesiredContainer, isToRun: boolean, found: Running | undefined): void {
+    const { tenant, generation, placement } = container;
+    if (found?.state === 'running' && (!isToRun || found.placement !== placement)) {
+      found.generation = generation;
+      this.#stop(found);
+      return;
+    }
+    const restarts = found?.restarts ?? 0;
+    const state = isToRun ? (this.#fault.isThere && found?.state !== 'running' ? 'broken' : 'running') : 'stopped';
+    if (state === 'running' && found?.state !== 'running') this.#options.onStarted(id);
+    if (found === undefined) this.#engine.set(id, { tenant, generation, placement, restarts, state });
+    else Object.assign(found, { generation, placement, state });
+  }
+
+  #stop(found: Running): void {
+    if (this.#stopping.has(found)) return;
+    this.#stopping.add(found);
+    const { world, stopMs } = this.#options;
+    world.at(world.nowMs + stopMs(), this.process, () => {
+      this.#stopping.delete(found);
+      found.state = 'stopped';
+      this.#reconcile();
+    });
   }
 
   #remove(id: ContainerId, why: 'removed' | 'orphan'): void {
@@ -259,8 +299,11 @@ class Agent {
     const isHere = (tenant: TenantId): boolean => partitionOf(tenant, this.#options.partitions) === partition;
     const items: ReportItem[] = [];
     const texts = new Map<ContainerId, string>();
-    for (const [id, { tenant, generation, state, restarts }] of this.#engine) {
-      const text = `${generation} ${state} ${restarts}`;
+    for (const [id, { tenant, generation, placement, state, restarts }] of this.#engine) {
+      const prepared = this.#workload.wanted(id).want === 'prepared' ? { prepared: placement } : {};
+      const text = `${generation} ${state} ${restarts} ${prepared.prepared ?? ''}`;
+      // The agent reports it as stopping, which changes nothing here.
+      if (state === 'running' && this.#workload.wanted(id).want !== 'running') continue;
       if (!isHere(tenant) || this.#told.get(id) === text) continue;
       texts.set(id, text);
       items.push({
@@ -269,7 +312,8 @@ class Agent {
         generation,
         seq: ++this.#seq,
         gone: false,
-        observation: observation(state, { restart_count: restarts }),
+        ...prepared,
+        observation: observed(state, restarts),
       });
     }
     const gone = [...this.#gone].filter(([, { tenant }]) => isHere(tenant));

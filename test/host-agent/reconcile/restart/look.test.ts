@@ -4,7 +4,7 @@ import { absent, type Observed } from '../../../../host-agent/reconcile/observe/
 import { blank, evict, settle, type RestartState } from '../../../../host-agent/reconcile/restart/restart-state.ts';
 import type { Why } from '../../../../host-agent/reconcile/step.ts';
 import { limits } from '../../../../schemas/limits.ts';
-import { down, nowMs, restartState, seen, up, wanted } from '../../support/decisions.ts';
+import { created, down, nowMs, restartState, seen, up, wanted } from '../../support/decisions.ts';
 
 const bounds = { minMs: 1000, maxMs: 60_000 };
 const watchedSinceMs = nowMs - 3_600_000;
@@ -139,6 +139,10 @@ t.test('with pull_policy always, a start pulls first', (t) => {
   t.equal(look(restartState(), crash('r1'), always(4)).pullDue, true);
   t.equal(look(restartState(), seen(up), always(4)).pullDue, false, 'not while it runs');
   t.equal(look(restartState(), crash('r1'), wanted('running', { generation: 4 })).pullDue, false);
+  const prepare = wanted('prepared', { generation: 4, pull_policy: 'always' });
+  t.equal(look(restartState(), seen(created), prepare).pullDue, true, 'what is prepared');
+  const ready = restartState({ want: 'prepared', generation: 4 });
+  t.equal(look(ready, seen(created), always(4)).pullDue, false, 'and not again when it starts');
   t.end();
 });
 

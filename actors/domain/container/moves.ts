@@ -1,0 +1,211 @@
+/**
+ * How a container leaves a host that lives, so that no two hosts run it (ADR 32).
+ *
+ * 1. *Preparing*: it runs on; another host pulls its image and makes a copy that it does not start.
+ * 2. *Leaving*: it is placed on the other host. The former host stops it and says so; until then
+ *    the other one only keeps its copy ready.
+ * 3. The word of the former host releases it: the other one starts its copy.
+ *
+ * Pure.
+ */
+import type { ContainerRecord, Leaving, Observation, Preparation, Reason } from '../../../schemas/api/container.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { ReportItem } from '../../../schemas/wire/host.ts';
+import { excessInRegion } from '../tenant/quota.ts';
+import { regionsThatMayPull } from '../tenant/registries.ts';
+import { quotaAmountsOf, type TenantView } from '../tenant/state.ts';
+import { noChanges, type Changes, type FleetHost, type TurnContext } from '../turn.ts';
+import { changed, eventOf, findHost, nextSince, placeOn, rejectionsWith, unplace } from './transitions.ts';
+
+/** The copy that another host gets ready; undefined: there is none, or it was given up. */
+export function preparationOf({ preparing, placement, desired }: ContainerRecord): Preparation | undefined {
+  if (preparing === undefined || preparing.givenUp !== undefined) return undefined;
+  if (placement.phase !== 'placed' || desired !== 'running') return undefined;
+  // A release that knows nothing of preparations has placed it since.
+  return preparing.since > placement.since ? preparing : undefined;
+}
+
+/** The host that it was moved from, and that has not said yet that it has stopped it. */
+export function leavingOf({ leaving, placement }: ContainerRecord): Leaving | undefined {
+  if (leaving === undefined) return undefined;
+  return placement.phase === 'placed' && placement.host === leaving.host ? undefined : leaving;
+}
+
+/** Hosts beside that of the placement whose desired set has the container. */
+export function otherHostsOf(record: ContainerRecord): HostKey[] {
+  const hosts = [preparationOf(record)?.host, leavingOf(record)?.host];
+  return hosts.filter((host) => host !== undefined);
+}
+
+/** The host that a move under way takes it from. */
+export function movesFrom(record: ContainerRecord): HostKey | undefined {
+  const leaving = leavingOf(record);
+  if (leaving !== undefined) return leaving.host;
+  if (preparationOf(record) === undefined || record.placement.phase !== 'placed') return undefined;
+  return record.placement.host;
+}
+
+/** Every host that has the container in its desired set hears of the change. */
+const toldAll = (before: ContainerRecord, changes: Changes): Changes => {
+  const placed = before.placement.phase === 'placed' ? [before.placement.host] : [];
+  const hosts = new Set([...placed, ...otherHostsOf(before), ...changes.records.flatMap(hostsOfRecord)]);
+  const others = changes.effects.filter(({ kind }) => kind !== 'doorbell');
+  return { ...changes, effects: [...others, ...[...hosts].map((host) => ({ kind: 'doorbell' as const, host }))] };
+};
+const hostsOfRecord = (record: Changes['records'][number]): HostKey[] =>
+  record.kind !== 'container'
+    ? []
+    : [...(record.placement.phase === 'placed' ? [record.placement.host] : []), ...otherHostsOf(record)];
+
+/** What the platform placed leaves a host that is drained. */
+export function leaveDrained(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
+  const { placement, observed } = record;
+  if (placement.phase !== 'placed') return noChanges;
+  const from = context.fleet.host(placement.host);
+  // Its word that the container has stopped would not come.
+  if (from === undefined || !from.hasEngine || from.standing === 'silent') return noChanges;
+  if (preparationOf(record) !== undefined || leavingOf(record) !== undefined) return noChanges;
+  if (!context.fleet.mayLeave(from.key)) return noChanges;
+  const host = findHost(record, tenant, context);
+  if (host === undefined) return noChanges;
+  const isUp = observed.status === 'running' || observed.status === 'starting';
+  return isUp ? prepare(record, host, context) : leave(record, host, context);
+}
+
+/**
+ * What is stopped leaves too; where there is no room for it, it waits for its start without a host.
+ */
+export function leaveStopped(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
+  if (record.observed.status !== 'stopped' || leavingOf(record) !== undefined) return noChanges;
+  const host = findHost(record, tenant, context);
+  if (host !== undefined) return leave(record, host, context);
+  const next = unplace(record, context);
+  return toldAll(record, changed(next, [eventOf('unplaced', next, context)]));
+}
+
+function prepare(record: ContainerRecord, { key: host, region }: FleetHost, context: TurnContext): Changes {
+  const preparing: Preparation = { host, region, since: nextSince(record), atMs: context.nowMs };
+  // Its copy there is this host's to judge, as every copy is (strangers.ts).
+  const history = [...record.history.filter((key) => key !== host), host].slice(-limits.placementHistory);
+  return toldAll(record, changed({ ...record, preparing, history }, []));
+}
+
+/**
+ * Places it on another host, which starts it when the present one, which lives, has stopped it.
+ */
+export function leave(record: ContainerRecord, host: FleetHost, context: TurnContext): Changes {
+  const { placement } = record;
+  if (placement.phase !== 'placed') return noChanges;
+  const before = leavingOf(record);
+  const leaving = before ?? { host: placement.host, since: placement.since, atMs: context.nowMs };
+  const placed = placeOn(record, host, 'platform', context);
+  const observed = record.desired === 'stopped' ? record.observed : placed.observed;
+  const next = { ...placed, observed, leaving };
+  return toldAll(record, changed(next, [eventOf('placed', next, context)]));
+}
+
+/** Looks at a move under way; called by the sweep. */
+export function keepMoving(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes | undefined {
+  const leaving = leavingOf(record);
+  if (leaving !== undefined) {
+    const standing = context.fleet.standing(leaving.host);
+    // The platform takes a lost host for one that runs nothing.
+    if (standing === 'lost' || standing === 'removed') return released(record, context);
+  }
+  const preparing = preparationOf(record);
+  if (preparing === undefined || record.placement.phase !== 'placed') return undefined;
+  const from = context.fleet.host(record.placement.host);
+  // A process that has just started does not know the hosts yet.
+  if (from === undefined || context.fleet.standing(preparing.host) === 'unheard') return noChanges;
+  if (!from.draining) return giveUp(record, null, context);
+  if (preparing.isReady === true) return moveToReady(record, preparing, tenant, context);
+  if (!mayTake(record, preparing, tenant, context)) return giveUp(record, 'no_host', context);
+  const isLate = Math.abs(context.nowMs - preparing.atMs) >= limits.preparationMs;
+  return isLate ? giveUp(record, 'host_fault', context) : noChanges;
+}
+
+/** Whether the host that prepares it may still take it: it is there, and in a region with room. */
+function mayTake(record: ContainerRecord, { host, region }: Preparation, tenant: TenantView, context: TurnContext) {
+  const target = context.fleet.host(host);
+  if (target?.schedulable !== true || target.standing !== 'up' || target.region !== region) return false;
+  if (tenant.settingsDamaged || !regionsThatMayPull(tenant.record, tenant.record.regions, record.spec).includes(region))
+    return false;
+  const isSameRegion = record.placement.phase === 'placed' && record.placement.region === region;
+  return isSameRegion || excessInRegion(tenant, region, quotaAmountsOf(record)) === undefined;
+}
+
+/** The copy is ready: now the present host is to stop the container. */
+function moveToReady(
+  record: ContainerRecord,
+  preparing: Preparation,
+  tenant: TenantView,
+  context: TurnContext,
+): Changes {
+  const host = context.fleet.host(preparing.host);
+  return host === undefined || !mayTake(record, preparing, tenant, context)
+    ? giveUp(record, 'no_host', context)
+    : leave(record, host, context);
+}
+
+/** It stays where it is for now; the host that prepared it is not asked again soon. */
+function giveUp(record: ContainerRecord, reason: Reason | null, context: TurnContext): Changes {
+  const preparing = preparationOf(record);
+  if (preparing === undefined) return noChanges;
+  const rejections = reason === null ? record.rejections : rejectionsWith(record, preparing.host, context);
+  const next: ContainerRecord = {
+    ...record,
+    preparing: { ...preparing, atMs: context.nowMs, givenUp: reason },
+    rejections,
+  };
+  return toldAll(record, changed(next, []));
+}
+
+/** What the host that prepares it reports. */
+export function hearPreparation(
+  record: ContainerRecord,
+  { generation, gone, prepared, observation }: ReportItem,
+  tenant: TenantView,
+  context: TurnContext,
+): Changes {
+  const preparing = preparationOf(record);
+  if (preparing === undefined || generation !== record.generation) return noChanges;
+  // Of a preparation on the same host that was given up.
+  if (prepared !== undefined && prepared !== preparing.since) return noChanges;
+  const { status, reason } = observation;
+  if (gone || status === 'failed' || status === 'backoff') return giveUp(record, reason, context);
+  if (status !== 'stopped' || preparing.isReady === true) return noChanges;
+  if (context.fleet.standing(preparing.host) === 'up') return moveToReady(record, preparing, tenant, context);
+  // It is not repeated; the sweep goes on from here.
+  return toldAll(record, changed({ ...record, preparing: { ...preparing, isReady: true } }, []));
+}
+
+/** What the host reports that it is leaving. */
+export function hearLeaving(
+  record: ContainerRecord,
+  { generation, gone, observation }: ReportItem,
+  context: TurnContext,
+): Changes {
+  const leaving = leavingOf(record);
+  if (leaving === undefined || generation !== record.generation) return noChanges;
+  return gone || observation.status === 'stopped' ? released(record, context) : noChanges;
+}
+
+/** No other host runs it any more: its host may start it. */
+function released(record: ContainerRecord, context: TurnContext): Changes {
+  const { leaving: _, ...rest } = record;
+  const next: ContainerRecord =
+    rest.desired === 'stopped'
+      ? { ...rest, observed: { ...rest.observed, status: 'stopped' }, updatedAtMs: context.nowMs }
+      : rest;
+  return toldAll(record, changed(next, []));
+}
+
+/**
+ * The host of its placement says `stopped` of a copy that it keeps ready: the container waits for
+ * the host that it leaves.
+ */
+export const whileLeaving = (record: ContainerRecord, observed: Observation): Observation =>
+  leavingOf(record) === undefined || observed.status !== 'stopped' || record.observed.status === 'stopped'
+    ? observed
+    : { ...observed, status: record.desired === 'running' ? 'pending' : 'stopping' };

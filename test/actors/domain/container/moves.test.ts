@@ -1,0 +1,210 @@
+/** How a container leaves a host that lives (ADR 32): no two hosts are ever to run it. */
+import t from 'tap';
+import { observe, settle } from '../../../../actors/domain/container/observe.ts';
+import { desiredOf } from '../../../../actors/domain/desired.ts';
+import type { Changes, FleetHost, FleetView } from '../../../../actors/domain/turn.ts';
+import type { ContainerRecord, Observation } from '../../../../schemas/api/container.ts';
+import type { HostKey } from '../../../../schemas/ids.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { defaultTenant, type TenantRecord } from '../../../../schemas/api/tenant.ts';
+import {
+  acme,
+  apply,
+  container,
+  contextOf,
+  doorbellsOf,
+  fleetHost,
+  fleetOf,
+  h1,
+  h2,
+  h3,
+  itemOf,
+  observation,
+  placedOn,
+  region,
+  stateOf,
+} from '../../support/records.ts';
+
+const tenant = (more: Partial<TenantRecord> = {}): TenantRecord => ({ ...defaultTenant(acme), ...more });
+const leaves: Partial<FleetHost> = { draining: true, schedulable: false };
+const drained = (...others: FleetHost[]): FleetView => fleetOf(fleetHost(h1, leaves), ...others);
+
+function world(first: ContainerRecord, fleet: FleetView = drained(fleetHost(h2)), settings = tenant()) {
+  const state = stateOf(settings, first);
+  let seq = 2;
+  const record = (): ContainerRecord => state.tenant(first.tenant).containers.get(first.id)!;
+  const after = (changes: Changes): Changes => {
+    apply(state, changes);
+    return changes;
+  };
+  return {
+    record,
+    sweep: (seen = fleet, nowMs?: number) => after(settle(state, record(), contextOf(seen, nowMs))),
+    report: (host: HostKey, seen: Observation, more: Parameters<typeof itemOf>[1] = {}, of = fleet) =>
+      after(observe(state, host, 1, itemOf(record(), { observation: seen, seq: ++seq, ...more }), contextOf(of))),
+    /** What each host is told: `ready` is a copy that it makes and does not start. */
+    told: () =>
+      Object.fromEntries(
+        [h1, h2, h3].flatMap((host) =>
+          [...desiredOf(state.wantedOn(host), host)].map((one) => [
+            host,
+            `${one.prepare === true ? 'ready' : one.desired} ${one.placement}`,
+          ]),
+        ),
+      ),
+    put: (more: Partial<ContainerRecord>) => state.put({ ...record(), ...more }),
+  };
+}
+
+t.test('a drain: prepared elsewhere, stopped here, started there', (t) => {
+  const one = world(container());
+  t.same(doorbellsOf(one.sweep()).sort(), [h1, h2], 'prepared');
+  t.same(one.told(), { h1: 'running 2', h2: 'ready 3' });
+  t.match(one.record(), { generation: 2, placement: { host: h1 } }, 'the tenant sees no change');
+  one.report(h2, observation('pulling'), { prepared: 3 });
+  one.report(h2, observation('stopped'), { prepared: 2 });
+  t.same(one.told(), { h1: 'running 2', h2: 'ready 3' }, 'of an earlier preparation: not ready');
+
+  const placed = one.report(h2, observation('stopped'), { prepared: 3 });
+  t.match(placed, { events: [{ type: 'placed' }] });
+  t.same(doorbellsOf(placed).sort(), [h1, h2]);
+  t.same(one.told(), { h1: 'stopped 2', h2: 'ready 3' }, 'it starts nowhere before it has stopped');
+  t.match(one.record(), { generation: 3, placement: { host: h2, since: 3 } });
+  t.equal(one.record().preparing, undefined);
+
+  one.report(h2, observation('stopped'), { prepared: 3 });
+  t.match(one.record().observed, { status: 'pending' }, 'a copy that is ready is not a container that was stopped');
+  one.report(h1, observation('stopping'));
+  one.report(h1, observation('stopped'), { generation: 2 });
+  t.same(one.told(), { h1: 'stopped 2', h2: 'ready 3' }, 'said of an earlier generation, it may have started since');
+  t.same(doorbellsOf(one.report(h1, observation('stopped'))).sort(), [h1, h2]);
+  t.same(one.told(), { h2: 'running 3' }, 'released');
+  one.report(h2, observation('running'));
+  t.match(one.record(), { generation: 3, observed: { status: 'running' } });
+  t.equal(one.record().leaving, undefined);
+  t.end();
+});
+
+t.test('the host that it leaves is gone for good: then it is released', (t) => {
+  for (const standing of ['silent', 'fenced', 'lost', 'removed'] as const) {
+    const leaving = { host: h1, since: 2, atMs: 1 };
+    const one = world(container({ placement: placedOn(h2, 'platform', 3), generation: 3, leaving }));
+    one.sweep(fleetOf(fleetHost(h1, { standing }), fleetHost(h2)));
+    const isReleased = standing === 'lost' || standing === 'removed';
+    t.equal(one.told()[h2], isReleased ? 'running 3' : 'ready 3', standing);
+  }
+  t.end();
+});
+
+t.test('what does not run is not prepared: it leaves at once, and its host says so', (t) => {
+  for (const status of ['pending', 'pulling', 'backoff', 'failed'] as const) {
+    const one = world(container({ observed: observation(status) }));
+    one.sweep();
+    t.same(one.told(), { h1: 'stopped 2', h2: 'ready 3' }, status);
+  }
+  const stopped = world(container({ desired: 'stopped', observed: observation('stopped') }));
+  stopped.sweep();
+  t.same(stopped.told(), { h1: 'stopped 2', h2: 'stopped 3' }, 'stopped');
+  t.match(stopped.record().observed, { status: 'stopped' });
+  stopped.report(h1, observation('stopped'));
+  t.same(stopped.told(), { h2: 'stopped 3' });
+  const alone = world(container({ desired: 'stopped', observed: observation('stopped') }), drained());
+  t.match(alone.sweep(), { events: [{ type: 'unplaced' }] }, 'stopped, and no room elsewhere: it rests without a host');
+  t.match(alone.record(), { placement: { phase: 'unplaced', since: 3 }, observed: { status: 'stopped' } });
+  const stopping = world(container({ desired: 'stopped', observed: observation('stopping') }));
+  t.same(stopping.sweep().records, [], 'not stopped yet: it stays');
+  t.end();
+});
+
+t.test('what does not leave', (t) => {
+  const rows: [string, Partial<ContainerRecord>, FleetView][] = [
+    ['pinned by its tenant', { placement: placedOn(h1, 'tenant') }, drained(fleetHost(h2))],
+    ['being removed', { desired: 'removed' }, drained(fleetHost(h2))],
+    ['no other host', {}, drained()],
+    ['the engine is away', {}, fleetOf(fleetHost(h1, { ...leaves, hasEngine: false }), fleetHost(h2))],
+    ['the host is silent', {}, fleetOf(fleetHost(h1, { ...leaves, standing: 'silent' }), fleetHost(h2))],
+    ['the pace', {}, { ...drained(fleetHost(h2)), mayLeave: () => false }],
+  ];
+  for (const [name, record, fleet] of rows) t.same(world(container(record), fleet).sweep().records, [], name);
+  t.end();
+});
+
+t.test('a preparation that is given up', (t) => {
+  const prepared = (settings = tenant(), fleet = drained(fleetHost(h2))) => {
+    const one = world(container(), fleet, settings);
+    one.sweep();
+    return one;
+  };
+  const stays = { h1: 'running 2' };
+  for (const status of ['failed', 'backoff'] as const) {
+    const one = prepared();
+    one.report(h2, observation(status, { reason: 'image_pull' }));
+    t.same(one.told(), stays, status);
+    t.match(one.record(), { preparing: { givenUp: 'image_pull' }, rejections: [{ host: h2 }] });
+    one.sweep(drained(fleetHost(h2), fleetHost(h3)));
+    t.same(one.told(), { h1: 'running 2', h3: 'ready 4' }, 'another host is next');
+  }
+  const rejected = prepared();
+  rejected.report(h2, observation('failed', { reason: 'rejected' }), { gone: true });
+  t.same(rejected.told(), stays, 'no room there');
+
+  const sweeps: [string, FleetView, number?][] = [
+    ['the drain is called off', fleetOf(fleetHost(h1), fleetHost(h2))],
+    ['it is lost', drained(fleetHost(h2, { standing: 'lost' }))],
+    ['it is drained too', drained(fleetHost(h2, leaves))],
+    ['it takes too long', drained(fleetHost(h2)), 1_000_000 + limits.preparationMs],
+  ];
+  for (const [name, fleet, nowMs] of sweeps) {
+    const one = prepared();
+    one.sweep(fleet, nowMs);
+    t.same(one.told(), stays, name);
+  }
+  const unheard = prepared();
+  unheard.sweep(drained(fleetHost(h2, { standing: 'unheard' })));
+  t.same(unheard.told(), { h1: 'running 2', h2: 'ready 3' }, 'an owner that has just started decides nothing');
+  unheard.report(h2, observation('stopped'), { prepared: 3 }, drained(fleetHost(h2, { standing: 'unheard' })));
+  t.same(unheard.told(), { h1: 'running 2', h2: 'ready 3' });
+  unheard.sweep();
+  t.same(unheard.told(), { h1: 'stopped 2', h2: 'ready 3' }, 'and remembers that the copy is ready');
+
+  const stopped = prepared();
+  stopped.put({ desired: 'stopped', generation: 3 });
+  t.same(stopped.told(), { h1: 'stopped 2' }, 'the tenant stops it');
+  t.end();
+});
+
+t.test('caps of regions hold when it moves, not only when it is prepared', (t) => {
+  const eu = region('eu');
+  const settings = tenant({ regions: [region('default'), eu], regionCaps: { eu: { containers: 1 } } });
+  const fleet = drained(fleetHost(h2, { region: eu }));
+  const one = world(container(), fleet, settings);
+  one.sweep();
+  t.same(one.told(), { h1: 'running 2', h2: 'ready 3' });
+  const full = tenant({ regions: [region('default'), eu], regionCaps: { eu: { containers: 0 } } });
+  const state = stateOf(full, one.record());
+  const seen = itemOf(one.record(), { observation: observation('stopped'), prepared: 3 });
+  t.match(observe(state, h2, 1, seen, contextOf(fleet)).records, [
+    { placement: { host: h1 }, preparing: { givenUp: 'no_host' } },
+  ]);
+  t.end();
+});
+
+t.test('while it leaves: the other host fails, the tenant deletes it', (t) => {
+  const leaving = () => {
+    const one = world(container());
+    one.sweep();
+    one.report(h2, observation('stopped'));
+    return one;
+  };
+  const elsewhere = leaving();
+  elsewhere.report(h2, observation('backoff', { reason: 'host_fault' }), {}, drained(fleetHost(h2), fleetHost(h3)));
+  t.same(elsewhere.told(), { h1: 'stopped 2', h3: 'ready 4' }, 'a third host waits for the first, too');
+  const removed = leaving();
+  removed.put({ desired: 'removed', generation: 4 });
+  t.same(removed.told(), { h1: 'stopped 2', h2: 'stopped 3' });
+  removed.sweep(fleetOf(fleetHost(h1, leaves), fleetHost(h2, { standing: 'lost' })));
+  t.equal(removed.record().kind, 'container', 'it may still run on the first');
+  removed.report(h1, observation('stopped'));
+  t.same(removed.told(), { h2: 'removed 3' });
+  t.end();
+});
