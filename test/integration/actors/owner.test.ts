@@ -411,6 +411,13 @@ t.test('a host learns which of its unknown containers were moved or deleted', as
     return there.includes(moved) && there.includes(kept);
   };
   for (let tries = 0; tries < 400 && !(await isMoved()); tries++) await sleep(50);
+  const toldTo = async (of: { sync: typeof other.sync }): Promise<string[]> =>
+    (await of.sync()).flatMap(({ containers }) => containers.map(({ desired, prepare }) => `${desired} ${prepare}`));
+  t.same(await toldTo(host), ['stopped undefined', 'stopped undefined']);
+  t.same(await toldTo(other), ['stopped true', 'stopped true'], 'they start when they have stopped');
+  for (const id of [moved, kept]) await host.report(tenant, { id, generation: 3 }, { status: 'stopped' });
+  t.same(await toldTo(host), []);
+  t.same(await toldTo(other), ['running undefined', 'running undefined']);
 
   const unknown = containerId();
   const strangers = [moved, deleted, kept, unknown].map((id) => ({ tenant, id, placement: 2 }));
