@@ -167,7 +167,7 @@ export const domainMutants: readonly Mutant[] = [
     name: 'placed where it moves to before it has stopped',
     guard: 'A container that moves starts only when the host that it leaves has stopped it (ADR 32)',
     file: 'actors/domain/desired.ts',
-    changes: [{ in: 'projectOn', always: 'leaving === undefined' }],
+    changes: [{ in: 'roleOn', always: 'leaving === undefined' }],
     killedBy: 'simulation',
   },
   {
