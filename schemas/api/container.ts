@@ -302,7 +302,7 @@ export interface Preparation {
   readonly region: Region;
   /** The generation of the placement that the copy is made for (Placement.since). */
   readonly since: number;
-  /** When it was begun, or given up. */
+  /** When it was begun. One from before a restore may have become a placement that is forgotten. */
   readonly atMs: number;
   /** The copy is there, but the container could not move at once. */
   readonly isReady?: true;

@@ -82,7 +82,7 @@ class Simulation {
   readonly #actors: Actor[] = [];
   readonly #gateways: Gateway[] = [];
   readonly #hosts = new Map<HostKey, Host>();
-  /** `<host> <container>`: which ran where. */
+  /** `<host> <container>`: which ran where, and was not prepared there since. */
   readonly #ran = new Set<string>();
   #scribe: Scribe = createScribe();
   readonly #partitions: number;
@@ -321,6 +321,7 @@ class Simulation {
         partitions: this.#partitions,
         sessions: { highest: 0 },
         onRemoved: (id, why) => this.#onRemoved(key, id, why),
+        onPrepared: (id) => void this.#ran.delete(`${key} ${id}`),
         onStarted: (id) => this.#onStarted(key, id),
         stopMs: () => this.#random.below(1500),
       });

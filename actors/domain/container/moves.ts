@@ -155,7 +155,7 @@ function giveUp(record: ContainerRecord, reason: Reason | null, context: TurnCon
   const rejections = reason === null ? record.rejections : rejectionsWith(record, preparing.host, context);
   const next: ContainerRecord = {
     ...record,
-    preparing: { ...preparing, atMs: context.nowMs, givenUp: reason },
+    preparing: { ...preparing, givenUp: reason },
     rejections,
   };
   return toldAll(record, changed(next, []));

@@ -139,10 +139,17 @@ export function replace(record: ContainerRecord, tenant: TenantView, context: Tu
   return changed(next, [eventOf(host === undefined ? 'unplaced' : 'placed', next, context)], left);
 }
 
+/** What is not to run needs no copy elsewhere. */
+const withoutPreparation = (record: ContainerRecord): ContainerRecord =>
+  record.preparing === undefined || record.preparing.givenUp !== undefined
+    ? record
+    : { ...record, preparing: { ...record.preparing, givenUp: null } };
+
 /**
  * `start` and `stop`: a new generation, and at once the status that no agent is there to report.
  */
-export function want(record: ContainerRecord, desired: DesiredState, context: TurnContext): ContainerRecord {
+export function want(before: ContainerRecord, desired: DesiredState, context: TurnContext): ContainerRecord {
+  const record = desired === 'running' ? before : withoutPreparation(before);
   const { status } = record.observed;
   const onHost = isOnHost(record, context);
   switch (desired) {

@@ -40,8 +40,9 @@ function goneAtMs(record: ContainerRecord, host: HostKey, madeUnder: number): (n
   if ((placement.phase === 'placed' && placement.host === host) || otherHostsOf(record).includes(host)) return [];
   const times: (number | undefined)[] = [];
   if (madeUnder < (placement.since ?? generation)) times.push(placement.atMs);
-  const { since = 0, host: prepared, givenUp } = preparing ?? {};
-  const isGivenUp = givenUp !== undefined && prepared === host && madeUnder === since;
+  const { since = 0, host: prepared } = preparing ?? {};
+  // The preparation is over, or `otherHostsOf` would name the host.
+  const isGivenUp = prepared === host && madeUnder === since;
   if (madeUnder < since || isGivenUp) times.push(preparing?.atMs);
   return times;
 }

@@ -37,6 +37,8 @@ export interface HostOptions {
   readonly sessions: { highest: number };
   /** Called when a container is removed from the engine: as asked, or as an orphan. */
   readonly onRemoved: (id: ContainerId, why: 'removed' | 'orphan') => void;
+  /** Called when a container is a copy that is kept ready, whatever it was before. */
+  readonly onPrepared: (id: ContainerId) => void;
   /** Called when the engine starts a container. */
   readonly onStarted: (id: ContainerId) => void;
   /** How long the next stop takes. */
@@ -248,6 +250,7 @@ class Agent {
           // A restore brought it back before its end was acknowledged: that word no longer holds.
           this.#gone.delete(id);
           this.#carryOut(id, wanted.container, wanted.want === 'running', found);
+          if (wanted.want === 'prepared') this.#options.onPrepared(id);
         }
       }
     }

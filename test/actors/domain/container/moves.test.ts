@@ -1,5 +1,7 @@
 /** How a container leaves a host that lives (ADR 32): no two hosts are ever to run it. */
 import t from 'tap';
+import { want } from '../../../../actors/domain/container/transitions.ts';
+import { goneFrom } from '../../../../actors/domain/host/strangers.ts';
 import { observe, settle } from '../../../../actors/domain/container/observe.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
 import type { Changes, FleetHost, FleetView } from '../../../../actors/domain/turn.ts';
@@ -38,6 +40,7 @@ function world(first: ContainerRecord, fleet: FleetView = drained(fleetHost(h2))
     return changes;
   };
   return {
+    state,
     record,
     sweep: (seen = fleet, nowMs?: number) => after(settle(state, record(), contextOf(seen, nowMs))),
     report: (host: HostKey, seen: Observation, more: Parameters<typeof itemOf>[1] = {}, of = fleet) =>
@@ -168,8 +171,14 @@ t.test('a preparation that is given up', (t) => {
   t.same(unheard.told(), { h1: 'stopped 2', h2: 'ready 3' }, 'and remembers that the copy is ready');
 
   const stopped = prepared();
-  stopped.put({ desired: 'stopped', generation: 3 });
+  const copy = { tenant: acme, id: stopped.record().id, placement: 3 };
+  t.same(goneFrom(stopped.state, h2, [copy], 0), [], 'the copy is wanted');
+  stopped.put(want(stopped.record(), 'stopped', contextOf(drained(fleetHost(h2)))));
   t.same(stopped.told(), { h1: 'stopped 2' }, 'the tenant stops it');
+  t.same(goneFrom(stopped.state, h2, [copy], 0), [copy], 'and the copy goes');
+  t.same(goneFrom(stopped.state, h2, [copy], 1_000_000), [], 'unless a restore may have forgotten that it moved');
+  stopped.put(want(stopped.record(), 'running', contextOf(drained(fleetHost(h2)))));
+  t.same(stopped.told(), { h1: 'running 2' }, 'a start prepares nothing by itself');
   t.end();
 });
 
