@@ -50,5 +50,8 @@ export function digestOf(basis: string, containers: Iterable<Versioned>, hold: I
     add(`${id} ${generation} ${placement} ${prepare === true ? 'prepared' : desired}`);
   }
   for (const id of hold) add(`${id} hold`);
-  return `${basis}.${count}.${first.toString(36)}.${second.toString(36)}`;
+  return `${basis}.${count}.${hex(first)}.${hex(second)}`;
 }
+
+/** Always as long: what is sent for a seed of the simulation depends on the seed alone. */
+const hex = (word: number): string => word.toString(16).padStart(8, '0');

@@ -3,8 +3,7 @@
  * random name. It accepts only answers to its own ask, never a doorbell or another sender's message
  * (A7).
  */
-import { randomBytes } from 'node:crypto';
-import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { messageDecoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -21,6 +20,7 @@ import {
   type PartitionAnswer,
   type PartitionSet,
 } from '../../workload/desired.ts';
+import { hearAnswers } from './answer-inbox.ts';
 
 const decodeAnswer = messageDecoder(SyncAnswer);
 
@@ -89,12 +89,11 @@ export function sync(
   let isOver = false;
 
   return new Promise((resolve) => {
-    const inbox = `${subjects.hostInbox(target.sender())}.${randomBytes(16).toString('hex')}`;
     const finish = (result: SyncResult): void => {
       isOver = true;
       clearTimeout(timer);
       signal?.removeEventListener('abort', expire);
-      subscription.unsubscribe();
+      inbox.end();
       resolve(result);
     };
     const expire = (): void => {
@@ -150,27 +149,25 @@ export function sync(
       if (own.length > 0) target.verdicts(own, whole.gone);
     };
 
-    const subscription: Subscription = nc.subscribe(inbox, {
-      callback: (error, message) => {
-        if (error !== null) {
-          log.warn('sync_subscription_failed', { error });
-          return;
-        }
-        if (message.data.length === 0 && message.headers?.code === 503) {
-          finish({ kind: 'silent' });
-          return;
-        }
-        try {
-          take(message.data);
-        } catch (error) {
-          log.warn(error instanceof ProtocolError ? 'protocol_refused' : 'sync_answer_malformed', { error });
-        }
-      },
+    const inbox = hearAnswers(nc, subjects.hostInbox(target.sender()), (error, message) => {
+      if (error !== null) {
+        log.warn('sync_subscription_failed', { error });
+        return;
+      }
+      if (message.data.length === 0 && message.headers?.code === 503) {
+        finish({ kind: 'silent' });
+        return;
+      }
+      try {
+        take(message.data);
+      } catch (error) {
+        log.warn(error instanceof ProtocolError ? 'protocol_refused' : 'sync_answer_malformed', { error });
+      }
     });
     const timer = setTimeout(expire, timeoutMs);
     signal?.addEventListener('abort', expire, { once: true });
     try {
-      nc.publish(subjects.hostSync(target.sender()), JSON.stringify(ask), { reply: inbox });
+      nc.publish(subjects.hostSync(target.sender()), JSON.stringify(ask), { reply: inbox.subject });
     } catch (error) {
       log.debug('sync_not_sent', { error });
       finish({ kind: 'silent' });

@@ -29,29 +29,29 @@ export interface Asked {
 
 /** @param onAsk called while the ask is published; it throws as a closed connection does */
 export function createOwners(onAsk: (asked: Asked) => void = () => {}) {
-  const inboxes = new Map<string, (error: Error | null, message: Msg) => void>();
+  const listening: ((error: Error | null, message: Msg) => void)[] = [];
+  const inboxes: string[] = [];
   const connection: Partial<NatsConnection> = {
-    subscribe: (subject: string, options?: SubOpts<Msg>) => {
-      inboxes.set(subject, (error, message) => void options?.callback?.(error, message));
-      const subscription: Partial<Subscription> = { unsubscribe: () => void inboxes.delete(subject) };
-      return subscription as Subscription;
+    subscribe: (_subject: string, options?: SubOpts<Msg>) => {
+      listening.push((error, message) => void options?.callback?.(error, message));
+      return {} as Partial<Subscription> as Subscription;
     },
     publish: (subject, payload, options) => {
       const ask = JSON.parse(String(payload)) as SyncAsk;
+      inboxes.push(options?.reply ?? '');
       onAsk({ subject, inbox: options?.reply ?? '', ask });
     },
   };
   const deliver = (message: Partial<Msg>): void => {
-    for (const callback of [...inboxes.values()]) callback(null, message as Msg);
+    for (const subject of inboxes) for (const callback of listening) callback(null, { ...message, subject } as Msg);
   };
   return {
     nc: connection as NatsConnection,
-    /** Into every inbox that is open. */
+    /** Into the inbox of every ask. */
     say: (...said: readonly (object | string)[]) => {
       for (const one of said) deliver({ data: Buffer.from(typeof one === 'string' ? one : JSON.stringify(one)) });
     },
     /** What the server says where nobody owns a partition. */
     sayNobodyIsThere: () => deliver({ data: new Uint8Array(), headers: { code: 503 } as MsgHdrs }),
-    inboxes: () => [...inboxes.keys()],
   };
 }

@@ -78,5 +78,5 @@ t.test('a sync believes only answers in its own inbox, which has a random name',
     t.same(names, ['true']);
   }
   t.equal(new Set(inboxes).size, 3, 'another inbox for every ask');
-  for (const inbox of inboxes) t.match(inbox, /^_INBOX_U\.[0-9a-f]{32}$/);
+  for (const inbox of inboxes) t.match(inbox, /^_INBOX_U\.[0-9a-f]{32}\.[0-9a-f]{32}$/);
 });
