@@ -50,23 +50,16 @@ const task = JSON.parse(readFileSync(taskFile, 'utf8')) as AgentsTask;
 const engines: EngineCounts[] = [];
 const registries: Registry[] = [];
 
-const cpuSeconds = (): number => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000_000;
-};
-/** CPU time of calls to the engines; each is done before it returns. */
-let engineSeconds = 0;
-/** A measurement costs more than many a call, so one of so many calls stands for all. */
-const timedOneIn = 32;
+/** Time of calls to the engines; each is done before it returns. */
+let callsMs = 0;
 
 function timed({ call, open, close }: Transport): Transport {
   const time = <R>(work: () => R): R => {
-    if (Math.random() * timedOneIn >= 1) return work();
-    const before = cpuSeconds();
+    const before = performance.now();
     try {
       return work();
     } finally {
-      engineSeconds += timedOneIn * (cpuSeconds() - before);
+      callsMs += performance.now() - before;
     }
   };
   return { call: (asked) => time(() => call(asked)), open: (asked) => time(() => open(asked)), close };
@@ -126,7 +119,26 @@ export interface AgentsUse {
   readonly engineSeconds: number;
 }
 
-const use = (): AgentsUse => ({ cpuSeconds: cpuSeconds(), engineSeconds });
+const cpuSeconds = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000_000;
+};
+
+let engineSeconds = 0;
+let last = { cpuSeconds: 0, callsMs: 0, activeMs: 0 };
+
+/**
+ * The engines' part of the CPU time is their part of the time in which the event loop was active:
+ * to ask for the CPU time before and after each call would take longer than the call, and its
+ * duration alone has what other processes took.
+ */
+const use = (): AgentsUse => {
+  const now = { cpuSeconds: cpuSeconds(), callsMs, activeMs: performance.eventLoopUtilization().active };
+  const share = (now.callsMs - last.callsMs) / Math.max(1, now.activeMs - last.activeMs);
+  engineSeconds += share * (now.cpuSeconds - last.cpuSeconds);
+  last = now;
+  return { cpuSeconds: now.cpuSeconds, engineSeconds };
+};
 
 const metrics = async (): Promise<string> => {
   const all = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()));
