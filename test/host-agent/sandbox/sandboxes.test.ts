@@ -80,6 +80,13 @@ async function rig(t: Test, changes: Partial<SandboxesParts> = {}) {
   };
 }
 
+t.test('a sandbox goes with its container, and serves no other', async (t) => {
+  const { pool } = await rig(t, { size: 0 });
+  const first = await pool.claim(declared(1, 80));
+  pool.release(idOf(1));
+  t.not(await pool.claim(declared(2, 80)), first);
+});
+
 t.test('sandboxes wait ready, of the shapes that were asked for last', async (t) => {
   const { pool, model, look, isFull, from, portsAt } = await rig(t);
   await look();

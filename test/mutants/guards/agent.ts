@@ -209,9 +209,30 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'guessable inbox',
     guard: 'A sync answer counts only in the inbox of its own ask (A7)',
-    file: 'host-agent/control-plane/sync/sync.ts',
-    changes: [{ in: 'sync', replace: "randomBytes(16).toString('hex')", by: "'0'.repeat(32)" }],
+    file: 'host-agent/control-plane/sync/answer-inbox.ts',
+    changes: [{ in: 'token', replace: "randomBytes(16).toString('hex')", by: "'0'.repeat(32)" }],
     killedBy: 'test/integration/host-agent/workload/ours.test.ts',
+  },
+  {
+    name: 'old inspection kept',
+    guard: 'What changes while the engine is asked is asked again (ADR 34)',
+    file: 'host-agent/docker/cached-engine.ts',
+    changes: [{ in: 'createCachedEngine.note', never: 'entry.change > since' }],
+    killedBy: 'test/host-agent/docker/cached-engine.test.ts',
+  },
+  {
+    name: 'memory without events',
+    guard: 'The agent asks the engine while it does not read its events (ADR 34)',
+    file: 'host-agent/docker/cached-engine.ts',
+    changes: [{ in: 'createCachedEngine.isTrusted', always: 'isWatched && isListed' }],
+    killedBy: 'test/host-agent/docker/cached-engine.test.ts',
+  },
+  {
+    name: 'sandbox passed on',
+    guard: 'A sandbox serves one container and goes with it (ADR 29)',
+    file: 'host-agent/sandbox/sandboxes.ts',
+    changes: [{ in: 'release', replace: 'this.#discard(sandbox.dockerId)', by: 'this.#ready.push(sandbox)' }],
+    killedBy: 'test/host-agent/sandbox/sandboxes.test.ts',
   },
   {
     name: 'joined answer read after a refusal',
