@@ -61,7 +61,14 @@ export function engineBody(owner: Owner, image: BenchImage, ports: readonly numb
   return { ...made, Image: referenceOf(image), Labels };
 }
 
-export function engineAlone(engine: DockerEngine, owner: Owner, isPulling: boolean): Peer {
+interface EngineAloneOptions {
+  readonly isPulling?: boolean;
+  /** Ports of each container that the engine publishes. */
+  readonly ports?: readonly number[];
+}
+
+export function engineAlone(engine: DockerEngine, owner: Owner, options: EngineAloneOptions = {}): Peer {
+  const { isPulling = false, ports = [] } = options;
   let count = 0;
   const mustBe = async (dockerId: string, running: boolean): Promise<void> => {
     const found = await engine.inspect(dockerId);
@@ -72,7 +79,7 @@ export function engineAlone(engine: DockerEngine, owner: Owner, isPulling: boole
     run: async (image) => {
       if (isPulling) await engine.pull(referenceOf(image));
       const name = `bench-engine-${(count += 1)}`;
-      const made = await engine.ask('POST', `/containers/create?name=${name}`, engineBody(owner, image));
+      const made = await engine.ask('POST', `/containers/create?name=${name}`, engineBody(owner, image, ports));
       const { Id: dockerId } = JSON.parse(made) as { Id: string };
       await engine.ask('POST', `/containers/${dockerId}/start`);
       await mustBe(dockerId, true);
@@ -83,6 +90,11 @@ export function engineAlone(engine: DockerEngine, owner: Owner, isPulling: boole
           await mustBe(dockerId, false);
         },
         remove: async () => void (await engine.ask('DELETE', `/containers/${dockerId}?v=1&force=1`)),
+        crash: async () => {
+          await engine.kill(dockerId);
+          await engine.ask('POST', `/containers/${dockerId}/start`);
+          await mustBe(dockerId, true);
+        },
       };
     },
   };

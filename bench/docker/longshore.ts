@@ -1,13 +1,24 @@
 /** A container through Longshore's API, timed until the tenant gets its status. */
+import { randomBytes } from 'node:crypto';
 import type { Stack } from '../../dev/stack/stack.ts';
-import { load, type DockerEngine, type Peer } from './peer.ts';
+import { sleep } from '../../lib/time/backoff.ts';
+import { eventually, load, type DockerEngine, type Peer } from './peer.ts';
 import { labels } from '../../host-agent/docker/ownership.ts';
 
 const waitSeconds = 60;
+/** The agent begins to refill its pool within this time. */
+const refillMs = 100;
 
-export function longshore({ api, tokens }: Stack, engine: DockerEngine): Peer {
+export interface LongshoreOptions {
+  readonly name?: string;
+  /** Ports of the next container. */
+  readonly ports?: () => readonly number[];
+}
+
+export function longshore(stack: Stack, engine: DockerEngine, options: LongshoreOptions = {}): Peer {
+  const { api, tokens } = stack;
+  const { name = 'Longshore', ports = () => [] } = options;
   const { token } = tokens.tenants.other;
-  let count = 0;
   const ask = async (method: string, path: string): Promise<void> => {
     const answer = await fetch(`${api.baseUrl}/api/v2/compute/${path}`, {
       method,
@@ -26,11 +37,11 @@ export function longshore({ api, tokens }: Stack, engine: DockerEngine): Peer {
     return found.Id;
   };
   return {
-    name: 'Longshore',
+    name,
     run: async ({ registry, repository, tag }) => {
       const { id } = await api.create(token, {
-        name: `bench-${(count += 1)}`,
-        ...{ registry, repository, tag },
+        name: `bench-${randomBytes(6).toString('hex')}`,
+        ...{ registry, repository, tag, ports: ports() },
         cpu_limit: String(load.cpuMillis / 1000),
         mem_limit: `${load.memBytes / 1024 ** 2}m`,
       });
@@ -45,7 +56,28 @@ export function longshore({ api, tokens }: Stack, engine: DockerEngine): Peer {
           await ask('DELETE', id);
           await hasStatus(id, 'removed');
         },
+        crash: async () => {
+          await engine.kill(await dockerIdOf(id));
+          await eventually(`${id} restarted`, async () => {
+            const { status, restart_count: restarts } = await api.status(token, id);
+            return restarts === 1 && status === 'running' ? true : undefined;
+          });
+        },
       };
     },
+    settle: () => sandboxesSettled(stack, engine),
   };
+}
+
+/** Resolves when the agent's pool of sandboxes is full, and what it discards is gone. */
+export async function sandboxesSettled({ metricsUrls }: Stack, engine: DockerEngine): Promise<void> {
+  await sleep(refillMs);
+  const filters = encodeURIComponent(JSON.stringify({ label: [labels.sandbox] }));
+  await eventually('sandboxes settled', async () => {
+    const pages = await Promise.all(metricsUrls.map(async (url) => (await fetch(url)).text()));
+    const counted = [...pages.join().matchAll(/^longshore_agent_sandboxes\{state="\w+"\} (\d+)/gm)];
+    const listed = await engine.get<{ State: string }[]>(`/containers/json?all=1&filters=${filters}`);
+    const isUp = listed.every(({ State }) => State === 'running');
+    return isUp && counted.reduce((sum, [, count]) => sum + Number(count), 0) === listed.length ? true : undefined;
+  });
 }

@@ -1,4 +1,6 @@
 /** What runs a container: the engine alone, Longshore or Swarm. */
+import { request } from 'node:http';
+import { createInterface } from 'node:readline';
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../dev/servers/engine-api.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 
@@ -22,16 +24,25 @@ export interface Run {
   stop(): Promise<void>;
   /** Resolves when nothing of the container is left. Not measured. */
   remove(): Promise<void>;
+  /** Ends its process. Resolves when the peer knows that it runs again. */
+  crash?(): Promise<void>;
 }
 
 export interface Peer {
   readonly name: string;
   /** Resolves when the peer knows that the container runs. */
   run(image: BenchImage): Promise<Run>;
+  /** Resolves when nothing that the peer does in the background is under way. */
+  settle?(): Promise<void>;
 }
 
 export interface Inspected {
-  readonly State: { readonly Status: string; readonly Running: boolean; readonly StartedAt: string };
+  readonly State: {
+    readonly Status: string;
+    readonly Running: boolean;
+    readonly StartedAt: string;
+    readonly FinishedAt: string;
+  };
 }
 
 export interface DockerEngine {
@@ -40,6 +51,8 @@ export interface DockerEngine {
   ask(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<string>;
   /** Undefined if the container does not exist. */
   inspect(id: string): Promise<Inspected | undefined>;
+  /** Kills a container. Resolves at the engine's event that it has ended. */
+  kill(id: string): Promise<void>;
   pull(reference: string): Promise<void>;
   /** Removes an image with all of its names. */
   removeImage(reference: string): Promise<void>;
@@ -61,6 +74,11 @@ export function dockerEngine(host: string): DockerEngine {
       const { status, text } = await answer('GET', `/containers/${id}/json`);
       return status === 200 ? (JSON.parse(text) as Inspected) : undefined;
     },
+    kill: async (id) => {
+      const died = await deathOf(address, id);
+      await ask('POST', `/containers/${id}/kill`);
+      await died.seen;
+    },
     pull: async (reference) => {
       const progress = await ask('POST', `/images/create?fromImage=${encodeURIComponent(reference)}`);
       if (progress.includes('"error"')) throw new Error(`pull of ${reference}: ${progress.slice(-500)}`);
@@ -72,6 +90,30 @@ export function dockerEngine(host: string): DockerEngine {
       await ask('DELETE', `/images/${Id}?force=1`);
     },
   };
+}
+
+/** Resolves when the engine is listened to; `seen` at its event that the container has ended. */
+function deathOf(address: EngineAddress, id: string): Promise<{ readonly seen: Promise<void> }> {
+  const filters = encodeURIComponent(JSON.stringify({ container: [id], event: ['die'] }));
+  const where =
+    address.kind === 'unix' ? { socketPath: address.socketPath } : { host: address.host, port: address.port };
+  return new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(deadlineMs);
+    const asked = request({ ...where, path: `/events?filters=${filters}`, agent: false, signal }, (answer) => {
+      const seen = new Promise<void>((died, failed) => {
+        answer.once('error', failed);
+        createInterface({ input: answer })
+          .once('line', () => {
+            died();
+            asked.destroy();
+          })
+          .once('error', failed);
+      });
+      resolve({ seen });
+    });
+    asked.once('error', reject);
+    asked.end();
+  });
 }
 
 /** Polls until `look` returns a value. @throws after the deadline */

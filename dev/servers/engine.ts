@@ -50,6 +50,8 @@ export interface PrivateEngine {
   readonly origin: 'private';
   readonly host: string;
   readonly socketPath: string;
+  /** Its sockets; the command line of each of its processes names it. */
+  readonly runFolder: string;
   readonly version: string;
   readonly logFile: string;
   server(): Server;
@@ -325,6 +327,7 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
     origin: 'private',
     host: `unix://${layout.socketPath}`,
     socketPath: layout.socketPath,
+    runFolder: layout.runFolder,
     version: await engineVersion(address),
     logFile: layout.logFile,
     server: () => server,

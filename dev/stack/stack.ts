@@ -41,6 +41,8 @@ export interface StackOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly stateFolder: string;
   readonly cacheFolder: string;
+  /** Replaces settings of the host-agent. */
+  readonly agentSettings?: Readonly<Record<string, string>>;
   /** Aborting ends the start and stops what has been started. */
   readonly signal: AbortSignal;
 }
@@ -257,6 +259,7 @@ function startAgent(ground: Ground, { host, registry, nats, joinToken }: AgentNe
       // A private engine holds only images of this stack.
       ...(engine.origin === 'private' ? { IMAGES_COLLECTED: 'all' } : {}),
       METRICS_PORT: String(ground.ports.agentMetrics),
+      ...ground.agentSettings,
     },
     readyUrl: readyUrlOf(ground.ports.agentMetrics),
     logFile: logFileOf(ground, 'host-agent'),
