@@ -2,13 +2,13 @@
  * One pass over the log of one of the engine's containers, from the cursor to its end, into a sink
  * that makes each block safe before the cursor moves past it.
  */
+import type { Places } from '../../lib/places.ts';
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import { BlockQueue, type Block } from './block.ts';
 import { LineReader } from './lines.ts';
 import type { LossCause } from './loss.ts';
-import type { Openings } from './openings.ts';
 import { Resume, sinceOf, type Cursor } from './resume.ts';
 
 /**
@@ -26,7 +26,7 @@ export interface PassOptions {
   readonly advance: (cursor: Cursor) => void;
   /** Lines are missing so many times more. */
   readonly onGaps: (count: number) => void;
-  readonly openings: Openings;
+  readonly openings: Places;
   readonly signal: AbortSignal;
 }
 
@@ -79,7 +79,7 @@ export async function transfer(options: PassOptions, read: Read): Promise<PassRe
  */
 export async function enginePass(options: EnginePassOptions): Promise<PassResult> {
   const { engine, cursor, follow, signal } = options;
-  const opened = await options.openings.begin();
+  const opened = await options.openings.take();
   // A quiet log sends nothing when the engine has found the place.
   const patience = setTimeout(opened, limits.logSearchQuietMs);
   try {

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import { createPlaces } from '../../lib/places.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf } from '../docker/errors.ts';
@@ -11,7 +12,6 @@ import type { LogReadFrom, Metrics } from '../metrics.ts';
 import { filePass } from './files/follow.ts';
 import { isUnreadable } from './files/ring.ts';
 import type { LossCause } from './loss.ts';
-import { createOpenings } from './openings.ts';
 import { enginePass, type Sink } from './pass.ts';
 import type { Cursor } from './resume.ts';
 import type { LogSource } from './source.ts';
@@ -55,7 +55,7 @@ export interface PassParts {
 export type RunPass = (order: PassOrder) => Promise<PassEnd>;
 
 export function createPasses({ engine, logPath, clock, metrics, log }: PassParts): RunPass {
-  const openings = createOpenings(limits.logReadersOpening);
+  const openings = createPlaces(limits.logReadersOpening);
   let isRefusalLogged = false;
 
   const optionsOf = (order: PassOrder) => {

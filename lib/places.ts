@@ -1,13 +1,10 @@
-/**
- * Bounds how many logs are searched at a time: after a start of the agent, all of its host's
- * containers are to be followed at once.
- */
-export interface Openings {
-  /** Resolves with the end of this opening, once it is its turn. It may be called repeatedly. */
-  begin(): Promise<() => void>;
+/** Bounds how much work of one kind is under way at a time; the rest waits in turn. */
+export interface Places {
+  /** Resolves with the end of this work, once there is a place for it. It may be called repeatedly. */
+  take(): Promise<() => void>;
 }
 
-export function createOpenings(most: number): Openings {
+export function createPlaces(most: number): Places {
   const waiting: (() => void)[] = [];
   let under = 0;
 
@@ -18,7 +15,7 @@ export function createOpenings(most: number): Openings {
   };
 
   return {
-    begin: async () => {
+    take: async () => {
       if (under < most) under += 1;
       else await new Promise<void>((resolve) => waiting.push(resolve));
       let isOver = false;

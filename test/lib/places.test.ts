@@ -1,12 +1,12 @@
 import t from 'tap';
-import { createOpenings } from '../../../host-agent/logs/openings.ts';
+import { createPlaces } from '../../lib/places.ts';
 
 t.test('no more than that many are under way, and the next begins when one ends', async (t) => {
-  const openings = createOpenings(2);
-  const [first, second] = [await openings.begin(), await openings.begin()];
+  const places = createPlaces(2);
+  const [first, second] = [await places.take(), await places.take()];
   const begun: string[] = [];
   const later = ['third', 'fourth'].map((name) =>
-    openings.begin().then((end) => {
+    places.take().then((end) => {
       begun.push(name);
       return end;
     }),
@@ -20,6 +20,6 @@ t.test('no more than that many are under way, and the next begins when one ends'
   second();
   for (const each of later) (await each)();
   t.same(begun, ['third', 'fourth']);
-  const again = [await openings.begin(), await openings.begin()];
+  const again = [await places.take(), await places.take()];
   t.equal(again.length, 2);
 });
