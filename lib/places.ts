@@ -1,6 +1,6 @@
 /** Bounds how much work of one kind is under way at a time; the rest waits in turn. */
 export interface Places {
-  /** Resolves with the end of this work, once there is a place for it. It may be called repeatedly. */
+  /** Resolves with the end of this work, once it has a place. The end may be called repeatedly. */
   take(): Promise<() => void>;
 }
 

@@ -16,9 +16,18 @@ export const labels = {
   image: 'longshore.image',
   /** Of a sandbox, and of no container of a tenant: what it publishes (sandbox/shape.ts). */
   sandbox: 'longshore.sandbox',
+  /** Of a sandbox: the ports of the host that it publishes at, whether it runs or not. */
+  published: 'longshore.published',
   /** The name of the image, for people. */
   reference: 'longshore.reference',
 } as const;
+
+/**
+ * What a sandbox publishes; undefined: it is none. The engine gives a tenant's container the labels
+ * of its image, so that a label of this name alone says nothing.
+ */
+export const sandboxLabel = (marks: Readonly<Record<string, string>> | null | undefined): string | undefined =>
+  marks?.[labels.container] === undefined ? marks?.[labels.sandbox] : undefined;
 
 /** The agent creates, adopts and removes only containers with both labels (invariant A4). */
 export interface Owner {

@@ -10,13 +10,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Log } from '../../lib/log.ts';
+import { createPlaces } from '../../lib/places.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { EngineEvent } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError } from '../docker/errors.ts';
-import { labels, type Owner } from '../docker/ownership.ts';
+import { sandboxLabel, type Owner } from '../docker/ownership.ts';
 import type { Metrics } from '../metrics.ts';
 import type { SandboxCounts } from './counts.ts';
 import { sandboxImage, sandboxTar } from './image.ts';
@@ -26,6 +27,8 @@ import { choosePorts, portsOf, sandboxBody, sandboxName, shapeOf, type PortRange
 export interface ListedSandbox {
   readonly dockerId: string;
   readonly shape: Shape;
+  /** Ports of the host that it publishes at while it runs. */
+  readonly published: readonly number[];
   readonly isRunning: boolean;
 }
 
@@ -33,6 +36,8 @@ export interface ListedSandbox {
 export interface SandboxList {
   readonly sandboxes: readonly ListedSandbox[];
   readonly users: ReadonlyMap<ContainerId, string>;
+  /** Sandboxes that any container of this host is in, also one that should not exist. */
+  readonly inUse: ReadonlySet<string>;
 }
 
 type Declared = Pick<DesiredContainer, 'id' | 'ports'>;
@@ -91,11 +96,14 @@ export class SandboxPool implements Sandboxes {
   readonly #claims = new Map<ContainerId, Promise<string>>();
   /** Ports of the host, by sandbox, as far as this agent chose them. */
   readonly #published = new Map<string, readonly number[]>();
+  /** Ports of the host of all that were listed the last time, also of those that are down. */
+  #listedPorts: readonly number[] = [];
   /** Shapes that were asked for, the newest last. */
   #wanted: Shape[];
   /** Listed the last time, and known to nobody. */
   #strangers: ReadonlySet<string> = new Set();
   #filling: Promise<void> | undefined;
+  readonly #places = createPlaces(limits.concurrentSandboxes);
   #isStopped = false;
 
   constructor(parts: SandboxesParts) {
@@ -154,8 +162,9 @@ export class SandboxPool implements Sandboxes {
 
   heard({ Action, Actor }: EngineEvent): ContainerId | undefined {
     if (Action !== 'die' && Action !== 'destroy') return undefined;
-    if (Actor?.Attributes[labels.sandbox] === undefined) return undefined;
+    if (Actor === undefined || sandboxLabel(Actor.Attributes) === undefined) return undefined;
     const dockerId = Actor.ID;
+    if (Action === 'destroy') this.#published.delete(dockerId);
     const isReady = this.#ready.some((sandbox) => sandbox.dockerId === dockerId);
     if (isReady) {
       this.#ready = this.#ready.filter((sandbox) => sandbox.dockerId !== dockerId);
@@ -165,7 +174,7 @@ export class SandboxPool implements Sandboxes {
     return [...this.#used].find(([, sandbox]) => sandbox.dockerId === dockerId)?.[0];
   }
 
-  async look({ sandboxes, users }: SandboxList, knows: (id: ContainerId) => boolean): Promise<void> {
+  async look({ sandboxes, users, inUse }: SandboxList, knows: (id: ContainerId) => boolean): Promise<void> {
     const byId = new Map(sandboxes.map((sandbox) => [sandbox.dockerId, sandbox]));
     for (const [id, dockerId] of users) {
       const sandbox = byId.get(dockerId);
@@ -174,7 +183,8 @@ export class SandboxPool implements Sandboxes {
     for (const id of this.#used.keys()) if (!users.has(id) && !knows(id) && !this.#claims.has(id)) this.release(id);
     // One that the list lacks may be newer than the list.
     this.#ready = this.#ready.filter(({ dockerId }) => byId.get(dockerId)?.isRunning !== false);
-    const known = new Set([...users.values(), ...[...this.#used.values(), ...this.#ready].map((one) => one.dockerId)]);
+    this.#listedPorts = sandboxes.flatMap(({ published }) => published);
+    const known = new Set([...inUse, ...[...this.#used.values(), ...this.#ready].map((one) => one.dockerId)]);
     const strangers = sandboxes.filter(({ dockerId }) => !known.has(dockerId)).map(({ dockerId }) => dockerId);
     // One that is being made may be in the list before this agent knows its id: only the second
     // list decides.
@@ -212,6 +222,15 @@ export class SandboxPool implements Sandboxes {
   }
 
   async #make(shape: Shape): Promise<Sandbox> {
+    const end = await this.#places.take();
+    try {
+      return await this.#makeNow(shape);
+    } finally {
+      end();
+    }
+  }
+
+  async #makeNow(shape: Shape): Promise<Sandbox> {
     const avoided = new Set<number>();
     for (let attempt = 1; ; attempt++) {
       const dockerId = await this.#create(shape, avoided);
@@ -232,7 +251,7 @@ export class SandboxPool implements Sandboxes {
   async #create(shape: Shape, avoided: ReadonlySet<number>): Promise<string> {
     const { engine, owner, publishAddress, ports, architecture, ensureNetwork } = this.#parts;
     await ensureNetwork();
-    const taken = new Set([...avoided, ...[...this.#published.values()].flat()]);
+    const taken = new Set([...avoided, ...this.#listedPorts, ...[...this.#published.values()].flat()]);
     const published = choosePorts(portsOf(shape), ports, taken, Math.random());
     if (published === undefined) {
       throw new EngineError('container create', { kind: 'refused', status: 500 }, 'all ports are allocated');

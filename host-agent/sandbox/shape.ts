@@ -50,6 +50,10 @@ export function choosePorts(
   return chosen.size === ports.length ? chosen : undefined;
 }
 
+/** The ports of the host that a label names. */
+export const publishedFrom = (label: string | undefined): number[] =>
+  (label ?? '').split(',').flatMap((port) => (/^\d{1,5}$/.test(port) ? [Number(port)] : []));
+
 export const sandboxName = (owner: Owner, token: string): string => `${networkName(owner)}-sandbox-${token}`;
 
 /** Body of `POST /containers/create`. The agent alone starts it again. */
@@ -62,7 +66,11 @@ export const sandboxBody = (
   Image: `${sandboxImage.repository}:${sandboxImage.tag}`,
   Entrypoint: [sandboxProgram],
   User: '65534:65534',
-  Labels: { ...ownerLabels(owner), [labels.sandbox]: shape },
+  Labels: {
+    ...ownerLabels(owner),
+    [labels.sandbox]: shape,
+    [labels.published]: [...published.values()].join(','),
+  },
   ExposedPorts: Object.fromEntries(Array.from(published.keys(), (port) => [port, {}])),
   HostConfig: {
     NetworkMode: networkName(owner),

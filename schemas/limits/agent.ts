@@ -107,6 +107,8 @@ export const agent = {
   /** Sandboxes that wait ready. */
   sandboxPool: 4,
   sandboxPoolMax: 64,
+  /** Sandboxes made at a time: each slows down the others, and calls have deadlines. */
+  concurrentSandboxes: 8,
   /** Its program needs a few pages; the engine refuses less than 6 MiB. */
   sandboxMemoryBytes: 16 * MiB,
   /** Ports of the host that are tried for one sandbox. */

@@ -7,7 +7,8 @@ import type { CachedEngine } from '../../docker/cached-engine.ts';
 import type { Inspection } from '../../docker/answers.ts';
 import type { ListedSandbox, SandboxList } from '../../sandbox/sandboxes.ts';
 import { foundFrom, observedFrom, sandboxOf, type Found, type Observed } from './observed.ts';
-import { labels } from '../../docker/ownership.ts';
+import { labels, sandboxLabel } from '../../docker/ownership.ts';
+import { publishedFrom } from '../../sandbox/shape.ts';
 
 /** A container of this host that the engine has. */
 export interface Presence {
@@ -26,19 +27,24 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
   const present = new Map<ContainerId, Presence>();
   const sandboxes: ListedSandbox[] = [];
   const users = new Map<ContainerId, string>();
+  const inUse = new Set<string>();
   const summaries = await engine.listAll();
   for (const summary of summaries.sort((left, right) => (left.Id < right.Id ? -1 : 1))) {
     const { Id, State, Status, Labels, HostConfig } = summary;
-    const shape = Labels?.[labels.sandbox];
-    if (shape !== undefined) sandboxes.push({ dockerId: Id, shape, isRunning: State === 'running' });
+    const shape = sandboxLabel(Labels);
+    if (shape !== undefined) {
+      const published = publishedFrom(Labels?.[labels.published]);
+      sandboxes.push({ dockerId: Id, shape, published, isRunning: State === 'running' });
+    }
+    const sandbox = sandboxOf(HostConfig?.NetworkMode);
+    if (sandbox !== undefined) inUse.add(sandbox);
     const id = Labels?.[labels.container] ?? '';
     const tenant = Labels?.[labels.tenant] ?? '';
     const placement = Number(Labels?.[labels.placement] ?? Number.NaN);
     // Without these labels, no agent made it.
     if (!isContainerId(id) || !isTenantId(tenant) || !Number.isSafeInteger(placement) || placement < 0) continue;
-    const sandbox = sandboxOf(HostConfig?.NetworkMode);
-    if (sandbox !== undefined) users.set(id, sandbox);
     const before = present.get(id);
+    if (sandbox !== undefined && placement >= (before?.placement ?? 0)) users.set(id, sandbox);
     const health = /\((healthy|unhealthy|health: starting)\)/.exec(Status)?.[1] ?? '';
     present.set(id, {
       tenant,
@@ -46,7 +52,7 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
       fingerprint: `${before?.fingerprint ?? ''}${Id} ${State} ${health};`,
     });
   }
-  return { present, sandboxes, users };
+  return { present, sandboxes, users, inUse };
 }
 
 type Inspecting = Pick<CachedEngine, 'idsOf' | 'inspect' | 'endOf'>;

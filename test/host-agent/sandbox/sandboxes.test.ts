@@ -8,6 +8,7 @@ import { networkBody } from '../../../host-agent/network/network.ts';
 import type { SandboxSource } from '../../../host-agent/sandbox/counts.ts';
 import { SandboxPool, type SandboxesParts } from '../../../host-agent/sandbox/sandboxes.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
 import type { Port } from '../../../schemas/api/container.ts';
 import { EngineModel } from '../../support/engine/model.ts';
 import { transportTo } from '../../support/engine/transport.ts';
@@ -53,8 +54,9 @@ async function rig(t: Test, changes: Partial<SandboxesParts> = {}) {
     /** As after each list of the engine. */
     look: async () => pool.look(await inventory(engine), (id) => wanted.has(id)),
     /** The container of the engine that runs in this sandbox. */
-    place: async (number: number, sandbox: string) => {
+    place: async (number: number, sandbox: string, more: Record<string, string> = {}) => {
       const marks = {
+        ...more,
         'longshore.cluster': owner.cluster,
         'longshore.host': owner.host,
         'longshore.tenant': tenant,
@@ -210,6 +212,33 @@ t.test('after a restart of the agent: what containers use is adopted, the rest i
   t.equal(await next.claim(declared(1, 80)), sandbox);
 });
 
+t.test('ports of a sandbox that is down stay its own, also for the next agent', async (t) => {
+  const ports = { first: 20_000, last: 20_002 };
+  const { engine, pool, place } = await rig(t, { size: 0, ports });
+  const sandbox = await pool.claim(declared(1, 80));
+  await place(1, sandbox);
+  // As after a restart of the machine, before the container is started.
+  await engine.kill(sandbox);
+  const { pool: next } = await rig(t, { engine, size: 0, ports });
+  await next.look(await inventory(engine), () => true);
+  const others = await Promise.all([next.claim(declared(2, 80)), next.claim(declared(3, 80))]);
+  t.equal(new Set(others).size, 2);
+  await t.rejects(next.claim(declared(4, 80)), /all ports are allocated/);
+  await t.resolves(next.start(sandbox), 'nobody has taken its port');
+});
+
+t.test('a container with the label of a sandbox is none', async (t) => {
+  const { engine, pool, place, model, look } = await rig(t, { size: 0 });
+  const sandbox = await pool.claim(declared(1));
+  const container = await place(1, sandbox, { [labels.sandbox]: '' });
+  await engine.start(container);
+  await look();
+  await look();
+  t.match(model.find(container)?.state, { status: 'running' });
+  const marks = { [labels.container]: idOf(1), [labels.sandbox]: '' };
+  t.equal(pool.heard({ Action: 'die', Actor: { ID: sandbox, Attributes: marks } }), undefined);
+});
+
 t.test('one that waits ready and goes down is replaced; of one that is used, the container is known', async (t) => {
   const { pool, engine, model, look, isFull } = await rig(t);
   await look();
@@ -241,6 +270,27 @@ t.test('stopped, it leaves nothing ready', async (t) => {
   await isFull(2);
   await pool.stop();
   t.same(statuses(), []);
+});
+
+t.test('many that are asked for at once are made a few at a time', async (t) => {
+  const { engine, model } = await rig(t, { size: 0 });
+  let under = 0;
+  let most = 0;
+  const counting: Engine = {
+    ...engine,
+    start: async (id) => {
+      most = Math.max(most, (under += 1));
+      await new Promise(setImmediate);
+      await engine.start(id);
+      under -= 1;
+    },
+  };
+  const { pool } = await rig(t, { size: 0, engine: counting });
+  // Each waits for the same image.
+  for (let number = 1; number <= 50; number++) pool.prepare(declared(number));
+  await until('all', () => pool.counts().used === 50);
+  t.equal(sandboxesUp(model).length, 50);
+  t.equal(most, limits.concurrentSandboxes);
 });
 
 t.test('a fault of the engine goes to the claim, and the next claim tries again', async (t) => {

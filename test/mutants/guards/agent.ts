@@ -30,6 +30,26 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/disk/plan.test.ts',
   },
   {
+    name: 'a label of an image makes a container a sandbox',
+    guard: 'No container of a tenant is taken for a sandbox, which goes when nobody uses it (ADR 29)',
+    file: 'host-agent/docker/ownership.ts',
+    changes: [
+      {
+        in: 'sandboxLabel',
+        replace: 'marks?.[labels.container] === undefined ? marks?.[labels.sandbox] : undefined',
+        by: 'marks?.[labels.sandbox]',
+      },
+    ],
+    killedBy: 'test/host-agent/sandbox/sandboxes.test.ts',
+  },
+  {
+    name: 'ports of sandboxes that are down given to others',
+    guard: 'Published ports stay while a container is on its host, also after a reboot (ADR 29)',
+    file: 'host-agent/sandbox/sandboxes.ts',
+    changes: [{ in: '#create', replace: '...this.#listedPorts', by: '...[]' }],
+    killedBy: 'test/host-agent/sandbox/sandboxes.test.ts',
+  },
+  {
     name: 'eviction on an isolated host',
     guard: 'An isolated host stops containers and removes none (ADR 14, ADR 16)',
     file: 'host-agent/reconcile/plan.ts',

@@ -34,6 +34,18 @@ t.test('what lacks a label that an agent gives is not ours', async (t) => {
   }
 });
 
+t.test('the sandboxes of all of several with one id are in use; the newest placement counts', async (t) => {
+  const inSandbox = (Id: string, sandbox: string, placement: string) =>
+    summary({
+      Id,
+      Labels: { ...marks, [labels.placement]: placement },
+      HostConfig: { NetworkMode: `container:${sandbox}` },
+    });
+  const { users, inUse } = await listIn(inSandbox('d1', 's1', '2'), inSandbox('d2', 's2', '1'));
+  t.same([...inUse], ['s1', 's2']);
+  t.same([...users], [[id, 's1']]);
+});
+
 t.test('of several with one id the newest placement counts, in whatever order they are listed', async (t) => {
   const both = [summary(), summary({ Id: 'd0', State: 'exited', Labels: { ...marks, [labels.placement]: '3' } })];
   const one = await seenIn(...both);
@@ -67,14 +79,15 @@ t.test('a look passes over what went meanwhile', async (t) => {
 
 t.test('sandboxes are listed beside the containers, with those that use them', async (t) => {
   const { present, sandboxes, users } = await listIn(
-    summary({ HostConfig: { NetworkMode: 'container:s1' } }),
-    summary({ Id: 's1', Labels: { [labels.sandbox]: '80/tcp' } }),
+    // The engine gives a container the labels of its image, and the agent blanks them.
+    summary({ Labels: { ...marks, [labels.sandbox]: '' }, HostConfig: { NetworkMode: 'container:s1' } }),
+    summary({ Id: 's1', Labels: { [labels.sandbox]: '80/tcp', [labels.published]: '20001' } }),
     summary({ Id: 's2', State: 'exited', Labels: { [labels.sandbox]: '' } }),
   );
   t.same([...present.keys()], [id], 'a sandbox is no container of a tenant');
   t.same(sandboxes, [
-    { dockerId: 's1', shape: '80/tcp', isRunning: true },
-    { dockerId: 's2', shape: '', isRunning: false },
+    { dockerId: 's1', shape: '80/tcp', published: [20_001], isRunning: true },
+    { dockerId: 's2', shape: '', published: [], isRunning: false },
   ]);
   t.same([...users], [[id, 's1']]);
 });
