@@ -151,7 +151,9 @@ export const Failure = Type.Object({ message: Type.String() });
  * long before).
  */
 export const PullLine = Type.Object({
+  /** From API 1.48 on it may be left out; `errorDetail` is there in all versions. */
   error: Type.Optional(Type.String()),
+  errorDetail: Type.Optional(nullable(Type.Object({ message: Type.Optional(Type.String()) }))),
   /** The first twelve digits of a layer's digest, or a tag. */
   id: Type.Optional(Type.String()),
   status: Type.Optional(Type.String()),

@@ -61,7 +61,8 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
       ({ stream } = await open({ name, method: 'POST', path, deadlineMs: limits.enginePullMs, signal: ending }));
       for await (const line of lines(stream, limits.engineLineBytes)) {
         const told = decode.pullLine(line);
-        if (told.error !== undefined) throw new EngineError(name, { kind: 'refused', status: 200 }, told.error);
+        const failure = told.error ?? told.errorDetail?.message;
+        if (failure !== undefined) throw new EngineError(name, { kind: 'refused', status: 200 }, failure);
         if (!said.note(told)) continue;
         idle.progress();
         onLine?.(said);

@@ -47,6 +47,15 @@ t.test('bytes that arrive keep a pull going', async (t) => {
   t.equal(await ended, 'pulled');
 });
 
+t.test('an error ends a pull, in the words of old and new engines', async (t) => {
+  const message = 'manifest unknown';
+  for (const line of [{ error: message, errorDetail: { message } }, { errorDetail: { message } }, { error: message }]) {
+    const { stream, ended } = pulling();
+    stream.end(`${JSON.stringify(line)}\r\n`);
+    t.equal(await ended, 'refused', JSON.stringify(line));
+  }
+});
+
 t.test('lines that repeat themselves do not', async (t) => {
   const { say, ended, heard } = pulling();
   t.equal(await repeatedly(() => say('Downloading', 7), ended), true);
