@@ -179,6 +179,21 @@ export const agent = {
   desiredFlushMs: 100,
   /** How long after a change restart states are written. */
   restartStateFlushMs: 500,
+  /** How long `host-agent join` waits for the gateway. */
+  joinMs: 1 * minutes,
+  /** One check of `host-agent doctor`. */
+  doctorCheckMs: 10 * seconds,
+  /** How long it waits for the answer of an owner. */
+  doctorAnswerMs: 4 * seconds,
+  /** How far the host's clock may be off, before it is a warning, and before it is a failure. */
+  doctorClockWarnMs: 5 * seconds,
+  doctorClockFailMs: 5 * minutes,
+  /** Free bytes of the state folder's disk, below which the agent soon cannot write. */
+  doctorStateBytes: 64 * MiB,
+  /** Ports in use that one line of the doctor names. */
+  doctorPortsNamed: 8,
+  /** Layers that the engine may fetch at a time: eight pulls of many layers. */
+  doctorDownloads: 64,
   /** The engine refuses less than a hundredth of a CPU. */
   engineCpuMillisMin: 10,
 } as const;

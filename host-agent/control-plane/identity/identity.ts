@@ -35,10 +35,11 @@ export const decodeIdentity = decoder(StoredIdentity);
 const decodeEnrolled = decoder(Type.Object({ data: Identity }));
 
 export const identityPath = (stateDir: string) => join(stateDir, 'identity.json');
+export const seedPath = (stateDir: string) => join(stateDir, 'agent.nk');
 
 /** The seed of the agent's key, made at the first start. */
 export async function loadSeed(stateDir: string): Promise<Uint8Array> {
-  const path = join(stateDir, 'agent.nk');
+  const path = seedPath(stateDir);
   const known = await readIfPresent(path);
   if (known !== undefined) return new Uint8Array(Buffer.from(known.toString('utf8').trim()));
   const seed = createUser().getSeed();
@@ -99,10 +100,22 @@ export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender 
   return { host, user: isBound ? sub : undefined };
 }
 
-/** The gateway refused the token: it is wrong, used or expired. No retry can help. */
+/** Whether the credentials are of no use any more; a new join token is. */
+export const hasExpired = (identity: StoredIdentity, nowMs: number): boolean =>
+  (lifetimeOf(newest(identity).jwt)?.untilMs ?? Infinity) <= nowMs;
+
+export const keepIdentity = (stateDir: string, identity: Identity): Promise<void> =>
+  writeAtomically(identityPath(stateDir), JSON.stringify(identity));
+
+/** The gateway refused the token. No retry can help. */
 export class EnrolmentRefused extends Error {
   constructor(status: number) {
-    super(`the gateway refused the join token (status ${status}): ask the operator for a new one`);
+    const why =
+      status === 422
+        ? 'it does not have the form of one: give it whole, lsj_<host>_<secret>'
+        : 'it is unknown, expired (a token lasts an hour) or used already: make a new one with ' +
+          'POST /api/v2/operator/hosts/<host>/join-token';
+    super(`the gateway refused the join token (status ${status}): ${why}`);
     this.name = 'EnrolmentRefused';
   }
 }
@@ -133,7 +146,14 @@ export async function enrol(options: Enrolling, log: Log, signal: AbortSignal): 
   }
 }
 
-async function askGateway({ gatewayUrl, joinToken, publicKey }: Enrolling, signal: AbortSignal): Promise<Identity> {
+/**
+ * Asks once.
+ * @throws EnrolmentRefused
+ */
+export async function askGateway(
+  { gatewayUrl, joinToken, publicKey }: Enrolling,
+  signal: AbortSignal,
+): Promise<Identity> {
   const response = await fetch(new URL('/api/v2/hosts/enrol', gatewayUrl), {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -17,6 +17,8 @@ const newestApi = '1.51';
 export interface EngineClient {
   /** Agrees on an API version with the engine that answers now. @returns the engine's version */
   negotiate(deadlineMs: number): Promise<string>;
+  /** The version that was agreed on last. */
+  api(): string | undefined;
   /** Rejects as `refused` where the status is not among these. */
   ask(call: Call, accepted: readonly number[]): Promise<Reply>;
   post(name: string, path: string, accepted: readonly number[], deadlineMs?: number): Promise<Reply>;
@@ -49,6 +51,7 @@ export function createEngineClient(transport: Transport): EngineClient {
 
   return {
     negotiate: async (deadlineMs) => (await agree(deadlineMs)).version,
+    api: () => api,
     ask,
     post: (name, path, accepted, deadlineMs) =>
       ask({ name, method: 'POST', path, ...(deadlineMs === undefined ? {} : { deadlineMs }) }, accepted),

@@ -1,4 +1,4 @@
-/** The one route of the gateway that an agent calls: enrolment. */
+/** What an agent and its operator ask of the gateway: enrolment, and whether it is ready. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
@@ -17,6 +17,7 @@ export async function startEnrolment(
   jwtFor: (publicKey: string) => Promise<string>,
 ): Promise<string> {
   const server = createServer((request, response) => {
+    if (request.url === '/readyz') return void response.end();
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {

@@ -1,0 +1,11 @@
+/** A failure in words, for an operator's terminal. */
+
+/** The innermost cause of `fetch` says why; its own message is only "fetch failed". */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (cause instanceof Error) return reasonOf(cause);
+  // Where a name has several addresses, none of which answers.
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ');
+  return error.message === '' ? error.name : error.message;
+}
