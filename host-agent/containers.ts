@@ -4,6 +4,7 @@ import { sleep, type BackoffBounds } from '../lib/time/backoff.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Capacity } from '../schemas/api/host.ts';
+import { limits } from '../schemas/limits.ts';
 import type { PullItem } from '../schemas/wire/host.ts';
 import type { Control } from './control-plane/control.ts';
 import type { Reporter } from './control-plane/reporter.ts';
@@ -214,7 +215,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         spool.run(publish, signal),
         share.watch.run(signal),
         share.evictor.run(signal),
-        ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(settings.SYNC_INTERVAL_MS, log, signal)] : []),
+        ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(limits.portProxyLookMs, log, signal)] : []),
         firewall.run(settings.SYNC_INTERVAL_MS, signal),
         sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
       ]);

@@ -100,6 +100,8 @@ export const agent = {
   imagesRemembered: 1000,
   /** Images whose configuration is known without asking; each is at most `imageConfigBytes`. */
   imageDetailsRemembered: 16,
+  /** The time between two looks at the processes of the host: each reads a file of every one. */
+  portProxyLookMs: 5 * minutes,
   /** A list of the engine's containers that fails for this long is a fault of the host. */
   engineDegradedMs: 10 * seconds,
   /** Quick exits in a row before they are called a loop. */
