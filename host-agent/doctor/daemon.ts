@@ -24,6 +24,8 @@ const usualFile = '/etc/docker/daemon.json';
 /** dockerd's own. */
 const defaults = { concurrentDownloads: 3, userlandProxy: true };
 
+export const unseenDaemon: DaemonSettings = { ...defaults, source: undefined };
+
 /** The value of `--name value` or `--name=value`; of a flag without a value, `true`. */
 export function optionOf(words: readonly string[], name: string): string | undefined {
   for (const [at, word] of words.entries()) {
@@ -67,7 +69,7 @@ export async function daemonSettings(
 ): Promise<DaemonSettings> {
   const daemons = await commandsOf('dockerd', proc);
   const own = daemons.find((words) => optionOf(words, 'data-root') === rootDir) ?? daemons.find(isUsual);
-  if (own === undefined) return { ...defaults, source: undefined };
+  if (own === undefined) return unseenDaemon;
   const path = optionOf(own, 'config-file') ?? file;
   try {
     return settingsOf(own, decodeFile(await readFile(path)), path);

@@ -16,7 +16,7 @@ import { bridgeOf, isBridgedFiltered } from '../network/firewall.ts';
 import { systemNft, type Nft } from '../network/nft.ts';
 import { checkSettings, publishPortsOf, settings, type AgentSettings } from '../settings.ts';
 import { judgeCredentials, seeCredentials, type CredentialFacts } from './credentials.ts';
-import { daemonSettings } from './daemon.ts';
+import { daemonSettings, unseenDaemon } from './daemon.ts';
 import { judgeEngineDisk, judgeStateDisk, seeDisk } from './disk.ts';
 import { askEngine, engineFault, judgeEngine, type EngineFacts } from './engine.ts';
 import { examine, fail, isWell, lines, ok, type Finding } from './finding.ts';
@@ -82,7 +82,8 @@ async function engineOf({ DOCKER_HOST: address }: AgentSettings, { identity }: C
 async function ofEngine({ DOCKER_HOST: address }: AgentSettings, engine: Promise<Seen>): Promise<Finding[]> {
   const { facts, error } = await engine;
   if (facts === undefined) return [engineFault(error, address)];
-  return judgeEngine(facts, await daemonSettings(facts.info.DockerRootDir));
+  const daemon = address.kind === 'unix' ? await daemonSettings(facts.info.DockerRootDir) : unseenDaemon;
+  return judgeEngine(facts, daemon);
 }
 
 async function ofDisks(given: AgentSettings, engine: Promise<Seen>): Promise<Finding[]> {
@@ -105,18 +106,23 @@ async function ofControlPlane(
   const { identity, seed } = credentials;
   const nowMs = (): number => clock.nowMs();
   const own = judgeCredentials(credentials, given.STATE_DIR, nowMs());
+  const servers = given.NATS_URLS.length > 0 ? given.NATS_URLS : (identity?.natsUrls ?? []);
+  const { doctorAnswerMs: answerMs } = limits;
   const issuedMs = identity === undefined ? undefined : lifetimeOf(newest(identity).jwt)?.sinceMs;
   const [ofGateway, ofNats] = await Promise.all([
     examine('gateway', async () => {
-      const facts = await askGateway(url, nowMs, limits.doctorAnswerMs);
+      const facts = await askGateway(url, nowMs, answerMs);
       return [judgeGateway(facts, url, identity !== undefined), judgeClock(facts, issuedMs, nowMs())];
     }),
-    examine('NATS', async () => {
-      if (identity === undefined || seed === undefined) return [];
-      const servers = given.NATS_URLS.length > 0 ? given.NATS_URLS : identity.natsUrls;
-      const ms = limits.doctorAnswerMs;
-      return judgeNats(await askNats({ servers, identity, seed, caFile: given.NATS_CA_FILE, ms }), servers);
-    }),
+    examine(
+      'NATS',
+      async () => {
+        if (identity === undefined || seed === undefined) return [];
+        return judgeNats(await askNats({ servers, identity, seed, caFile: given.NATS_CA_FILE, ms: answerMs }), servers);
+      },
+      // One server after the other may not answer.
+      limits.doctorCheckMs + servers.length * answerMs,
+    ),
   ]);
   return [...ofGateway, ...own, ...ofNats];
 }

@@ -183,8 +183,8 @@ export const agent = {
   restartStateFlushMs: 500,
   /** How long `host-agent join` waits for the gateway. */
   joinMs: 1 * minutes,
-  /** One check of `host-agent doctor`. */
-  doctorCheckMs: 10 * seconds,
+  /** One check of `host-agent doctor`: three calls of the engine, each up to its own deadline. */
+  doctorCheckMs: 20 * seconds,
   /** How long it waits for the answer of an owner. */
   doctorAnswerMs: 4 * seconds,
   /** How far the host's clock may be off, before it is a warning, and before it is a failure. */
