@@ -11,7 +11,7 @@ import { diskLimitOf } from '../../disk/plan.ts';
 import type { CreateResult } from '../../docker/calls/containers.ts';
 import type { Engine } from '../../docker/engine.ts';
 import { detailOf, EngineError, isOversized, isRefusal } from '../../docker/errors.ts';
-import { clearFailure, createFailure, drainFailure, pullFailure, startFailure } from './failures.ts';
+import { clearFailure, createFailure, drainFailure, isTaskLeft, pullFailure, startFailure } from './failures.ts';
 import type { Firewall } from '../../network/firewall.ts';
 import { imageFault, imageTooLarge, labelNames } from '../../images/check.ts';
 import type { LogCollector } from '../../logs/collector.ts';
@@ -185,7 +185,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
     if (isRefusal(error, 404) && /no such container/i.test(detail)) return changed;
     if (/cannot join network of a non running container/i.test(detail)) return changed;
     const outcome = startFailure(error);
-    return outcome.kind === 'retry' && isNetworkGone(detail) ? { ...outcome, fault: 'remake' } : outcome;
+    const needsAnother = isNetworkGone(detail) || isTaskLeft(detail);
+    return outcome.kind === 'retry' && needsAnother ? { ...outcome, fault: 'remake' } : outcome;
   };
 
   const attempt = async (work: () => Promise<Outcome>, explain: (error: Error) => Outcome): Promise<Outcome> => {

@@ -224,6 +224,12 @@ export function createFailure(error: unknown): Outcome {
   return isOurFault ? { kind: 'failed', why: because(otherCreate), detail } : retry(otherCreate, detail);
 }
 
+/**
+ * In the words of Docker 20.10. An engine that was killed while it started a container has a task
+ * of it in containerd that it knows nothing of, and never starts this container again.
+ */
+export const isTaskLeft = (detail: string): boolean => /task [0-9a-f]{12,}:? already exists/i.test(detail);
+
 export function startFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
   const detail = detailOf(error);

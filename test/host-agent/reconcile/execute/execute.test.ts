@@ -186,6 +186,7 @@ t.test('start: what a refusal says about the next attempt', async (t) => {
   for (const [error, outcome] of [
     [refused('No such container: d1', 404), { kind: 'changed' }],
     [refused('network 1f not found', 404), { kind: 'retry', fault: 'remake' }],
+    [refused(`task ${'4b'.repeat(32)}: already exists`), { kind: 'retry', fault: 'remake' }],
     [refused('could not find a network matching network mode', 404), { kind: 'retry', fault: 'remake' }],
     [refused('port is already allocated'), { kind: 'retry', fault: 'container', why: { reason: 'port_unavailable' } }],
     [away({ kind: 'deadline', ms: 1 }), { kind: 'outage' }],
