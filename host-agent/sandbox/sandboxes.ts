@@ -93,6 +93,8 @@ export class SandboxPool implements Sandboxes {
   readonly #parts: SandboxesParts;
   #ready: Sandbox[] = [];
   readonly #used = new Map<ContainerId, Sandbox>();
+  /** Created and not yet up: a busy engine takes seconds to start one. */
+  readonly #making = new Set<string>();
   readonly #claims = new Map<ContainerId, Promise<string>>();
   /** Ports of the host, by sandbox, as far as this agent chose them. */
   readonly #published = new Map<string, readonly number[]>();
@@ -184,14 +186,24 @@ export class SandboxPool implements Sandboxes {
     // One that the list lacks may be newer than the list.
     this.#ready = this.#ready.filter(({ dockerId }) => byId.get(dockerId)?.isRunning !== false);
     this.#listedPorts = sandboxes.flatMap(({ published }) => published);
-    const known = new Set([...inUse, ...[...this.#used.values(), ...this.#ready].map((one) => one.dockerId)]);
-    const strangers = sandboxes.filter(({ dockerId }) => !known.has(dockerId)).map(({ dockerId }) => dockerId);
-    // One that is being made may be in the list before this agent knows its id: only the second
+    const known = this.#known();
+    const strangers = sandboxes
+      .map(({ dockerId }) => dockerId)
+      .filter((dockerId) => !inUse.has(dockerId) && !known.has(dockerId));
+    // One that is being created may be in the list before this agent knows its id: only the second
     // list decides.
     const before = this.#strangers;
     this.#strangers = new Set(strangers);
-    for (const dockerId of strangers) if (before.has(dockerId)) await this.#remove(dockerId);
+    for (const dockerId of strangers) {
+      // What was unknown when the engine was listed may be known by now.
+      if (before.has(dockerId) && !this.#known().has(dockerId)) await this.#remove(dockerId);
+    }
     this.#fill();
+  }
+
+  /** All that this agent made or adopted. */
+  #known(): ReadonlySet<string> {
+    return new Set([...this.#making, ...[...this.#used.values(), ...this.#ready].map(({ dockerId }) => dockerId)]);
   }
 
   async #claim(id: ContainerId, shape: Shape): Promise<string> {
@@ -210,6 +222,7 @@ export class SandboxPool implements Sandboxes {
     metrics.sandbox(ready === undefined ? 'made' : 'ready');
     const sandbox = ready ?? (await this.#make(shape));
     this.#used.set(id, sandbox);
+    this.#making.delete(sandbox.dockerId);
     return sandbox.dockerId;
   }
 
@@ -234,12 +247,14 @@ export class SandboxPool implements Sandboxes {
     const avoided = new Set<number>();
     for (let attempt = 1; ; attempt++) {
       const dockerId = await this.#create(shape, avoided);
+      this.#making.add(dockerId);
       try {
         await this.#parts.engine.start(dockerId);
         // So that its addresses are known when a container takes it.
         await this.#parts.engine.inspect(dockerId);
         return { dockerId, shape };
       } catch (error) {
+        this.#making.delete(dockerId);
         for (const port of this.#published.get(dockerId) ?? []) avoided.add(port);
         await this.#remove(dockerId);
         // A port of the host that somebody else has: others are tried.
@@ -286,7 +301,9 @@ export class SandboxPool implements Sandboxes {
     while (this.#claims.size === 0 && !this.#isStopped) {
       const shape = this.#missing();
       if (shape === undefined) return;
-      this.#ready.push(await this.#make(shape));
+      const made = await this.#make(shape);
+      this.#ready.push(made);
+      this.#making.delete(made.dockerId);
       // Only now: while it was made, a container may have taken one of the others.
       const surplus = this.#surplus();
       if (surplus === undefined) continue;

@@ -272,6 +272,19 @@ t.test('stopped, it leaves nothing ready', async (t) => {
   t.same(statuses(), []);
 });
 
+t.test('a sandbox that takes long to start is not taken for one that nobody uses', async (t) => {
+  const { engine, model } = await rig(t, { size: 0 });
+  let begin = (): void => undefined;
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const slow: Engine = { ...engine, start: (id) => begun.then(() => engine.start(id)) };
+  const { pool } = await rig(t, { size: 0, engine: slow });
+  const claim = pool.claim(declared(1));
+  await until('its create', () => model.containers.size === 1);
+  for (let list = 0; list < 3; list++) await pool.look(await inventory(engine), () => true);
+  begin();
+  t.match(model.find(await claim)?.state, { status: 'running' });
+});
+
 t.test('many that are asked for at once are made a few at a time', async (t) => {
   const { engine, model } = await rig(t, { size: 0 });
   let under = 0;

@@ -43,6 +43,13 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/sandbox/sandboxes.test.ts',
   },
   {
+    name: 'sandboxes that start slowly removed',
+    guard: 'A sandbox that is being made is none that nobody uses, however long it takes (ADR 29)',
+    file: 'host-agent/sandbox/sandboxes.ts',
+    changes: [{ in: '#known', replace: '...this.#making', by: '...[]' }],
+    killedBy: 'test/host-agent/sandbox/sandboxes.test.ts',
+  },
+  {
     name: 'ports of sandboxes that are down given to others',
     guard: 'Published ports stay while a container is on its host, also after a reboot (ADR 29)',
     file: 'host-agent/sandbox/sandboxes.ts',
