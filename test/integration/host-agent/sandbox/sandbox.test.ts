@@ -1,51 +1,10 @@
 /** Containers in sandboxes, on a real engine. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import t, { type Test } from 'tap';
-import { startPrivateEngine } from '../../../../dev/servers/engine.ts';
-import type { ContainerId } from '../../../../schemas/ids.ts';
-import { startRig, type Rig } from '../../../host-agent/support/rig.ts';
-import { skipWithoutPrivateEngine } from '../../../support/servers.ts';
+import t from 'tap';
 import { until } from '../../../support/until.ts';
-
-/** Answers on port 8080 until SIGTERM. */
-const server = `mkdir -p /tmp/www; echo here > /tmp/www/index.html; trap 'exit 0' TERM; httpd -f -p 8080 -h /tmp/www & wait $!`;
-
-const sandboxOf = async ({ engine }: Rig, id: ContainerId): Promise<string> =>
-  String((await engine.only(id)).HostConfig['NetworkMode']).replace(/^container:/, '');
-
-const isUp = ({ observation }: { observation: { status: string } }) => observation.status === 'running';
-
-/** Waits until the container runs and answers. @returns the address that is reported */
-async function served({ controlPlane }: Rig, id: ContainerId, check: (restarts: number) => boolean = () => true) {
-  const item = await controlPlane.reported(
-    id,
-    (item) => isUp(item) && item.observation.addresses.length === 1 && check(item.observation.restart_count),
-  );
-  const address = item.observation.addresses[0]?.address ?? '';
-  await until('an answer', async () => (await (await fetch(`http://${address}/`)).text()) === 'here\n');
-  return address;
-}
-
-/** The sandboxes that the engine has. */
-const sandboxes = async ({ engine, controlPlane }: Rig) => {
-  const label = [`longshore.cluster=${controlPlane.cluster}`, 'longshore.sandbox'];
-  const filters = encodeURIComponent(JSON.stringify({ label }));
-  const { text } = await engine.call('GET', `/containers/json?all=1&filters=${filters}`);
-  return (JSON.parse(text) as { Id: string; State: string }[]).map(({ Id, State }) => ({ id: Id, state: State }));
-};
-
-async function start(t: Test, dockerHost?: string) {
-  const rig = await startRig(t, dockerHost);
-  const image = await rig.script('server', server);
-  const process = rig.agent({ SANDBOX: 'on', SANDBOX_POOL: '2' });
-  const { id } = rig.controlPlane.desire({ ...image, ports: [8080] });
-  return { rig, image, process, id, address: await served(rig, id) };
-}
+import { answer, isUp, sandboxes, sandboxOf, served, startServed } from './served.ts';
 
 t.test('published ports stay while the container is on the host', async (t) => {
-  const { rig, process, id, address } = await start(t);
+  const { rig, process, id, address } = await startServed(t);
   const { controlPlane, engine } = rig;
   const sandbox = await sandboxOf(rig, id);
 
@@ -93,7 +52,7 @@ t.test('published ports stay while the container is on the host', async (t) => {
 });
 
 t.test('a sandbox in trouble', async (t) => {
-  const { rig, id, address } = await start(t);
+  const { rig, id, address } = await startServed(t);
   const { engine, controlPlane } = rig;
 
   await t.test('killed: both start again, with the same port', async (t) => {
@@ -122,8 +81,43 @@ t.test('a sandbox in trouble', async (t) => {
   });
 });
 
+t.test('held, a container keeps its sandbox', async (t) => {
+  const { rig, process, id, address } = await startServed(t);
+  const { controlPlane } = rig;
+  const sandbox = await sandboxOf(rig, id);
+  controlPlane.lose(id);
+  await until('one held', () => controlPlane.beats().at(-1)?.orphans_held === 1);
+
+  await t.test('while the engine is listed again and again', async (t) => {
+    const beats = controlPlane.beats().length;
+    // Each two seconds, every seventh beat.
+    await until('five lists', () => controlPlane.beats().length > beats + 35);
+    t.equal(await answer(address), 'here\n');
+  });
+
+  await t.test('also under the next agent', async (t) => {
+    await process.kill9();
+    rig.agent({ SANDBOX: 'on', SANDBOX_POOL: '2' });
+    await until(
+      'it holds',
+      () => controlPlane.hellos().length === 2 && controlPlane.beats().at(-1)?.orphans_held === 1,
+    );
+    await until('what the killed agent had ready is gone, and its own is there', async () => {
+      const all = await sandboxes(rig);
+      return all.length === 3 && all.every(({ state }) => state === 'running');
+    });
+    t.equal(await sandboxOf(rig, id), sandbox);
+    t.equal(await answer(address), 'here\n');
+  });
+
+  await t.test('until an operator approves of its removal', async () => {
+    controlPlane.setOrphanWord(1);
+    await until('its removal', async () => (await sandboxes(rig)).every((one) => one.id !== sandbox));
+  });
+});
+
 t.test('many starts at once, with an empty pool', async (t) => {
-  const { rig, image } = await start(t);
+  const { rig, image } = await startServed(t);
   const { controlPlane, engine } = rig;
   const declared = controlPlane.desireAll(
     Array.from({ length: 20 }, (_, index) => ({
@@ -141,7 +135,7 @@ t.test('many starts at once, with an empty pool', async (t) => {
 });
 
 t.test('without sandboxes, containers of both kinds are served', async (t) => {
-  const { rig, image, process, id, address } = await start(t);
+  const { rig, image, process, id, address } = await startServed(t);
   await process.stop();
   const next = rig.agent({ SANDBOX: 'off' });
   await next.logged('session', ({ session }) => session === 2);
@@ -149,19 +143,4 @@ t.test('without sandboxes, containers of both kinds are served', async (t) => {
   const { id: second } = rig.controlPlane.desire({ ...image, tenant: 'other', ports: [8080] });
   await served(rig, second);
   t.match(await rig.engine.only(second), { HostConfig: { NetworkMode: /^longshore-/ } });
-});
-
-t.test('an engine that is killed and started', { skip: skipWithoutPrivateEngine }, async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'longshore-engine-'));
-  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
-  const dockerd = await startPrivateEngine({ dir, firewall: false, throwaway: true });
-  t.teardown(() => dockerd.stop());
-  const { rig, id, address } = await start(t, dockerd.host);
-  const before = await rig.engine.only(id);
-  await dockerd.kill9();
-  await rig.controlPlane.reported(id, ({ observation }) => observation.reason === 'engine_unavailable');
-  await dockerd.start();
-  await rig.controlPlane.reported(id, (item) => isUp(item) && item.observation.reason === null);
-  t.equal(await served(rig, id), address);
-  t.equal((await rig.engine.only(id)).Id, before.Id, 'it is the same container');
 });
