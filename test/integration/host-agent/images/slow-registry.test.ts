@@ -22,7 +22,10 @@ t.test('a slow registry of one tenant holds up nobody else', async (t) => {
   const slow = await slowRegistry(t, registry, () => ({ bytes: KiB, everyMs: 50 }));
   const names = Array.from({ length: limits.pullsPerTenant + 1 }, (_, index) => `longshore/slow-${index}`);
   // More layers than the engine fetches at a time by default.
-  const sizes = Array<number>(5).fill(512 * KiB);
+  const layers = 5;
+  const sizesOf = (bytes: number) => Array<number>(layers).fill(bytes);
+  // A layer takes more than three minutes, longer than all that is tried meanwhile.
+  const sizes = sizesOf(4096 * KiB);
   for (const repository of names) await pushLayers(registry, { repository, tag: '1', sizes, cmd });
   const quick = await script('quick', steady);
   agent();
@@ -30,22 +33,29 @@ t.test('a slow registry of one tenant holds up nobody else', async (t) => {
   const trickling = controlPlane.desireAll(
     names.map((repository) => ({ tenant: 'slow', registry: slow.address, repository, tag: '1' })),
   );
-  const pulled = trickling.slice(0, limits.pullsPerTenant);
+  type One = (typeof trickling)[number];
+  const hasBegun = ({ id }: One): boolean =>
+    controlPlane.pulls(id).some(({ bytes, total }) => bytes > 8 * KiB && (total ?? 0) > layers * 4096 * KiB);
+  let pulled: readonly One[] = [];
+  const waiting = (): One[] => trickling.filter((one) => !pulled.includes(one));
   await t.test('its progress is told', async (t) => {
+    // The size of a layer is known when it begins to arrive.
+    await until(
+      () => `bytes, and the sizes of all layers: ${trickling.map(({ id }) => controlPlane.pulls(id).length).join()}`,
+      () => trickling.filter(hasBegun).length === limits.pullsPerTenant,
+    );
+    pulled = trickling.filter(hasBegun);
     for (const { id, generation } of pulled) {
-      const told = await until('bytes of each layer', () =>
-        controlPlane.pulls(id).find(({ bytes }) => bytes > 8 * KiB),
-      );
-      t.match(told, { tenant: 'slow', generation, layers: sizes.length + 1 });
-      t.ok((told.total ?? 0) > 5 * 512 * KiB, 'the sizes of all layers are known');
+      t.match(controlPlane.pulls(id).at(-1), { tenant: 'slow', generation, layers: layers + 1 });
     }
-    t.same(controlPlane.pulls(trickling.at(-1)?.id as (typeof trickling)[0]['id']), [], 'one waits for a place');
+    for (const { id } of waiting()) t.same(controlPlane.pulls(id), [], 'one waits for a place');
   });
 
   await t.test('others are pulled meanwhile', async (t) => {
     for (const tenant of ['a', 'b', 'c']) {
-      const image = await pushLayers(registry, { repository: `longshore/of-${tenant}`, tag: '1', sizes, cmd });
-      const { id } = controlPlane.desire({ tenant, registry, repository: image.repository, tag: '1' });
+      const repository = `longshore/of-${tenant}`;
+      await pushLayers(registry, { repository, tag: '1', sizes: sizesOf(64 * KiB), cmd });
+      const { id } = controlPlane.desire({ tenant, registry, repository, tag: '1' });
       await controlPlane.reported(id, isRunning);
     }
     // From an image that the slow tenant waits for, too.
@@ -53,8 +63,8 @@ t.test('a slow registry of one tenant holds up nobody else', async (t) => {
       { tenant: 'slow', ...quick },
       { tenant: 'd', ...quick },
     ]);
-    await controlPlane.reported(other?.id as (typeof trickling)[0]['id'], isRunning);
-    await controlPlane.reported(first?.id as (typeof trickling)[0]['id'], isRunning);
+    await controlPlane.reported(other?.id as One['id'], isRunning);
+    await controlPlane.reported(first?.id as One['id'], isRunning);
     for (const { id } of trickling) t.same(controlPlane.statuses(id).at(-1), 'pulling');
   });
 
@@ -62,7 +72,7 @@ t.test('a slow registry of one tenant holds up nobody else', async (t) => {
     slow.setPace(() => 'fast');
     for (const { id } of pulled) controlPlane.desire({ id, desired: 'removed' });
     for (const { id } of pulled) await controlPlane.reported(id, ({ gone }) => gone);
-    await controlPlane.reported(trickling.at(-1)?.id as (typeof trickling)[0]['id'], isRunning);
+    for (const { id } of waiting()) await controlPlane.reported(id, isRunning);
   });
   t.same(controlPlane.faults(), []);
 });
@@ -78,11 +88,15 @@ t.test('an engine that was killed keeps the layers that it had', { skip: skipWit
   const slow = await slowRegistry(t, registry, (digest) => (digest === last ? { bytes: KiB, everyMs: 50 } : 'fast'));
   agent();
   const { id } = controlPlane.desire({ registry: slow.address, repository, tag: '1' });
-  const images = join(dir, 'data/image');
-  await until('all layers but the last', () => {
-    const [driver = ''] = readdirSync(images);
-    return readdirSync(join(images, driver, 'layerdb/sha256')).length === image.layers.length - 1;
-  });
+  // Where the engine writes which layers it has, when it has unpacked them.
+  const known = (): string[] => {
+    const [driver = ''] = readdirSync(join(dir, 'data/image'));
+    return readdirSync(join(dir, 'data/image', driver, 'distribution/diffid-by-digest/sha256'));
+  };
+  await until(
+    () => `all layers but the last: ${slow.asked.join()}`,
+    () => known().length >= image.layers.length - 1,
+  );
   await engine.kill9();
   await until('the end of its requests', () => slow.open() === 0);
   slow.asked.length = 0;
