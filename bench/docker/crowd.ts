@@ -11,8 +11,9 @@ import type { Bench, Table } from '../section.ts';
 import { figure } from '../statistics.ts';
 import { childRunning, useOf } from '../usage.ts';
 import { engineProcesses, engineUse, type EngineUse } from './engine-use.ts';
+import { pushImage } from './image.ts';
 import { sandboxesSettled } from './longshore.ts';
-import { dockerEngine, load, type DockerEngine } from './peer.ts';
+import { dockerEngine, load, type BenchImage, type DockerEngine } from './peer.ts';
 
 const plans = {
   short: { sizes: [0, 10], withoutSandboxes: [0, 10], further: 3, idleMs: 2_000 },
@@ -27,7 +28,6 @@ const fillers = 4;
 /** Agents write and report what they did last. */
 const settleMs = 2_000;
 const waitSeconds = 60;
-/** The image sleeps in a shell: it uses nothing while it waits. */
 const body = { cpu_limit: String(load.cpuMillis / 1000), mem_limit: `${load.memBytes / 1024 ** 2}m` };
 /** More than the sizes: nothing is refused. */
 const agentSettings = {
@@ -49,12 +49,14 @@ interface Row {
 class Crowd {
   readonly engine: DockerEngine;
   readonly #stack: Stack;
+  readonly #image: BenchImage;
   readonly #runFolder: string;
   readonly #signal: AbortSignal;
   #count = 0;
 
-  constructor(stack: Stack, runFolder: string, signal: AbortSignal) {
+  constructor(stack: Stack, image: BenchImage, runFolder: string, signal: AbortSignal) {
     this.#stack = stack;
+    this.#image = image;
     this.#runFolder = runFolder;
     this.#signal = signal;
     this.engine = dockerEngine(stack.engine.host);
@@ -87,9 +89,10 @@ class Crowd {
   /** Declares a container and waits until it runs. @returns its id */
   async add(): Promise<string> {
     this.#signal.throwIfAborted();
-    const { api, image, tokens } = this.#stack;
+    const { api, tokens } = this.#stack;
+    const { registry, repository, tag } = this.#image;
     const name = `crowd-${(this.#count += 1)}`;
-    const { id } = await api.create(tokens.tenants.other.token, { ...body, ...image, name });
+    const { id } = await api.create(tokens.tenants.other.token, { ...body, registry, repository, tag, name });
     await this.#ask('GET', `${id}/wait?status=running&timeout=${waitSeconds}`);
     return id;
   }
@@ -172,7 +175,7 @@ async function measureHost(bench: Bench, sandbox: 'on' | 'off', sizes: readonly 
   try {
     const { engine } = stack;
     if (engine.origin !== 'private') return [];
-    const crowd = new Crowd(stack, engine.runFolder, signal);
+    const crowd = new Crowd(stack, await pushImage(stack, 'bench/crowd', 0), engine.runFolder, signal);
     await crowd.uncap();
     // The image is pulled, and the agent and the engine are warm.
     await crowd.remove([await crowd.add(), await crowd.add()]);

@@ -2,16 +2,15 @@
  * Time from declare to running, from stop to stopped and from a crash to running again: the engine
  * alone, Longshore on top of it, and Docker Swarm in it. And what many containers cost one host.
  */
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { cacheFolder } from '../../dev/paths.ts';
-import { pushTestImage } from '../../dev/servers/registry.ts';
 import { startStack, type Stack } from '../../dev/stack/stack.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Bench, Section, Table } from '../section.ts';
 import { figure, median, quantile, ratio } from '../statistics.ts';
 import { crowdTable } from './crowd.ts';
 import { engineAlone, ownerOf, referenceOf } from './engine-alone.ts';
+import { pushImage } from './image.ts';
 import { longshore } from './longshore.ts';
 import { dockerEngine, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
 import { swarm } from './swarm.ts';
@@ -20,9 +19,6 @@ import type { Owner } from '../../host-agent/docker/ownership.ts';
 const rounds = { full: 20, short: 3 } as const;
 /** Size of the layer that a pull fetches and unpacks; its bytes do not compress. */
 const layerBytes = 4 * 1024 ** 2;
-
-/** Process 1 ignores SIGTERM by default; the trap makes it exit at once. */
-const command = ['sh', '-c', 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done'];
 
 interface Times {
   readonly runningMs: number[];
@@ -36,13 +32,6 @@ interface Times {
 }
 
 type Measured = ReadonlyMap<Peer, Times>;
-
-async function pushImage(stack: Stack, repository: string, bytes: number): Promise<BenchImage> {
-  const { registry } = stack.image;
-  const files = [{ kind: 'file', path: 'ballast', content: randomBytes(bytes) }] as const;
-  const digest = await pushTestImage(registry, { repository, tag: '1', cmd: command, files });
-  return { registry, repository, tag: '1', digest };
-}
 
 const wallMs = (): number => performance.timeOrigin + performance.now();
 
