@@ -13,7 +13,11 @@ import type { Log } from './log.ts';
 import { limits } from '../schemas/limits.ts';
 import { errorBody } from '../schemas/errors.ts';
 
-export function createRegistry(program: string, version: string): Registry {
+/**
+ * @param loopTickMs how often the event loop's delay is sampled. A block that is shorter may be
+ *   missed; a program that waits most of the time spends less on it with longer ticks.
+ */
+export function createRegistry(program: string, version: string, loopTickMs = 10): Registry {
   const registers = [new Registry()] as const;
   const [registry] = registers;
   new Gauge({
@@ -49,17 +53,17 @@ export function createRegistry(program: string, version: string): Registry {
       cpuSeconds = now;
     },
   });
-  const resolutionMs = 10;
-  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
+  const delay = monitorEventLoopDelay({ resolution: loopTickMs });
+  /** Each sample is the time from one tick to the next, in nanoseconds. */
+  const secondsLate = (sample: number): number => Math.max(sample / 1e6 - loopTickMs, 0) / 1000;
   delay.enable();
   new Gauge({
     name: 'longshore_event_loop_longest_block_seconds',
     help: 'Longest time that something blocked the event loop since the last scrape.',
     registers: [registry],
     collect() {
-      // Read before the percentiles, which start a new count. Each sample is the time from one tick
-      // to the next.
-      this.set(Math.max(delay.max / 1e6 - resolutionMs, 0) / 1000);
+      // Read before the percentiles, which start a new count.
+      this.set(secondsLate(delay.max));
     },
   });
   new Gauge({
@@ -68,7 +72,9 @@ export function createRegistry(program: string, version: string): Registry {
     labelNames: ['percentile'],
     registers: [registry],
     collect() {
-      for (const percentile of [50, 99]) this.labels(String(percentile)).set(delay.percentile(percentile) / 1e9);
+      for (const percentile of [50, 99]) {
+        this.labels(String(percentile)).set(secondsLate(delay.percentile(percentile)));
+      }
       delay.reset();
     },
   });

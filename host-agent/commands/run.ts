@@ -24,7 +24,7 @@ export async function runAgent(env: NodeJS.ProcessEnv, clock: Clock, life: Lifec
   const given = checkSettings(readSettings(settings, env));
   life.onStop(await takeStateFolder(given.STATE_DIR));
 
-  const registry = createRegistry('host-agent', version);
+  const registry = createRegistry('host-agent', version, limits.agentLoopTickMs);
   const listener = await serveMetrics(registry, metricsListenerOf(given), log);
   life.onStop(listener);
   log.info('metrics', { url: listener.url });
