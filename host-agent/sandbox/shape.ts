@@ -66,6 +66,8 @@ export const sandboxBody = (
   Image: `${sandboxImage.repository}:${sandboxImage.tag}`,
   Entrypoint: [sandboxProgram],
   User: '65534:65534',
+  // It takes no other, as every process 1 without a handler: an engine that ends would wait for it.
+  StopSignal: 'SIGKILL',
   Labels: {
     ...ownerLabels(owner),
     [labels.sandbox]: shape,

@@ -33,6 +33,7 @@ t.test('free ports from a random one on, around the end of the range', (t) => {
 t.test('the body publishes at the chosen ports, bears the labels of its owner, and may do nothing', (t) => {
   const body = sandboxBody(owner, '80/tcp', '10.0.0.1', new Map([['80/tcp', 20_007]]));
   t.match(body, {
+    StopSignal: 'SIGKILL',
     Labels: { 'longshore.cluster': 'c1', 'longshore.host': 'h1', 'longshore.sandbox': '80/tcp' },
     ExposedPorts: { '80/tcp': {} },
     HostConfig: {
