@@ -1,5 +1,6 @@
 import t from 'tap';
-import { startRig, steady } from '../../../host-agent/support/rig.ts';
+import { startRig, steady, type Rig } from '../../../host-agent/support/rig.ts';
+import { until } from '../../../support/until.ts';
 
 const isRunning = ({ observation }: { observation: { status: string } }) => observation.status === 'running';
 const isStopped = ({ observation }: { observation: { status: string } }) => observation.status === 'stopped';
@@ -7,8 +8,16 @@ const isStopped = ({ observation }: { observation: { status: string } }) => obse
 const pruneOf = (cluster: string): string =>
   `/networks/prune?filters=${encodeURIComponent(JSON.stringify({ label: [`longshore.cluster=${cluster}`] }))}`;
 
+/** The engine frees the network a moment after the last container on it has ended. */
+const pruned = ({ controlPlane, engine }: Rig): Promise<unknown> =>
+  until('the network is gone', async () => {
+    const { text } = await engine.call('POST', pruneOf(controlPlane.cluster));
+    return text.includes('longshore-');
+  });
+
 t.test('a network pruned while its container was stopped is made again, with the container', async (t) => {
-  const { controlPlane, engine, agent, script } = await startRig(t);
+  const rig = await startRig(t);
+  const { controlPlane, engine, agent, script } = rig;
   agent({ SANDBOX: 'off' });
   const image = await script('steady', steady);
   const { id, placement } = controlPlane.desire(image);
@@ -16,8 +25,7 @@ t.test('a network pruned while its container was stopped is made again, with the
   const before = await engine.only(id);
   controlPlane.desire({ id, desired: 'stopped' });
   await controlPlane.reported(id, isStopped);
-  const pruned = await engine.call('POST', pruneOf(controlPlane.cluster));
-  t.match(pruned.text, /longshore-/, 'the network is gone');
+  await pruned(rig);
 
   const { generation } = controlPlane.desire({ id, desired: 'running' });
   await controlPlane.reported(id, (item) => item.generation === generation && isRunning(item));
@@ -32,7 +40,8 @@ t.test('a network pruned while its container was stopped is made again, with the
 });
 
 t.test('sandboxes keep the network; if both are removed, both are made again', async (t) => {
-  const { controlPlane, engine, agent, script } = await startRig(t);
+  const rig = await startRig(t);
+  const { controlPlane, engine, agent, script } = rig;
   agent({ SANDBOX_POOL: '0' });
   const { id, placement } = controlPlane.desire({ ...(await script('steady', steady)), ports: [8080] });
   await controlPlane.reported(id, isRunning);
@@ -43,7 +52,7 @@ t.test('sandboxes keep the network; if both are removed, both are made again', a
   t.notMatch(kept.text, /longshore-/, 'a container that is stopped has its network');
 
   await engine.call('DELETE', `/containers/${sandbox.Id}?force=1`);
-  t.match((await engine.call('POST', pruneOf(controlPlane.cluster))).text, /longshore-/, 'the network is gone');
+  await pruned(rig);
   const { generation } = controlPlane.desire({ id, desired: 'running' });
   await controlPlane.reported(id, (item) => item.generation === generation && isRunning(item));
   t.equal((await engine.only(id)).Config.Labels['longshore.placement'], String(placement), 'the placement is the same');
