@@ -26,7 +26,7 @@ export function goneFrom(
     const tombstone = tenant.tombstones.get(stranger.id);
     // It was this host's once: no host learns of another host's containers (invariant A7).
     if ((record ?? tombstone)?.history.includes(host) !== true) return false;
-    if (record !== undefined) return goneAtMs(record, host, stranger.placement).some(isSinceRestore);
+    if (record !== undefined) return goneAtMs(record, host, stranger.placement, incarnation).some(isSinceRestore);
     return isSinceRestore(tombstone?.goneAtMs);
   });
 }
@@ -35,14 +35,20 @@ export function goneFrom(
  * When the container was moved, or prepared elsewhere, after the placement that the host's copy was
  * made under; or this copy was given up. A copy of a later placement is not known here.
  */
-function goneAtMs(record: ContainerRecord, host: HostKey, madeUnder: number): (number | undefined)[] {
+function goneAtMs(
+  record: ContainerRecord,
+  host: HostKey,
+  madeUnder: number,
+  incarnation: number,
+): (number | undefined)[] {
   const { placement, preparing, generation } = record;
   if ((placement.phase === 'placed' && placement.host === host) || otherHostsOf(record).includes(host)) return [];
   const times: (number | undefined)[] = [];
   if (madeUnder < (placement.since ?? generation)) times.push(placement.atMs);
   const { since = 0, host: prepared } = preparing ?? {};
-  // The preparation is over, or `otherHostsOf` would name the host.
-  const isGivenUp = prepared === host && madeUnder === since;
+  // The preparation is over, or `otherHostsOf` would name the host. After a restore, a copy that
+  // ran may bear the same number, from a placement that the restore has forgotten.
+  const isGivenUp = incarnation === 0 && prepared === host && madeUnder === since;
   if (madeUnder < since || isGivenUp) times.push(preparing?.atMs);
   return times;
 }
