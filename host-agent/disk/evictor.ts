@@ -6,7 +6,7 @@
 import { sleep } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
-import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
 import {
   attempted,
   dueAtMs,
@@ -33,7 +33,7 @@ import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Metrics } from '../metrics.ts';
-import { labels, type Owner, ownerLabels } from '../docker/ownership.ts';
+import { containerIn, labels, type Owner, ownerLabels } from '../docker/ownership.ts';
 
 export interface EvictorParts {
   readonly engine: Pick<Engine, 'list' | 'written' | 'volumeBytes'>;
@@ -83,8 +83,8 @@ export function createEvictor(parts: EvictorParts): Evictor {
     const before = new Map(containers);
     containers.clear();
     for (const { Id: dockerId, State, Labels } of listed) {
-      const id = Labels?.[labels.container] ?? '';
-      if (notMeasured.has(State) || !isContainerId(id)) continue;
+      const id = containerIn(Labels);
+      if (notMeasured.has(State) || id === undefined) continue;
       const tenant = Labels?.[labels.tenant] ?? '';
       containers.set(dockerId, before.get(dockerId) ?? { id, dockerId, tenant, written: null, attempts: untried });
     }

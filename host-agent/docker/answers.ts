@@ -42,6 +42,10 @@ export const Summaries = Type.Array(
 );
 export type Summary = Static<typeof Summaries>[number];
 
+/** Its health check, which the list has in words alone; undefined: it has none. */
+export const healthIn = ({ Status }: Pick<Summary, 'Status'>): string | undefined =>
+  /\((?:health: )?(healthy|unhealthy|starting)\)/.exec(Status)?.[1];
+
 /** `GET /containers/{id}/json` */
 export const Inspection = Type.Object({
   Id: Type.String(),

@@ -6,14 +6,21 @@
  * it asks the engine. What changes while a question is under way is asked again, and an inspection
  * that no list has confirmed for `limits.inspectionTrustMs` is asked again too.
  */
-import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { EngineEvent, ImageDetails, Inspection, Network, Summary } from './answers.ts';
+import {
+  healthIn,
+  type EngineEvent,
+  type ImageDetails,
+  type Inspection,
+  type Network,
+  type Summary,
+} from './answers.ts';
 import type { Labels } from './calls/client.ts';
 import type { ContainerBody } from './calls/containers.ts';
 import type { Engine } from './engine.ts';
 import { createMemo } from './memo.ts';
-import { labels, ownerLabels, type Owner } from './ownership.ts';
+import { containerIn, isOwnedBy, labels, ownerLabels, type Owner } from './ownership.ts';
 
 export interface CachedEngine extends Engine {
   /** All containers of this host, asked of the engine. @throws EngineError */
@@ -73,8 +80,7 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
   const add = (dockerId: string, marks: Labels | null | undefined, change: number): Entry => {
     const known = entries.get(dockerId);
     if (known !== undefined) return known;
-    const label = marks?.[labels.container] ?? '';
-    const id = isContainerId(label) ? label : undefined;
+    const id = containerIn(marks);
     const entry: Entry = { id, change, seen: undefined, seenAtMs: undefined, ended: undefined };
     entries.set(dockerId, entry);
     if (id !== undefined) byContainer.set(id, (byContainer.get(id) ?? new Set()).add(dockerId));
@@ -102,8 +108,11 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
     }
   };
 
-  const isOurs = (marks: Labels | null | undefined): boolean =>
-    Object.entries(ownerLabels(owner)).every(([name, value]) => marks?.[name] === value);
+  const saw = (entry: Entry, seen: Inspection): void => {
+    entry.seen = seen;
+    entry.seenAtMs = steadyMs();
+    entry.ended = undefined;
+  };
 
   const note = (asked: string, seen: Inspection | undefined, since: number): void => {
     if (seen === undefined) {
@@ -111,22 +120,21 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
       if (entry !== undefined && entry.change <= since) drop(asked);
       return;
     }
-    if (!isOurs(seen.Config.Labels)) return;
+    if (!isOwnedBy(owner, seen.Config.Labels)) return;
     const entry = add(seen.Id, seen.Config.Labels, since);
     if (entry.change > since) return;
-    entry.seen = seen;
-    entry.seenAtMs = steadyMs();
-    entry.ended = undefined;
+    saw(entry, seen);
   };
 
   const applyList = (summaries: readonly Summary[], since: number): void => {
     const listed = new Set<string>();
-    for (const { Id, Labels, State, Status } of summaries) {
+    for (const summary of summaries) {
+      const { Id, Labels, State } = summary;
       listed.add(Id);
       if (removed.has(Id)) continue;
       const entry = add(Id, Labels, since);
       if (entry.change > since || entry.seenAtMs === undefined) continue;
-      const health = /\((?:health: )?(healthy|unhealthy|starting)\)/.exec(Status)?.[1] ?? 'none';
+      const health = healthIn(summary) ?? 'none';
       const isSame = entry.seen?.State.Status === State && (entry.seen.State.Health?.Status ?? 'none') === health;
       entry.seenAtMs = isSame ? steadyMs() : undefined;
     }
@@ -177,10 +185,9 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
     create: async (name, body) => {
       const result = await engine.create(name, body);
       if (result.kind === 'no_image') forgetAll();
-      if (result.kind !== 'created' || !isOurs(body.Labels)) return result;
-      const entry = add(result.id, body.Labels, ++changes);
-      entry.seen = justCreated(result.id, body);
-      entry.seenAtMs = steadyMs();
+      if (result.kind === 'created' && isOwnedBy(owner, body.Labels)) {
+        saw(add(result.id, body.Labels, ++changes), justCreated(result.id, body));
+      }
       return result;
     },
     upload: (dockerId, tar) => changing(dockerId, engine.upload(dockerId, tar)),
@@ -208,12 +215,10 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
         case 'create':
           if (entries.has(dockerId)) return undefined;
           break;
-        case 'destroy': {
-          const id = add(dockerId, marks, ++changes).id;
+        case 'destroy':
           drop(dockerId);
           if (lists > 0) removed.add(dockerId);
-          return id;
-        }
+          return containerIn(marks);
         case 'start': {
           // The end of an earlier run would have been heard before.
           const entry = entries.get(dockerId);
@@ -221,7 +226,7 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
           break;
         }
       }
-      const { id } = add(dockerId, marks, ++changes);
+      const { id } = add(dockerId, marks, changes);
       changed(dockerId);
       if (Action === 'die') heardEnd(dockerId, marks?.['exitCode'], timeNano);
       return id;

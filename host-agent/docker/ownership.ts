@@ -3,7 +3,7 @@
  * A4). Pure.
  */
 import { createHash } from 'node:crypto';
-import type { ContainerId, HostKey } from '../../schemas/ids.ts';
+import { isContainerId, type ContainerId, type HostKey } from '../../schemas/ids.ts';
 
 /** Labels that say whose a container is (invariant A4), and what it was made for. */
 export const labels = {
@@ -22,11 +22,20 @@ export const labels = {
   reference: 'longshore.reference',
 } as const;
 
+/** The labels that a container or an event of the engine bears. */
+type Marks = Readonly<Record<string, string>> | null | undefined;
+
+/** The tenant's container that it is; undefined: it is none. */
+export function containerIn(marks: Marks): ContainerId | undefined {
+  const id = marks?.[labels.container] ?? '';
+  return isContainerId(id) ? id : undefined;
+}
+
 /**
  * What a sandbox publishes; undefined: it is none. The engine gives a tenant's container the labels
  * of its image, so that a label of this name alone says nothing.
  */
-export const sandboxLabel = (marks: Readonly<Record<string, string>> | null | undefined): string | undefined =>
+export const sandboxLabel = (marks: Marks): string | undefined =>
   marks?.[labels.container] === undefined ? marks?.[labels.sandbox] : undefined;
 
 /** The agent creates, adopts and removes only containers with both labels (invariant A4). */
@@ -36,6 +45,9 @@ export interface Owner {
 }
 
 export const ownerLabels = ({ cluster, host }: Owner) => ({ [labels.cluster]: cluster, [labels.host]: host });
+
+export const isOwnedBy = (owner: Owner, marks: Marks): boolean =>
+  marks?.[labels.cluster] === owner.cluster && marks[labels.host] === owner.host;
 
 /**
  * One name for one container on one host. The engine refuses a second, so a create whose answer was

@@ -104,18 +104,9 @@ const isOutdated = ({ container, spec }: Declared, found: Found, restart: Restar
 /** It is there as it should be, and does not run. */
 function planPrepared(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   if (isOutdated(wanted, found, restart)) return clear(found, restart, nowMs);
-  switch (found.state.phase) {
-    case 'created':
-    case 'exited':
-      return none;
-    case 'running':
-      return { kind: 'stop', dockerId: found.dockerId };
-    case 'paused':
-      return { kind: 'unpause', dockerId: found.dockerId };
-    case 'removing':
-    case 'dead':
-      return clear(found, restart, nowMs);
-  }
+  const { phase } = found.state;
+  const isLost = phase === 'removing' || phase === 'dead';
+  return isLost ? clear(found, restart, nowMs) : planStopped(wanted, found, restart, nowMs);
 }
 
 function planStopped({ container }: Declared, found: Found, restart: RestartState, nowMs: number): Step {

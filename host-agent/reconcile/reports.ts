@@ -3,7 +3,8 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
 import type { Workload } from '../workload/workload.ts';
-import { describe, describeAway } from './describe.ts';
+import type { Wanted } from '../workload/wanted.ts';
+import { describe, describeAway, type Description } from './describe.ts';
 import type { Seen } from './execute/carry-out.ts';
 import type { RestartState } from './restart/restart-state.ts';
 
@@ -12,6 +13,8 @@ export interface Reports {
   /** The engine has not answered since then. */
   away(ids: Iterable<ContainerId>, sinceMs: number): void;
 }
+
+type Declared = Extract<Wanted, { container: unknown }>;
 
 export interface ReportsParts {
   readonly reporter: Pick<Reporter, 'set' | 'all'>;
@@ -32,22 +35,23 @@ export function createReports({ reporter, workload, clock, steadyMs }: ReportsPa
     return { ...restart, attempt: { phase: 'waiting', untilMs: restart.attempt.untilMs + aheadMs } };
   };
 
+  const report = (id: ContainerId, { want, container }: Declared, description: Description): void => {
+    const { tenant, generation, placement } = container;
+    const prepared = want === 'prepared' ? { prepared: placement } : {};
+    reporter.set({ tenant, id, generation, ...prepared, description });
+  };
+
   return {
     looked: ({ id, wanted, observed }, restart) => {
       const description = describe(wanted, observed, onWall(restart));
       if (description === undefined || !('container' in wanted)) return;
-      const { tenant, generation, placement } = wanted.container;
-      const prepared = wanted.want === 'prepared' ? { prepared: placement } : {};
-      reporter.set({ tenant, id, generation, ...prepared, description });
+      report(id, wanted, description);
     },
     away: (ids, sinceMs) => {
       const last = new Map([...reporter.all()].map(({ id, description }) => [id, description]));
       for (const id of ids) {
         const wanted = workload.wanted(id);
-        if (!('container' in wanted)) continue;
-        const { tenant, generation, placement } = wanted.container;
-        const prepared = wanted.want === 'prepared' ? { prepared: placement } : {};
-        reporter.set({ tenant, id, generation, ...prepared, description: describeAway(last.get(id), sinceMs) });
+        if ('container' in wanted) report(id, wanted, describeAway(last.get(id), sinceMs));
       }
     },
   };

@@ -32,19 +32,13 @@ export function admit(
         (left.container.id < right.container.id ? -1 : 1),
     );
   const admitted = new Set<ContainerId>();
-  const used = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
+  let used = nothing;
   for (const { container, present } of ranked) {
     if (container.desired === 'removed' && !present) continue;
-    const { cpu_millis, mem_bytes } = container;
-    const fits =
-      used.containers + 1 <= capacity.containers &&
-      used.cpu_millis + cpu_millis <= capacity.cpu_millis &&
-      used.mem_bytes + mem_bytes <= capacity.mem_bytes;
-    if (!present && !fits) continue;
+    const next = counted(used, container, 1);
+    if (!present && !fits(next, capacity)) continue;
     admitted.add(container.id);
-    used.containers += 1;
-    used.cpu_millis += cpu_millis;
-    used.mem_bytes += mem_bytes;
+    used = next;
   }
   return { admitted, used };
 }
@@ -58,9 +52,16 @@ const fits = (used: Capacity, capacity: Capacity): boolean =>
 
 type Amounts = Pick<DesiredContainer, 'cpu_millis' | 'mem_bytes'>;
 
+/** With this container more, or less. */
+const counted = (used: Capacity, { cpu_millis, mem_bytes }: Amounts, sign: 1 | -1): Capacity => ({
+  cpu_millis: used.cpu_millis + sign * cpu_millis,
+  mem_bytes: used.mem_bytes + sign * mem_bytes,
+  containers: used.containers + sign,
+});
+
 /** What the admissions are judged by. */
 export interface Candidates {
-  readonly containers: () => Iterable<DesiredContainer>;
+  readonly containers: () => readonly DesiredContainer[];
   readonly get: (id: ContainerId) => DesiredContainer | undefined;
   readonly isPresent: (id: ContainerId) => boolean;
   readonly capacity: Capacity;
@@ -102,12 +103,12 @@ export class Admissions {
       const container = get(id);
       const counts =
         container !== undefined && (container.desired !== 'removed' || isPresent(id) || before !== undefined);
-      if (before !== undefined) this.#count(before, -1);
+      if (before !== undefined) this.#used = counted(this.#used, before, -1);
       if (!counts) {
         this.#admitted.delete(id);
         continue;
       }
-      this.#count(container, 1);
+      this.#used = counted(this.#used, container, 1);
       this.#admitted.set(id, container);
       if (before === undefined) fresh.push(id);
     }
@@ -120,7 +121,7 @@ export class Admissions {
   #judgeAll({ containers, get, isPresent, capacity }: Candidates): ContainerId[] {
     // An admitted container keeps its place, even while its image is still being pulled.
     const keepsPlace = (id: ContainerId): boolean => isPresent(id) || this.#admitted.has(id);
-    const all = [...containers()];
+    const all = containers();
     const { admitted, used } = admit(all, keepsPlace, capacity);
     const fresh = [...admitted].filter((id) => !this.#admitted.has(id));
     this.#admitted.clear();
@@ -131,13 +132,5 @@ export class Admissions {
     this.#used = used;
     this.#hasRefused = admitted.size < all.length;
     return fresh;
-  }
-
-  #count({ cpu_millis, mem_bytes }: Amounts, sign: 1 | -1): void {
-    this.#used = {
-      cpu_millis: this.#used.cpu_millis + sign * cpu_millis,
-      mem_bytes: this.#used.mem_bytes + sign * mem_bytes,
-      containers: this.#used.containers + sign,
-    };
   }
 }

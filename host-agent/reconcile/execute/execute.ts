@@ -23,7 +23,7 @@ import { RegistryError } from '../../images/registries.ts';
 import { resolveSecrets } from '../../spec/secrets.ts';
 import { createBody } from '../../spec/create-body.ts';
 import { createStops } from './stops.ts';
-import { containerName, labels, type Owner } from '../../docker/ownership.ts';
+import { containerName, isOwnedBy, type Owner } from '../../docker/ownership.ts';
 import type { LogSource } from '../../logs/source.ts';
 import type { LongStep, Outcome, ShortStep, Step } from '../step.ts';
 
@@ -156,7 +156,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
    */
   const nameTaken = async (name: string): Promise<Outcome> => {
     const marks = (await engine.inspect(name))?.Config.Labels;
-    if (marks?.[labels.cluster] === owner.cluster && marks[labels.host] === owner.host) return changed;
+    if (isOwnedBy(owner, marks)) return changed;
     const message = `another container on this host has the name ${name}: remove it, or ask the operator to`;
     return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'container' };
   };

@@ -2,12 +2,12 @@
  * Lists this host's containers on the engine, all or those of one id. Others never appear
  * (invariant A4).
  */
-import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
+import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
 import type { CachedEngine } from '../../docker/cached-engine.ts';
-import type { Inspection } from '../../docker/answers.ts';
+import { healthIn, type Inspection } from '../../docker/answers.ts';
 import type { ListedSandbox, SandboxList } from '../../sandbox/sandboxes.ts';
 import { foundFrom, observedFrom, sandboxOf, type Found, type Observed } from './observed.ts';
-import { labels, sandboxLabel } from '../../docker/ownership.ts';
+import { containerIn, labels, sandboxLabel } from '../../docker/ownership.ts';
 import { publishedFrom } from '../../sandbox/shape.ts';
 
 /** A container of this host that the engine has. */
@@ -30,7 +30,7 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
   const inUse = new Set<string>();
   const summaries = await engine.listAll();
   for (const summary of summaries.sort((left, right) => (left.Id < right.Id ? -1 : 1))) {
-    const { Id, State, Status, Labels, HostConfig } = summary;
+    const { Id, State, Labels, HostConfig } = summary;
     const shape = sandboxLabel(Labels);
     if (shape !== undefined) {
       const published = publishedFrom(Labels?.[labels.published]);
@@ -38,18 +38,17 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
     }
     const sandbox = sandboxOf(HostConfig?.NetworkMode);
     if (sandbox !== undefined) inUse.add(sandbox);
-    const id = Labels?.[labels.container] ?? '';
+    const id = containerIn(Labels);
     const tenant = Labels?.[labels.tenant] ?? '';
     const placement = Number(Labels?.[labels.placement] ?? Number.NaN);
     // Without these labels, no agent made it.
-    if (!isContainerId(id) || !isTenantId(tenant) || !Number.isSafeInteger(placement) || placement < 0) continue;
+    if (id === undefined || !isTenantId(tenant) || !Number.isSafeInteger(placement) || placement < 0) continue;
     const before = present.get(id);
     if (sandbox !== undefined && placement >= (before?.placement ?? 0)) users.set(id, sandbox);
-    const health = /\((healthy|unhealthy|health: starting)\)/.exec(Status)?.[1] ?? '';
     present.set(id, {
       tenant,
       placement: Math.max(placement, before?.placement ?? 0),
-      fingerprint: `${before?.fingerprint ?? ''}${Id} ${State} ${health};`,
+      fingerprint: `${before?.fingerprint ?? ''}${Id} ${State} ${healthIn(summary) ?? ''};`,
     });
   }
   return { present, sandboxes, users, inUse };

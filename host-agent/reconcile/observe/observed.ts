@@ -1,8 +1,8 @@
 /** What the engine shows of one container, as far as decisions depend on it. Pure. */
 import type { PortAddress } from '../../../schemas/api/container.ts';
-import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
+import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
 import type { Inspection } from '../../docker/answers.ts';
-import { labels } from '../../docker/ownership.ts';
+import { containerIn, labels } from '../../docker/ownership.ts';
 
 /** One run of a container, from a start to its end; a start that fails makes none. */
 export type RunId = string;
@@ -76,8 +76,8 @@ export const absent: Observed = { kind: 'absent' };
 export function foundFrom(inspection: Inspection, sandbox?: Inspection): Found | undefined {
   const marks = inspection.Config.Labels ?? {};
   const tenant = marks[labels.tenant] ?? '';
-  const id = marks[labels.container] ?? '';
-  if (!isTenantId(tenant) || !isContainerId(id)) return undefined;
+  const id = containerIn(marks);
+  if (!isTenantId(tenant) || id === undefined) return undefined;
   return {
     dockerId: inspection.Id,
     tenant,

@@ -105,7 +105,7 @@ t.test('admissions that are kept are those that the rule gives', (t) => {
         }
         const touched = 'id' in each ? [each.id] : each.kind === 'want' ? [each.container.id] : undefined;
         const fresh = admissions.judge(touched, {
-          containers: () => wanted.values(),
+          containers: () => [...wanted.values()],
           get: (id) => wanted.get(id),
           isPresent: (id) => present.has(id),
           capacity: room,
