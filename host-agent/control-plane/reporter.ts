@@ -250,8 +250,12 @@ export function createReporter(parts: ReporterParts): Reporter {
       if (hold === undefined) soil(observed);
     },
     forget: (id) => {
-      clearTimeout(entries.get(id)?.hold);
+      const entry = entries.get(id);
+      if (entry === undefined) return;
+      clearTimeout(entry.hold);
       entries.delete(id);
+      // No answer would take it out: an answer settles what is still known.
+      if (current !== undefined) dirty[partitionOf(entry.observed.tenant, current.partitions)]?.delete(id);
     },
     restart: (session) => {
       if (current?.session !== session.session) seq = 0;

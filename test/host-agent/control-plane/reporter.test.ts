@@ -80,6 +80,22 @@ t.test('what is prepared for another placement is told again, in the same words'
   t.equal(sent.at(-1)?.items[0]?.prepared, undefined);
 });
 
+t.test('what is forgotten has no place among those that wait, whether it was sent or not', async (t) => {
+  const { reporter, sent } = start(t, (_, count) => {
+    // While its report is under way.
+    if (count === 1) reporter.forget('sent' as ContainerId);
+    return { ok: true };
+  });
+  reporter.restart({ session: 7, partitions: 1 });
+  reporter.set(observed('sent'));
+  await until('a report', () => sent.length === 1 || undefined);
+  reporter.set(observed('waiting'));
+  reporter.forget('waiting' as ContainerId);
+  for (const name of ['other', 'waiting', 'sent']) reporter.set(observed(name));
+  await until('another', () => sent.length === 2 || undefined);
+  t.same(ids(sent), [['sent'], ['other', 'waiting', 'sent']]);
+});
+
 t.test('without an answer, the newest observation is sent with a higher seq', async (t) => {
   const { reporter, sent } = start(t, ({ items }) =>
     items[0]?.observation.status === 'stopped' ? { ok: true } : 'silence',
