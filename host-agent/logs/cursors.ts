@@ -2,14 +2,12 @@
  * The cursors of all containers: a file, and a log of what changed since. Written in batches: a
  * line that is sent twice has the same number.
  */
-import { join } from 'node:path';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { createChangeLog, readChangeLog } from '../disk/change-log.ts';
-import { readDecoded, writeAtomically } from '../disk/files.ts';
+import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 import type { Cursor } from './resume.ts';
 
@@ -33,18 +31,10 @@ const CursorStored = Type.Object({
   ),
 });
 
-const decodeCursors = decoder(
+const decodeFile = decoder(Type.Object({ ...fileMarks, cursors: Type.Record(Type.String(), CursorStored) }));
+const decodeLine = decoder(
   Type.Object({
-    v: Type.Literal(1),
-    /** The log that continues this file; absent from what agents of 0.1.0 wrote. */
-    log: Type.Optional(Count),
-    cursors: Type.Record(Type.String(), CursorStored),
-  }),
-);
-const decodeChanges = decoder(
-  Type.Object({
-    v: Type.Literal(1),
-    log: Count,
+    ...lineMarks,
     /** Null: forgotten. */
     cursors: Type.Record(Type.String(), Type.Union([CursorStored, Type.Null()])),
   }),
@@ -62,41 +52,34 @@ export interface Cursors {
 }
 
 export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): Promise<Cursors> {
-  const path = join(stateDir, 'log-cursors.json');
-  const logPath = join(stateDir, 'log-cursors.log');
-  const known = await readDecoded(path, decodeCursors, log);
-  const read = await readChangeLog(logPath, decodeChanges, log);
-  // An older release may have written the file since: then the log is not its continuation.
-  const lines = known?.log === undefined ? [] : read.lines.filter((line) => line.log === known.log);
+  const stored = await readContinuedFile({
+    stateDir,
+    name: 'log-cursors',
+    decodeFile,
+    decodeLine,
+    intervalMs: limits.logCursorFlushMs,
+    disk,
+    log,
+  });
   const cursors = new Map<ContainerId, Cursor>();
-  for (const stored of [known?.cursors ?? {}, ...lines.map((line) => line.cursors)]) {
-    for (const [id, cursor] of Object.entries(stored)) {
+  for (const read of [stored.file, ...stored.lines]) {
+    for (const [id, cursor] of Object.entries(read?.cursors ?? {})) {
       if (!isContainerId(id)) continue;
       if (cursor === null) cursors.delete(id);
       else cursors.set(id, cursor);
     }
   }
 
-  let logNumber = known?.log ?? 0;
   /** What the disk does not know yet. */
   const changed = new Set<ContainerId>();
-  const file = createChangeLog({
-    path: logPath,
+  const file = stored.follow({
+    whole: () => ({ cursors: Object.fromEntries(cursors) }),
     changes: () => {
       if (changed.size === 0) return undefined;
       const news = Object.fromEntries([...changed].map((id) => [id, cursors.get(id) ?? null]));
       changed.clear();
-      return { v: 1, log: logNumber, cursors: news };
+      return { cursors: news };
     },
-    writeWhole: async () => {
-      const next = logNumber + 1;
-      await writeAtomically(path, JSON.stringify({ v: 1, log: next, cursors: Object.fromEntries(cursors) }));
-      logNumber = next;
-    },
-    bytes: read.bytes,
-    isWholeDue: read.end !== 'whole' || known?.log === undefined,
-    intervalMs: limits.logCursorFlushMs,
-    disk,
   });
   const touch = (id: ContainerId): void => {
     changed.add(id);

@@ -2,15 +2,13 @@
  * Restart states on disk, so that a restart of the agent neither forgives a crash loop nor forgets
  * an operator's approval.
  */
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { Reason } from '../../../schemas/api/container.ts';
 import { ContainerId, isContainerId } from '../../../schemas/ids.ts';
-import { createChangeLog, readChangeLog } from '../../disk/change-log.ts';
-import { readDecoded, writeAtomically } from '../../disk/files.ts';
+import { fileMarks, lineMarks, readContinuedFile } from '../../disk/continued-file.ts';
 import { blank, lastingOf, type RestartState } from './restart-state.ts';
 import { noOrphans, type OrphanState } from '../../workload/orphans.ts';
 import type { StateDisk } from '../../disk/state-disk.ts';
@@ -42,19 +40,16 @@ const RestartStateStored = Type.Object({
 type Stored = Static<typeof RestartStateStored>;
 const OrphansStored = Type.Object({ approved: Type.Array(ContainerId), word: nullable(Count) });
 
-const decodeRestartStates = decoder(
+const decodeFile = decoder(
   Type.Object({
-    v: Type.Literal(1),
-    /** The log that continues this file; absent from what agents of 0.1.0 wrote. */
-    log: Type.Optional(Count),
+    ...fileMarks,
     containers: Type.Record(Type.String(), RestartStateStored),
     orphans: OrphansStored,
   }),
 );
-const decodeChanges = decoder(
+const decodeLine = decoder(
   Type.Object({
-    v: Type.Literal(1),
-    log: Count,
+    ...lineMarks,
     /** Null: forgotten. */
     containers: Type.Record(Type.String(), nullable(RestartStateStored)),
     orphans: Type.Optional(OrphansStored),
@@ -104,23 +99,25 @@ export async function loadRestartStore(
   disk: StateDisk,
   log: Log,
 ): Promise<RestartStore> {
-  const path = join(stateDir, 'memory.json');
-  const logPath = join(stateDir, 'memory.log');
-  const known = await readDecoded(path, decodeRestartStates, log);
-  const read = await readChangeLog(logPath, decodeChanges, log);
-  // An older release may have written the file since: then the log is not its continuation.
-  const lines = known?.log === undefined ? [] : read.lines.filter((line) => line.log === known.log);
+  const { file, lines, follow } = await readContinuedFile({
+    stateDir,
+    name: 'memory',
+    decodeFile,
+    decodeLine,
+    intervalMs: limits.restartStateFlushMs,
+    disk,
+    log,
+  });
   const states = new Map<ContainerId, RestartState>();
-  for (const containers of [known?.containers ?? {}, ...lines.map((line) => line.containers)]) {
-    for (const [id, stored] of Object.entries(containers)) {
+  for (const read of [file, ...lines]) {
+    for (const [id, stored] of Object.entries(read?.containers ?? {})) {
       if (!isContainerId(id)) continue;
       if (stored === null) states.delete(id);
       else states.set(id, fromStored(stored, time));
     }
   }
-  const stored = lines.findLast((line) => line.orphans !== undefined)?.orphans ?? known?.orphans;
+  const stored = lines.findLast((line) => line.orphans !== undefined)?.orphans ?? file?.orphans;
   let orphans: OrphanState = stored === undefined ? noOrphans : { ...stored, approved: new Set(stored.approved) };
-  let logNumber = known?.log ?? 0;
 
   /** What the disk does not know yet. */
   const changed = new Set<ContainerId>();
@@ -134,29 +131,19 @@ export async function loadRestartStore(
         return [id, restart === undefined ? null : toStored(restart, time)];
       }),
     );
-    const line = { v: 1, log: logNumber, containers, ...(haveOrphansChanged ? { orphans: orphansNow() } : {}) };
+    const line = { containers, ...(haveOrphansChanged ? { orphans: orphansNow() } : {}) };
     changed.clear();
     haveOrphansChanged = false;
     return line;
   };
-  const writeWhole = async (): Promise<void> => {
-    const containers = Object.fromEntries([...states].map(([id, restart]) => [id, toStored(restart, time)]));
-    const next = logNumber + 1;
-    await writeAtomically(path, JSON.stringify({ v: 1, log: next, containers, orphans: orphansNow() }));
-    logNumber = next;
-  };
-  const file = createChangeLog({
-    path: logPath,
-    changes,
-    writeWhole,
-    bytes: read.bytes,
-    isWholeDue: read.end !== 'whole' || known?.log === undefined,
-    intervalMs: limits.restartStateFlushMs,
-    disk,
+  const whole = () => ({
+    containers: Object.fromEntries([...states].map(([id, restart]) => [id, toStored(restart, time)])),
+    orphans: orphansNow(),
   });
+  const writer = follow({ whole, changes });
   const touch = (id: ContainerId): void => {
     changed.add(id);
-    file.touch();
+    writer.touch();
   };
 
   return {
@@ -175,9 +162,9 @@ export async function loadRestartStore(
       haveOrphansChanged ||= !isDeepStrictEqual(state, orphans);
       orphans = state;
       // Each judgement says them again.
-      if (haveOrphansChanged) file.touch();
+      if (haveOrphansChanged) writer.touch();
     },
     ids: () => states.keys(),
-    flush: () => file.flush(),
+    flush: () => writer.flush(),
   };
 }

@@ -320,15 +320,15 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'log of an earlier file read',
     guard: 'A log continues only the file that it was begun for (ADR 33)',
-    file: 'host-agent/reconcile/restart/restart-store.ts',
+    file: 'host-agent/disk/continued-file.ts',
     changes: [
       {
-        in: 'loadRestartStore',
-        replace: 'known?.log === undefined ? [] : read.lines.filter((line) => line.log === known.log)',
+        in: 'readContinuedFile',
+        replace: 'begun === undefined ? [] : read.lines.filter((line) => line.log === begun)',
         by: 'read.lines',
       },
     ],
-    killedBy: 'test/host-agent/reconcile/restart/restart-store.test.ts',
+    killedBy: 'test/host-agent/disk/continued-file.test.ts',
   },
   {
     name: 'lines after a failed write',
