@@ -13,7 +13,7 @@ import type { Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { createLazyFile } from '../../disk/files.ts';
-import { identityPath, lifetimeOf, newest, senderOf, type StoredIdentity } from './identity.ts';
+import { identityPath, lifetimeOf, newest, readOnce, senderOf, type StoredIdentity } from './identity.ts';
 import type { StateDisk } from '../../disk/state-disk.ts';
 
 export interface Credentials {
@@ -60,7 +60,8 @@ export interface Credentials {
 const renewWithLeft = 1 / 3;
 const hourMs = 3_600_000;
 
-const isBound = (jwt: string, { host }: StoredIdentity): boolean => senderOf({ host, jwt }).user !== undefined;
+/** The unbound ones, the bound ones, and those on trial. */
+const jwtsInUse = 3;
 
 export function createCredentials(
   initial: StoredIdentity,
@@ -81,11 +82,12 @@ export function createCredentials(
   let isFallenBack = false;
   let failures = 0;
   let askedAtMs = 0;
-  /** Each message asks for the sender. */
-  let named: { readonly jwt: string; readonly sender: Sender } | undefined;
+  /** Each message, and each round of the loops, asks what they say. */
+  const read = readOnce((jwt) => ({ sender: senderOf({ host: initial.host, jwt }), life: lifetimeOf(jwt) }), jwtsInUse);
   const file = createLazyFile(identityPath(stateDir), () => JSON.stringify(identity), 0, disk);
 
-  const isOver = (jwt: string): boolean => (lifetimeOf(jwt)?.untilMs ?? Infinity) <= clock.nowMs();
+  const isBound = (jwt: string): boolean => read(jwt).sender.user !== undefined;
+  const isOver = (jwt: string): boolean => (read(jwt).life?.untilMs ?? Infinity) <= clock.nowMs();
   const inUse = (): string => {
     if (isFallenBack) return identity.jwt;
     const { bound_jwt: bound } = identity;
@@ -93,14 +95,13 @@ export function createCredentials(
   };
   const store = (jwt: string): void => {
     const { bound_jwt: _, ...rest } = identity;
-    if (!isBound(jwt, identity)) identity = { ...identity, jwt };
+    if (!isBound(jwt)) identity = { ...identity, jwt };
     // The unbound ones stay usable until they expire.
-    else if (!isBound(identity.jwt, identity) && !isOver(identity.jwt)) identity = { ...identity, bound_jwt: jwt };
+    else if (!isBound(identity.jwt) && !isOver(identity.jwt)) identity = { ...identity, bound_jwt: jwt };
     else identity = { ...rest, jwt };
     file.touch();
   };
-  const hasFallback = (): boolean =>
-    isBound(inUse(), identity) && !isBound(identity.jwt, identity) && !isOver(identity.jwt);
+  const hasFallback = (): boolean => isBound(inUse()) && !isBound(identity.jwt) && !isOver(identity.jwt);
   const failed = (): void => {
     failures += 1;
     askedAtMs = clock.monotonicMs();
@@ -109,15 +110,11 @@ export function createCredentials(
   const initialLife = lifetimeOf(newest(initial).jwt);
   return {
     jwt: inUse,
-    sender: () => {
-      const jwt = inUse();
-      if (named?.jwt !== jwt) named = { jwt, sender: senderOf({ host: identity.host, jwt }) };
-      return named.sender;
-    },
+    sender: () => read(inUse()).sender,
     publicKey,
-    expiryMs: () => lifetimeOf(inUse())?.untilMs ?? null,
+    expiryMs: () => read(inUse()).life?.untilMs ?? null,
     renewKey() {
-      const life = lifetimeOf(inUse());
+      const { life } = read(inUse());
       if (life === undefined) return undefined;
       return life.untilMs - clock.nowMs() < (life.untilMs - life.sinceMs) * renewWithLeft ? publicKey : undefined;
     },
@@ -125,15 +122,15 @@ export function createCredentials(
       initialLife === undefined ? hourMs : Math.min(hourMs, (initialLife.untilMs - initialLife.sinceMs) / 20),
     renewed(jwt) {
       store(jwt);
-      log.info('credentials_renewed', { untilMs: lifetimeOf(jwt)?.untilMs ?? null });
+      log.info('credentials_renewed', { untilMs: read(jwt).life?.untilMs ?? null });
     },
     askBoundInMs() {
-      if (isBound(inUse(), identity)) return undefined;
+      if (isBound(inUse())) return undefined;
       if (failures === 0) return 0;
       return Math.max(0, askedAtMs + backoffMs(failures - 1, boundRetry) - clock.monotonicMs());
     },
     offered(jwt) {
-      if (jwt === undefined || !isBound(jwt, identity)) {
+      if (jwt === undefined || !isBound(jwt)) {
         failed();
         return false;
       }
@@ -142,19 +139,19 @@ export function createCredentials(
       return true;
     },
     proved() {
-      if (!isBound(inUse(), identity)) return;
+      if (!isBound(inUse())) return;
       failures = 0;
       if (onTrial === undefined) return;
       const jwt = onTrial;
       onTrial = undefined;
       store(jwt);
-      log.info('credentials_bound', { untilMs: lifetimeOf(jwt)?.untilMs ?? null });
+      log.info('credentials_bound', { untilMs: read(jwt).life?.untilMs ?? null });
     },
     isOnTrial: () => onTrial !== undefined,
     hasFallback,
     returnToBound() {
       isFallenBack = false;
-      return isBound(inUse(), identity);
+      return isBound(inUse());
     },
     fallBack() {
       if (!hasFallback()) return;

@@ -100,6 +100,20 @@ export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender 
   return { host, user: isBound ? sub : undefined };
 }
 
+/** Reads each of the JWTs in use once; `most` are remembered. */
+export function readOnce<T>(read: (jwt: string) => T, most: number): (jwt: string) => T {
+  const known = new Map<string, T>();
+  return (jwt) => {
+    let said = known.get(jwt);
+    if (said === undefined) {
+      said = read(jwt);
+      if (known.size >= most) known.clear();
+      known.set(jwt, said);
+    }
+    return said;
+  };
+}
+
 /** Whether the credentials are of no use any more; a new join token is. */
 export const hasExpired = (identity: StoredIdentity, nowMs: number): boolean =>
   (lifetimeOf(newest(identity).jwt)?.untilMs ?? Infinity) <= nowMs;
