@@ -13,8 +13,8 @@ import { diskLimitOf, evictionWords } from './disk/plan.ts';
 import type { StateDisk } from './disk/state-disk.ts';
 import { createDiskWatch, type DiskWatch } from './disk/watch.ts';
 import { createEngineMonitor, type EngineMonitor } from './docker/engine-monitor.ts';
-import { createCachedEngine } from './docker/cached-engine.ts';
-import { createEngine, type Engine } from './docker/engine.ts';
+import { createCachedEngine, type CachedEngine } from './docker/cached-engine.ts';
+import { createEngine } from './docker/engine.ts';
 import type { Owner } from './docker/ownership.ts';
 import { createTransport, type Transport } from './docker/transport.ts';
 import type { Faults } from './faults.ts';
@@ -233,8 +233,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
 
 /** Watches how full the engine's disk is, and removes containers that exceed their share. */
 function createDisk(
-  { settings, owner, faults, metrics, steadyMs, log }: ContainersParts,
-  engine: Engine,
+  { settings, faults, metrics, steadyMs, log }: ContainersParts,
+  engine: CachedEngine,
   {
     images,
     reconciler,
@@ -260,7 +260,6 @@ function createDisk(
   });
   const evictor = createEvictor({
     engine,
-    owner,
     isEngineUp,
     pressure: watch.pressure,
     limitOf: (id) => {

@@ -28,16 +28,13 @@ import {
   type Relief,
   type Spent,
 } from './plan.ts';
-import type { Summary } from '../docker/answers.ts';
-import type { Engine } from '../docker/engine.ts';
+import type { CachedEngine, KnownContainer } from '../docker/cached-engine.ts';
 import { EngineError } from '../docker/errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Metrics } from '../metrics.ts';
-import { containerIn, labels, type Owner, ownerLabels } from '../docker/ownership.ts';
 
 export interface EvictorParts {
-  readonly engine: Pick<Engine, 'list' | 'written' | 'volumeBytes'>;
-  readonly owner: Owner;
+  readonly engine: Pick<CachedEngine, 'containers' | 'written' | 'volumeBytes'>;
   readonly isEngineUp: () => boolean;
   readonly pressure: () => Pressure;
   readonly limitOf: (id: ContainerId) => DiskLimit;
@@ -52,7 +49,7 @@ export interface EvictorParts {
 
 export interface Evictor {
   run(signal: AbortSignal): Promise<void>;
-  /** Lists the containers, and starts the measurements that are due. */
+  /** Takes the containers that the engine has, and starts the measurements that are due. */
   look(signal: AbortSignal): Promise<void>;
   /** How many containers cannot be measured. */
   unknown(): number;
@@ -64,6 +61,10 @@ const notMeasured: ReadonlySet<string> = new Set(['created', 'removing', 'dead']
 export function createEvictor(parts: EvictorParts): Evictor {
   const { engine, settings, steadyMs, log } = parts;
   const containers = new Map<string, Measured>();
+  /** By the engine's id: those that cannot be measured, and those with volumes. */
+  const unmeasured = new Map<string, ContainerId>();
+  const withVolumes = new Set<string>();
+  let tracked: readonly KnownContainer[] = [];
   /** The tenants of containers that are being measured, by the engine's id. */
   const measuring = new Map<string, string>();
   const spent = new Map<string, Spent>();
@@ -77,20 +78,35 @@ export function createEvictor(parts: EvictorParts): Evictor {
     const on = spent.get(tenant);
     return on === undefined ? 0 : spentMs(on, nowMs);
   };
-  const unknown = (): Measured[] => [...containers.values()].filter(({ attempts }) => isUnknown(attempts));
+  const put = (container: Measured): void => {
+    const { dockerId, id, attempts } = container;
+    containers.set(dockerId, container);
+    if (isUnknown(attempts)) unmeasured.set(dockerId, id);
+    else unmeasured.delete(dockerId);
+    if (hasVolumes(container)) withVolumes.add(dockerId);
+    else withVolumes.delete(dockerId);
+  };
+  const forget = (dockerId: string): void => {
+    containers.delete(dockerId);
+    unmeasured.delete(dockerId);
+    withVolumes.delete(dockerId);
+  };
 
-  const track = (listed: readonly Summary[]): void => {
-    const before = new Map(containers);
-    containers.clear();
-    for (const { Id: dockerId, State, Labels } of listed) {
-      const id = containerIn(Labels);
-      if (notMeasured.has(State) || id === undefined) continue;
-      const tenant = Labels?.[labels.tenant] ?? '';
-      containers.set(dockerId, before.get(dockerId) ?? { id, dockerId, tenant, written: null, attempts: untried });
+  const track = (known: readonly KnownContainer[]): void => {
+    tracked = known;
+    const gone = new Set(containers.keys());
+    for (const { dockerId, id, tenant, state } of known) {
+      if (state !== undefined && notMeasured.has(state)) continue;
+      gone.delete(dockerId);
+      if (!containers.has(dockerId)) put({ id, dockerId, tenant, written: null, attempts: untried });
     }
+    for (const dockerId of gone) forget(dockerId);
+  };
+
+  const tidy = (): void => {
     const nowMs = steadyMs();
     for (const tenant of spent.keys()) if (spentOn(tenant, nowMs) < 1) spent.delete(tenant);
-    if (![...containers.values()].some(hasVolumes)) volumes = { bytes: new Map(), attempts: untried };
+    if (withVolumes.size === 0) volumes = { bytes: new Map(), attempts: untried };
     if (relief?.goneAtMs === null && !containers.has(relief.dockerId)) relief = { ...relief, goneAtMs: nowMs };
   };
 
@@ -117,10 +133,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
   };
 
   const tellUnknown = (): void => {
-    const words = unmeasuredWords(
-      unknown().map(({ id }) => id),
-      volumes,
-    );
+    const words = unmeasuredWords([...unmeasured.values()], volumes);
     if (words === undefined) parts.faults.clear('disk_unmeasured');
     else parts.faults.restate('disk_unmeasured', words);
   };
@@ -141,7 +154,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
     let written: Measured['written'] | undefined;
     try {
       written = await engine.written(dockerId);
-      if (written === undefined) containers.delete(dockerId);
+      if (written === undefined) forget(dockerId);
     } catch (error) {
       outcome = outcomeOf(error);
       const before = containers.get(dockerId)?.attempts ?? untried;
@@ -155,7 +168,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
     const current = containers.get(dockerId);
     if (current === undefined) return dockerId;
     const attempts = attempted(current.attempts, outcome, startMs, steadyMs());
-    containers.set(dockerId, { ...current, written: written ?? current.written, attempts });
+    put({ ...current, written: written ?? current.written, attempts });
     return dockerId;
   };
 
@@ -181,7 +194,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
   const nextWork = (): (() => Promise<string | undefined>) | undefined => {
     const [nowMs, interval] = [steadyMs(), intervalMs()];
     const areVolumesDue = !isMeasuringVolumes && dueAtMs(volumes.attempts, interval) <= nowMs;
-    if (areVolumesDue && [...containers.values()].some(hasVolumes)) return measureVolumes;
+    if (areVolumesDue && withVolumes.size > 0) return measureVolumes;
     const next = nextToMeasure(containers.values(), {
       nowMs,
       intervalMs: interval,
@@ -209,7 +222,9 @@ export function createEvictor(parts: EvictorParts): Evictor {
 
   const look = async (signal: AbortSignal): Promise<void> => {
     if (!parts.isEngineUp()) return;
-    track(await engine.list(ownerLabels(parts.owner)));
+    const known = await engine.containers();
+    if (known !== tracked) track(known);
+    tidy();
     if (signal.aborted) return;
     settle();
     dispatch(signal);
@@ -218,9 +233,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
   return {
     look,
     unknown: () =>
-      isUnknown(volumes.attempts)
-        ? new Set([...unknown(), ...[...containers.values()].filter(hasVolumes)]).size
-        : unknown().length,
+      isUnknown(volumes.attempts) ? new Set([...unmeasured.keys(), ...withVolumes]).size : unmeasured.size,
     run: async (signal) => {
       // The agent does not wait for a hanging engine when it stops.
       const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

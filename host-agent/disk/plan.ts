@@ -95,17 +95,28 @@ export interface Turn {
  * pressure, the largest.
  */
 export function nextToMeasure(containers: Iterable<Measured>, turn: Turn): Measured | undefined {
-  const due = [...containers].filter(
-    ({ attempts, tenant }) => dueAtMs(attempts, turn.intervalMs) <= turn.nowMs && !turn.busy.has(tenant),
-  );
-  const knownBytes = ({ written }: Measured): number => written?.layerBytes ?? Number.MAX_SAFE_INTEGER;
-  const waitedMs = ({ attempts }: Measured): number => turn.nowMs - (attempts.endedAtMs ?? -Number.MAX_SAFE_INTEGER);
-  const urgency = turn.isPressed ? knownBytes : waitedMs;
-  const [first] = due.toSorted(
-    (left, right) => turn.spentMs(left.tenant) - turn.spentMs(right.tenant) || urgency(right) - urgency(left),
-  );
+  let first: Measured | undefined;
+  let firstSpentMs = 0;
+  let firstUrgency = 0;
+  for (const each of containers) {
+    const { attempts, tenant } = each;
+    if (dueAtMs(attempts, turn.intervalMs) > turn.nowMs || turn.busy.has(tenant)) continue;
+    const spent = turn.spentMs(tenant);
+    const urgency = urgencyOf(each, turn);
+    const isBefore = spent === firstSpentMs ? urgency > firstUrgency : spent < firstSpentMs;
+    if (first !== undefined && !isBefore) continue;
+    first = each;
+    firstSpentMs = spent;
+    firstUrgency = urgency;
+  }
   return first;
 }
+
+/** Bytes under pressure, else how long ago it was measured. */
+const urgencyOf = ({ written, attempts }: Measured, { isPressed, nowMs }: Turn): number =>
+  isPressed
+    ? (written?.layerBytes ?? Number.MAX_SAFE_INTEGER)
+    : nowMs - (attempts.endedAtMs ?? -Number.MAX_SAFE_INTEGER);
 
 /** What a container has written: its writable layer and its image's volumes. */
 export interface DiskUse {

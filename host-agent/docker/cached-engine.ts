@@ -25,6 +25,11 @@ import { containerIn, isOwnedBy, labels, ownerLabels, type Owner } from './owner
 export interface CachedEngine extends Engine {
   /** All containers of this host, asked of the engine. @throws EngineError */
   listAll(): Promise<Summary[]>;
+  /**
+   * The tenants' containers of this host: the same array while nothing about them has changed.
+   * @throws EngineError
+   */
+  containers(): Promise<readonly KnownContainer[]>;
   /** Ids of the engine for the containers of this id. @throws EngineError */
   idsOf(id: ContainerId): Promise<readonly string[]>;
   /**
@@ -41,8 +46,19 @@ export interface CachedEngine extends Engine {
   heardChange(): void;
 }
 
+export interface KnownContainer {
+  readonly dockerId: string;
+  readonly id: ContainerId;
+  /** Empty: it has no label of a tenant. */
+  readonly tenant: string;
+  /** As the engine names it; undefined: no list has named it yet. */
+  readonly state: string | undefined;
+}
+
 interface Entry {
   readonly id: ContainerId | undefined;
+  readonly tenant: string;
+  state: string | undefined;
   /** The number of the last change that was heard or made. */
   change: number;
   seen: Inspection | undefined;
@@ -51,9 +67,21 @@ interface Entry {
   ended: Inspection | undefined;
 }
 
+const unseen = { state: undefined, seen: undefined, seenAtMs: undefined, ended: undefined };
+
 /** What a container does after these is what it did before. Health checks cause many `exec_`. */
 const idleActions =
   /^(?:exec_|kill|stop|oom|restart|attach|detach|resize|top|copy|commit|export|archive-path|extract-to-dir)/;
+
+const stateAfter: Readonly<Record<string, string>> = {
+  create: 'created',
+  start: 'running',
+  unpause: 'running',
+  pause: 'paused',
+  die: 'exited',
+};
+
+const tenantIn = (marks: Labels | null | undefined): string => marks?.[labels.tenant] ?? '';
 
 /** @param steadyMs a clock that never steps */
 export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () => number): CachedEngine {
@@ -61,6 +89,8 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
   const byContainer = new Map<ContainerId, Set<string>>();
   /** Removed while a list was under way, which may still name them. */
   const removed = new Set<string>();
+  /** What `containers` answers; undefined: something has changed since. */
+  let known: readonly KnownContainer[] | undefined;
   let changes = 0;
   let lists = 0;
   let isWatched = false;
@@ -78,20 +108,27 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
   const keyOf = (key: string): string | undefined => (isTrusted() ? key : undefined);
 
   const add = (dockerId: string, marks: Labels | null | undefined, change: number): Entry => {
-    const known = entries.get(dockerId);
-    if (known !== undefined) return known;
+    const before = entries.get(dockerId);
+    if (before !== undefined) return before;
     const id = containerIn(marks);
-    const entry: Entry = { id, change, seen: undefined, seenAtMs: undefined, ended: undefined };
+    const tenant = tenantIn(marks);
+    const entry: Entry = { id, tenant, change, ...unseen };
     entries.set(dockerId, entry);
+    known = undefined;
     if (id !== undefined) byContainer.set(id, (byContainer.get(id) ?? new Set()).add(dockerId));
     return entry;
   };
   const drop = (dockerId: string): void => {
     const id = entries.get(dockerId)?.id;
-    entries.delete(dockerId);
+    if (entries.delete(dockerId)) known = undefined;
     const others = id === undefined ? undefined : byContainer.get(id);
     others?.delete(dockerId);
     if (id !== undefined && others?.size === 0) byContainer.delete(id);
+  };
+  const isNow = (entry: Entry, state: string | undefined): void => {
+    if (state === undefined || state === entry.state) return;
+    entry.state = state;
+    known = undefined;
   };
   const changed = (dockerId: string): void => {
     const entry = entries.get(dockerId);
@@ -112,6 +149,7 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
     entry.seen = seen;
     entry.seenAtMs = steadyMs();
     entry.ended = undefined;
+    isNow(entry, seen.State.Status);
   };
 
   const note = (asked: string, seen: Inspection | undefined, since: number): void => {
@@ -133,7 +171,9 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
       listed.add(Id);
       if (removed.has(Id)) continue;
       const entry = add(Id, Labels, since);
-      if (entry.change > since || entry.seenAtMs === undefined) continue;
+      if (entry.change > since) continue;
+      isNow(entry, State);
+      if (entry.seenAtMs === undefined) continue;
       const health = healthIn(summary) ?? 'none';
       const isSame = entry.seen?.State.Status === State && (entry.seen.State.Health?.Status ?? 'none') === health;
       entry.seenAtMs = isSame ? steadyMs() : undefined;
@@ -165,6 +205,13 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
         lists -= 1;
         if (lists === 0) removed.clear();
       }
+    },
+    containers: async () => {
+      if (!isTrusted()) return (await engine.list(ownerLabels(owner))).flatMap(knownFrom);
+      known ??= [...entries].flatMap(([dockerId, { id, tenant, state }]) =>
+        id === undefined ? [] : [{ dockerId, id, tenant, state }],
+      );
+      return known;
     },
     idsOf: async (id) => {
       if (isTrusted()) return [...(byContainer.get(id) ?? [])];
@@ -226,12 +273,18 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
           break;
         }
       }
-      const { id } = add(dockerId, marks, changes);
+      const entry = add(dockerId, marks, changes);
       changed(dockerId);
+      isNow(entry, stateAfter[Action]);
       if (Action === 'die') heardEnd(dockerId, marks?.['exitCode'], timeNano);
-      return id;
+      return entry.id;
     },
   };
+}
+
+function knownFrom({ Id: dockerId, State: state, Labels }: Summary): KnownContainer[] {
+  const id = containerIn(Labels);
+  return id === undefined ? [] : [{ dockerId, id, tenant: tenantIn(Labels), state }];
 }
 
 const never = '0001-01-01T00:00:00Z';

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import { createEvictor } from '../../../host-agent/disk/evictor.ts';
 import type { DiskUse } from '../../../host-agent/disk/plan.ts';
 import { createDiskWatch } from '../../../host-agent/disk/watch.ts';
+import { createCachedEngine } from '../../../host-agent/docker/cached-engine.ts';
 import { createEngine } from '../../../host-agent/docker/engine.ts';
 import {
   createTransport,
@@ -68,16 +69,18 @@ async function start(t: Test) {
 
   const tcp = createTransport(parseEngineAddress(simulated.host) as EngineAddress, () => undefined);
   let underWay = 0;
+  let lists = 0;
   const transport: Transport = {
     ...tcp,
     call: (call) => {
+      if (call.name === 'container list') lists += 1;
       if (call.name !== 'container size') return tcp.call(call);
       underWay += 1;
       const isLate = [...sizes].some(([name, size]) => size === 'late' && call.path.includes(`/${name}/`));
       return tcp.call(isLate ? { ...call, deadlineMs: lateMs } : call).finally(() => (underWay -= 1));
     },
   };
-  const engine = createEngine(transport);
+  const engine = createCachedEngine(createEngine(transport), owner, () => clock.nowMs);
   const clock = { nowMs: 1_000_000 };
   const pressure = { isPressed: false, atMs: 0 };
   const evicted: DiskUse[] = [];
@@ -85,7 +88,6 @@ async function start(t: Test) {
   const faults = createFaults(log);
   const keeper = createEvictor({
     engine,
-    owner,
     isEngineUp: () => true,
     pressure: () => pressure,
     limitOf: () => ({ bytes: limitBytes, isEnforced: true }),
@@ -108,6 +110,8 @@ async function start(t: Test) {
   return {
     simulated,
     model,
+    engine,
+    lists: () => lists,
     clock,
     pressure,
     keeper,
@@ -216,6 +220,28 @@ t.test(
     t.notOk(evicted().includes('small'), 'a container within its limit stays');
   },
 );
+
+t.test('while events are read, no look asks the engine for its containers', async (t) => {
+  const { add, look, until, evicted, engine, lists, clock, model } = await start(t);
+  add('first', 'acme', limitBytes + 1);
+  engine.setWatched(true);
+  await engine.listAll();
+  const listed = lists();
+  await look();
+  await until(() => evicted().length === 1, 'the eviction');
+  add('second', 'acme', limitBytes + 1);
+  clock.nowMs += intervalMs;
+  await look();
+  t.equal(lists(), listed);
+  await engine.listAll();
+  await look();
+  await until(() => evicted().length === 2, 'a container that no event named is measured after the next list');
+  t.equal(lists(), listed + 1);
+  engine.setWatched(false);
+  model.drop('second');
+  await look();
+  t.equal(lists(), listed + 2, 'without events, it asks');
+});
 
 t.test('a hanging collection of images does not stop looks at the disk', async (t) => {
   const log = createLog('test', 'silent');

@@ -1,4 +1,5 @@
 import t from 'tap';
+import fc from 'fast-check';
 import {
   attempted,
   diskLimitOf,
@@ -125,6 +126,41 @@ for (const [name, containers, changes, expected] of [
     t.end();
   });
 }
+
+t.test('the next is the first in the order of tenants, then of urgency', (t) => {
+  const bytes = fc.option(fc.nat(3), { nil: null });
+  const some = fc.record({ tenant: fc.constantFrom('a', 'b', 'c'), endedAtMs: fc.nat(9), bytes });
+  const spent = fc.record({ a: fc.nat(2), b: fc.nat(2), c: fc.nat(2) });
+  fc.assert(
+    fc.property(fc.array(some), spent, fc.boolean(), (given, spentMs, isPressed) => {
+      const containers = given.map(({ tenant, endedAtMs, bytes }, n) =>
+        container(String(n), {
+          tenant,
+          written: bytes === null ? null : written(bytes),
+          attempts: endedAtMs === 0 ? untried : endedAt(endedAtMs),
+        }),
+      );
+      const asked = turn({
+        nowMs: 8,
+        intervalMs: 2,
+        isPressed,
+        busy: new Set(['c']),
+        spentMs: (tenant) => spentMs[tenant as 'a'],
+      });
+      const size = ({ written }: Measured) => written?.layerBytes ?? Infinity;
+      const ended = ({ attempts }: Measured) => attempts.endedAtMs ?? -1000;
+      const due = containers.filter(({ tenant, attempts }) => tenant !== 'c' && (attempts.endedAtMs ?? 0) <= 6);
+      const bySize = (left: Measured, right: Measured) => (size(left) === size(right) ? 0 : size(right) - size(left));
+      const byAge = (left: Measured, right: Measured) => ended(left) - ended(right);
+      const byUrgency = isPressed ? bySize : byAge;
+      const [first] = due.toSorted(
+        (left, right) => asked.spentMs(left.tenant) - asked.spentMs(right.tenant) || byUrgency(left, right),
+      );
+      return nextToMeasure(containers, asked) === first;
+    }),
+  );
+  t.end();
+});
 
 t.test('time spent on a tenant halves with time', (t) => {
   t.equal(spentMs({ ms: 800, atMs: 0 }, 0), 800);

@@ -256,6 +256,43 @@ t.test('images and the network are asked for once, until one of them changes', a
   t.same(made(), ['image inspect'], 'an image that is missing may come');
 });
 
+t.test('the containers of tenants and their states are known from events', async (t) => {
+  const { engine, model, create, made } = await rig();
+  t.same(await engine.containers(), []);
+  const dockerId = await create();
+  const known = { dockerId, id, tenant };
+  t.same(await engine.containers(), [{ ...known, state: 'created' }]);
+  await engine.start(dockerId);
+  const running = await engine.containers();
+  t.same(running, [{ ...known, state: 'running' }]);
+  await engine.inspect(dockerId);
+  t.equal(await engine.containers(), running, 'the same array while nothing has changed');
+  model.exit(model.find(dockerId)!, 0);
+  t.same(await engine.containers(), [{ ...known, state: 'exited' }]);
+  const sandbox = { ...ownerLabels(owner), [labels.sandbox]: '{}' };
+  model.create('sandbox', { ...body, Labels: sandbox });
+  t.equal((await engine.containers()).length, 1, 'a sandbox is of no tenant');
+  model.remove(model.find(dockerId)!);
+  t.same(await engine.containers(), []);
+  t.notOk(made().includes('container list'));
+});
+
+t.test('a list says the states that no event did', async (t) => {
+  const { engine, model, create, made, deafen } = await rig();
+  const dockerId = await create();
+  deafen();
+  model.start(model.find(dockerId)!);
+  made();
+  t.match(await engine.containers(), [{ dockerId, state: 'created' }]);
+  await engine.listAll();
+  t.match(await engine.containers(), [{ dockerId, state: 'running' }]);
+  t.same(made(), ['container list']);
+  engine.setWatched(false);
+  model.exit(model.find(dockerId)!, 0);
+  t.match(await engine.containers(), [{ dockerId, state: 'exited' }], 'without events it asks the engine');
+  t.same(made(), ['container list']);
+});
+
 t.test('a failed call is asked about again', async (t) => {
   const { engine, model, create, made } = await rig();
   const dockerId = await create();

@@ -26,7 +26,7 @@ export const agentMutants: readonly Mutant[] = [
     name: 'measurements of one tenant take all places',
     guard: 'A tenant whose containers are slow to measure delays only its own (ADR 21)',
     file: 'host-agent/disk/plan.ts',
-    changes: [{ in: 'nextToMeasure', omit: '!turn.busy.has(tenant)' }],
+    changes: [{ in: 'nextToMeasure', never: 'turn.busy.has(tenant)' }],
     killedBy: 'test/host-agent/disk/plan.test.ts',
   },
   {
