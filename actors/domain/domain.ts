@@ -198,6 +198,7 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
     },
     hear: (state, heard) => {
       if ('pull' in heard) state.hearPull(heard.id, heard.pull);
+      else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
       else state.hear(heard.id, heard.order);
     },
     release: (state) => state.release(),

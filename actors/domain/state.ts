@@ -18,6 +18,7 @@ import { DesiredChanges } from './desired-changes.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
+import type { PreparationSeen } from './turn.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
 
 export interface PartitionView {
@@ -66,6 +67,8 @@ export interface PartitionView {
    * undefined until the host says it again.
    */
   pullOf(id: ContainerId): PullProgress | undefined;
+  /** In memory alone; undefined before the first look at the preparation. */
+  preparationSeen(id: ContainerId): PreparationSeen | undefined;
   /** Oldest first. */
   tombstones(): Iterable<TombstoneRecord>;
   readonly tombstoneCount: number;
@@ -96,6 +99,8 @@ export class PartitionState implements PartitionView {
   readonly #moving = new Map<ContainerId, ContainerRecord>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
   readonly #pulls = new Map<ContainerId, PullProgress>();
+  /** Of containers that move. */
+  readonly #preparations = new Map<ContainerId, PreparationSeen>();
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
@@ -184,6 +189,9 @@ export class PartitionState implements PartitionView {
   pullOf(id: ContainerId): PullProgress | undefined {
     return this.#pulls.get(id);
   }
+  preparationSeen(id: ContainerId): PreparationSeen | undefined {
+    return this.#preparations.get(id);
+  }
   tombstones(): Iterable<TombstoneRecord> {
     return this.#tombstones.values();
   }
@@ -208,6 +216,10 @@ export class PartitionState implements PartitionView {
   /** Counts until the next change of the container. */
   hearPull(id: ContainerId, pull: PullProgress): void {
     this.#pulls.set(id, pull);
+  }
+
+  seePreparation(id: ContainerId, seen: PreparationSeen): void {
+    if (this.#moving.has(id)) this.#preparations.set(id, seen);
   }
 
   /** What is desired of the container on the host changes. */
@@ -344,6 +356,7 @@ export class PartitionState implements PartitionView {
 
   #remove(tenant: TenantState, id: ContainerId): void {
     this.#forget(tenant, id);
+    this.#preparations.delete(id);
     tenant.containers.delete(id);
     const tombstone = tenant.tombstones.get(id);
     if (tombstone !== undefined) {
@@ -359,6 +372,8 @@ export class PartitionState implements PartitionView {
     if (movesFrom(record) !== undefined) {
       this.#moving.set(record.id, record);
       this.#countMove(record, 1);
+    } else {
+      this.#preparations.delete(record.id);
     }
     if (record.placement.phase === 'unplaced') {
       this.#unplaced.set(record.id, record);

@@ -91,13 +91,20 @@ export interface Changes {
   readonly heard?: Heard;
 }
 
+/** When this owner last knew that a preparation gets on; `since` is the preparation's. */
+export interface PreparationSeen {
+  readonly since: number;
+  readonly atMs: number;
+}
+
 /**
- * What memory keeps and nothing commits: the order of a report that repeats what is stored, or how
- * far a pull is.
+ * What memory keeps and nothing commits: the order of a report that repeats what is stored, how far
+ * a pull is, or that a preparation gets on.
  */
 export type Heard =
   | { readonly id: ContainerId; readonly order: ObservationOrder }
-  | { readonly id: ContainerId; readonly pull: PullProgress };
+  | { readonly id: ContainerId; readonly pull: PullProgress }
+  | { readonly id: ContainerId; readonly preparation: PreparationSeen };
 
 export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };
 

@@ -90,7 +90,10 @@ export const hosts = {
   drainBlocked: 100,
   /** How long a gateway waits for the owners that count the containers of a host. */
   drainAskMs: 2 * seconds,
-  /** How long another host may take to make a copy ready: more than a pull may take. */
+  /**
+   * How long another host may take to make a copy ready; progress of its pull begins this time
+   * again.
+   */
   preparationMs: 12 * minutes,
   /** Faults in one heartbeat, and characters in the message of each. */
   hostFaults: 8,

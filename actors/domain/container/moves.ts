@@ -15,7 +15,7 @@ import type { ReportItem } from '../../../schemas/wire/host.ts';
 import { excessInRegion } from '../tenant/quota.ts';
 import { regionsThatMayPull } from '../tenant/registries.ts';
 import { quotaAmountsOf, type TenantView } from '../tenant/state.ts';
-import { noChanges, type Changes, type FleetHost, type TurnContext } from '../turn.ts';
+import { noChanges, type Changes, type FleetHost, type PreparationSeen, type TurnContext } from '../turn.ts';
 import { changed, eventOf, findHost, nextSince, placeOn, rejectionsWith, unplace } from './transitions.ts';
 
 /** The copy that another host gets ready; undefined: there is none, or it was given up. */
@@ -105,8 +105,16 @@ export function leave(record: ContainerRecord, host: FleetHost, context: TurnCon
   return toldAll(record, changed(next, [eventOf('placed', next, context)]));
 }
 
-/** Looks at a move under way; called by the sweep. */
-export function keepMoving(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes | undefined {
+/**
+ * Looks at a move under way; called by the sweep.
+ * @param seen when the preparation last got on, as far as this owner knows
+ */
+export function keepMoving(
+  record: ContainerRecord,
+  tenant: TenantView,
+  seen: PreparationSeen | undefined,
+  context: TurnContext,
+): Changes | undefined {
   const leaving = leavingOf(record);
   if (leaving !== undefined) {
     const standing = context.fleet.standing(leaving.host);
@@ -121,8 +129,22 @@ export function keepMoving(record: ContainerRecord, tenant: TenantView, context:
   if (!from.draining) return giveUp(record, null, context);
   if (preparing.isReady === true) return moveToReady(record, preparing, tenant, context);
   if (!mayTake(record, preparing, tenant, context)) return giveUp(record, 'no_host', context);
-  const isLate = Math.abs(context.nowMs - preparing.atMs) >= limits.preparationMs;
+  // An owner that has just loaded it does not know how far the other host is.
+  if (seen?.since !== preparing.since) return getsOn(record, preparing, context);
+  const isLate = Math.abs(context.nowMs - seen.atMs) >= limits.preparationMs;
   return isLate ? giveUp(record, 'host_fault', context) : noChanges;
+}
+
+/** Its time begins again; nothing is stored. */
+const getsOn = ({ id }: ContainerRecord, { since }: Preparation, { nowMs }: TurnContext): Changes => ({
+  ...noChanges,
+  heard: { id, preparation: { since, atMs: nowMs } },
+});
+
+/** Its image arrives on the host that prepares it. */
+export function hearPull(record: ContainerRecord, host: HostKey, context: TurnContext): Changes {
+  const preparing = preparationOf(record);
+  return preparing?.host === host ? getsOn(record, preparing, context) : noChanges;
 }
 
 /** Whether the host that prepares it may still take it: it is there, and in a region with room. */

@@ -8,6 +8,7 @@ import { noChanges, type Changes, type EventDraft, type TurnContext } from '../t
 import {
   hearLeaving,
   hearPreparation,
+  hearPull,
   keepMoving,
   leave,
   leaveDrained,
@@ -118,13 +119,15 @@ export function observe(
 
 /**
  * How far a pull is: kept in memory alone, because it changes every second and nobody misses it
- * after a crash. It counts only while the stored status is `pulling`.
+ * after a crash. On the host of the placement it counts only while the stored status is `pulling`;
+ * on another host it keeps the preparation from being given up.
  */
-export function observePull(state: PartitionView, host: HostKey, item: PullItem): Changes {
+export function observePull(state: PartitionView, host: HostKey, item: PullItem, context: TurnContext): Changes {
   const { tenant, id, generation, layers, bytes, total } = item;
   const record = state.tenant(tenant).containers.get(id);
-  if (record?.placement.phase !== 'placed' || record.placement.host !== host) return noChanges;
-  if (record.generation !== generation || record.observed.status !== 'pulling') return noChanges;
+  if (record?.placement.phase !== 'placed' || record.generation !== generation) return noChanges;
+  if (record.placement.host !== host) return hearPull(record, host, context);
+  if (record.observed.status !== 'pulling') return noChanges;
   return { ...noChanges, heard: { id, pull: { layers, bytes, total } } };
 }
 
@@ -216,7 +219,7 @@ function rejected(
  */
 export function settle(state: PartitionView, record: ContainerRecord, context: TurnContext): Changes {
   const tenant = state.tenant(record.tenant);
-  const kept = keepMoving(record, tenant, context);
+  const kept = keepMoving(record, tenant, state.preparationSeen(record.id), context);
   if (kept !== undefined) return kept;
   if (record.placement.phase === 'unplaced') {
     return record.desired === 'running' ? placed(record, tenant, context) : noChanges;

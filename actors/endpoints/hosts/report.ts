@@ -105,5 +105,5 @@ const observing = (
       yield changes;
     }
     // After the items, which may say that a pull has begun.
-    for (const pull of pulls) yield observePull(state, host, pull);
+    for (const pull of pulls) yield observePull(state, host, pull, context);
   };

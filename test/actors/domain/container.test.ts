@@ -65,7 +65,7 @@ t.test('the progress of a pull', (t) => {
 
   const state = stateOf(pulling);
   t.equal(shown(state), undefined, 'unknown until the host tells it');
-  const told = observePull(state, h1, { ...item, note: 'of the host' } as typeof item);
+  const told = observePull(state, h1, { ...item, note: 'of the host' } as typeof item, contextOf(oneHost));
   t.ok(isEmpty(told), 'nothing is stored');
   t.same([told.events, told.effects], [[], []], 'and nobody is told');
   apply(state, told);
@@ -82,7 +82,7 @@ t.test('the progress of a pull', (t) => {
     ['of a container that runs', { ...pulling, observed: observation('running') }, h1, item],
     ['of a container without a host', { ...pulling, placement: unplaced }, h1, item],
   ] as const) {
-    t.same(observePull(stateOf(of), host, said), noChanges, name);
+    t.same(observePull(stateOf(of), host, said, contextOf(oneHost)), noChanges, name);
   }
   t.end();
 });

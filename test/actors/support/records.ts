@@ -122,6 +122,7 @@ export function apply(state: PartitionState, changes: Changes): void {
   const { heard } = changes;
   if (heard === undefined) return;
   if ('pull' in heard) state.hearPull(heard.id, heard.pull);
+  else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
   else state.hear(heard.id, heard.order);
 }
 

@@ -209,7 +209,7 @@ export const domainMutants: readonly Mutant[] = [
     name: 'progress of a pull of any host accepted',
     guard: 'A report is accepted only from the host that the record names (A7)',
     file: 'actors/domain/container/observe.ts',
-    changes: [{ in: 'observePull', omit: 'record.placement.host !== host' }],
+    changes: [{ in: 'observePull', never: 'record.placement.host !== host' }],
     killedBy: 'test/actors/domain/container.test.ts',
   },
   {

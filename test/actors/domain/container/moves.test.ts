@@ -2,12 +2,13 @@
 import t from 'tap';
 import { want } from '../../../../actors/domain/container/transitions.ts';
 import { goneFrom } from '../../../../actors/domain/host/strangers.ts';
-import { observe, settle } from '../../../../actors/domain/container/observe.ts';
+import { observe, observePull, settle } from '../../../../actors/domain/container/observe.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
-import type { Changes, FleetHost, FleetView } from '../../../../actors/domain/turn.ts';
+import { isEmpty, type Changes, type FleetHost, type FleetView } from '../../../../actors/domain/turn.ts';
 import type { ContainerRecord, Observation } from '../../../../schemas/api/container.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
+import type { PullItem } from '../../../../schemas/wire/host.ts';
 import { defaultTenant, type TenantRecord } from '../../../../schemas/api/tenant.ts';
 import {
   acme,
@@ -136,6 +137,8 @@ t.test('a preparation that is given up', (t) => {
   const prepared = (settings = tenant(), fleet = drained(fleetHost(h2))) => {
     const one = world(container(), fleet, settings);
     one.sweep();
+    // The first look at the preparation.
+    one.sweep();
     return one;
   };
   const stays = { h1: 'running 2' };
@@ -179,6 +182,57 @@ t.test('a preparation that is given up', (t) => {
   t.same(goneFrom(stopped.state, h2, [copy], 1_000_000), [], 'unless a restore may have forgotten that it moved');
   stopped.put(want(stopped.record(), 'running', contextOf(drained(fleetHost(h2)))));
   t.same(stopped.told(), { h1: 'running 2' }, 'a start prepares nothing by itself');
+  t.end();
+});
+
+t.test('while its image arrives, a preparation is not given up', (t) => {
+  const fleet = drained(fleetHost(h2), fleetHost(h3));
+  const one = world(container(), fleet);
+  const prepares = { h1: 'running 2', h2: 'ready 3' };
+  const startMs = 1_000_000;
+  const half = limits.preparationMs / 2;
+  const pull = (host: HostKey, nowMs: number, more: Partial<PullItem> = {}) => {
+    const { tenant, id, generation } = one.record();
+    const item = { tenant, id, generation, layers: 3, bytes: 10, total: 40, ...more };
+    const changes = observePull(one.state, host, item, contextOf(fleet, nowMs));
+    t.ok(isEmpty(changes), 'nothing is stored');
+    apply(one.state, changes);
+  };
+  one.sweep(fleet, startMs);
+  one.sweep(fleet, startMs);
+  t.same(one.told(), prepares);
+  for (let passed = 0; passed < 10; passed++) {
+    pull(h2, startMs + passed * half);
+    one.sweep(fleet, startMs + (passed + 1) * half);
+    t.same(one.told(), prepares);
+  }
+  t.equal(one.state.pullOf(one.record().id), undefined, 'the tenant’s container runs, and does not pull');
+  const lastMs = startMs + 9 * half;
+  // Another change of the container.
+  one.put({ updatedAtMs: lastMs });
+  pull(h3, lastMs + half);
+  pull(h2, lastMs + half, { generation: 1 });
+  one.sweep(fleet, lastMs + limits.preparationMs - 1);
+  t.same(one.told(), prepares);
+  one.sweep(fleet, lastMs + limits.preparationMs);
+  t.same(one.told(), { h1: 'running 2' }, 'another host’s pull, and that of another generation, do not count');
+
+  one.sweep(fleet, lastMs + limits.preparationMs);
+  t.same(one.told(), { h1: 'running 2', h3: 'ready 4' });
+  one.sweep(fleet, lastMs + limits.preparationMs);
+  t.same(one.told(), { h1: 'running 2', h3: 'ready 4' }, 'the next preparation has its own time');
+  t.end();
+});
+
+t.test('an owner that has just loaded a preparation gives it its time', (t) => {
+  const before = world(container());
+  before.sweep();
+  const loaded = world(before.record());
+  const lateMs = 1_000_000 + 2 * limits.preparationMs;
+  loaded.sweep(drained(fleetHost(h2)), lateMs);
+  t.same(loaded.told(), { h1: 'running 2', h2: 'ready 3' });
+  loaded.sweep(drained(fleetHost(h2)), lateMs + limits.preparationMs);
+  t.same(loaded.told(), { h1: 'running 2' });
   t.end();
 });
 
