@@ -5,7 +5,7 @@
  */
 import type { RestartState } from './restart/restart-state.ts';
 import type { Found, Observed } from './observe/observed.ts';
-import type { Wanted } from '../workload/wanted.ts';
+import { isMade, type Declared, type Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
 import { referenceOf } from '../spec/reference.ts';
 import type { Step, Why } from './step.ts';
@@ -39,11 +39,6 @@ export function plan(wanted: Wanted, observed: Observed, restart: RestartState, 
       return observed.kind === 'absent' ? none : clear(observed.found, restart, nowMs);
   }
 }
-
-/** Whether its image is needed. */
-const isMade = ({ want }: Wanted): boolean => want === 'running' || want === 'prepared';
-
-type Declared = Extract<Wanted, { container: unknown }>;
 
 function planMissing({ container, admitted }: Declared, restart: RestartState): Step {
   if (!admitted) return fail('rejected', 'its cpu_limit and mem_limit do not fit on this host');

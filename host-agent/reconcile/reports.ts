@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
 import type { Workload } from '../workload/workload.ts';
-import type { Wanted } from '../workload/wanted.ts';
+import type { Declared } from '../workload/wanted.ts';
 import { describe, describeAway, type Description } from './describe.ts';
 import type { Seen } from './execute/carry-out.ts';
 import type { RestartState } from './restart/restart-state.ts';
@@ -13,8 +13,6 @@ export interface Reports {
   /** The engine has not answered since then. */
   away(ids: Iterable<ContainerId>, sinceMs: number): void;
 }
-
-type Declared = Extract<Wanted, { container: unknown }>;
 
 export interface ReportsParts {
   readonly reporter: Pick<Reporter, 'set' | 'all'>;

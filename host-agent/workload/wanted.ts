@@ -22,6 +22,12 @@ export type Wanted =
    */
   | { readonly want: 'untouched' };
 
+export type Declared = Extract<Wanted, { container: unknown }>;
+
+/** Whether it is to be made here, and so needs its image; started or not. */
+export const isMade = (wanted: Wanted): wanted is Declared & { readonly want: 'running' | 'prepared' } =>
+  wanted.want === 'running' || wanted.want === 'prepared';
+
 /** The image that a container needs here; undefined: none, or its reference is not valid. */
 export function imageOf(wanted: Wanted): string | undefined {
   if (!('container' in wanted) || wanted.want === 'removed') return undefined;

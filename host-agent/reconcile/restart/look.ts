@@ -4,7 +4,7 @@
  */
 import type { BackoffBounds } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Wanted } from '../../workload/wanted.ts';
+import { isMade, type Wanted } from '../../workload/wanted.ts';
 import { startWords } from '../execute/failures.ts';
 import type { EngineState, Exit, Found, Observed } from '../observe/observed.ts';
 import { evictionDone, failed, type RestartState } from './restart-state.ts';
@@ -70,8 +70,7 @@ function afresh(restart: RestartState, { wanted, observed }: Look): RestartState
 
 /** A copy that was prepared is as new as its pull. */
 function isPullDue({ want, pullDue }: RestartState, wanted: Wanted, isUp: boolean): boolean {
-  if (wanted.want !== 'running' && wanted.want !== 'prepared') return false;
-  if (wanted.container.pull_policy !== 'always' || isUp) return false;
+  if (!isMade(wanted) || wanted.container.pull_policy !== 'always' || isUp) return false;
   return want !== 'prepared' || pullDue;
 }
 
