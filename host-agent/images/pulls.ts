@@ -8,7 +8,7 @@ import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
 import type { PullLines } from '../docker/pull-progress.ts';
 import type { Metrics } from '../metrics.ts';
-import { createPlaces, type PlaceBounds } from './places.ts';
+import { createPullPlaces, type PlaceBounds } from './pull-places.ts';
 import type { PullState } from './pull-slots.ts';
 import type { Permit } from './registries.ts';
 
@@ -60,7 +60,7 @@ const usualBounds: PlaceBounds = {
 
 export function createPulls({ engine, permit, metrics, log, bounds = usualBounds }: PullsParts): Pulls {
   const pulls = new Map<string, { readonly pull: Pull; readonly image: Promise<string> }>();
-  const places = createPlaces(bounds);
+  const places = createPullPlaces(bounds);
   const moves = createNotify();
   let isQueueLogged = false;
 

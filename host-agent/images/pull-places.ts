@@ -15,7 +15,7 @@ export interface PlaceAsk {
   readonly signal: AbortSignal;
 }
 
-export interface Places {
+export interface PullPlaces {
   /** Does the work when a place is free. Rejects if the signal aborts before. */
   run<T>(ask: PlaceAsk, work: () => Promise<T>): Promise<T>;
   /** Other tenants than before wait for a pull. */
@@ -37,7 +37,7 @@ interface Running extends RunningPull {
 
 const givenUp = (): EngineError => new EngineError('image pull', { kind: 'aborted' }, 'given up');
 
-export function createPlaces(bounds: PlaceBounds): Places {
+export function createPullPlaces(bounds: PlaceBounds): PullPlaces {
   const waiting = new Set<Waiting>();
   const running = new Set<Running>();
   let order = 0;

@@ -1,7 +1,7 @@
 /** Pulls take turns in places; those that take long move aside. */
 import { setImmediate as settled } from 'node:timers/promises';
 import t from 'tap';
-import { createPlaces, type PlaceBounds } from '../../../host-agent/images/places.ts';
+import { createPullPlaces, type PlaceBounds } from '../../../host-agent/images/pull-places.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { until } from '../../support/until.ts';
 
@@ -10,7 +10,7 @@ const usual: PlaceBounds = { places: 2, placesAside: 1, perTenant: 2, perRegistr
 
 /** Pulls that end when the test says so. */
 function pulling(more: Partial<PlaceBounds> = {}) {
-  const places = createPlaces({ ...usual, ...more });
+  const places = createPullPlaces({ ...usual, ...more });
   const working = new Map<string, () => void>();
   const failures: string[] = [];
   const controllers = new Map<string, AbortController>();
