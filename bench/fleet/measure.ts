@@ -32,14 +32,16 @@ const containerBody = { repository: 'bench/app', tag: '1', env: { PORT: '8080' }
 
 /** Runs the generator. Rejects if an answer is not a success after all retries. */
 export function generate(bench: Bench, task: GeneratorTask): Promise<Generated> {
-  return new Promise((resolve, reject) => {
+  const ended = new AbortController();
+  return new Promise<Generated>((resolve, reject) => {
     const worker = new Worker(join(import.meta.dirname, 'generator.js'), { workerData: task });
     const abort = (): void => reject(new Error('interrupted'));
-    bench.signal.addEventListener('abort', abort, { once: true });
+    // A run has one signal and many generators.
+    bench.signal.addEventListener('abort', abort, { once: true, signal: ended.signal });
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', () => reject(new Error('the load generator ended without a result')));
-  });
+  }).finally(() => ended.abort());
 }
 
 export const createContainers = (
