@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** USER_HZ, which is 100 on every Linux architecture that Node supports. */
-const ticksPerSecond = 100;
+export const ticksPerSecond = 100;
 const pageBytes = 4096;
 
 export interface Use {
@@ -11,7 +11,7 @@ export interface Use {
 }
 
 /** The fields from the third on; the second one, in brackets, may contain spaces. */
-function statOf(pid: number): string[] {
+export function statOf(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }

@@ -1,9 +1,7 @@
 /** CPU and memory of a private engine: of all of its processes, from /proc. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { sandboxProgram } from '../../host-agent/sandbox/image.ts';
-
-/** USER_HZ, which is 100 on every Linux architecture that Node supports. */
-const ticksPerSecond = 100;
+import { statOf, ticksPerSecond } from '../usage.ts';
 
 export interface EngineUse {
   /** With that of children that have ended. */
@@ -16,11 +14,6 @@ interface EngineProcess {
   /** Of the tenants: their CPU counts, as runc begins in them, and their memory does not. */
   readonly isTenants: boolean;
 }
-
-const fieldsOf = (pid: number): string[] => {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-};
 
 /** Undefined if the process has ended. */
 function ifThere<T>(look: () => T): T | undefined {
@@ -36,7 +29,7 @@ export function engineProcesses(runFolder: string): EngineProcess[] {
   const pids = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
   const seen = pids.flatMap((pid) => {
     const command = ifThere(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
-    const parent = ifThere(() => Number(fieldsOf(pid)[1]));
+    const parent = ifThere(() => Number(statOf(pid)[1]));
     return command === undefined || parent === undefined ? [] : [{ pid, parent, command }];
   });
   const own = new Set(seen.filter(({ command }) => command.includes(runFolder)).map(({ pid }) => pid));
@@ -47,7 +40,7 @@ export function engineProcesses(runFolder: string): EngineProcess[] {
 }
 
 const cpuSeconds = ({ pid }: EngineProcess): number => {
-  const fields = fieldsOf(pid);
+  const fields = statOf(pid);
   const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
   return ticks / ticksPerSecond;
 };
