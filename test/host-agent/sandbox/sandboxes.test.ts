@@ -26,23 +26,25 @@ const ended = (dockerId: string) => ({ Action: 'die', Actor: { ID: dockerId, Att
 const sandboxesUp = (model: EngineModel) =>
   [...model.containers.values()].filter(({ state }) => state.status === 'running');
 
+const partsOf = (engine: SandboxesParts['engine']): SandboxesParts => ({
+  engine,
+  owner,
+  publishAddress: '127.0.0.1',
+  ports: { first: 20_000, last: 20_099 },
+  size: 2,
+  architecture: () => 'x86_64',
+  ensureNetwork: async () => Promise.resolve(),
+  metrics: { sandbox: () => undefined },
+  log: quietLog,
+});
+
 async function rig(t: Test, changes: Partial<SandboxesParts> = {}) {
   const model = new EngineModel();
   const engine = createCachedEngine(createEngine(transportTo(model)), owner, () => performance.now());
   await engine.createNetwork(networkName(owner), networkBody(owner));
   const from: SandboxSource[] = [];
-  const pool = new SandboxPool({
-    engine,
-    owner,
-    publishAddress: '127.0.0.1',
-    ports: { first: 20_000, last: 20_099 },
-    size: 2,
-    architecture: () => 'x86_64',
-    ensureNetwork: async () => Promise.resolve(),
-    metrics: { sandbox: (source) => void from.push(source) },
-    log: quietLog,
-    ...changes,
-  });
+  const metrics = { sandbox: (source: SandboxSource) => void from.push(source) };
+  const pool = new SandboxPool({ ...partsOf(engine), metrics, ...changes });
   t.teardown(() => pool.stop());
   const wanted = new Set<ContainerId>();
   return {
@@ -192,17 +194,7 @@ t.test('after a restart of the agent: what containers use is adopted, the rest i
   const withPort = () => sandboxesUp(model).filter(({ labels: marks }) => marks[labels.sandbox] === '80/tcp');
   await until('another with a port', () => withPort().length === 2 && model.containers.size === 4);
   // A new agent over the same engine.
-  const next = new SandboxPool({
-    engine,
-    owner,
-    publishAddress: '127.0.0.1',
-    ports: { first: 20_000, last: 20_099 },
-    size: 0,
-    architecture: () => 'x86_64',
-    ensureNetwork: async () => Promise.resolve(),
-    metrics: { sandbox: () => undefined },
-    log: quietLog,
-  });
+  const next = new SandboxPool({ ...partsOf(engine), size: 0 });
   const lookNext = async () => next.look(await inventory(engine), () => true);
   await lookNext();
   t.equal(model.containers.size, 4, 'one that is being made may be among them');
