@@ -9,3 +9,6 @@ export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ');
   return error.message === '' ? error.name : error.message;
 }
+
+/** Whether the other end's certificate is what was refused. */
+export const isOfCertificate = (why: string): boolean => /certificate|self.signed|issuer|altnames/i.test(why);

@@ -7,6 +7,7 @@ import {
   keyFrom,
   lifetimeOf,
   newest,
+  seedIn,
   seedPath,
   senderOf,
   type StoredIdentity,
@@ -41,7 +42,7 @@ export async function seeCredentials(stateDir: string): Promise<CredentialFacts>
   };
   const identity = await read(identityPath(stateDir), decodeIdentity);
   const seed = await read(seedPath(stateDir), (bytes) => {
-    const given = new Uint8Array(Buffer.from(bytes.toString('utf8').trim()));
+    const given = seedIn(bytes);
     keyFrom(given);
     return given;
   });

@@ -2,10 +2,11 @@
  * Settings of dockerd that its API does not show: from its command line and its configuration, as
  * far as this machine shows them.
  */
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
+import { processesOf } from '../processes.ts';
 
 export interface DaemonSettings {
   readonly concurrentDownloads: number;
@@ -50,13 +51,11 @@ export function settingsOf(words: readonly string[], file: Static<typeof DaemonF
 
 /** The command lines of all processes of this name. */
 async function commandsOf(name: string, proc: string): Promise<string[][]> {
-  const pids = (await readdir(proc).catch(() => [])).filter((entry) => /^\d+$/.test(entry));
   const found = await Promise.all(
-    pids.map(async (pid) => {
-      const comm = await readFile(join(proc, pid, 'comm'), 'utf8').catch(() => '');
-      // It ended meanwhile, or is not ours to see.
-      if (comm.trim() !== name) return [];
-      return (await readFile(join(proc, pid, 'cmdline'), 'utf8').catch(() => '')).split('\0').filter((word) => word);
+    (await processesOf(name, proc)).map(async (pid) => {
+      // It ended meanwhile.
+      const line = await readFile(join(proc, pid, 'cmdline'), 'utf8').catch(() => '');
+      return line.split('\0').filter((word) => word);
     }),
   );
   return found.filter((words) => words.length > 0);

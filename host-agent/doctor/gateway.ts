@@ -1,6 +1,6 @@
 /** The gateway: whether this host reaches it, and whether its clock and this one agree. */
 import { limits } from '../../schemas/limits.ts';
-import { reasonOf } from '../commands/reason.ts';
+import { isOfCertificate, reasonOf } from '../commands/reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
 export type GatewayFacts =
@@ -54,7 +54,7 @@ export function judgeGateway(facts: GatewayFacts, url: string, isEnrolled: boole
 
 function remedyOf(why: string): string {
   if (/ENOTFOUND|EAI_AGAIN/.test(why)) return 'correct LONGSHORE_URL, or this machine’s DNS';
-  if (/certificate|self.signed|issuer|altnames/i.test(why)) {
+  if (isOfCertificate(why)) {
     return 'give Node the gateway’s authority (NODE_EXTRA_CA_CERTS), or correct the name in LONGSHORE_URL';
   }
   return 'correct LONGSHORE_URL, or open the way to it';

@@ -6,7 +6,7 @@ import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import { newest, senderOf, type StoredIdentity } from '../control-plane/identity/identity.ts';
-import { reasonOf } from '../commands/reason.ts';
+import { isOfCertificate, reasonOf } from '../commands/reason.ts';
 import { fail, ok, type Finding } from './finding.ts';
 
 export type NatsFacts =
@@ -118,7 +118,7 @@ function remedyOf(why: string): string {
       'another key), or belong to another cluster; make a join token, and join again'
     );
   }
-  if (/certificate|self.signed|issuer|altnames/i.test(why)) {
+  if (isOfCertificate(why)) {
     return 'set NATS_CA_FILE to the authority of the servers’ certificates, or correct their names';
   }
   if (/tls|ssl|wrong version|ECONNRESET|closed|parse/i.test(why)) {

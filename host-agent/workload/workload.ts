@@ -141,7 +141,7 @@ export function createWorkload(): Workload {
     const touched = input.touched === undefined ? undefined : new Set([...input.touched, ...changedHere]);
     changedHere.clear();
     const admitted = admissions.judge(touched, {
-      containers: () => [...entries.values()].map(({ container }) => container),
+      containers: () => Array.from(entries.values(), ({ container }) => container),
       get: (id) => entries.get(id)?.container,
       isPresent: (id) => present?.has(id) === true,
       capacity: input.capacity,

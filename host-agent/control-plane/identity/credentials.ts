@@ -13,7 +13,7 @@ import type { Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { createLazyFile } from '../../disk/files.ts';
-import { identityPath, lifetimeOf, newest, readOnce, senderOf, type StoredIdentity } from './identity.ts';
+import { identityPath, isOver, lifetimeOf, newest, readOnce, senderOf, type StoredIdentity } from './identity.ts';
 import type { StateDisk } from '../../disk/state-disk.ts';
 
 export interface Credentials {
@@ -87,21 +87,21 @@ export function createCredentials(
   const file = createLazyFile(identityPath(stateDir), () => JSON.stringify(identity), 0, disk);
 
   const isBound = (jwt: string): boolean => read(jwt).sender.user !== undefined;
-  const isOver = (jwt: string): boolean => (read(jwt).life?.untilMs ?? Infinity) <= clock.nowMs();
+  const hasEnded = (jwt: string): boolean => isOver(read(jwt).life, clock.nowMs());
   const inUse = (): string => {
     if (isFallenBack) return identity.jwt;
     const { bound_jwt: bound } = identity;
-    return onTrial ?? (bound === undefined || isOver(bound) ? identity.jwt : bound);
+    return onTrial ?? (bound === undefined || hasEnded(bound) ? identity.jwt : bound);
   };
   const store = (jwt: string): void => {
     const { bound_jwt: _, ...rest } = identity;
     if (!isBound(jwt)) identity = { ...identity, jwt };
     // The unbound ones stay usable until they expire.
-    else if (!isBound(identity.jwt) && !isOver(identity.jwt)) identity = { ...identity, bound_jwt: jwt };
+    else if (!isBound(identity.jwt) && !hasEnded(identity.jwt)) identity = { ...identity, bound_jwt: jwt };
     else identity = { ...rest, jwt };
     file.touch();
   };
-  const hasFallback = (): boolean => isBound(inUse()) && !isBound(identity.jwt) && !isOver(identity.jwt);
+  const hasFallback = (): boolean => isBound(inUse()) && !isBound(identity.jwt) && !hasEnded(identity.jwt);
   const failed = (): void => {
     failures += 1;
     askedAtMs = clock.monotonicMs();

@@ -37,11 +37,14 @@ const decodeEnrolled = decoder(Type.Object({ data: Identity }));
 export const identityPath = (stateDir: string) => join(stateDir, 'identity.json');
 export const seedPath = (stateDir: string) => join(stateDir, 'agent.nk');
 
+/** The seed in the content of its file. */
+export const seedIn = (content: Buffer): Uint8Array => new Uint8Array(Buffer.from(content.toString('utf8').trim()));
+
 /** The seed of the agent's key, made at the first start. */
 export async function loadSeed(stateDir: string): Promise<Uint8Array> {
   const path = seedPath(stateDir);
   const known = await readIfPresent(path);
-  if (known !== undefined) return new Uint8Array(Buffer.from(known.toString('utf8').trim()));
+  if (known !== undefined) return seedIn(known);
   const seed = createUser().getSeed();
   await writeAtomically(path, seed);
   return seed;
@@ -81,11 +84,16 @@ function claimsOf<C>(jwt: string, decodeClaims: (bytes: Uint8Array) => C): Parti
   }
 }
 
+export interface Lifetime {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+
 /**
  * When credentials become valid and when they expire, in milliseconds since 1970; undefined: they
  * never expire.
  */
-export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly untilMs: number } | undefined {
+export function lifetimeOf(jwt: string): Lifetime | undefined {
   const { iat, exp } = claimsOf(jwt, decodeTimes);
   return exp === undefined ? undefined : { sinceMs: (iat ?? exp) * 1000, untilMs: exp * 1000 };
 }
@@ -114,9 +122,12 @@ export function readOnce<T>(read: (jwt: string) => T, most: number): (jwt: strin
   };
 }
 
+/** Whether credentials of this lifetime have expired. */
+export const isOver = (life: Lifetime | undefined, nowMs: number): boolean => (life?.untilMs ?? Infinity) <= nowMs;
+
 /** Whether the credentials are of no use any more; a new join token is. */
 export const hasExpired = (identity: StoredIdentity, nowMs: number): boolean =>
-  (lifetimeOf(newest(identity).jwt)?.untilMs ?? Infinity) <= nowMs;
+  isOver(lifetimeOf(newest(identity).jwt), nowMs);
 
 export const keepIdentity = (stateDir: string, identity: Identity): Promise<void> =>
   writeAtomically(identityPath(stateDir), JSON.stringify(identity));

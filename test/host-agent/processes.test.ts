@@ -1,10 +1,10 @@
 import t from 'tap';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { countProcesses } from '../../../host-agent/network/port-proxy.ts';
-import { temporaryFolder } from '../../support/folder.ts';
+import { processesOf } from '../../host-agent/processes.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
-t.test('processes are counted by name', async (t) => {
+t.test('processes are found by name', async (t) => {
   const proc = temporaryFolder(t);
   for (const [pid, comm] of [
     ['1', 'init'],
@@ -16,6 +16,6 @@ t.test('processes are counted by name', async (t) => {
     writeFileSync(join(proc, pid, 'comm'), `${comm}\n`);
   }
   mkdirSync(join(proc, '4000'));
-  t.equal(await countProcesses('docker-proxy', proc), 2);
-  t.equal(await countProcesses('docker-proxy', join(proc, 'nowhere')), 0);
+  t.same((await processesOf('docker-proxy', proc)).sort(), ['20', '300']);
+  t.same(await processesOf('docker-proxy', join(proc, 'nowhere')), []);
 });
