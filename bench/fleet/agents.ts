@@ -1,8 +1,9 @@
 /**
- * A process with many hosts. Each host has its own enrolment, keys, NATS connection and agent
- * (host-agent/agent.ts, started as main.ts starts it) on an engine in memory. `/readyz` answers 200
- * when all hosts have a session, `/counts` returns the calls to the engines, `/use` the CPU time,
- * and `/metrics` the summed metrics of all agents.
+ * A process with many hosts. Each host has its own enrolment, keys and NATS connection, and either
+ * an agent (host-agent/agent.ts, started as main.ts starts it) on an engine in memory, or only the
+ * agent's side of the control plane (simulated-host.ts). `/readyz` answers 200 when all hosts have a
+ * session, `/counts` returns what the hosts did with containers, `/use` the CPU time, and `/metrics`
+ * the summed metrics of all agents.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -18,6 +19,7 @@ import type { Lifecycle } from '../../lib/lifecycle.ts';
 import { createLog } from '../../lib/log.ts';
 import { EngineModel, type EngineCounts } from '../../test/support/engine/model.ts';
 import { transportTo } from '../../test/support/engine/transport.ts';
+import { startSimulatedHost, type SimulatedHostParts } from './simulated-host.ts';
 
 /** The task of the process, from the file that its argument names. */
 export interface AgentsTask {
@@ -28,6 +30,8 @@ export interface AgentsTask {
   /** Settings of the agents, as environment variables. */
   readonly settings: Readonly<Record<string, string>>;
   readonly joinTokens: readonly string[];
+  /** Whether the hosts have no agent and no engine, but only report what they should run. */
+  readonly areSimulated: boolean;
 }
 
 /** Limits enrolments at a time: their signatures would keep the actors from all other work. */
@@ -47,8 +51,13 @@ const life: Lifecycle = {
 const taskFile = process.argv[2];
 if (taskFile === undefined) throw new Error('usage: agents.js TASK_FILE');
 const task = JSON.parse(readFileSync(taskFile, 'utf8')) as AgentsTask;
-const engines: EngineCounts[] = [];
-const registries: Registry[] = [];
+interface Host {
+  readonly counts: EngineCounts;
+  /** Of its agent; undefined: it has none. */
+  readonly registry?: Registry;
+  readonly hasSession: () => Promise<boolean>;
+}
+const hosts: Host[] = [];
 
 /** Time of calls to the engines; each is done before it returns. */
 let callsMs = 0;
@@ -85,25 +94,27 @@ async function startHost(joinToken: string, number: number): Promise<void> {
     log,
     AbortSignal.timeout(enrolDeadlineMs),
   );
+  const parts = { settings: given, identity, seed, clock: systemClock, log };
+  hosts.push(task.areSimulated ? await startSimulatedHost(parts) : await startWholeHost(parts));
+}
+
+async function startWholeHost(parts: SimulatedHostParts): Promise<Host> {
   const model = new EngineModel({ hasEveryImage: true });
-  const transport = timed(transportTo(model));
   const registry = new Registry();
-  engines.push(model.counts);
-  registries.push(registry);
-  await startAgent({ settings: given, identity, seed, registry, clock: systemClock, log, life, transport });
+  await startAgent({ ...parts, registry, life, transport: timed(transportTo(model)) });
+  const hasSession = async (): Promise<boolean> => {
+    const { values } = (await registry.getSingleMetric('longshore_agent_session_held')?.get()) ?? { values: [] };
+    return values[0]?.value === 1;
+  };
+  return { counts: model.counts, registry, hasSession };
 }
 
 async function sessionsHeld(): Promise<number> {
-  const held = await Promise.all(
-    registries.map(async (registry) => {
-      const { values } = (await registry.getSingleMetric('longshore_agent_session_held')?.get()) ?? { values: [] };
-      return values[0]?.value ?? 0;
-    }),
-  );
-  return held.reduce((sum, one) => sum + one, 0);
+  const held = await Promise.all(hosts.map(({ hasSession }) => hasSession()));
+  return held.filter((isHeld) => isHeld).length;
 }
 
-const total = (name: keyof EngineCounts): number => engines.reduce((sum, counts) => sum + counts[name], 0);
+const total = (name: keyof EngineCounts): number => hosts.reduce((sum, { counts: of }) => sum + of[name], 0);
 
 const counts = (): EngineCounts => ({
   running: total('running'),
@@ -141,7 +152,7 @@ const use = (): AgentsUse => {
 };
 
 const metrics = async (): Promise<string> => {
-  const all = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()));
+  const all = await Promise.all(hosts.flatMap(({ registry }) => registry?.getMetricsAsJSON() ?? []));
   return AggregatorRegistry.aggregate(all).metrics();
 };
 

@@ -21,6 +21,8 @@ export interface FleetSize {
   readonly tenants: number;
   readonly actors: number;
   readonly gateways: number;
+  /** Whether hosts have no agents, but only report what they should run (simulated-host.ts). */
+  readonly areSimulated?: boolean;
   /** Settings of agents that differ from the defaults. */
   readonly agentSettings?: Readonly<Record<string, string>>;
 }
@@ -49,7 +51,8 @@ export interface FleetWorld {
 export const roles = ['actors', 'gateway', 'nats-server', 'agents'] as const;
 export type Role = (typeof roles)[number];
 
-const agentsReadyMs = 300_000;
+/** To enrol a host takes the control plane some milliseconds, and hosts enrol beside each other. */
+const agentsReadyMs = (hosts: number): number => 120_000 + 200 * hosts;
 const askDeadlineMs = 30_000;
 const setUpAtATime = 16;
 const tokenLifetimeS = 24 * 3600;
@@ -173,6 +176,7 @@ async function startParts(
       gatewayUrl: baseUrl,
       folder: join(agentsFolder, String(number)),
       settings: size.agentSettings ?? {},
+      areSimulated: size.areSimulated ?? false,
       joinTokens: joinTokens.filter((_, host) => host % size.agentProcesses === number),
     };
     running.agents.push(owned(await startAgents(task, number, logFile(`agents-${number}`))));
@@ -243,7 +247,7 @@ function startAgents(task: AgentsTask, number: number, logFile: string): Promise
     cwd: task.folder,
     logFile,
     ready: async (signal) => (await fetch(`http://127.0.0.1:${task.port}/readyz`, { signal })).ok,
-    readyDeadlineMs: agentsReadyMs,
+    readyDeadlineMs: agentsReadyMs(task.joinTokens.length),
     stopGraceMs: 1_000,
   });
 }

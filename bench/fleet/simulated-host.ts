@@ -1,0 +1,233 @@
+/**
+ * A host without an engine, for fleets that are too large for whole agents. It has the agent's own
+ * side of the control plane: credentials, connection, session, heartbeat, sync and reports. A table
+ * stands for everything else: each of its containers is at once as it should be.
+ */
+import { jwtAuthenticator } from '@nats-io/transport-node';
+import { createControl, type Control } from '../../host-agent/control-plane/control.ts';
+import { createCredentials } from '../../host-agent/control-plane/identity/credentials.ts';
+import { keyFrom, type StoredIdentity } from '../../host-agent/control-plane/identity/identity.ts';
+import { createReporter } from '../../host-agent/control-plane/reporter.ts';
+import type { SyncTarget } from '../../host-agent/control-plane/sync/sync.ts';
+import { createStateDisk } from '../../host-agent/disk/state-disk.ts';
+import { createFaults } from '../../host-agent/faults.ts';
+import type { Description } from '../../host-agent/reconcile/describe.ts';
+import type { AgentSettings } from '../../host-agent/settings.ts';
+import { emptyDesired } from '../../host-agent/workload/desired.ts';
+import type { Clock } from '../../lib/time/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { Answers } from '../../lib/nats/answers.ts';
+import { connectNats } from '../../lib/nats/connection.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
+import { version } from '../../lib/version.ts';
+import type { ContainerStatus } from '../../schemas/api/container.ts';
+import type { Capacity } from '../../schemas/api/host.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+import type { EngineCounts } from '../../test/support/engine/model.ts';
+
+export interface SimulatedHost {
+  readonly counts: EngineCounts;
+  hasSession(): Promise<boolean>;
+}
+
+export interface SimulatedHostParts {
+  readonly settings: AgentSettings;
+  readonly identity: StoredIdentity;
+  readonly seed: Uint8Array;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const capacity: Capacity = { cpu_millis: 1_000_000, mem_bytes: 2 ** 41, containers: 1_023 };
+
+/** Counts may change while they are read. */
+type Counts = { -readonly [name in keyof EngineCounts]: EngineCounts[name] };
+
+type Report = (container: DesiredContainer, description: Description, prepared?: number) => void;
+
+/** What should run here, and therefore does. */
+class Table {
+  readonly counts: Counts = { running: 0, created: 0, started: 0, stopped: 0, removed: 0 };
+  readonly #containers = new Map<ContainerId, DesiredContainer>();
+  readonly #running = new Set<ContainerId>();
+  #used: Capacity = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
+
+  used(): Capacity {
+    return this.#used;
+  }
+
+  /** Brings a container to what is desired, and reports it; an unchanged one is the same object. */
+  take(container: DesiredContainer, description: (status: ContainerStatus) => Description, report: Report): void {
+    const before = this.#containers.get(container.id);
+    if (before === container) return;
+    if (container.desired === 'removed') {
+      this.drop(container.id);
+      report(container, { ...description('removing'), gone: true });
+      return;
+    }
+    if (before === undefined) this.counts.created++;
+    this.#containers.set(container.id, container);
+    this.#count(before, -1);
+    this.#count(container, 1);
+    if (container.desired === 'running') this.#start(container.id);
+    else this.#stop(container.id);
+    report(container, description(container.desired), container.prepare === true ? container.placement : undefined);
+  }
+
+  drop(id: ContainerId): void {
+    const before = this.#containers.get(id);
+    if (before === undefined) return;
+    this.#stop(id);
+    this.#containers.delete(id);
+    this.#count(before, -1);
+    this.counts.removed++;
+  }
+
+  #start(id: ContainerId): void {
+    if (this.#running.has(id)) return;
+    this.#running.add(id);
+    this.counts.running++;
+    this.counts.started++;
+  }
+
+  #stop(id: ContainerId): void {
+    if (!this.#running.delete(id)) return;
+    this.counts.running--;
+    this.counts.stopped++;
+  }
+
+  #count(container: DesiredContainer | undefined, sign: 1 | -1): void {
+    if (container === undefined) return;
+    this.#used = {
+      cpu_millis: this.#used.cpu_millis + sign * container.cpu_millis,
+      mem_bytes: this.#used.mem_bytes + sign * container.mem_bytes,
+      containers: this.#used.containers + sign,
+    };
+  }
+}
+
+/** Resolves once the host is connected. It works until its process ends. */
+export async function startSimulatedHost(parts: SimulatedHostParts): Promise<SimulatedHost> {
+  const { settings, identity, seed, clock, log } = parts;
+  const { signal } = new AbortController();
+  const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
+  const credentials = createCredentials(identity, {
+    publicKey: keyFrom(seed).getPublicKey(),
+    stateDir: settings.STATE_DIR,
+    boundRetry: { minMs: settings.SYNC_INTERVAL_MS, maxMs: limits.boundRetryMaxMs },
+    disk: createStateDisk(createFaults(log), retry, log),
+    clock,
+    log,
+  });
+  const table = new Table();
+  let desired = emptyDesired(identity.cluster);
+  const target: SyncTarget = {
+    sender: credentials.sender,
+    current: () => desired,
+    update: (next) => {
+      const before = desired;
+      desired = next;
+      // Containers of one update start together, so that they share what is said of them.
+      const said = new Map<ContainerStatus, Description>();
+      const startedAt = timestamp(clock.nowMs());
+      const description = (status: ContainerStatus): Description => {
+        const known = said.get(status) ?? descriptionOf(status, startedAt);
+        said.set(status, known);
+        return known;
+      };
+      for (const [partition, set] of next.sets) {
+        const held = before.sets.get(partition);
+        if (held === set) continue;
+        for (const container of set.containers) table.take(container, description, report);
+        if (held === undefined) continue;
+        const named = new Set(set.containers.map(({ id }) => id));
+        for (const { id } of held.containers) {
+          if (named.has(id)) continue;
+          table.drop(id);
+          reporter.forget(id);
+        }
+      }
+    },
+    settled: nothing,
+    fenced: nothing,
+    orphanWord: nothing,
+    strangers: () => [],
+    unjudged: () => [],
+    verdicts: nothing,
+    incarnation: nothing,
+  };
+  let highest = 0;
+  const answers = new Answers(clock);
+  const control: Control = createControl({
+    target,
+    onGreeted: nothing,
+    onContact: nothing,
+    onSynced: nothing,
+    hello: {
+      cluster: identity.cluster,
+      version,
+      capacity: () => capacity,
+      stopsAfterMs: () => null,
+      onFenced: nothing,
+      sessions: {
+        highest: () => highest,
+        used: (session) => void (highest = session),
+        flush: () => Promise.resolve(),
+      },
+      onSuperseded: nothing,
+    },
+    credentials,
+    beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [] }),
+    beatMs: settings.BEAT_INTERVAL_MS,
+    syncMs: settings.SYNC_INTERVAL_MS,
+    isCountedOn: () => false,
+    retry,
+    clock,
+    answers,
+    metrics: { sync: nothing },
+    log,
+  });
+  const reporter = createReporter({
+    sender: credentials.sender,
+    request: control.request,
+    backoff: retry,
+    metrics: { report: nothing },
+    log,
+    signal,
+    onStaleSession: control.renewSession,
+    onContact: nothing,
+  });
+  const report: Report = ({ tenant, id, generation }, description, prepared) =>
+    reporter.set({ tenant, id, generation, ...(prepared === undefined ? {} : { prepared }), description });
+  const nc = await connectNats(
+    {
+      servers: identity.natsUrls,
+      name: `longshore-agent ${identity.host}`,
+      authenticator: jwtAuthenticator(() => credentials.jwt(), seed),
+      inboxPrefix: subjects.hostInbox(credentials.sender()),
+      answers,
+    },
+    log,
+  );
+  void control.run(nc, reporter, signal).catch((error: unknown) => log.error('host_ended', { error }));
+  return { counts: table.counts, hasSession: () => Promise.resolve(control.hasSession()) };
+}
+
+const nothing = (): undefined => undefined;
+
+const descriptionOf = (status: ContainerStatus, startedAt: string): Description => ({
+  gone: false,
+  observation: {
+    status,
+    reason: null,
+    message: null,
+    exit_code: null,
+    restart_count: 0,
+    next_retry_at: null,
+    started_at: status === 'running' ? startedAt : null,
+    addresses: [],
+  },
+});
