@@ -25,14 +25,14 @@ const sections: readonly Section[] = [api, docker, fleet, growth, logs, million,
 const usage = `usage: npm run bench -- [options]
   --only a,b   runs only these sections: ${sections.map(({ name }) => name).join(', ')}
   --short      shows that everything works; the figures mean little
-  --largest n  limits the containers of a fleet; default: 100000
+  --largest n  limits the containers of a fleet; default: 1000000
   --write      writes the results into docs/performance.md`;
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     short: { type: 'boolean', default: false },
-    largest: { type: 'string', default: '100000' },
+    largest: { type: 'string', default: '1000000' },
     write: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },

@@ -1,9 +1,9 @@
 /**
  * A process with many hosts. Each host has its own enrolment, keys and NATS connection, and either
  * an agent (host-agent/agent.ts, started as main.ts starts it) on an engine in memory, or only the
- * agent's side of the control plane (simulated-host.ts). `/readyz` answers 200 when all hosts have a
- * session, `/counts` returns what the hosts did with containers, `/use` the CPU time, and `/metrics`
- * the summed metrics of all agents.
+ * agent's side of the control plane (simulated-host.ts). `/readyz` answers 200 when all hosts have
+ * a session, `/counts` returns what the hosts did with containers, `/use` the CPU time, and
+ * `/metrics` the summed metrics of all agents.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -29,7 +29,7 @@ export interface FleetPlan {
 export async function runFleet(
   bench: Bench,
   plan: FleetPlan,
-  beside: (world: FleetWorld) => Promise<void> = () => Promise.resolve(),
+  beside: (world: FleetWorld, declared: Declared) => Promise<void> = () => Promise.resolve(),
 ): Promise<FleetRun> {
   const { size, containers } = plan;
   say(`· ${size.hosts} hosts, ${size.actors} actors, ${size.gateways} gateways …`);
@@ -37,11 +37,11 @@ export async function runFleet(
   try {
     const empty = await footprintOf(world);
     say(`· ${containers} containers …`);
-    const declared = await declareAll(bench, world, containers, plan.declareDeadlineMs);
+    const declared = await declareAll(bench, world, { from: 0, count: containers }, plan.declareDeadlineMs);
     say(`· accepted ${figure(declared.acceptedPerSecond)}/s, running ${figure(declared.runningPerSecond)}/s`);
     const idle = await idleFor(bench, world, plan.idleMs);
     const full = await footprintOf(world);
-    await beside(world);
+    await beside(world, declared);
     const reload = await killAndLoad(bench, world, plan.watchMs);
     say(
       `· actors killed: ready after ${seconds(reload.readyMs)}, every tenant served after ${seconds(reload.servedMs)}`,
@@ -75,7 +75,11 @@ const settingsWords = ({ agentSettings = {} }: FleetSize): string =>
     .map(([name, value]) => `${name} ${value}`)
     .join(', ') || 'at its default intervals';
 
-function tableOf(run: FleetRun): Table {
+/** CPU seconds of the control plane from the first create to the last container that runs. */
+export const controlPlaneSeconds = ({ cpu }: Declared): number => cpu.actors + cpu.gateway + cpu['nats-server'];
+
+/** @param half further containers, declared at half of the rate that all reached */
+function tableOf(run: FleetRun, half: Declared): Table {
   const { declared, idle, reload, size } = run;
   return {
     title: `A fleet of ${size.hosts} hosts and ${declared.count} containers`,
@@ -86,6 +90,10 @@ function tableOf(run: FleetRun): Table {
       ['create, p50 / p99', `${figure(declared.acceptP50Ms)} / ${figure(declared.acceptP99Ms)} ms`],
       ['declare → running, p50', seconds(declared.toRunningP50Ms)],
       ['declare → running, p99', seconds(declared.toRunningP99Ms)],
+      ['at half of that rate: declare → running, p50', seconds(half.toRunningP50Ms)],
+      ['at half of that rate: declare → running, p99', seconds(half.toRunningP99Ms)],
+      ['control plane: CPU per container', perStart(declared, controlPlaneSeconds(declared))],
+      ['control plane: running/s for each core it used', figure(declared.count / controlPlaneSeconds(declared))],
       ['agents: CPU per container', perStart(declared, declared.agents.agentSeconds)],
       ['simulated engines: CPU per container', perStart(declared, declared.agents.engineSeconds)],
       ['actors: heap per container', kilobytes(perContainer(run, ({ actors }) => actors.heapBytes))],
@@ -101,7 +109,7 @@ function tableOf(run: FleetRun): Table {
       ['idle: messages from NATS', `${figure(idle.givenPerSecond)}/s`],
       ['all actors killed → ready again', seconds(reload.readyMs)],
       ['all actors killed → every tenant served', seconds(reload.servedMs)],
-      ['containers running before and after', `${declared.count} / ${reload.stillRunning}`],
+      ['containers running before and after', `${declared.count + half.count} / ${reload.stillRunning}`],
     ],
     remarks: [
       `Actors processes: ${size.actors}, gateways: ${size.gateways}, one nats-server (fsync of every write), Redis; ${size.tenants} tenants; one request in flight on each of 256 connections.`,
@@ -149,7 +157,15 @@ export const fleet: Section = {
   run: async (bench) => {
     const plan = bench.isShort ? plans.short : plans.full;
     const containers = Math.min(plan.containers, bench.largestFleet);
-    const fleetTable = tableOf(await runFleet(bench, { ...plan, containers }));
-    return { tables: [fleetTable, await tableOfHosts(bench, bench.isShort ? hostPlans.short : hostPlans.full)] };
+    let half: Declared | undefined;
+    const run = await runFleet(bench, { ...plan, containers }, async (world, { runningPerSecond }) => {
+      const creates = { from: containers, count: containers / 10, perSecond: runningPerSecond / 2 };
+      say(`· ${creates.count} more, ${figure(creates.perSecond)} a second …`);
+      half = await declareAll(bench, world, creates, plan.declareDeadlineMs);
+    });
+    if (half === undefined) throw new Error('half of the rate was not measured');
+    return {
+      tables: [tableOf(run, half), await tableOfHosts(bench, bench.isShort ? hostPlans.short : hostPlans.full)],
+    };
   },
 };

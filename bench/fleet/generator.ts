@@ -13,7 +13,14 @@ export interface GeneratorTask {
   /** Bearer tokens of the tenants, used in turn. */
   readonly tokens: readonly string[];
   readonly work:
-    | { readonly kind: 'create'; readonly from: number; readonly count: number; readonly body: object }
+    | {
+        readonly kind: 'create';
+        readonly from: number;
+        readonly count: number;
+        readonly body: object;
+        /** At most so many requests a second, evenly; absent: as many as are answered. */
+        readonly perSecond?: number;
+      }
     /** Paths of each tenant, used in turn. */
     | { readonly kind: 'get'; readonly paths: readonly (readonly string[])[]; readonly forMs: number };
 }
@@ -36,7 +43,8 @@ interface Ask {
 
 const task = workerData as GeneratorTask;
 const retryPauseMs = 50;
-const asksMax = 200;
+/** Longer than another process takes to serve the partitions of one that ended. */
+const patienceMs = 60_000;
 const headers = task.tokens.map((token) => `host: localhost\r\nauthorization: Bearer ${token}\r\n`);
 
 function askOf(number: number): Ask | undefined {
@@ -56,6 +64,13 @@ function askOf(number: number): Ask | undefined {
   return { bytes: `POST /api/v2/compute HTTP/1.1\r\n${headers[tenant]}${more}\r\n${body}`, startMs: 0 };
 }
 
+/** Milliseconds until the request may go; below 0: it is late; 0: it is not paced. */
+function dueInMs(number: number): number {
+  const { work } = task;
+  if (work.kind !== 'create' || work.perSecond === undefined) return 0;
+  return startMs + (number * 1000) / work.perSecond - performance.now();
+}
+
 const tookMs: number[] = [];
 const refused: Record<string, number> = {};
 let nextNumber = 0;
@@ -65,22 +80,24 @@ const worker = (port: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
     let asked: Ask | undefined;
-    let attempts = 0;
     let received = '';
-    const send = (ask: Ask): void => {
-      attempts += 1;
-      socket.write(ask.bytes);
-    };
+    const send = (ask: Ask): void => void socket.write(ask.bytes);
     const next = (): void => {
       asked = askOf(nextNumber++);
-      attempts = 0;
       if (asked === undefined) {
         resolve();
         socket.destroy();
         return;
       }
-      asked.startMs = performance.now();
-      send(asked);
+      const waitMs = dueInMs(nextNumber - 1);
+      // A request that had to wait for a connection is late from the time it was due.
+      asked.startMs = performance.now() + Math.min(0, waitMs);
+      if (waitMs > 0) setTimeout(start, waitMs, asked);
+      else send(asked);
+    };
+    const start = (ask: Ask): void => {
+      ask.startMs = performance.now();
+      send(ask);
     };
     const take = (status: string, ask: Ask): void => {
       if (status.startsWith('2')) {
@@ -90,7 +107,8 @@ const worker = (port: number): Promise<void> =>
       }
       refused[status] = (refused[status] ?? 0) + 1;
       const isRetryable = status === '503' || status === '504' || status === '429';
-      if (!isRetryable || attempts > asksMax) reject(new Error(`answered ${status}: ${received.slice(0, 600)}`));
+      if (!isRetryable || performance.now() - ask.startMs > patienceMs)
+        reject(new Error(`answered ${status}: ${received.slice(0, 600)}`));
       else setTimeout(() => send(ask), retryPauseMs);
     };
     socket.setEncoding('latin1');

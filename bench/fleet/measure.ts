@@ -44,18 +44,25 @@ export function generate(bench: Bench, task: GeneratorTask): Promise<Generated> 
   }).finally(() => ended.abort());
 }
 
+export interface Creates {
+  /** Number of the first one; those below are there already. */
+  readonly from: number;
+  readonly count: number;
+  /** At most so many a second; absent: as many as are accepted. */
+  readonly perSecond?: number;
+  readonly connections?: number;
+}
+
 export const createContainers = (
   bench: Bench,
   world: FleetWorld,
-  from: number,
-  count: number,
-  connections = connectionsOfAll,
+  { connections = connectionsOfAll, ...creates }: Creates,
 ): Promise<Generated> =>
   generate(bench, {
     ports: world.gatewayPorts,
     connections,
     tokens: world.tokens,
-    work: { kind: 'create', from, count, body: containerBody },
+    work: { kind: 'create', body: containerBody, ...creates },
   });
 
 interface Listed {
@@ -117,23 +124,24 @@ export interface Declared {
   readonly agents: { readonly agentSeconds: number; readonly engineSeconds: number };
 }
 
-/** Declares all containers, and waits until they run on the engines and in the API. */
+/** Declares containers, and waits until they run on the engines and in the API. */
 export async function declareAll(
   bench: Bench,
   world: FleetWorld,
-  count: number,
+  creates: Creates,
   deadlineMs: number,
 ): Promise<Declared> {
+  const { from, count } = creates;
   const [before, agentsBefore] = [cpuNow(world), await world.agentsUse()];
-  const generated = await createContainers(bench, world, 0, count);
-  const allRun = async (): Promise<boolean> => (await world.engineCounts()).running >= count;
-  await until(bench, `${count} containers run on the engines`, deadlineMs, allRun);
+  const generated = await createContainers(bench, world, creates);
+  const allRun = async (): Promise<boolean> => (await world.engineCounts()).running >= from + count;
+  await until(bench, `${from + count} containers run on the engines`, deadlineMs, allRun);
   const [cpu, agentsAfter] = [cpuBetween(before, cpuNow(world)), await world.agentsUse()];
   const engineSeconds = agentsAfter.engineSeconds - agentsBefore.engineSeconds;
   const agentSeconds = agentsAfter.cpuSeconds - agentsBefore.cpuSeconds - engineSeconds;
-  const allListed = async (): Promise<boolean> => runningIn(await listAll(world)) === count;
-  await until(bench, `${count} containers are running in the API`, deadlineMs, allListed, 1_000);
-  const lives = await livesOf(world.nats, count);
+  const allListed = async (): Promise<boolean> => runningIn(await listAll(world)) === from + count;
+  await until(bench, `${from + count} containers are running in the API`, deadlineMs, allListed, 1_000);
+  const lives = await livesOf(world.nats, count, generated.startedAtMs);
   const seconds = (lives.lastRunningAtMs - generated.startedAtMs) / 1000;
   return {
     count,

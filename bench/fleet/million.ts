@@ -6,7 +6,7 @@ import { say } from '../../dev/steps.ts';
 import { DrainProgress } from '../../schemas/api/drain.ts';
 import type { Bench, Section, Table } from '../section.ts';
 import { figure } from '../statistics.ts';
-import { cpuWords, perContainer, runFleet, type FleetPlan, type FleetRun } from './fleet.ts';
+import { controlPlaneSeconds, cpuWords, perContainer, runFleet, type FleetPlan, type FleetRun } from './fleet.ts';
 import { until } from './measure.ts';
 import { cpuBetween, cpuNow } from './observe.ts';
 import { each, type FleetWorld } from './world.ts';
@@ -54,6 +54,13 @@ const decodeHost = decoder(
   }),
 );
 
+/** With fewer containers, on as many fewer hosts. */
+function within(plan: MillionPlan, largest: number): MillionPlan {
+  const containers = Math.min(plan.containers, largest);
+  const hosts = Math.max(2 * plan.drainedHosts, Math.ceil((plan.size.hosts * containers) / plan.containers));
+  return { ...plan, containers, size: { ...plan.size, hosts } };
+}
+
 /** Drains the first hosts at once, at the default pace, until no container is left on them. */
 async function drain(
   bench: Bench,
@@ -100,9 +107,6 @@ async function drain(
 const mib = (bytes: number): string => `${figure(bytes / 1024 ** 2)} MiB`;
 const kib = (bytes: number): string => `${figure(bytes / 1024)} KiB`;
 
-/** CPU seconds of the control plane from the first create to the last container that runs. */
-const controlPlaneSeconds = ({ declared: { cpu } }: FleetRun): number => cpu.actors + cpu.gateway + cpu['nats-server'];
-
 const tableOf = (run: FleetRun, drained: Drained): Table => {
   const { declared, idle, reload, size, full } = run;
   return {
@@ -112,8 +116,8 @@ const tableOf = (run: FleetRun, drained: Drained): Table => {
       ['declared and running', `${figure(declared.runningPerSecond)}/s`],
       ['time until all ran', `${figure(declared.seconds / 60)} min`],
       ['declare → running, p50 / p99', `${figure(declared.toRunningP50Ms)} / ${figure(declared.toRunningP99Ms)} ms`],
-      ['control plane: CPU per container', `${figure((controlPlaneSeconds(run) * 1000) / declared.count)} ms`],
-      ['control plane: running/s for each core it used', figure(declared.count / controlPlaneSeconds(run))],
+      ['control plane: CPU per container', `${figure((controlPlaneSeconds(declared) * 1000) / declared.count)} ms`],
+      ['control plane: running/s for each core it used', figure(declared.count / controlPlaneSeconds(declared))],
       ['simulated hosts: CPU per container', `${figure((declared.cpu.agents * 1000) / declared.count)} ms`],
       ['actors: resident, all / per container', residents(run, ({ actors }) => actors.residentBytes)],
       ['actors: heap per container', kib(perContainer(run, ({ actors }) => actors.heapBytes))],
@@ -147,7 +151,7 @@ const residents = (run: FleetRun, of: Parameters<typeof perContainer>[1]): strin
 export const million: Section = {
   name: 'million',
   run: async (bench) => {
-    const plan = bench.isShort ? plans.short : plans.full;
+    const plan = within(bench.isShort ? plans.short : plans.full, bench.largestFleet);
     let drained: Drained | undefined;
     const run = await runFleet(bench, plan, async (world) => {
       say(`· drain of ${plan.drainedHosts} hosts …`);

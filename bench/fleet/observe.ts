@@ -97,18 +97,21 @@ export interface Lives {
   readonly lastRunningAtMs: number;
 }
 
-/** Reads all stored events, once those of `count` containers are stored. */
-export async function livesOf(nats: Nats, count: number): Promise<Lives> {
+/**
+ * Reads all stored events, once those of `count` containers are stored.
+ * @param sinceMs those created before do not count
+ */
+export async function livesOf(nats: Nats, count: number, sinceMs: number): Promise<Lives> {
   const end = performance.now() + settleMs;
   for (;;) {
-    const lives = await readLives(nats);
+    const lives = await readLives(nats, sinceMs);
     if (lives.tookMs.length >= count) return lives;
     if (performance.now() > end) throw new Error(`${lives.tookMs.length} of ${count} containers have their events`);
     await sleep(rereadMs);
   }
 }
 
-const readLives = (nats: Nats): Promise<Lives> =>
+const readLives = (nats: Nats, sinceMs: number): Promise<Lives> =>
   asControlPlane(nats, async (nc) => {
     const createdAt = new Map<string, number>();
     const runningAt = new Map<string, number>();
@@ -122,8 +125,10 @@ const readLives = (nats: Nats): Promise<Lives> =>
     });
     for await (const { data } of all) {
       for (const { type, status, ts, container_id: id } of decodeEvents(data)) {
-        if (type === 'created') createdAt.set(id, Date.parse(ts));
-        else if (type === 'status' && status === 'running' && !runningAt.has(id)) runningAt.set(id, Date.parse(ts));
+        const atMs = Date.parse(ts);
+        if (type === 'created' && atMs >= sinceMs) createdAt.set(id, atMs);
+        else if (type === 'status' && status === 'running' && createdAt.has(id) && !runningAt.has(id))
+          runningAt.set(id, atMs);
       }
     }
     const took = [...runningAt].map(([id, atMs]) => atMs - (createdAt.get(id) ?? Number.NaN));

@@ -53,7 +53,7 @@ async function runHosts(bench: Bench, hosts: number, { containers, idleMs }: Hos
   try {
     await sleep(settleMs, bench.signal);
     const before = await useNow(world);
-    await createContainers(bench, world, 0, containers, connections);
+    await createContainers(bench, world, { from: 0, count: containers, connections });
     const allRun = async (): Promise<boolean> => (await world.engineCounts()).running >= containers;
     await until(bench, `${containers} containers run on the engines`, declareDeadlineMs, allRun);
     const allListed = async (): Promise<boolean> => runningIn(await listAll(world)) === containers;

@@ -53,7 +53,7 @@ export async function measureWork(bench: Bench, world: FleetWorld, plan: WorkPla
   );
   const syncP50Ms = await syncsOf(world);
   const known = lists.flat().length;
-  const burst = await createContainers(bench, world, known, plan.burst);
+  const burst = await createContainers(bench, world, { from: known, count: plan.burst });
   const runs = async (): Promise<boolean> => (await world.engineCounts()).running >= known + plan.burst;
   await until(bench, 'the further containers run', burstDeadlineMs, runs);
   return {
