@@ -3,10 +3,9 @@
  * nowhere else. Pure.
  */
 import type { ContainerRecord } from '../../schemas/api/container.ts';
-import type { ContainerId } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
-import type { HostKey } from '../../schemas/ids.ts';
 import { leavingOf, preparationOf } from './container/moves.ts';
 import { amountsOf } from './tenant/state.ts';
 

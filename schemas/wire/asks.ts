@@ -138,11 +138,11 @@ const reads = {
   'tenant.get': ask(ofTenant, forwarded<typeof TenantView>()),
   /** `drain_total`: of a drained host, as far as it was known when the drain began. */
   'host.get': ask(ofHost, dataOf(Type.Object({ draining: flag, drain_total: Type.Optional(number) }))),
-  /** Hosts of one partition, by key. `after`: the last key of the page before, or empty. */
   /**
    * How much of a drained host is left in one partition. Owners of release 0.1.0 do not know it.
    */
   'host.drain': ask({ ...ofPartition, of: id<HostKey>() }, dataOf(DrainShare)),
+  /** Hosts of one partition, by key. `after`: the last key of the page before, or empty. */
   'host.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(HostView, 'key'))),
   /** `after`: the `next` of an earlier page; null: from the beginning. */
   'revocation.list': ask({ ...ofPartition, after: nullable(text) }, RevocationPage),

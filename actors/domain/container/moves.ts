@@ -128,7 +128,7 @@ export function keepMoving(
   if (from === undefined || context.fleet.standing(preparing.host) === 'unheard') return noChanges;
   if (!from.draining) return giveUp(record, null, context);
   if (preparing.isReady === true) return moveToReady(record, preparing, tenant, context);
-  if (!mayTake(record, preparing, tenant, context)) return giveUp(record, 'no_host', context);
+  if (hostToTake(record, preparing, tenant, context) === undefined) return giveUp(record, 'no_host', context);
   // An owner that has just loaded it does not know how far the other host is.
   if (seen?.since !== preparing.since) return getsOn(record, preparing, context);
   const isLate = Math.abs(context.nowMs - seen.atMs) >= limits.preparationMs;
@@ -147,14 +147,23 @@ export function hearPull(record: ContainerRecord, host: HostKey, context: TurnCo
   return preparing?.host === host ? getsOn(record, preparing, context) : noChanges;
 }
 
-/** Whether the host that prepares it may still take it: it is there, and in a region with room. */
-function mayTake(record: ContainerRecord, { host, region }: Preparation, tenant: TenantView, context: TurnContext) {
-  const target = context.fleet.host(host);
-  if (target?.schedulable !== true || target.standing !== 'up' || target.region !== region) return false;
+/**
+ * The host that prepares it, if it may still take it: it is there, and in a region with room.
+ */
+function hostToTake(
+  record: ContainerRecord,
+  preparing: Preparation,
+  tenant: TenantView,
+  context: TurnContext,
+): FleetHost | undefined {
+  const { region } = preparing;
+  const host = context.fleet.host(preparing.host);
+  if (host?.schedulable !== true || host.standing !== 'up' || host.region !== region) return undefined;
   if (tenant.settingsDamaged || !regionsThatMayPull(tenant.record, tenant.record.regions, record.spec).includes(region))
-    return false;
+    return undefined;
   const isSameRegion = record.placement.phase === 'placed' && record.placement.region === region;
-  return isSameRegion || excessInRegion(tenant, region, quotaAmountsOf(record)) === undefined;
+  const hasRoom = isSameRegion || excessInRegion(tenant, region, quotaAmountsOf(record)) === undefined;
+  return hasRoom ? host : undefined;
 }
 
 /** The copy is ready: now the present host is to stop the container. */
@@ -164,10 +173,8 @@ function moveToReady(
   tenant: TenantView,
   context: TurnContext,
 ): Changes {
-  const host = context.fleet.host(preparing.host);
-  return host === undefined || !mayTake(record, preparing, tenant, context)
-    ? giveUp(record, 'no_host', context)
-    : leave(record, host, context);
+  const host = hostToTake(record, preparing, tenant, context);
+  return host === undefined ? giveUp(record, 'no_host', context) : leave(record, host, context);
 }
 
 /** It stays where it is for now; the host that prepared it is not asked again soon. */

@@ -181,7 +181,7 @@ export const domainMutants: readonly Mutant[] = [
     name: 'region’s cap not checked when it moves',
     guard: 'A prepared container moves only while the cap of the other region has room (ADR 32)',
     file: 'actors/domain/container/moves.ts',
-    changes: [{ in: 'mayTake', always: 'excessInRegion(tenant, region, quotaAmountsOf(record)) === undefined' }],
+    changes: [{ in: 'hostToTake', always: 'excessInRegion(tenant, region, quotaAmountsOf(record)) === undefined' }],
     killedBy: 'test/actors/domain/container/moves.test.ts',
   },
   {
