@@ -32,6 +32,7 @@ import { createFaults, type Faults } from './faults.ts';
 import { createMetrics, registerGauges, type Gauges, type Metrics } from './metrics.ts';
 import type { AgentSettings } from './settings.ts';
 import { loadState, type State } from './state.ts';
+import { roomOf } from './workload/capacity.ts';
 
 export interface AgentParts {
   readonly settings: AgentSettings;
@@ -217,6 +218,7 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
       engine: engineWord(containers().monitor),
       orphans_held: containers().reconciler.orphansHeld(),
       faults: faults.list(),
+      room: roomOf(freePorts(containers()), containers().disk.freeBytes()),
     }),
     beatMs: settings.BEAT_INTERVAL_MS,
     syncMs: settings.SYNC_INTERVAL_MS,
@@ -234,6 +236,9 @@ const engineWord = (monitor: EngineMonitor): string => {
   const status = monitor.status();
   return status.phase === 'up' ? status.version : engineAway;
 };
+
+/** Null with `SANDBOX=off`, and before the engine has listed its containers. */
+const freePorts = ({ sandboxes }: Containers): number | null => sandboxes?.freePorts() ?? null;
 
 const gaugesOf = ({
   containers,
@@ -259,6 +264,7 @@ const gaugesOf = ({
   faults: () => faults.list().map(({ kind }) => kind),
   firewall: containers.firewall.state,
   pulls: containers.pulls.counts,
+  portsFree: () => freePorts(containers),
   sandboxes: () => containers.sandboxes?.counts() ?? { ready: 0, used: 0 },
   credentialsExpiryMs: credentials.expiryMs,
   credentialsBound: () => credentials.sender().user !== undefined,

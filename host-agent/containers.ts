@@ -59,8 +59,8 @@ export interface Containers {
   readonly reconciler: Reconciler;
   readonly monitor: EngineMonitor;
   readonly firewall: Firewall;
-  readonly disk: Pick<DiskWatch, 'usedPercent'> & Pick<Evictor, 'unknown'>;
-  readonly sandboxes: Pick<Sandboxes, 'counts'> | undefined;
+  readonly disk: Pick<DiskWatch, 'usedPercent' | 'freeBytes'> & Pick<Evictor, 'unknown'>;
+  readonly sandboxes: Pick<Sandboxes, 'counts' | 'freePorts'> | undefined;
   readonly pulls: Pick<Pulls, 'counts' | 'moved'>;
   /** How far the pulls are that containers wait for. */
   pulling(): readonly PullItem[];
@@ -207,7 +207,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         const { tenant, generation } = wanted.container;
         return [{ tenant, id, generation, ...progress }];
       }),
-    disk: { usedPercent: share.watch.usedPercent, unknown: share.evictor.unknown },
+    disk: { usedPercent: share.watch.usedPercent, freeBytes: share.watch.freeBytes, unknown: share.evictor.unknown },
     capacity,
     run: async (signal) => {
       await Promise.all([

@@ -53,6 +53,8 @@ export interface Gauges {
   faults(): readonly string[];
   firewall(): FirewallState;
   pulls(): Readonly<Record<PullState, number>>;
+  /** Null where it is unknown. */
+  portsFree(): number | null;
   sandboxes(): SandboxCounts;
   credentialsExpiryMs(): number | null;
   credentialsBound(): boolean;
@@ -288,6 +290,11 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     'longshore_agent_disk_use_unknown',
     'Containers whose writes the engine cannot measure, so that their disk limit is not enforced.',
     () => gauges.diskUseUnknown(),
+  );
+  simple(
+    'longshore_agent_ports_free',
+    'Ports of PUBLISH_PORTS that no container has; -1: unknown, or SANDBOX=off.',
+    () => gauges.portsFree() ?? -1,
   );
   simple('longshore_agent_orphans_held', 'Orphans that wait for the approval of an operator.', () =>
     gauges.orphansHeld(),

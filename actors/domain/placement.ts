@@ -11,11 +11,15 @@ export interface Need {
   readonly id: ContainerId;
   readonly cpuMillis: number;
   readonly memBytes: number;
+  readonly ports: number;
+  /** How much it may write to disk. */
+  readonly diskBytes: number;
 }
 
 /**
  * A host that this process has not heard may take containers if no other can: after all programs
- * start, no process has heard any host.
+ * start, no process has heard any host. A host that does not say how many ports are free may have
+ * enough.
  */
 export const fits = (host: FleetHost, need: Need): boolean =>
   host.schedulable &&
@@ -24,7 +28,10 @@ export const fits = (host: FleetHost, need: Need): boolean =>
   host.capacity !== null &&
   host.used.cpu_millis + need.cpuMillis <= host.capacity.cpu_millis &&
   host.used.mem_bytes + need.memBytes <= host.capacity.mem_bytes &&
-  host.used.containers + 1 <= host.capacity.containers;
+  host.used.containers + 1 <= host.capacity.containers &&
+  hasPorts(host, need);
+
+const hasPorts = ({ freePorts }: FleetHost, { ports }: Need): boolean => freePorts === null || ports <= freePorts;
 
 /** Share of the scarcest resource that would be in use: lower is emptier. */
 const pressure = (host: FleetHost, need: Need): number =>
@@ -36,10 +43,20 @@ const pressure = (host: FleetHost, need: Need): number =>
         (host.used.containers + 1) / host.capacity.containers,
       );
 
-/** Above every pressure: a host that is heard and reports no fault comes first, however full. */
+/**
+ * Above every pressure: a host that is heard and reports no fault comes first, however full. A disk
+ * that is nearly full is a fault (`disk_pressure`).
+ */
 const doubtful = 10;
+/**
+ * Above every pressure, too: hosts whose disk could hold all that the container may write come
+ * first. A limit is no reservation, so the others fit, and come before those that are doubtful.
+ */
+const shortOfDisk = 5;
 const rank = (host: FleetHost, need: Need): number =>
-  pressure(host, need) + (host.standing === 'up' && host.isSound ? 0 : doubtful);
+  pressure(host, need) +
+  (host.standing === 'up' && host.isSound ? 0 : doubtful) +
+  (host.freeDiskBytes === null || need.diskBytes <= host.freeDiskBytes ? 0 : shortOfDisk);
 
 /**
  * The emptiest host that fits, of all (or, in a large fleet, of a sample that grows until one
@@ -66,7 +83,7 @@ export function choose(
     if (
       !isSmall &&
       looked >= limits.placementSampleHosts &&
-      (lowest < doubtful || (looked >= limits.placementDoubtfulHosts && best !== undefined))
+      (lowest < shortOfDisk || (looked >= limits.placementDoubtfulHosts && best !== undefined))
     )
       break;
     const key = keys[(start + looked) % keys.length];

@@ -79,11 +79,19 @@ export interface PartitionView {
   readonly vpn: VpnView;
 }
 
+/** What placed containers take of their host. */
+export interface PlacedAmounts {
+  readonly cpuMillis: number;
+  readonly memBytes: number;
+  readonly ports: number;
+}
+
 /** Adds up what is placed on each host, over all partitions, for placement. */
 export interface PlacementLedger {
-  add(host: HostKey, cpuMillis: number, memBytes: number): void;
+  /** One container. */
+  add(host: HostKey, amounts: PlacedAmounts): void;
   /** `containers`: how many containers take these amounts; one if absent. */
-  subtract(host: HostKey, cpuMillis: number, memBytes: number, containers?: number): void;
+  subtract(host: HostKey, amounts: PlacedAmounts, containers?: number): void;
   /** Moves under way from this host. */
   leave(host: HostKey, count: number): void;
 }
@@ -105,7 +113,7 @@ export class PartitionState implements PartitionView {
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
   /** This partition's share of the ledger. */
-  readonly #accounted = new Map<HostKey, { cpuMillis: number; memBytes: number; containers: number }>();
+  readonly #accounted = new Map<HostKey, { -readonly [Of in keyof PlacedAmounts]: number } & { containers: number }>();
   readonly #ledger: PlacementLedger;
   readonly #epoch: number;
   /** By tenant, in the order of the changes: revocations that gateways must hear. */
@@ -312,8 +320,8 @@ export class PartitionState implements PartitionView {
 
   /** Takes everything off the ledger, for a partition that is no longer ours. */
   release(): void {
-    for (const [host, { cpuMillis, memBytes, containers }] of this.#accounted) {
-      if (containers > 0) this.#ledger.subtract(host, cpuMillis, memBytes, containers);
+    for (const [host, { containers, ...amounts }] of this.#accounted) {
+      if (containers > 0) this.#ledger.subtract(host, amounts, containers);
     }
     for (const record of this.#moving.values()) {
       const from = movesFrom(record);
@@ -395,14 +403,15 @@ export class PartitionState implements PartitionView {
   }
 
   #account(host: HostKey, record: ContainerRecord, sign: 1 | -1): void {
-    const { cpuMillis, memBytes } = amountsOf(record);
-    const sum = this.#accounted.get(host) ?? { cpuMillis: 0, memBytes: 0, containers: 0 };
-    sum.cpuMillis += sign * cpuMillis;
-    sum.memBytes += sign * memBytes;
+    const amounts = { ...amountsOf(record), ports: record.spec.ports.length };
+    const sum = this.#accounted.get(host) ?? { cpuMillis: 0, memBytes: 0, ports: 0, containers: 0 };
+    sum.cpuMillis += sign * amounts.cpuMillis;
+    sum.memBytes += sign * amounts.memBytes;
+    sum.ports += sign * amounts.ports;
     sum.containers += sign;
     if (sum.containers === 0) this.#accounted.delete(host);
     else this.#accounted.set(host, sum);
-    if (sign === 1) this.#ledger.add(host, cpuMillis, memBytes);
-    else this.#ledger.subtract(host, cpuMillis, memBytes);
+    if (sign === 1) this.#ledger.add(host, amounts);
+    else this.#ledger.subtract(host, amounts);
   }
 }

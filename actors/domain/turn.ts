@@ -8,6 +8,7 @@ import { errorBody, type ErrorCode, type FieldErrors, type SuccessCode } from '.
 import type { EventType } from '../../schemas/api/event.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.ts';
+import type { HostRoom } from '../../schemas/wire/host.ts';
 import type { Reply, SuccessReply } from '../runtime/domain.ts';
 import type { StateRecord } from './records.ts';
 
@@ -37,6 +38,10 @@ export interface FleetHost {
   readonly capacity: Capacity | null;
   /** What is placed there, as far as this process knows. */
   readonly used: Capacity;
+  /** Ports that no container has; null: it does not say. */
+  readonly freePorts: number | null;
+  /** Of the engine's disk; null: it does not say. */
+  readonly freeDiskBytes: number | null;
 }
 
 /** The read-only copy of the host directory that every actors process keeps. */
@@ -50,6 +55,7 @@ export interface FleetView {
     readonly engine: string;
     readonly orphansHeld: number;
     readonly faults: readonly HostFault[];
+    readonly room: HostRoom;
   } | null;
   hostsIn(region: Region): readonly HostKey[];
   /** Whether one more container may leave this drained host now. */

@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { HostKey, Region } from '../../schemas/ids.ts';
 import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory.ts';
-import { engineAway, type Beat } from '../../schemas/wire/host.ts';
+import { engineAway, type Beat, type HostRoom } from '../../schemas/wire/host.ts';
 import { defaultHostCeiling, limits } from '../../schemas/limits.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
 import { capacityWithin, ceilingOf, isOverCeiling } from '../domain/host/ceiling.ts';
@@ -22,6 +22,9 @@ interface HeardBeat {
   readonly engine: string;
   readonly orphansHeld: number;
   readonly faults: readonly HostFault[];
+  readonly room: HostRoom;
+  /** Ports that were placed there when it was heard. */
+  readonly portsPlaced: number;
   readonly session: number;
   /** When this session's first heartbeat arrived. */
   readonly sinceMs: number;
@@ -120,7 +123,15 @@ export class Fleet implements FleetView {
       isSound: this.#isSound(entry, heard),
       capacity: this.#capacities.get(key) ?? null,
       used: this.placements.used(key, heard?.used),
+      freePorts: this.#freePorts(key, heard),
+      freeDiskBytes: heard?.room.disk_bytes ?? null,
     };
+  }
+
+  /** What the host said last, less what was placed there since. */
+  #freePorts(key: HostKey, heard: HeardBeat | undefined): number | null {
+    if (heard?.room.ports === undefined) return null;
+    return Math.max(0, heard.room.ports - Math.max(0, this.placements.ports(key) - heard.portsPlaced));
   }
 
   /** Processes share the pace of a drain; each may move one at least. */
@@ -299,6 +310,8 @@ export class Fleet implements FleetView {
       engine: beat.engine,
       orphansHeld: beat.orphans_held,
       faults: beat.faults ?? [],
+      room: beat.room ?? {},
+      portsPlaced: this.placements.ports(key),
       session: beat.session,
       sinceMs: before?.session === beat.session ? before.sinceMs : nowMs,
       wallMs: this.#clock.nowMs(),
@@ -311,7 +324,8 @@ export class Fleet implements FleetView {
   heardAgain(key: HostKey): void {
     if (!this.#entries.has(key)) return;
     const beat = this.#beats.get(key);
-    if (beat !== undefined) this.#beats.set(key, { ...beat, wallMs: this.#clock.nowMs() });
+    if (beat !== undefined)
+      this.#beats.set(key, { ...beat, portsPlaced: this.placements.ports(key), wallMs: this.#clock.nowMs() });
     this.#heardAtMs.set(key, this.listening.nowMs());
   }
 

@@ -1,11 +1,12 @@
 /** Counts what the partitions of this process have placed on each host, and what leaves it. */
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
-import type { PlacementLedger } from '../domain/state.ts';
+import type { PlacedAmounts, PlacementLedger } from '../domain/state.ts';
 
 interface Placed {
   cpuMillis: number;
   memBytes: number;
+  ports: number;
   containers: number;
 }
 
@@ -26,6 +27,11 @@ export class Placements implements PlacementLedger {
     };
   }
 
+  /** Ports of all containers that were placed there. */
+  ports(host: HostKey): number {
+    return this.#placed.get(host)?.ports ?? 0;
+  }
+
   leaving(host: HostKey): number {
     return this.#leaving.get(host) ?? 0;
   }
@@ -43,22 +49,24 @@ export class Placements implements PlacementLedger {
     else this.#leaving.set(host, left);
   }
 
-  add(host: HostKey, cpuMillis: number, memBytes: number): void {
+  add(host: HostKey, { cpuMillis, memBytes, ports }: PlacedAmounts): void {
     const placed = this.#placed.get(host);
     if (placed === undefined) {
-      this.#placed.set(host, { cpuMillis, memBytes, containers: 1 });
+      this.#placed.set(host, { cpuMillis, memBytes, ports, containers: 1 });
       return;
     }
     placed.cpuMillis += cpuMillis;
     placed.memBytes += memBytes;
+    placed.ports += ports;
     placed.containers++;
   }
 
-  subtract(host: HostKey, cpuMillis: number, memBytes: number, containers = 1): void {
+  subtract(host: HostKey, { cpuMillis, memBytes, ports }: PlacedAmounts, containers = 1): void {
     const placed = this.#placed.get(host);
     if (placed === undefined) return;
     placed.cpuMillis -= cpuMillis;
     placed.memBytes -= memBytes;
+    placed.ports -= ports;
     placed.containers -= containers;
     if (placed.containers === 0) this.#placed.delete(host);
   }

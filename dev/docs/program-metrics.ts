@@ -74,6 +74,7 @@ function fillAgent(registry: Registry): void {
       faults: neverRead,
       firewall: neverRead,
       pulls: neverRead,
+      portsFree: neverRead,
       sandboxes: neverRead,
       credentialsExpiryMs: neverRead,
       credentialsBound: neverRead,

@@ -110,7 +110,7 @@ interface ReasonWords {
 export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   no_host: {
     meaning: 'No host of an allocated region is up, schedulable and has room.',
-    todo: 'Wait: the container is placed as soon as a host fits. Operator: add or uncordon a host, or check capacities.',
+    todo: 'Wait: the container is placed as soon as a host fits. Operator: add or uncordon a host, or check capacities and `free_ports`.',
   },
   exited: {
     meaning:
@@ -340,6 +340,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',
   longshore_agent_logs_abandoned_total: 'Any: event `log_abandoned` names the container, and why.',
   longshore_agent_orphans_held: 'Over 0: see the runbook, “Held orphans”.',
+  longshore_agent_ports_free: 'Near 0: containers with ports go to other hosts. Widen PUBLISH_PORTS, or add hosts.',
   longshore_agent_pulls:
     '`queued` over 0: the engine fetches too few layers at a time; see max-concurrent-downloads in docs/deploy.md. `waiting` for long with `aside` at 16: slow registries.',
   longshore_agent_pulls_total: 'A rising share of `failed`: a registry is hard to reach.',

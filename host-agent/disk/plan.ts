@@ -205,14 +205,28 @@ export function unmeasuredWords(ids: readonly ContainerId[], volumes: MeasuredVo
 /** Fill of the file system with the engine's data: the scarcer of bytes and inodes. */
 export interface DiskFill {
   readonly usedPercent: number;
+  /** What users other than root may still write. */
+  readonly freeBytes: number;
 }
 
 /** From statfs(2). File systems with dynamic inodes report none. */
-export function fillOf(stat: { blocks: number; bavail: number; files: number; ffree: number }): DiskFill {
+export function fillOf(stat: {
+  blocks: number;
+  bavail: number;
+  bsize: number;
+  files: number;
+  ffree: number;
+}): DiskFill {
   const used = (all: number, free: number): number => (all > 0 ? (100 * (all - free)) / all : 0);
-  return { usedPercent: Math.max(used(stat.blocks, stat.bavail), used(stat.files, stat.ffree)) };
+  return {
+    usedPercent: Math.max(used(stat.blocks, stat.bavail), used(stat.files, stat.ffree)),
+    freeBytes: stat.bavail * stat.bsize,
+  };
 }
 
 /** A disk is under pressure from the threshold up, until it falls some percent below. */
-export const isPressed = ({ usedPercent }: DiskFill, wasPressed: boolean, fromPercent: number): boolean =>
-  usedPercent >= fromPercent - (wasPressed ? limits.diskReliefPercent : 0);
+export const isPressed = (
+  { usedPercent }: Pick<DiskFill, 'usedPercent'>,
+  wasPressed: boolean,
+  fromPercent: number,
+): boolean => usedPercent >= fromPercent - (wasPressed ? limits.diskReliefPercent : 0);

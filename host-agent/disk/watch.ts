@@ -39,6 +39,8 @@ export interface DiskWatch {
   pressure(): Pressure;
   /** Null where the engine's disk cannot be seen. */
   usedPercent(): number | null;
+  /** Null where the engine's disk cannot be seen. */
+  freeBytes(): number | null;
 }
 
 export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
@@ -117,6 +119,7 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
     look,
     pressure: () => pressure,
     usedPercent: () => last?.usedPercent ?? null,
+    freeBytes: () => last?.freeBytes ?? null,
     run: async (signal) => {
       while (!signal.aborted) {
         await look();

@@ -7,7 +7,6 @@ import { fail, ok, warn, type Finding } from './finding.ts';
 
 export interface DiskFacts {
   readonly path: string;
-  readonly freeBytes: number;
   /** Undefined: the file system makes them as it needs them. */
   readonly freeInodes: number | undefined;
   /** As the agent counts it: bytes or inodes, whichever is fuller. */
@@ -19,13 +18,13 @@ export interface DiskFacts {
 /** Of the folder, or of the nearest one above it that exists. Undefined: it cannot be seen. */
 export async function seeDisk(path: string): Promise<DiskFacts | undefined> {
   try {
-    const { blocks, bavail, bsize, files, ffree } = await statfs(path);
+    const stat = await statfs(path);
     const notWritable = await access(path, constants.W_OK).then(
       () => undefined,
       (error: NodeJS.ErrnoException) => error.code ?? error.message,
     );
-    const freeInodes = files > 0 ? ffree : undefined;
-    return { path, freeBytes: bavail * bsize, freeInodes, fill: fillOf({ blocks, bavail, files, ffree }), notWritable };
+    const freeInodes = stat.files > 0 ? stat.ffree : undefined;
+    return { path, freeInodes, fill: fillOf(stat), notWritable };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const above = dirname(path);
@@ -34,8 +33,8 @@ export async function seeDisk(path: string): Promise<DiskFacts | undefined> {
 }
 
 const GiB = 1024 ** 3;
-const words = ({ freeBytes, freeInodes, fill, path }: DiskFacts): string =>
-  `${path}: ${(freeBytes / GiB).toFixed(1)} GiB${freeInodes === undefined ? '' : ` and ${freeInodes} inodes`} free, ` +
+const words = ({ freeInodes, fill, path }: DiskFacts): string =>
+  `${path}: ${(fill.freeBytes / GiB).toFixed(1)} GiB${freeInodes === undefined ? '' : ` and ${freeInodes} inodes`} free, ` +
   `${Math.floor(fill.usedPercent)} % full`;
 
 /** Pure. */
@@ -52,7 +51,7 @@ export function judgeStateDisk(disk: DiskFacts | undefined, stateDir: string): F
       'make it writable for the agent’s user; the agent otherwise works from memory alone',
     );
   }
-  if (disk.freeBytes < limits.doctorStateBytes || disk.freeInodes === 0) {
+  if (disk.fill.freeBytes < limits.doctorStateBytes || disk.freeInodes === 0) {
     return fail(check, words(disk), 'free space: the agent cannot write its state');
   }
   return ok(check, words(disk));

@@ -62,6 +62,11 @@ export interface Sandboxes {
    */
   look(list: SandboxList, knows: (id: ContainerId) => boolean): Promise<void>;
   counts(): SandboxCounts;
+  /**
+   * How many ports of the range no container has. Those of sandboxes that wait ready count: a
+   * container that lacks ports gets them. Null before the first list of the engine.
+   */
+  freePorts(): number | null;
   /** Makes no more, and removes those that wait ready. */
   stop(): Promise<void>;
 }
@@ -86,6 +91,10 @@ interface Sandbox {
   readonly shape: Shape;
 }
 
+/** In the words of the engine, which mean the same (reconcile/execute/failures.ts). */
+const rangeUsedUp = 'all ports are allocated';
+const isRangeUsedUp = (error: unknown): boolean => error instanceof EngineError && detailOf(error) === rangeUsedUp;
+
 const isPortTaken = (error: unknown): boolean =>
   error instanceof EngineError && /port is already allocated|address already in use/i.test(detailOf(error));
 
@@ -98,8 +107,11 @@ export class SandboxPool implements Sandboxes {
   readonly #claims = new Map<ContainerId, Promise<string>>();
   /** Ports of the host, by sandbox, as far as this agent chose them. */
   readonly #published = new Map<string, readonly number[]>();
-  /** Ports of the host of all that were listed the last time, also of those that are down. */
-  #listedPorts: readonly number[] = [];
+  /**
+   * Ports of the host, by sandbox, of all that were listed the last time, also of those that are
+   * down; null before the first list.
+   */
+  #listed: Map<string, readonly number[]> | null = null;
   /** Shapes that were asked for, the newest last. */
   #wanted: Shape[];
   /** Listed the last time, and known to nobody. */
@@ -115,6 +127,13 @@ export class SandboxPool implements Sandboxes {
 
   counts(): SandboxCounts {
     return { ready: this.#ready.length, used: this.#used.size };
+  }
+
+  freePorts(): number | null {
+    if (this.#listed === null) return null;
+    const { first, last } = this.#parts.ports;
+    const held = [...this.#heldPorts(new Set(this.#ready.map(({ dockerId }) => dockerId)))];
+    return last - first + 1 - held.filter((port) => port >= first && port <= last).length;
   }
 
   claim(container: Declared): Promise<string> {
@@ -166,7 +185,10 @@ export class SandboxPool implements Sandboxes {
     if (Action !== 'die' && Action !== 'destroy') return undefined;
     if (Actor === undefined || sandboxLabel(Actor.Attributes) === undefined) return undefined;
     const dockerId = Actor.ID;
-    if (Action === 'destroy') this.#published.delete(dockerId);
+    if (Action === 'destroy') {
+      this.#published.delete(dockerId);
+      this.#listed?.delete(dockerId);
+    }
     const isReady = this.#ready.some((sandbox) => sandbox.dockerId === dockerId);
     if (isReady) {
       this.#ready = this.#ready.filter((sandbox) => sandbox.dockerId !== dockerId);
@@ -185,7 +207,7 @@ export class SandboxPool implements Sandboxes {
     for (const id of this.#used.keys()) if (!users.has(id) && !knows(id) && !this.#claims.has(id)) this.release(id);
     // One that the list lacks may be newer than the list.
     this.#ready = this.#ready.filter(({ dockerId }) => byId.get(dockerId)?.isRunning !== false);
-    this.#listedPorts = sandboxes.flatMap(({ published }) => published);
+    this.#listed = new Map(sandboxes.map(({ dockerId, published }) => [dockerId, published]));
     const known = this.#known();
     const strangers = sandboxes
       .map(({ dockerId }) => dockerId)
@@ -199,6 +221,11 @@ export class SandboxPool implements Sandboxes {
       if (before.has(dockerId) && !this.#known().has(dockerId)) await this.#remove(dockerId);
     }
     this.#fill();
+  }
+
+  #heldPorts(except: ReadonlySet<string> = new Set()): Set<number> {
+    const held = [...this.#published, ...(this.#listed ?? [])];
+    return new Set(held.flatMap(([dockerId, ports]) => (except.has(dockerId) ? [] : ports)));
   }
 
   /** All that this agent made or adopted. */
@@ -220,7 +247,7 @@ export class SandboxPool implements Sandboxes {
     const at = this.#ready.findIndex((sandbox) => sandbox.shape === shape);
     const [ready] = at < 0 ? [] : this.#ready.splice(at, 1);
     metrics.sandbox(ready === undefined ? 'made' : 'ready');
-    const sandbox = ready ?? (await this.#make(shape));
+    const sandbox = ready ?? (await this.#makeForClaim(shape));
     this.#used.set(id, sandbox);
     this.#making.delete(sandbox.dockerId);
     return sandbox.dockerId;
@@ -232,6 +259,19 @@ export class SandboxPool implements Sandboxes {
     if (inspection === undefined) return false;
     await this.start(dockerId);
     return true;
+  }
+
+  /** Where the range has no port left, those that wait ready give theirs. */
+  async #makeForClaim(shape: Shape): Promise<Sandbox> {
+    try {
+      return await this.#make(shape);
+    } catch (error) {
+      const spare = this.#ready.filter(({ shape }) => shape !== '');
+      if (!isRangeUsedUp(error) || spare.length === 0) throw error;
+      this.#ready = this.#ready.filter((sandbox) => !spare.includes(sandbox));
+      await Promise.all(spare.map(({ dockerId }) => this.#remove(dockerId)));
+      return await this.#make(shape);
+    }
   }
 
   async #make(shape: Shape): Promise<Sandbox> {
@@ -266,10 +306,10 @@ export class SandboxPool implements Sandboxes {
   async #create(shape: Shape, avoided: ReadonlySet<number>): Promise<string> {
     const { engine, owner, publishAddress, ports, architecture, ensureNetwork } = this.#parts;
     await ensureNetwork();
-    const taken = new Set([...avoided, ...this.#listedPorts, ...[...this.#published.values()].flat()]);
+    const taken = new Set([...avoided, ...this.#heldPorts()]);
     const published = choosePorts(portsOf(shape), ports, taken, Math.random());
     if (published === undefined) {
-      throw new EngineError('container create', { kind: 'refused', status: 500 }, 'all ports are allocated');
+      throw new EngineError('container create', { kind: 'refused', status: 500 }, rangeUsedUp);
     }
     const body = sandboxBody(owner, shape, publishAddress, published);
     const make = () => engine.create(sandboxName(owner, randomBytes(6).toString('hex')), body);
@@ -345,5 +385,6 @@ export class SandboxPool implements Sandboxes {
     this.#published.delete(dockerId);
     await this.#parts.engine.kill(dockerId);
     await this.#parts.engine.remove(dockerId);
+    this.#listed?.delete(dockerId);
   }
 }

@@ -1,5 +1,10 @@
-/** The capacity of this host: from its settings, else from its engine or its kernel. Pure. */
+/**
+ * The capacity of this host, from its settings, else from its engine or its kernel; and what is
+ * left of its ports and its disk. Pure.
+ */
 import type { Capacity } from '../../schemas/api/host.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { HostRoom } from '../../schemas/wire/host.ts';
 
 export interface Machine {
   readonly cores: number;
@@ -20,4 +25,10 @@ export const capacityOf = (given: CapacitySettings, { cores, memBytes }: Machine
   cpu_millis: given.CAPACITY_CPU_MILLIS || Math.floor(cores * 1000 * given.CPU_OVERCOMMIT),
   mem_bytes: given.CAPACITY_MEM_BYTES || Math.floor(memBytes * memShare),
   containers: given.CAPACITY_CONTAINERS,
+});
+
+/** As heartbeats tell it; null: unknown. */
+export const roomOf = (ports: number | null, diskBytes: number | null): HostRoom => ({
+  ...(ports === null ? {} : { ports }),
+  ...(diskBytes === null ? {} : { disk_bytes: diskBytes - (diskBytes % limits.roomDiskStepBytes) }),
 });

@@ -89,6 +89,12 @@ export const HostView = Type.Object(
       }),
     ),
     used: nullable(Capacity),
+    free_ports: nullable(
+      Type.Integer({ description: 'Ports of `PUBLISH_PORTS` that no container has; null: unknown, or `SANDBOX=off`.' }),
+    ),
+    free_disk_bytes: nullable(
+      Type.Integer({ description: 'Free bytes of the engine’s disk, in whole GiB; null: its agent cannot see them.' }),
+    ),
     orphans_held: Type.Integer(),
     faults: Type.Array(HostFault, { description: 'Faults that its agent reports; empty: none.' }),
     agent_version: nullable(Type.String()),

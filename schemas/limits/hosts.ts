@@ -1,5 +1,5 @@
 /** Hosts as the control plane sees them: heartbeats, syncs, reports, credentials. */
-import { KiB, seconds, minutes, hours, days } from './units.ts';
+import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
 
 export const hosts = {
   beatIntervalMs: 2 * seconds,
@@ -98,6 +98,11 @@ export const hosts = {
   /** Faults in one heartbeat, and characters in the message of each. */
   hostFaults: 8,
   hostFaultChars: 300,
+  /**
+   * A heartbeat tells the free disk in steps of this size, so that an idle host says the same
+   * again.
+   */
+  roomDiskStepBytes: 1024 * MiB,
   /** Placement looks at every host of a fleet up to this size, and at a sample of a larger one. */
   placementAllHosts: 32,
   /**
@@ -106,7 +111,8 @@ export const hosts = {
    */
   placementSampleHosts: 8,
   /**
-   * How many hosts placement looks at for one without faults, once it has found one with faults.
+   * How many hosts placement looks at for one without faults and with enough free disk, once it
+   * has found another.
    */
   placementDoubtfulHosts: 64,
   /** Pushes of the account in a row, because another process may push at the same time. */

@@ -240,6 +240,18 @@ export type ReportAnswer = Static<typeof ReportAnswer>;
 /** In a heartbeat, in place of the engine's name and version: the engine does not answer. */
 export const engineAway = 'unavailable';
 
+/** What is left for containers beside `capacity`, as far as the agent knows it. */
+export const HostRoom = Type.Object({
+  /** Ports of the host that no container has. Absent with `SANDBOX=off`. */
+  ports: Type.Optional(Count),
+  /**
+   * Of the engine's disk, in steps of `limits.roomDiskStepBytes`. Absent where the agent cannot see
+   * the disk.
+   */
+  disk_bytes: Type.Optional(Count),
+});
+export type HostRoom = Static<typeof HostRoom>;
+
 /** `agent.<host>.<user key>.beat`: not acknowledged. Every actors process learns of it. */
 export const Beat = Type.Object({
   v: Type.Literal(1),
@@ -250,5 +262,7 @@ export const Beat = Type.Object({
   orphans_held: Count,
   /** Absent from agents from before 0.1.0. */
   faults: Type.Optional(Type.Array(HostFault, { maxItems: limits.hostFaults })),
+  /** Absent from agents of release 0.1.0. */
+  room: Type.Optional(HostRoom),
 });
 export type Beat = Static<typeof Beat>;

@@ -89,7 +89,8 @@ export function findHost(record: ContainerRecord, tenant: TenantView, context: T
   if (record.placement.phase === 'placed') excluded.add(record.placement.host);
   // It would have to stop there before it starts there.
   if (record.leaving !== undefined) excluded.add(record.leaving.host);
-  return choose(context.fleet, regions, { id: record.id, cpuMillis, memBytes }, excluded);
+  const need = { id: record.id, cpuMillis, memBytes, ports: amounts.ports, diskBytes: amounts.disk_bytes };
+  return choose(context.fleet, regions, need, excluded);
 }
 
 /**

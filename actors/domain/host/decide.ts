@@ -70,6 +70,8 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
     max_containers: record.ceiling?.containers ?? null,
     drain_at_once: record.drainAtOnce ?? null,
     used: beat?.used ?? null,
+    free_ports: beat?.room.ports ?? null,
+    free_disk_bytes: beat?.room.disk_bytes ?? null,
     orphans_held: beat?.orphansHeld ?? 0,
     faults: [...(beat?.faults ?? []), ...faultsOfCeiling(record, fleet.ceiling, beat?.used)],
     agent_version: record.agentVersion,

@@ -298,7 +298,7 @@ t.test('tenant: quota, settings, revocations', (t) => {
 });
 
 t.test('placement: fits', (t) => {
-  const need = { id: containerId(), cpuMillis: 100, memBytes: 100 };
+  const need = { id: containerId(), cpuMillis: 100, memBytes: 100, ports: 2, diskBytes: 100 };
   const tight = { cpu_millis: 100, mem_bytes: 100, containers: 1 };
   const rows: [string, Parameters<typeof fleetHost>[1], boolean][] = [
     ['exactly full', { capacity: tight }, true],
@@ -309,6 +309,9 @@ t.test('placement: fits', (t) => {
     ['silent', { standing: 'silent' }, false],
     ['lost', { standing: 'lost' }, false],
     ['not started yet', { capacity: null }, false],
+    ['as many free ports as it needs', { freePorts: 2 }, true],
+    ['ports short', { freePorts: 1 }, false],
+    ['less free disk than it may write', { freeDiskBytes: 0 }, true],
     ['its engine is away', { hasEngine: false }, false],
     ['it tells of faults, and may be the only one', { isSound: false }, true],
     ['no message has named it yet, as after a start of everything', { standing: 'unheard' }, true],
@@ -318,7 +321,7 @@ t.test('placement: fits', (t) => {
 });
 
 t.test('placement: choose', (t) => {
-  const need = { id: containerId(), cpuMillis: 100, memBytes: 100 };
+  const need = { id: containerId(), cpuMillis: 100, memBytes: 100, ports: 2, diskBytes: 100 };
   const used = { cpu_millis: 32_000, mem_bytes: 0, containers: 0 };
   const two = fleetOf(fleetHost(h1, { used }), fleetHost(h2));
   const here = [region('default')];
@@ -472,7 +475,7 @@ t.test('desired: what is placed on a host, in parts that fit a message', (t) => 
 
 const fleetWithBeat = (standing: HostStanding, containers: number): FleetView => ({
   ...fleetOf(fleetHost(h1, { standing, used: { ...none, containers } })),
-  beat: () => ({ used: { ...none, containers }, engine: 'test', orphansHeld: 0, faults: [] }),
+  beat: () => ({ used: { ...none, containers }, engine: 'test', orphansHeld: 0, faults: [], room: {} }),
 });
 
 for (const [name, record, fleet, options, outcome] of [

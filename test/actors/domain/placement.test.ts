@@ -1,4 +1,8 @@
-/** How many hosts of a large fleet are looked at; host.test.ts has which host fits. */
+/**
+ * How many hosts of a large fleet are looked at, and what ports and disk decide; host.test.ts has
+ * which host fits.
+ */
+import fc from 'fast-check';
 import t from 'tap';
 import { choose } from '../../../actors/domain/placement.ts';
 import type { FleetHost } from '../../../actors/domain/turn.ts';
@@ -8,7 +12,7 @@ import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import { containerId } from '../support.ts';
 import { fleetHost, fleetOf, none, region, roomy } from '../support/records.ts';
 
-const need = { id: containerId(), cpuMillis: 100, memBytes: 100 };
+const need = { id: containerId(), cpuMillis: 100, memBytes: 100, ports: 1, diskBytes: 100 };
 const { placementAllHosts: few, placementSampleHosts: sample, placementDoubtfulHosts: patience } = limits;
 const keyOf = (index: number) => `n${index}` as HostKey;
 
@@ -31,6 +35,7 @@ function placedIn(
 
 const full = { capacity: roomy, used: roomy };
 const doubtful = { isSound: false };
+const tight = { freeDiskBytes: need.diskBytes - 1 };
 const half = { used: { ...none, cpu_millis: roomy.cpu_millis / 2 } };
 
 t.test('how many hosts are looked at, and which is taken', (t) => {
@@ -53,6 +58,11 @@ t.test('how many hosts are looked at, and which is taken', (t) => {
     [
       'further, while only doubtful ones fit',
       placedIn(far, (place) => (place === patience - 1 ? half : doubtful)),
+      { looks: patience, place: patience - 1 },
+    ],
+    [
+      'further, while the disks of all that fit are short',
+      placedIn(far, (place) => (place === patience - 1 ? half : tight)),
       { looks: patience, place: patience - 1 },
     ],
     ['but not for ever', placedIn(far, (place) => (place === patience ? {} : doubtful)), { looks: patience, place: 0 }],
@@ -84,5 +94,49 @@ t.test('the hosts of all regions of a tenant count', (t) => {
   );
   t.equal(choose(fleet, [here, there], need, new Set())?.key, keyOf(2));
   t.equal(choose(fleet, [here], need, new Set())?.key, keyOf(1));
+  t.end();
+});
+
+t.test('free disk: first where all that it may write has room', (t) => {
+  const here = [region('default')];
+  const pair = (first: Partial<FleetHost>, second: Partial<FleetHost>) => {
+    const fleet = fleetOf(fleetHost(keyOf(1), first), fleetHost(keyOf(2), second));
+    return choose(fleet, here, need, new Set())?.key;
+  };
+  const enough = { freeDiskBytes: need.diskBytes };
+  t.equal(pair(tight, { ...half, ...enough }), keyOf(2), 'however full');
+  t.equal(pair(tight, half), keyOf(2), 'a host that does not say may have room');
+  t.equal(pair(enough, half), keyOf(1));
+  for (const more of [doubtful, { standing: 'unheard' as const }]) {
+    t.equal(
+      pair({ ...tight, ...half }, { ...enough, ...more }),
+      keyOf(1),
+      `before one that is ${JSON.stringify(more)}`,
+    );
+    t.equal(pair({ ...tight, ...more }, { ...half, ...more }), keyOf(2), 'among those, too');
+  }
+  t.equal(pair(tight, full), keyOf(1), 'a limit is no reservation');
+  t.end();
+});
+
+t.test('no host is chosen that lacks ports, and one is while any has them', (t) => {
+  const host = fc.record({
+    standing: fc.constantFrom('up' as const, 'unheard' as const, 'silent' as const),
+    isSound: fc.boolean(),
+    freePorts: fc.option(fc.nat({ max: 4 })),
+    freeDiskBytes: fc.option(fc.nat({ max: 200 })),
+    used: fc.constantFrom(none, half.used, roomy),
+  });
+  fc.assert(
+    fc.property(fc.array(host, { maxLength: 50 }), fc.nat({ max: 4 }), (all, ports) => {
+      const hosts = all.map((each, index) => fleetHost(keyOf(index), each));
+      const found = choose(fleetOf(...hosts), [region('default')], { ...need, ports }, new Set());
+      const canTake = hosts.filter(
+        ({ standing, freePorts, used }) =>
+          standing !== 'silent' && used !== roomy && (freePorts === null || freePorts >= ports),
+      );
+      return found === undefined ? canTake.length === 0 : canTake.includes(found);
+    }),
+  );
   t.end();
 });

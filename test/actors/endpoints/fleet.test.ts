@@ -9,6 +9,7 @@ import type { Clock } from '../../../lib/time/clock.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { DirectoryMessage } from '../../../schemas/wire/directory.ts';
+import type { HostRoom } from '../../../schemas/wire/host.ts';
 import { h1, h2, h3, hostRecord, none, region, roomy, stateOf } from '../support/records.ts';
 
 function fleetAt(startMs = 0, hostUnknownMs = 100) {
@@ -294,15 +295,45 @@ t.test('a sweep over many silent hosts looks at each a few times', (t) => {
   t.end();
 });
 
+const placed = { cpuMillis: 100, memBytes: 10, ports: 2 };
+
 t.test('use is what we placed or what the host says, whichever is more', (t) => {
   const { fleet } = fleetAt();
   fleet.learn(message({ entries: entries(h1) }));
-  fleet.placements.add(h1, 100, 10);
-  fleet.placements.add(h1, 100, 10);
+  fleet.placements.add(h1, placed);
+  fleet.placements.add(h1, placed);
   fleet.hear(h1, { v: 1, session: 1, used: { ...none, cpu_millis: 150, mem_bytes: 50 }, engine: '', orphans_held: 0 });
   t.match(fleet.host(h1), { capacity: roomy, used: { cpu_millis: 200, mem_bytes: 50, containers: 2 } });
-  fleet.placements.subtract(h1, 100, 10);
-  fleet.placements.subtract(h1, 100, 10);
+  fleet.placements.subtract(h1, placed);
+  fleet.placements.subtract(h1, placed);
   t.match(fleet.host(h1), { used: { cpu_millis: 150, mem_bytes: 50, containers: 0 } });
+  t.end();
+});
+
+t.test('free ports are what the host said last, less what was placed there since', (t) => {
+  const { fleet, beat } = fleetAt();
+  fleet.learn(message({ entries: entries(h1) }));
+  const says = (room: HostRoom) => fleet.hear(h1, { v: 1, session: 1, used: none, engine: '', orphans_held: 0, room });
+  const free = () => fleet.host(h1)?.freePorts;
+  fleet.placements.add(h1, placed);
+  says({ ports: 5, disk_bytes: 7 });
+  t.match(fleet.host(h1), { freePorts: 5, freeDiskBytes: 7 }, 'what was placed before is counted by the host');
+  t.match(hostView(hostRecord(h1), fleet), { free_ports: 5, free_disk_bytes: 7 });
+  fleet.placements.add(h1, placed);
+  t.equal(free(), 3);
+  t.equal(hostView(hostRecord(h1), fleet).free_ports, 5, 'an operator sees what the host says');
+  for (let count = 0; count < 3; count++) fleet.placements.add(h1, placed);
+  t.equal(free(), 0, 'never below nothing');
+  for (let count = 0; count < 5; count++) fleet.placements.subtract(h1, placed);
+  t.equal(free(), 5, 'nor above what it said');
+  fleet.placements.add(h1, placed);
+  fleet.placements.add(h1, placed);
+  fleet.heardAgain(h1);
+  t.equal(free(), 5, 'it says so again');
+  says({});
+  t.match(fleet.host(h1), { freePorts: null, freeDiskBytes: null });
+  beat(h1);
+  t.match(fleet.host(h1), { freePorts: null, freeDiskBytes: null }, 'as an agent of release 0.1.0 does');
+  t.match(hostView(hostRecord(h1), fleet), { free_ports: null, free_disk_bytes: null });
   t.end();
 });

@@ -25,6 +25,8 @@ export const fleetHost = (key: HostKey, more: Partial<FleetHost> = {}): FleetHos
   isSound: true,
   capacity: roomy,
   used: none,
+  freePorts: null,
+  freeDiskBytes: null,
   ...more,
 });
 

@@ -1,9 +1,14 @@
-/** The life of a host: it renews its credentials, is drained, and is removed. */
+/**
+ * The life of a host: it renews its credentials, takes containers while it has ports, is drained,
+ * and is removed.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { labels } from '../../../host-agent/docker/ownership.ts';
 import type { HostDetail } from '../../../schemas/api/drain.ts';
+import type { HostView } from '../../../schemas/api/host.ts';
+import { limits } from '../../../schemas/limits.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey, named } from '../support/hosts.ts';
 import { startRig } from '../support/rig.ts';
@@ -71,4 +76,38 @@ t.test('a host is drained, then removed', async (t) => {
   t.match(lost.body.data, { status: 'lost', reason: 'host_removed' });
   t.equal((await acme.remove(pinned)).status, 202);
   t.equal((await acme.get(pinned)).status, 404, 'the container is gone at once, because no host can run it');
+});
+
+t.test('a container with ports goes to a host that has ports left', async (t) => {
+  const rig = await startRig(t, { agent: { PUBLISH_PORTS: '25000-25001' } });
+  const acme = await rig.client('acme');
+  const operator = await rig.client('ops', 'operator');
+  const view = async (key: string) => (await operator.call<{ data: HostView }>('GET', `${hosts}/${key}`)).body.data;
+  const freePorts = (key: string, count: number) =>
+    eventually(
+      `free ports of ${key}`,
+      async () => (await view(key)).free_ports,
+      (free) => free === count,
+    );
+  const web = (name: string, ...ports: number[]) => ({ name, ...rig.image, ...small, ports });
+  await freePorts(hostKey, 2);
+  await acme.createRunning([web('first', 80), web('second', 80)]);
+  await freePorts(hostKey, 0);
+  // The first look at the disk comes before the engine has said where its data is.
+  await eventually(
+    'free disk',
+    async () => (await view(hostKey)).free_disk_bytes,
+    (free) => free !== null && free % limits.roomDiskStepBytes === 0,
+  );
+
+  const { body: third } = await acme.create(web('third', 80));
+  t.match(await acme.status(third.data), { body: { data: { status: 'pending', reason: 'no_host' } } });
+  const [without] = await acme.createRunning([web('without')]);
+  t.equal(without?.host_key, hostKey, 'one without ports has room');
+
+  await rig.addHost('h2', { PUBLISH_PORTS: '25100-25199' });
+  const placed = await acme.wait(third.data, 'running');
+  t.match(placed, { status: 200 });
+  t.equal((await acme.get(third.data)).body.data.host_key, 'h2');
+  await freePorts('h2', 99);
 });

@@ -55,7 +55,7 @@ export async function prepareHosts(t: Test, folder: string, options: HostsOption
   const agentFolder = (key: string): string => join(folder, `agent-${key}`);
   const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });
   const api = createApi(baseUrl);
-  const startAgent = async (key: string): Promise<Started> => {
+  const startAgent = async (key: string, more: Record<string, string> = {}): Promise<Started> => {
     const port = await freePort();
     const program = await startRunning(
       t,
@@ -71,6 +71,7 @@ export async function prepareHosts(t: Test, folder: string, options: HostsOption
         ...caOf(nats),
         ...quickAgent,
         ...options.settings,
+        ...more,
       },
       urlOf(port, '/readyz'),
       { folder, compiled },

@@ -29,7 +29,7 @@ export interface Rig {
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
   readonly mint: Issuer['mint'];
   /** Starts another host, whose agent uses the same engine. */
-  addHost(key: string): Promise<Running>;
+  addHost(key: string, agent?: Record<string, string>): Promise<Running>;
   client(tenant: string, scope?: string): Promise<Client>;
 }
 
@@ -64,7 +64,7 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
     gateway,
     agent: agent.program,
     agentFolder: hosts.agentFolder,
-    addHost: async (key) => (await hosts.startAgent(key)).program,
+    addHost: async (key, more) => (await hosts.startAgent(key, more)).program,
     metricsUrls: { ...metricsUrls, 'host-agent': agent.metricsUrl },
     image: { registry, ...demoImage },
     mint: issuer.mint,

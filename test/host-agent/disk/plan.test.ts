@@ -232,9 +232,11 @@ t.test('the fault names containers within its length limit', (t) => {
 });
 
 t.test('a file system is as full as its scarcer resource', (t) => {
-  t.equal(fillOf({ blocks: 200, bavail: 50, files: 100, ffree: 90 }).usedPercent, 75);
-  t.equal(fillOf({ blocks: 200, bavail: 150, files: 100, ffree: 5 }).usedPercent, 95, 'inodes count');
-  t.equal(fillOf({ blocks: 200, bavail: 150, files: 0, ffree: 0 }).usedPercent, 25, 'where there are any');
+  const blocks = { blocks: 200, bavail: 150, bsize: 4096 };
+  t.equal(fillOf({ ...blocks, bavail: 50, files: 100, ffree: 90 }).usedPercent, 75);
+  t.equal(fillOf({ ...blocks, files: 100, ffree: 5 }).usedPercent, 95, 'inodes count');
+  t.equal(fillOf({ ...blocks, files: 0, ffree: 0 }).usedPercent, 25, 'where there are any');
+  t.equal(fillOf({ ...blocks, files: 100, ffree: 5 }).freeBytes, 150 * 4096);
   t.end();
 });
 

@@ -63,17 +63,22 @@ t.test('a disk that cannot be seen is not under pressure, and nothing is collect
     state.rootDir = rootDir;
     await lookAfter(10);
     t.same(
-      [watch.usedPercent(), watch.pressure(), collections.length],
-      [null, { isPressed: false, atMs: state.nowMs }, 0],
+      [watch.usedPercent(), watch.freeBytes(), watch.pressure(), collections.length],
+      [null, null, { isPressed: false, atMs: state.nowMs }, 0],
     );
   }
   state.rootDir = tmpdir();
   await lookAfter(10);
   t.same([watch.pressure().isPressed, collections.length, faults.list().length], [true, 1, 1]);
   t.ok((watch.usedPercent() ?? -1) >= 0);
+  t.ok((watch.freeBytes() ?? 0) > 0);
   state.rootDir = undefined;
   await lookAfter(10);
-  t.same([watch.usedPercent(), watch.pressure().isPressed, faults.list()], [null, false, []], 'nor any more');
+  t.same(
+    [watch.usedPercent(), watch.freeBytes(), watch.pressure().isPressed, faults.list()],
+    [null, null, false, []],
+    'nor any more',
+  );
 });
 
 t.test('pressure is a fault of the host until it is over', async (t) => {

@@ -4,11 +4,11 @@ import { judgeEngineDisk, judgeStateDisk, seeDisk, type DiskFacts } from '../../
 import { temporaryFolder } from '../../support/folder.ts';
 
 const GiB = 1024 ** 3;
+const fill = { usedPercent: 50, freeBytes: 5 * GiB };
 const disk = (more: Partial<DiskFacts> = {}): DiskFacts => ({
   path: '/d',
-  freeBytes: 5 * GiB,
   freeInodes: 1000,
-  fill: { usedPercent: 50 },
+  fill,
   notWritable: undefined,
   ...more,
 });
@@ -20,7 +20,7 @@ const states: readonly [name: string, facts: DiskFacts | undefined, expected: ob
     disk({ freeInodes: undefined }),
     { verdict: 'ok', says: /5\.0 GiB free/ },
   ],
-  ['a full disk', disk({ freeBytes: 1000 }), { verdict: 'fail', remedy: /free space/ }],
+  ['a full disk', disk({ fill: { ...fill, freeBytes: 1000 } }), { verdict: 'fail', remedy: /free space/ }],
   ['no inode', disk({ freeInodes: 0 }), { verdict: 'fail', says: /and 0 inodes free/ }],
   ['a read-only disk', disk({ notWritable: 'EROFS' }), { verdict: 'fail', says: /cannot write to \/d \(EROFS\)/ }],
   [
@@ -40,8 +40,8 @@ for (const [name, facts, expected] of states) {
 const at = { imagesHigh: 85, pressure: 90 };
 const engines: readonly [name: string, facts: DiskFacts | undefined, verdict: string][] = [
   ['with room', disk(), 'ok'],
-  ['that the agent collects images on', disk({ fill: { usedPercent: 85 } }), 'warn'],
-  ['under pressure', disk({ fill: { usedPercent: 90 } }), 'fail'],
+  ['that the agent collects images on', disk({ fill: { ...fill, usedPercent: 85 } }), 'warn'],
+  ['under pressure', disk({ fill: { ...fill, usedPercent: 90 } }), 'fail'],
   ['on another machine', disk({ path: '/' }), 'warn'],
   ['that cannot be seen', undefined, 'warn'],
 ];
@@ -56,5 +56,5 @@ t.test('the disk of a folder that does not exist yet is that of the one above', 
   const dir = temporaryFolder(t);
   const facts = await seeDisk(join(dir, 'a/b'));
   t.match(facts, { path: dir, notWritable: undefined });
-  t.ok((facts?.freeBytes ?? 0) > 0);
+  t.ok((facts?.fill.freeBytes ?? 0) > 0);
 });

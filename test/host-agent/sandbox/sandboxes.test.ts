@@ -315,3 +315,35 @@ t.test('a fault of the engine goes to the claim, and the next claim tries again'
   t.ok(await second.claim(declared(1)));
   t.ok(await pool.claim(declared(1)));
 });
+
+t.test('free ports: of the range, those that no container has', async (t) => {
+  const ports = { first: 20_000, last: 20_003 };
+  const { engine, pool, place, look, wanted } = await rig(t, { ports });
+  t.equal(pool.freePorts(), null, 'before the first list');
+  await look();
+  t.equal(pool.freePorts(), 4);
+  await place(1, await pool.claim(declared(1, 80, 81)));
+  await until('those that wait ready', () => pool.counts().ready === 2);
+  t.equal(pool.freePorts(), 2, 'what waits ready has none of its own');
+  const { pool: next } = await rig(t, { engine, size: 0, ports: { first: 20_000, last: 20_099 } });
+  await next.look(await inventory(engine), (id) => wanted.has(id));
+  const { pool: outside } = await rig(t, { engine, size: 0, ports: { first: 30_000, last: 30_009 } });
+  await outside.look(await inventory(engine), () => true);
+  t.equal(outside.freePorts(), 10, 'ports of an earlier range');
+  await look();
+  t.equal(pool.freePorts(), 2);
+  pool.release(idOf(1));
+  await until('its removal', () => pool.freePorts() === 4);
+});
+
+t.test('where the range is used up, what waits ready gives its ports to a container', async (t) => {
+  const { pool, look, portsAt } = await rig(t, { ports: { first: 20_000, last: 20_001 } });
+  await look();
+  await pool.claim(declared(1, 80));
+  await until('one with the last port', () => pool.counts().ready === 2);
+  t.equal(pool.freePorts(), 1);
+  const other = await pool.claim(declared(2, 81));
+  t.match(await portsAt(other), [/^81\/tcp at 2000[01]$/]);
+  t.equal(pool.freePorts(), 0);
+  await t.rejects(pool.claim(declared(3, 82)), /all ports are allocated/);
+});

@@ -39,6 +39,7 @@ function everything(): Registry {
       faults: () => ['state_unwritable'],
       firewall: () => 'enforced',
       pulls: () => ({ waiting: 1, running: 2, aside: 0, queued: 0 }),
+      portsFree: () => null,
       sandboxes: () => ({ ready: 4, used: 2 }),
       credentialsExpiryMs: () => null,
       credentialsBound: () => true,

@@ -53,7 +53,7 @@ export const agentMutants: readonly Mutant[] = [
     name: 'ports of sandboxes that are down given to others',
     guard: 'Published ports stay while a container is on its host, also after a reboot (ADR 29)',
     file: 'host-agent/sandbox/sandboxes.ts',
-    changes: [{ in: '#create', replace: '...this.#listedPorts', by: '...[]' }],
+    changes: [{ in: '#heldPorts', replace: '...(this.#listed ?? [])', by: '...[]' }],
     killedBy: 'test/host-agent/sandbox/sandboxes.test.ts',
   },
   {

@@ -248,6 +248,13 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/host.test.ts',
   },
   {
+    name: 'placed where the ports are used up',
+    guard: 'No container is placed on a host that says that too few ports are free (ADR 29)',
+    file: 'actors/domain/placement.ts',
+    changes: [{ in: 'fits', omit: 'hasPorts(host, need)' }],
+    killedBy: 'test/actors/domain/placement.test.ts',
+  },
+  {
     name: 'container found by its id without its tenant',
     guard: 'A record is reached through the tenant in the token (A6)',
     file: 'actors/domain/container/decide.ts',
