@@ -389,6 +389,7 @@ t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t 
   const [poisoned, sound] = [waiting(1), waiting(2, { desired: 'running', tenant: 'sound' as typeof acme })];
   const state = stateOf(poisoned, sound);
   const faulty = Object.assign(Object.create(state) as typeof state, {
+    preparationSeen: () => undefined,
     unplaced: () => [poisoned, sound],
     tenant: (tenant: typeof acme) => {
       if (tenant === acme) throw new Error('a bug');
