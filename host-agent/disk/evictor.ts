@@ -71,6 +71,8 @@ export function createEvictor(parts: EvictorParts): Evictor {
   let volumes: MeasuredVolumes = { bytes: new Map(), attempts: untried };
   let isMeasuringVolumes = false;
   let relief: Relief | undefined;
+  /** When all containers were last held against their limits. */
+  let comparedAtMs = Number.NEGATIVE_INFINITY;
 
   const intervalMs = (): number =>
     parts.pressure().isPressed ? Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS) : settings.DISK_INTERVAL_MS;
@@ -121,6 +123,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
   /** `measured`: only this container's use has changed since the last time. */
   const evictOver = (measured: string | undefined): void => {
     const one = measured === undefined || parts.pressure().isPressed ? undefined : containers.get(measured);
+    if (one === undefined) comparedAtMs = steadyMs();
     const uses = (one === undefined ? [...containers.values()] : [one]).flatMap(
       (each) => useOf(each, volumes, parts.limitOf(each.id)) ?? [],
     );
@@ -226,7 +229,9 @@ export function createEvictor(parts: EvictorParts): Evictor {
     if (known !== tracked) track(known);
     tidy();
     if (signal.aborted) return;
-    settle();
+    // Limits may have changed. What a container wrote is compared as soon as it is measured.
+    if (parts.pressure().isPressed || steadyMs() - comparedAtMs >= intervalMs()) settle();
+    else tellUnknown();
     dispatch(signal);
   };
 

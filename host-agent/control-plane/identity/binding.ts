@@ -81,7 +81,9 @@ export function createBinding(parts: BindingParts): Binding {
 
     watch: async (nc, signal) => {
       for (let unanswered = 0; !signal.aborted;) {
-        await sleep(Math.min(limits.natsSilenceLookMs, trialMs), signal);
+        // With bound credentials and no others, there is nothing to ask for or to return to.
+        const isSettled = credentials.askBoundInMs() === undefined && !credentials.hasFallback();
+        await sleep(isSettled ? trialMs : Math.min(limits.natsSilenceLookMs, trialMs), signal);
         const askInMs = credentials.askBoundInMs();
         if (askInMs !== undefined) {
           await unknown.wait(askInMs + jitter(backoffMs(unanswered, parts.retry)), signal);

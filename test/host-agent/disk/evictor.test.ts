@@ -83,6 +83,7 @@ async function start(t: Test) {
   const engine = createCachedEngine(createEngine(transport), owner, () => clock.nowMs);
   const clock = { nowMs: 1_000_000 };
   const pressure = { isPressed: false, atMs: 0 };
+  const limit = { bytes: limitBytes };
   const evicted: DiskUse[] = [];
   const log = createLog('test', 'silent');
   const faults = createFaults(log);
@@ -90,7 +91,7 @@ async function start(t: Test) {
     engine,
     isEngineUp: () => true,
     pressure: () => pressure,
-    limitOf: () => ({ bytes: limitBytes, isEnforced: true }),
+    limitOf: () => ({ bytes: limit.bytes, isEnforced: true }),
     evict: (use) => {
       if (evicted.some(({ dockerId }) => dockerId === use.dockerId)) return false;
       evicted.push(use);
@@ -114,6 +115,7 @@ async function start(t: Test) {
     lists: () => lists,
     clock,
     pressure,
+    limit,
     keeper,
     measured,
     add,
@@ -220,6 +222,24 @@ t.test(
     t.notOk(evicted().includes('small'), 'a container within its limit stays');
   },
 );
+
+t.test('a limit that falls counts within an interval, and at once under pressure', async (t) => {
+  for (const isPressed of [false, true]) {
+    const { add, look, until, underWay, isHeld, answer, evicted, limit, pressure, clock } = await start(t);
+    add('slow', 'acme', 'held');
+    await look();
+    await until(() => isHeld('slow'), 'its measurement');
+    // It took so long that it is not measured again soon.
+    clock.nowMs += 10_000;
+    answer('slow', limitBytes);
+    await underWay(0);
+    limit.bytes = limitBytes - 1;
+    clock.nowMs += isPressed ? 1 : intervalMs;
+    pressure.isPressed = isPressed;
+    await look();
+    t.same(evicted(), ['slow'], isPressed ? 'under pressure' : 'without pressure');
+  }
+});
 
 t.test('while events are read, no look asks the engine for its containers', async (t) => {
   const { add, look, until, evicted, engine, lists, clock, model } = await start(t);

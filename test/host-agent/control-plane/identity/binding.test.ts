@@ -4,6 +4,7 @@ import type { Credentials } from '../../../../host-agent/control-plane/identity/
 import type { Offer } from '../../../../host-agent/control-plane/session.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import { quietLog } from '../../../actors/support.ts';
+import { World as VirtualTime } from '../../../sim/world/time.ts';
 
 interface World {
   /** What the control plane answers, one after another; then always the last. */
@@ -16,11 +17,15 @@ interface World {
 
 const plain: World = { offers: [], askBoundInMs: 0, silentMs: 0, hasFallback: false, isOnTrial: false };
 
-function start(given: Partial<World>) {
+function start(given: Partial<World>, syncMs = 100) {
   const world: World = { ...plain, ...given };
   const did: string[] = [];
+  let looks = 0;
   const credentials: Partial<Credentials> = {
-    askBoundInMs: () => world.askBoundInMs,
+    askBoundInMs: () => {
+      looks += 1;
+      return world.askBoundInMs;
+    },
     offered: (jwt) => jwt !== undefined,
     isOnTrial: () => world.isOnTrial,
     hasFallback: () => world.hasFallback,
@@ -37,12 +42,12 @@ function start(given: Partial<World>) {
     line: { close: () => void did.push('close'), silentMs: () => world.silentMs },
     onContact: () => void did.push('contact'),
     renewSession: () => void did.push('renew'),
-    syncMs: 100,
+    syncMs,
     retry: { minMs: 1, maxMs: 1 },
     clock: systemClock,
     log: quietLog,
   });
-  return { binding, did, signal: AbortSignal.timeout(30_000) };
+  return { binding, did, world, looks: () => looks, signal: AbortSignal.timeout(30_000) };
 }
 
 t.test('bound credentials that are offered need a new connection', async (t) => {
@@ -90,3 +95,35 @@ for (const [what, isOnTrial, silentMs] of [
     t.same(quiet.did, []);
   });
 }
+
+t.test('it looks seldom while there are no credentials to change to', async (t) => {
+  const minuteMs = 60_000;
+  const syncMs = 30_000;
+  /** @returns how often it looked in a minute, and when it left credentials that got no answer */
+  const watched = async (hasFallback: boolean) => {
+    const time = new VirtualTime();
+    const ending = new AbortController();
+    const { binding, world, looks } = start({ askBoundInMs: undefined, hasFallback }, syncMs);
+    const found = { looks: 0, leftAtMs: 0 };
+    const pass = async (ms: number) => time.until(() => false, ms);
+    await time.run(
+      () => 1,
+      async () => {
+        void time.spawn(time.process('agent'), async () => {
+          await binding.watch({ isClosed: () => false }, ending.signal);
+          found.leftAtMs = time.nowMs;
+        });
+        await pass(minuteMs - 1);
+        found.looks = looks();
+        world.silentMs = 2 * syncMs;
+        await pass(minuteMs);
+        ending.abort();
+        await pass(minuteMs);
+      },
+    );
+    return found;
+  };
+  t.equal((await watched(true)).leftAtMs, minuteMs, 'a fallback is taken as soon as it may be');
+  const { looks } = await watched(false);
+  t.ok(looks < 10, `${looks} looks`);
+});
