@@ -20,6 +20,8 @@ export function createGrowth(path: string): Growth {
   const changed = createNotify();
   let watcher: FSWatcher | undefined;
   let isChanged = false;
+  /** The last wait ended without a change. */
+  let isCalm = false;
 
   const disarm = (): void => {
     watcher?.close();
@@ -45,9 +47,10 @@ export function createGrowth(path: string): Growth {
     },
     disarm,
     wait: async (signal) => {
-      await sleep(limits.logFilePauseMs, signal);
+      if (!isCalm) await sleep(limits.logFilePauseMs, signal);
       const ms = watcher === undefined ? limits.logFileUnwatchedMs : limits.logFileIdleMs;
       if (!isChanged) await changed.wait(ms, signal);
+      isCalm = !isChanged;
       isChanged = false;
     },
   };
