@@ -18,9 +18,14 @@ interface MillionPlan extends FleetPlan {
 
 const minutes = 60_000;
 
+/** Ten thousand hosts on two cores: each says less often that it is there, and is missed later. */
+const agentSettings = { BEAT_INTERVAL_MS: '20000', SYNC_INTERVAL_MS: '120000' } as const;
+const actorsSettings = { HOST_UNKNOWN_MS: '80000' } as const;
+const sparing = { areSimulated: true, agentSettings, actorsSettings } as const;
+
 const plans = {
   short: {
-    size: { hosts: 20, agentProcesses: 1, tenants: 20, actors: 2, gateways: 1, areSimulated: true },
+    size: { hosts: 20, agentProcesses: 1, tenants: 20, actors: 2, gateways: 1, ...sparing },
     containers: 1_000,
     declareDeadlineMs: 1 * minutes,
     idleMs: 1_000,
@@ -29,11 +34,11 @@ const plans = {
     drainDeadlineMs: 1 * minutes,
   },
   full: {
-    size: { hosts: 10_000, agentProcesses: 4, tenants: 1_000, actors: 2, gateways: 1, areSimulated: true },
+    size: { hosts: 10_000, agentProcesses: 4, tenants: 1_000, actors: 2, gateways: 1, ...sparing },
     containers: 1_000_000,
     declareDeadlineMs: 60 * minutes,
     idleMs: 60_000,
-    watchMs: 40_000,
+    watchMs: 160_000,
     drainedHosts: 100,
     drainDeadlineMs: 20 * minutes,
   },
@@ -138,6 +143,7 @@ const tableOf = (run: FleetRun, drained: Drained): Table => {
     remarks: [
       `Actors processes: ${size.actors}, gateways: ${size.gateways}, one nats-server (fsync of every write), Redis, ${size.tenants} tenants, and ${size.agentProcesses} processes of simulated hosts, all on the same cores.`,
       'A simulated host has an enrolment, keys, a NATS connection, and the agent’s own code for session, heartbeat, sync and reports. It has no engine: each container is at once as it should be.',
+      `Settings that differ from the defaults: ${[...Object.entries(agentSettings), ...Object.entries(actorsSettings)].map(([name, value]) => `${name} ${value}`).join(', ')}. With the defaults 2,000 such hosts, idle, took 0.64 cores of this machine.`,
       `Cores in use from the first create to the last running container: ${cpuWords(declared)}.`,
       'Each host is drained at the default pace (`DRAIN_AT_ONCE`); a move ends when the former host has reported the stop and the other one the start.',
       'Beside it: Nomad’s C1M (2016) made 3,750 a second with five server machines and 5,000 real hosts: 750 for each server. Its jobs were groups of 1,000 tasks; here each container is a request, a record and a place of its own.',

@@ -25,6 +25,8 @@ export interface FleetSize {
   readonly areSimulated?: boolean;
   /** Settings of agents that differ from the defaults. */
   readonly agentSettings?: Readonly<Record<string, string>>;
+  /** Settings of actors that differ from the defaults. */
+  readonly actorsSettings?: Readonly<Record<string, string>>;
 }
 
 export interface FleetWorld {
@@ -116,6 +118,7 @@ async function startParts(
         HOSTS_ACCOUNT: nats.hostsAccount,
         HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
         METRICS_PORT: String(port),
+        ...size.actorsSettings,
       },
       readyUrl: readyUrl(port),
       logFile: logFile(`actors-${number}`),
