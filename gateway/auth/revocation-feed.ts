@@ -9,6 +9,7 @@
  * the gateway trusts only owners. Rings for one partition are merged and cost its owner at most one
  * ask in `limits.revocationDoorbellMs`.
  */
+import { setMaxListeners } from 'node:events';
 import { jitter, sleep } from '../../lib/time/backoff.ts';
 import { CautiousClock, noReading } from '../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -99,6 +100,8 @@ export class RevocationFeed {
   }
 
   start(): void {
+    // Every partition has its own wait.
+    setMaxListeners(0, this.#stop.signal);
     this.#heard.forEach((heard, partition) => void this.#follow(partition, heard));
     this.#sweeper = setInterval(() => this.#revocations.sweep(this.#expiry.nowMs()), limits.revocationPollMs).unref();
   }
