@@ -7,6 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { startAgent } from '../../host-agent/agent.ts';
@@ -37,6 +38,7 @@ export interface AgentsTask {
 /** Limits enrolments at a time: their signatures would keep the actors from all other work. */
 const enrolmentsAtATime = 4;
 const enrolDeadlineMs = 120_000;
+const lowPriority = 10;
 
 const log = createLog('host-agents', 'warn');
 /** Nothing is stopped one by one: the agents end with the process, and containers run on. */
@@ -47,6 +49,9 @@ const life: Lifecycle = {
     process.exit(1);
   },
 };
+
+/** Hosts are other machines: they take no core that the control plane wants. */
+setPriority(lowPriority);
 
 const taskFile = process.argv[2];
 if (taskFile === undefined) throw new Error('usage: agents.js TASK_FILE');
