@@ -20,7 +20,7 @@ import type { Lifecycle } from '../../lib/lifecycle.ts';
 import { createLog } from '../../lib/log.ts';
 import { EngineModel, type EngineCounts } from '../../test/support/engine/model.ts';
 import { transportTo } from '../../test/support/engine/transport.ts';
-import { startSimulatedHost, type SimulatedHostParts } from './simulated-host.ts';
+import { startSimulatedHost, type HostParts } from './simulated-host.ts';
 
 /** The task of the process, from the file that its argument names. */
 export interface AgentsTask {
@@ -56,6 +56,7 @@ setPriority(lowPriority);
 const taskFile = process.argv[2];
 if (taskFile === undefined) throw new Error('usage: agents.js TASK_FILE');
 const task = JSON.parse(readFileSync(taskFile, 'utf8')) as AgentsTask;
+
 interface Host {
   readonly counts: EngineCounts;
   /** Of its agent; undefined: it has none. */
@@ -103,7 +104,7 @@ async function startHost(joinToken: string, number: number): Promise<void> {
   hosts.push(task.areSimulated ? await startSimulatedHost(parts) : await startWholeHost(parts));
 }
 
-async function startWholeHost(parts: SimulatedHostParts): Promise<Host> {
+async function startWholeHost(parts: HostParts): Promise<Host> {
   const model = new EngineModel({ hasEveryImage: true });
   const registry = new Registry();
   await startAgent({ ...parts, registry, life, transport: timed(transportTo(model)) });

@@ -25,12 +25,12 @@ export interface FleetPlan {
   readonly watchMs: number;
 }
 
-/** @param beside further measurements, made before the kill while all containers run */
-export async function runFleet(
+/** @param measureBeside further measurements, made before the kill while all containers run */
+export async function runFleet<T>(
   bench: Bench,
   plan: FleetPlan,
-  beside: (world: FleetWorld, declared: Declared) => Promise<void> = () => Promise.resolve(),
-): Promise<FleetRun> {
+  measureBeside: (world: FleetWorld, declared: Declared) => Promise<T>,
+): Promise<{ readonly run: FleetRun; readonly beside: T }> {
   const { size, containers } = plan;
   say(`· ${size.hosts} hosts, ${size.actors} actors, ${size.gateways} gateways …`);
   const world = await startFleetWorld(bench, size);
@@ -41,18 +41,18 @@ export async function runFleet(
     say(`· accepted ${figure(declared.acceptedPerSecond)}/s, running ${figure(declared.runningPerSecond)}/s`);
     const idle = await idleFor(bench, world, plan.idleMs);
     const full = await footprintOf(world);
-    await beside(world, declared);
+    const beside = await measureBeside(world, declared);
     const reload = await killAndLoad(bench, world, plan.watchMs);
     say(
       `· actors killed: ready after ${seconds(reload.readyMs)}, every tenant served after ${seconds(reload.servedMs)}`,
     );
-    return { size, declared, empty, full, idle, reload };
+    return { run: { size, declared, empty, full, idle, reload }, beside };
   } finally {
     await world.stop();
   }
 }
 
-const kilobytes = (bytes: number): string => `${figure(bytes / 1024)} KiB`;
+export const kilobytes = (bytes: number): string => `${figure(bytes / 1024)} KiB`;
 const cores = (share: number): string => `${figure(share)} cores`;
 const perStart = ({ count }: Declared, used: number): string => `${figure((used * 1000) / count)} ms`;
 const seconds = (ms: number): string => `${figure(ms / 1000)} s`;
@@ -70,13 +70,14 @@ const refusedWords = (refused: Readonly<Record<string, number>>): string =>
     .map(([status, count]) => `${count} × ${status}`)
     .join(', ') || 'none';
 
-const settingsWords = ({ agentSettings = {} }: FleetSize): string =>
-  Object.entries(agentSettings)
+export const settingsWords = (settings: Readonly<Record<string, string>>): string =>
+  Object.entries(settings)
     .map(([name, value]) => `${name} ${value}`)
-    .join(', ') || 'at its default intervals';
+    .join(', ');
 
 /** CPU seconds of the control plane from the first create to the last container that runs. */
-export const controlPlaneSeconds = ({ cpu }: Declared): number => cpu.actors + cpu.gateway + cpu['nats-server'];
+export const controlPlaneSeconds = ({ cpu }: Pick<Declared, 'cpu'>): number =>
+  cpu.actors + cpu.gateway + cpu['nats-server'];
 
 /** @param half further containers, declared at half of the rate that all reached */
 function tableOf(run: FleetRun, half: Declared): Table {
@@ -113,7 +114,7 @@ function tableOf(run: FleetRun, half: Declared): Table {
     ],
     remarks: [
       `Actors processes: ${size.actors}, gateways: ${size.gateways}, one nats-server (fsync of every write), Redis; ${size.tenants} tenants; one request in flight on each of 256 connections.`,
-      `Real: gateways, actors and NATS, and for each host its enrolment, keys, NATS connection and agent (${settingsWords(size)}). Simulated: the Docker engines (in the agents’ process, without HTTP; each call is answered at once, images are present, containers write no log) and the hosts’ disks (in memory).`,
+      `Real: gateways, actors and NATS, and for each host its enrolment, keys, NATS connection and agent (${settingsWords(size.agentSettings ?? {}) || 'at its default intervals'}). Simulated: the Docker engines (in the agents’ process, without HTTP; each call is answered at once, images are present, containers write no log) and the hosts’ disks (in memory).`,
       `Cores in use from the first create to the last running container: ${cpuWords(declared)}. Agents are a cost of the hosts, but run on the same two cores here.`,
       `Answers that were not a success, repeated with the same Idempotency-Key: ${refusedWords(declared.refused)}.`,
       'Declare → running: from the event `created` of each container to its first event `running`. After the kill no agent created or removed a container. Per container: the difference from the same fleet without containers.',
@@ -157,13 +158,15 @@ export const fleet: Section = {
   run: async (bench) => {
     const plan = bench.isShort ? plans.short : plans.full;
     const containers = Math.min(plan.containers, bench.largestFleet);
-    let half: Declared | undefined;
-    const run = await runFleet(bench, { ...plan, containers }, async (world, { runningPerSecond }) => {
-      const creates = { from: containers, count: containers / 10, perSecond: runningPerSecond / 2 };
-      say(`· ${creates.count} more, ${figure(creates.perSecond)} a second …`);
-      half = await declareAll(bench, world, creates, plan.declareDeadlineMs);
-    });
-    if (half === undefined) throw new Error('half of the rate was not measured');
+    const { run, beside: half } = await runFleet(
+      bench,
+      { ...plan, containers },
+      async (world, { runningPerSecond }) => {
+        const creates = { from: containers, count: containers / 10, perSecond: runningPerSecond / 2 };
+        say(`· ${creates.count} more, ${figure(creates.perSecond)} a second …`);
+        return declareAll(bench, world, creates, plan.declareDeadlineMs);
+      },
+    );
     return {
       tables: [tableOf(run, half), await tableOfHosts(bench, bench.isShort ? hostPlans.short : hostPlans.full)],
     };

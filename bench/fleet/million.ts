@@ -6,7 +6,16 @@ import { say } from '../../dev/steps.ts';
 import { DrainProgress } from '../../schemas/api/drain.ts';
 import type { Bench, Section, Table } from '../section.ts';
 import { figure } from '../statistics.ts';
-import { controlPlaneSeconds, cpuWords, perContainer, runFleet, type FleetPlan, type FleetRun } from './fleet.ts';
+import {
+  controlPlaneSeconds,
+  cpuWords,
+  kilobytes,
+  perContainer,
+  runFleet,
+  settingsWords,
+  type FleetPlan,
+  type FleetRun,
+} from './fleet.ts';
 import { until } from './measure.ts';
 import { cpuBetween, cpuNow } from './observe.ts';
 import { each, type FleetWorld } from './world.ts';
@@ -105,12 +114,11 @@ async function drain(
     hosts: drainedHosts,
     containers: after.started - before.started,
     seconds,
-    controlPlaneSeconds: used.actors + used.gateway + used['nats-server'],
+    controlPlaneSeconds: controlPlaneSeconds({ cpu: used }),
   };
 }
 
 const mib = (bytes: number): string => `${figure(bytes / 1024 ** 2)} MiB`;
-const kib = (bytes: number): string => `${figure(bytes / 1024)} KiB`;
 
 const tableOf = (run: FleetRun, drained: Drained): Table => {
   const { declared, idle, reload, size, full } = run;
@@ -125,7 +133,7 @@ const tableOf = (run: FleetRun, drained: Drained): Table => {
       ['control plane: running/s for each core it used', figure(declared.count / controlPlaneSeconds(declared))],
       ['simulated hosts: CPU per container', `${figure((declared.cpu.agents * 1000) / declared.count)} ms`],
       ['actors: resident, all / per container', residents(run, ({ actors }) => actors.residentBytes)],
-      ['actors: heap per container', kib(perContainer(run, ({ actors }) => actors.heapBytes))],
+      ['actors: heap per container', kilobytes(perContainer(run, ({ actors }) => actors.heapBytes))],
       ['NATS: resident, all / per container', residents(run, ({ natsResidentBytes }) => natsResidentBytes)],
       ['NATS: on disk, all / per container', residents(run, ({ stored }) => stored.diskBytes)],
       ['gateway: resident', mib(full.gatewayResidentBytes)],
@@ -143,7 +151,7 @@ const tableOf = (run: FleetRun, drained: Drained): Table => {
     remarks: [
       `Actors processes: ${size.actors}, gateways: ${size.gateways}, one nats-server (fsync of every write), Redis, ${size.tenants} tenants, and ${size.agentProcesses} processes of simulated hosts, all on the same cores.`,
       'A simulated host has an enrolment, keys, a NATS connection, and the agent’s own code for session, heartbeat, sync and reports. It has no engine: each container is at once as it should be.',
-      `Settings that differ from the defaults: ${[...Object.entries(agentSettings), ...Object.entries(actorsSettings)].map(([name, value]) => `${name} ${value}`).join(', ')}. With the defaults 2,000 such hosts, idle, took 0.64 cores of this machine.`,
+      `Settings that differ from the defaults: ${settingsWords({ ...agentSettings, ...actorsSettings })}. With the defaults 2,000 such hosts, idle, took 0.64 cores of this machine.`,
       `Cores in use from the first create to the last running container: ${cpuWords(declared)}.`,
       'Each host is drained at the default pace (`DRAIN_AT_ONCE`); a move ends when the former host has reported the stop and the other one the start.',
       'Beside it: Nomad’s C1M (2016) made 3,750 a second with five server machines and 5,000 real hosts: 750 for each server. Its jobs were groups of 1,000 tasks; here each container is a request, a record and a place of its own.',
@@ -152,18 +160,16 @@ const tableOf = (run: FleetRun, drained: Drained): Table => {
 };
 
 const residents = (run: FleetRun, of: Parameters<typeof perContainer>[1]): string =>
-  `${mib(of(run.full))} / ${kib(perContainer(run, of))}`;
+  `${mib(of(run.full))} / ${kilobytes(perContainer(run, of))}`;
 
 export const million: Section = {
   name: 'million',
   run: async (bench) => {
     const plan = within(bench.isShort ? plans.short : plans.full, bench.largestFleet);
-    let drained: Drained | undefined;
-    const run = await runFleet(bench, plan, async (world) => {
+    const { run, beside: drained } = await runFleet(bench, plan, (world) => {
       say(`· drain of ${plan.drainedHosts} hosts …`);
-      drained = await drain(bench, world, plan);
+      return drain(bench, world, plan);
     });
-    if (drained === undefined) throw new Error('no host was drained');
     return { tables: [tableOf(run, drained)] };
   },
 };

@@ -11,8 +11,9 @@ import { createReporter } from '../../host-agent/control-plane/reporter.ts';
 import type { SyncTarget } from '../../host-agent/control-plane/sync/sync.ts';
 import { createStateDisk } from '../../host-agent/disk/state-disk.ts';
 import { createFaults } from '../../host-agent/faults.ts';
-import type { Description } from '../../host-agent/reconcile/describe.ts';
+import { observation, type Description } from '../../host-agent/reconcile/describe.ts';
 import type { AgentSettings } from '../../host-agent/settings.ts';
+import { counted, nothing } from '../../host-agent/workload/admission.ts';
 import { emptyDesired } from '../../host-agent/workload/desired.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -33,7 +34,7 @@ export interface SimulatedHost {
   hasSession(): Promise<boolean>;
 }
 
-export interface SimulatedHostParts {
+export interface HostParts {
   readonly settings: AgentSettings;
   readonly identity: StoredIdentity;
   readonly seed: Uint8Array;
@@ -53,7 +54,7 @@ class Table {
   readonly counts: Counts = { running: 0, created: 0, started: 0, stopped: 0, removed: 0 };
   readonly #containers = new Map<ContainerId, DesiredContainer>();
   readonly #running = new Set<ContainerId>();
-  #used: Capacity = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
+  #used = nothing;
 
   used(): Capacity {
     return this.#used;
@@ -70,8 +71,8 @@ class Table {
     }
     if (before === undefined) this.counts.created++;
     this.#containers.set(container.id, container);
-    this.#count(before, -1);
-    this.#count(container, 1);
+    if (before !== undefined) this.#used = counted(this.#used, before, -1);
+    this.#used = counted(this.#used, container, 1);
     if (container.desired === 'running') this.#start(container.id);
     else this.#stop(container.id);
     report(container, description(container.desired), container.prepare === true ? container.placement : undefined);
@@ -82,7 +83,7 @@ class Table {
     if (before === undefined) return;
     this.#stop(id);
     this.#containers.delete(id);
-    this.#count(before, -1);
+    this.#used = counted(this.#used, before, -1);
     this.counts.removed++;
   }
 
@@ -98,19 +99,10 @@ class Table {
     this.counts.running--;
     this.counts.stopped++;
   }
-
-  #count(container: DesiredContainer | undefined, sign: 1 | -1): void {
-    if (container === undefined) return;
-    this.#used = {
-      cpu_millis: this.#used.cpu_millis + sign * container.cpu_millis,
-      mem_bytes: this.#used.mem_bytes + sign * container.mem_bytes,
-      containers: this.#used.containers + sign,
-    };
-  }
 }
 
 /** Resolves once the host is connected. It works until its process ends. */
-export async function startSimulatedHost(parts: SimulatedHostParts): Promise<SimulatedHost> {
+export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHost> {
   const { settings, identity, seed, clock, log } = parts;
   const { signal } = new AbortController();
   const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
@@ -151,33 +143,33 @@ export async function startSimulatedHost(parts: SimulatedHostParts): Promise<Sim
         }
       }
     },
-    settled: nothing,
-    fenced: nothing,
-    orphanWord: nothing,
+    settled: ignore,
+    fenced: ignore,
+    orphanWord: ignore,
     strangers: () => [],
     unjudged: () => [],
-    verdicts: nothing,
-    incarnation: nothing,
+    verdicts: ignore,
+    incarnation: ignore,
   };
   let highest = 0;
   const answers = new Answers(clock);
   const control: Control = createControl({
     target,
-    onGreeted: nothing,
-    onContact: nothing,
-    onSynced: nothing,
+    onGreeted: ignore,
+    onContact: ignore,
+    onSynced: ignore,
     hello: {
       cluster: identity.cluster,
       version,
       capacity: () => capacity,
       stopsAfterMs: () => null,
-      onFenced: nothing,
+      onFenced: ignore,
       sessions: {
         highest: () => highest,
         used: (session) => void (highest = session),
         flush: () => Promise.resolve(),
       },
-      onSuperseded: nothing,
+      onSuperseded: ignore,
     },
     credentials,
     beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [] }),
@@ -187,18 +179,18 @@ export async function startSimulatedHost(parts: SimulatedHostParts): Promise<Sim
     retry,
     clock,
     answers,
-    metrics: { sync: nothing },
+    metrics: { sync: ignore },
     log,
   });
   const reporter = createReporter({
     sender: credentials.sender,
     request: control.request,
     backoff: retry,
-    metrics: { report: nothing },
+    metrics: { report: ignore },
     log,
     signal,
     onStaleSession: control.renewSession,
-    onContact: nothing,
+    onContact: ignore,
   });
   const report: Report = ({ tenant, id, generation }, description, prepared) =>
     reporter.set({ tenant, id, generation, ...(prepared === undefined ? {} : { prepared }), description });
@@ -216,18 +208,9 @@ export async function startSimulatedHost(parts: SimulatedHostParts): Promise<Sim
   return { counts: table.counts, hasSession: () => Promise.resolve(control.hasSession()) };
 }
 
-const nothing = (): undefined => undefined;
+const ignore = (): undefined => undefined;
 
 const descriptionOf = (status: ContainerStatus, startedAt: string): Description => ({
   gone: false,
-  observation: {
-    status,
-    reason: null,
-    message: null,
-    exit_code: null,
-    restart_count: 0,
-    next_retry_at: null,
-    started_at: status === 'running' ? startedAt : null,
-    addresses: [],
-  },
+  observation: observation(status, null, { started_at: status === 'running' ? startedAt : null }),
 });

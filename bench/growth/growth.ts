@@ -49,11 +49,9 @@ const fleetOf = (containers: number, processes: number, idleMs: number): FleetPl
 });
 
 async function grow(bench: Bench, plan: GrowthPlan, containers: number, processes: number): Promise<Grown> {
-  let work: Work | undefined;
-  const run = await runFleet(bench, fleetOf(containers, processes, plan.idleMs), async (world) => {
-    work = await measureWork(bench, world, plan.work);
-  });
-  if (work === undefined) throw new Error('nothing was measured');
+  const { run, beside: work } = await runFleet(bench, fleetOf(containers, processes, plan.idleMs), (world) =>
+    measureWork(bench, world, plan.work),
+  );
   return { run, work };
 }
 

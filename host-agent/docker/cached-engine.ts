@@ -20,7 +20,7 @@ import type { Labels } from './calls/client.ts';
 import type { ContainerBody } from './calls/containers.ts';
 import type { Engine } from './engine.ts';
 import { createMemo } from './memo.ts';
-import { containerIn, isOwnedBy, labels, ownerLabels, type Owner } from './ownership.ts';
+import { containerIn, isOwnedBy, labels, ownerLabels, tenantIn, type Owner } from './ownership.ts';
 
 export interface CachedEngine extends Engine {
   /** All containers of this host, asked of the engine. @throws EngineError */
@@ -80,8 +80,6 @@ const stateAfter: Readonly<Record<string, string>> = {
   pause: 'paused',
   die: 'exited',
 };
-
-const tenantIn = (marks: Labels | null | undefined): string => marks?.[labels.tenant] ?? '';
 
 /** @param steadyMs a clock that never steps */
 export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () => number): CachedEngine {

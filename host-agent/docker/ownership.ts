@@ -31,6 +31,9 @@ export function containerIn(marks: Marks): ContainerId | undefined {
   return isContainerId(id) ? id : undefined;
 }
 
+/** Its tenant, as its label says; empty: it says none. */
+export const tenantIn = (marks: Marks): string => marks?.[labels.tenant] ?? '';
+
 /**
  * What a sandbox publishes; undefined: it is none. The engine gives a tenant's container the labels
  * of its image, so that a label of this name alone says nothing.

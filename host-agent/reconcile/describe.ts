@@ -86,7 +86,8 @@ function describeStopped(state: EngineState | null, restart: RestartState): Desc
   return { gone: false, observation: observation(isDown ? 'stopped' : 'stopping', shown, { exit_code }) };
 }
 
-const observation = (status: ContainerStatus, why: Why | null, more: Partial<Observation>): Observation => ({
+/** With `more` in place of what is usual. */
+export const observation = (status: ContainerStatus, why: Why | null, more: Partial<Observation>): Observation => ({
   status,
   reason: why?.reason ?? null,
   message: why?.message.slice(0, limits.observationMessageChars) ?? null,

@@ -43,7 +43,8 @@ export function admit(
   return { admitted, used };
 }
 
-const nothing: Capacity = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
+/** What an empty host uses. */
+export const nothing: Capacity = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
 
 const fits = (used: Capacity, capacity: Capacity): boolean =>
   used.cpu_millis <= capacity.cpu_millis &&
@@ -53,7 +54,7 @@ const fits = (used: Capacity, capacity: Capacity): boolean =>
 type Amounts = Pick<DesiredContainer, 'cpu_millis' | 'mem_bytes'>;
 
 /** With this container more, or less. */
-const counted = (used: Capacity, { cpu_millis, mem_bytes }: Amounts, sign: 1 | -1): Capacity => ({
+export const counted = (used: Capacity, { cpu_millis, mem_bytes }: Amounts, sign: 1 | -1): Capacity => ({
   cpu_millis: used.cpu_millis + sign * cpu_millis,
   mem_bytes: used.mem_bytes + sign * mem_bytes,
   containers: used.containers + sign,

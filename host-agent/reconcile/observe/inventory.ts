@@ -7,7 +7,7 @@ import type { CachedEngine } from '../../docker/cached-engine.ts';
 import { healthIn, type Inspection } from '../../docker/answers.ts';
 import type { ListedSandbox, SandboxList } from '../../sandbox/sandboxes.ts';
 import { foundFrom, observedFrom, sandboxOf, type Found, type Observed } from './observed.ts';
-import { containerIn, labels, sandboxLabel } from '../../docker/ownership.ts';
+import { containerIn, labels, sandboxLabel, tenantIn } from '../../docker/ownership.ts';
 import { publishedFrom } from '../../sandbox/shape.ts';
 
 /** A container of this host that the engine has. */
@@ -39,7 +39,7 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
     const sandbox = sandboxOf(HostConfig?.NetworkMode);
     if (sandbox !== undefined) inUse.add(sandbox);
     const id = containerIn(Labels);
-    const tenant = Labels?.[labels.tenant] ?? '';
+    const tenant = tenantIn(Labels);
     const placement = Number(Labels?.[labels.placement] ?? Number.NaN);
     // Without these labels, no agent made it.
     if (id === undefined || !isTenantId(tenant) || !Number.isSafeInteger(placement) || placement < 0) continue;

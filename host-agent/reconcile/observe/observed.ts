@@ -2,7 +2,7 @@
 import type { PortAddress } from '../../../schemas/api/container.ts';
 import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
 import type { Inspection } from '../../docker/answers.ts';
-import { containerIn, labels } from '../../docker/ownership.ts';
+import { containerIn, labels, tenantIn } from '../../docker/ownership.ts';
 
 /** One run of a container, from a start to its end; a start that fails makes none. */
 export type RunId = string;
@@ -75,7 +75,7 @@ export const absent: Observed = { kind: 'absent' };
  */
 export function foundFrom(inspection: Inspection, sandbox?: Inspection): Found | undefined {
   const marks = inspection.Config.Labels ?? {};
-  const tenant = marks[labels.tenant] ?? '';
+  const tenant = tenantIn(marks);
   const id = containerIn(marks);
   if (!isTenantId(tenant) || id === undefined) return undefined;
   return {
