@@ -158,6 +158,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     faults,
     restartStore: state.restartStore,
     capacity,
+    updateVerifyMs: settings.UPDATE_VERIFY_MS,
     restartBackoff: { minMs: settings.RESTART_BACKOFF_MIN_MS, maxMs: settings.RESTART_BACKOFF_MAX_MS },
     clock,
     steadyMs,

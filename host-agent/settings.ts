@@ -185,6 +185,10 @@ export const settings = {
   STOP_GRACE_MS: ms('Time from the stop signal to the kill.', limits.stopGraceMs, 0),
   RESTART_BACKOFF_MIN_MS: ms('Shortest pause before a container is restarted.', limits.restartBackoffMinMs),
   RESTART_BACKOFF_MAX_MS: ms('Longest pause before a container is restarted.', limits.restartBackoffMaxMs),
+  UPDATE_VERIFY_MS: ms(
+    'How long the new version of an updated container must stay up. Until then it is rolled back if it ends three times, or if its health check fails.',
+    limits.updateVerifyMs,
+  ),
   LOG_SOURCE: choice(
     'files: the agent reads logs from the engine’s files, and asks the engine only where it cannot read them, as on another machine; engine: it always asks.',
     ['files', 'engine'] as const,

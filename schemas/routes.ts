@@ -3,7 +3,14 @@
  * no route beside it.
  */
 import Type, { type Static, type TSchema } from 'typebox';
-import { Container, ContainerStatus, ContainerStatusView, CreateBody, OperatorFields } from './api/container.ts';
+import {
+  Container,
+  ContainerStatus,
+  ContainerStatusView,
+  CreateBody,
+  OperatorFields,
+  UpdateBody,
+} from './api/container.ts';
 import type { ErrorCode, SuccessCode } from './errors.ts';
 import { Event } from './api/event.ts';
 import { HostDetail } from './api/drain.ts';
@@ -73,6 +80,10 @@ export interface Route {
   readonly media?: readonly string[];
   /** The answer has an ETag; `If-None-Match` with it gets 304. */
   readonly conditional?: true;
+  /** The answer has an ETag for `If-Match`. */
+  readonly tagged?: true;
+  /** The body is a JSON merge patch, and may say so in its media type (RFC 7396). */
+  readonly patches?: true;
   /**
    * The gateway checks this token itself, and answers 429 to an address with too many wrong ones
    * before it reads the body.
@@ -164,6 +175,7 @@ export const routes = [
     success: 'created',
     data: Container,
     errors: ['bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'over_quota'],
+    tagged: true,
   },
   {
     name: 'tenant.quota',
@@ -193,10 +205,35 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id`,
     access: 'tenant',
-    summary: 'One container of the caller.',
+    summary: 'One container of the caller. Its ETag stands for what is declared, not for the status.',
     success: 'ok',
     data: Container,
     errors: ['not_found'],
+    tagged: true,
+  },
+  {
+    name: 'container.update',
+    method: 'PATCH',
+    path: `${compute}/:id`,
+    access: 'tenant',
+    summary:
+      'Change what the container is made from (JSON merge patch). The old one runs until the new one is made, and runs again if that fails: see `update` in its status. With `If-Match`, only if it is still declared as the ETag says.',
+    body: UpdateBody,
+    maxBodyBytes: limits.bodyBytes,
+    success: 'ok',
+    data: Container,
+    errors: [
+      'bad_request',
+      'unsupported_media_type',
+      'too_large',
+      'not_found',
+      'invalid',
+      'over_quota',
+      'conflict',
+      'precondition_failed',
+    ],
+    patches: true,
+    tagged: true,
   },
   {
     name: 'container.delete',
@@ -341,7 +378,7 @@ export const routes = [
     path: `${operator}/tenants/:tenant/containers/:id`,
     access: 'operator',
     scopes: ['operator:tenants'],
-    summary: 'Set pull policy, secret references and config files; the container is created again with them.',
+    summary: 'Set pull policy, secret references and config files; they come into effect as an update does.',
     body: OperatorFields,
     // Room for config files.
     maxBodyBytes: limits.bodyBytes,

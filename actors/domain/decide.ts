@@ -89,6 +89,8 @@ export function decideWrite(
   switch (ask.type) {
     case 'container.create':
       return container.create(state, ask, context);
+    case 'container.update':
+      return container.update(state, ask, context);
     case 'container.start':
       return container.start(state, ask, context);
     case 'container.stop':

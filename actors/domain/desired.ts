@@ -2,12 +2,12 @@
  * The desired state of a host, in one partition: a projection of the container records, stored
  * nowhere else. Pure.
  */
-import type { ContainerRecord } from '../../schemas/api/container.ts';
+import type { ContainerRecord, Version } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
-import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import type { DesiredContainer, DesiredVersion } from '../../schemas/wire/host.ts';
 import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
 import { leavingOf, preparationOf } from './container/moves.ts';
-import { amountsOf } from './tenant/state.ts';
+import { limitsOf } from './tenant/state.ts';
 
 const projections = new WeakMap<ContainerRecord, DesiredContainer>();
 
@@ -15,7 +15,6 @@ function project(record: ContainerRecord): DesiredContainer {
   const known = projections.get(record);
   if (known !== undefined) return known;
   const { spec, placement } = record;
-  const { cpuMillis, memBytes } = amountsOf(record);
   const desired: DesiredContainer = {
     tenant: record.tenant,
     id: record.id,
@@ -23,6 +22,17 @@ function project(record: ContainerRecord): DesiredContainer {
     placement: placement.since ?? record.generation,
     desired: record.desired,
     name: spec.name,
+    ...versionOf(record),
+    ...(record.diskBytes === undefined ? {} : { disk_bytes: record.diskBytes }),
+  };
+  projections.set(record, desired);
+  return desired;
+}
+
+function versionOf(version: Version): DesiredVersion {
+  const { spec } = version;
+  const { cpuMillis, memBytes } = limitsOf(version);
+  return {
     registry: spec.registry,
     repository: spec.repository,
     tag: spec.tag,
@@ -32,12 +42,9 @@ function project(record: ContainerRecord): DesiredContainer {
     env: spec.env,
     cpu_millis: cpuMillis,
     mem_bytes: memBytes,
-    ...(record.diskBytes === undefined ? {} : { disk_bytes: record.diskBytes }),
-    secret_refs: [...record.secretRefs],
-    config_files: [...record.configFiles],
+    secret_refs: [...version.secretRefs],
+    config_files: [...version.configFiles],
   };
-  projections.set(record, desired);
-  return desired;
 }
 
 type Role = Pick<DesiredContainer, 'desired' | 'placement' | 'prepare'>;
@@ -62,8 +69,26 @@ function projectOn(record: ContainerRecord, host: HostKey): DesiredContainer | u
   const role = roleOn(record, host);
   if (role === undefined) return undefined;
   const desired = project(record);
-  return role.desired === desired.desired && role.placement === desired.placement ? desired : { ...desired, ...role };
+  if (role.desired !== desired.desired || role.placement !== desired.placement) return { ...desired, ...role };
+  const { previous } = record.update ?? {};
+  return previous === undefined || record.desired !== 'running' ? desired : projectUpdate(record, desired, previous);
 }
+
+/**
+ * The host of the placement brings the new version into the place of the old one; while another
+ * host prepares the new version, the old one runs on (ADR 35).
+ */
+function projectUpdate(record: ContainerRecord, desired: DesiredContainer, previous: Version): DesiredContainer {
+  const version = versionOf(previous);
+  const update = updateOn(record);
+  return update === undefined ? { ...desired, ...version } : { ...desired, update: { ...update, previous: version } };
+}
+
+/** The update that the host of the placement carries out; undefined: none. */
+const updateOn = (record: ContainerRecord): { readonly since: number } | undefined =>
+  record.update?.previous === undefined || preparationOf(record) !== undefined
+    ? undefined
+    : { since: record.update.since };
 
 /** Of the records that the host has in its desired set (`PartitionView.wantedOn`). */
 export function* desiredOf(wanted: Iterable<ContainerRecord>, host: HostKey): Generator<DesiredContainer, void, void> {
@@ -76,7 +101,9 @@ export function* desiredOf(wanted: Iterable<ContainerRecord>, host: HostKey): Ge
 function* versionsOf(wanted: Iterable<ContainerRecord>, host: HostKey): Generator<Versioned, void, void> {
   for (const record of wanted) {
     const role = roleOn(record, host);
-    if (role !== undefined) yield { id: record.id, generation: record.generation, ...role };
+    if (role === undefined) continue;
+    const update = role.desired === 'running' ? updateOn(record) : undefined;
+    yield { id: record.id, generation: record.generation, ...role, ...(update === undefined ? {} : { update }) };
   }
 }
 

@@ -101,7 +101,8 @@ function outgoingEvent(
   { type, container, status }: EventDraft,
   { id, nowMs, requestId }: { readonly id: string; readonly nowMs: number; readonly requestId: string | null },
 ): OutgoingEvent {
-  const { observed, placement } = container;
+  const { observed, placement, update } = container;
+  const why = type === 'update_failed' && update !== undefined ? { ...update, exit_code: null } : observed;
   return {
     subject: subjects.event(container.tenant, container.id),
     event: {
@@ -113,9 +114,9 @@ function outgoingEvent(
       generation: container.generation,
       host_key: placement.phase === 'placed' ? placement.host : null,
       status,
-      reason: observed.reason,
-      message: observed.message,
-      exit_code: observed.exit_code,
+      reason: why.reason,
+      message: why.message,
+      exit_code: why.exit_code,
       request_id: requestId,
     },
   };

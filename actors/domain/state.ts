@@ -403,7 +403,7 @@ export class PartitionState implements PartitionView {
   }
 
   #account(host: HostKey, record: ContainerRecord, sign: 1 | -1): void {
-    const amounts = { ...amountsOf(record), ports: record.spec.ports.length };
+    const amounts = amountsOf(record);
     const sum = this.#accounted.get(host) ?? { cpuMillis: 0, memBytes: 0, ports: 0, containers: 0 };
     sum.cpuMillis += sign * amounts.cpuMillis;
     sum.memBytes += sign * amounts.memBytes;

@@ -25,7 +25,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Use a token with that scope, or send the token as `Authorization: Bearer`.',
   },
   over_quota: {
-    when: 'The create would exceed a cap of the tenant, or of the tenant in the region. `dimension` is the first cap exceeded, `requested` the total that the create would reach, `max` the cap.',
+    when: 'The create or update would exceed a cap of the tenant, or of the tenant in the region. `dimension` is the first cap exceeded, `requested` the total that the request would reach, `max` the cap.',
     client: 'Delete containers (stopping them frees nothing), ask for less, or ask the operator for a higher cap.',
   },
   not_found: {
@@ -37,11 +37,15 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Use a method from `Allow`.',
   },
   conflict: {
-    when: 'The container is being removed, so it can’t be started, stopped or changed, or can’t reach the status waited for. Or the container of an `Idempotency-Key` is gone, a host key is taken, or a tenant already has 1,000 revocations of single tokens and subjects.',
+    when: 'The container is being removed, so it can’t be started, stopped or changed, or can’t reach the status waited for. Or no host has room for the limits that an update wants. Or the container of an `Idempotency-Key` is gone, a host key is taken, or a tenant already has 1,000 revocations of single tokens and subjects.',
     client: 'Read the `message`; do not send the same request again.',
   },
+  precondition_failed: {
+    when: '`If-Match` names no ETag that the container still has: somebody has changed what is declared since you read it.',
+    client: 'Read the container again, and decide whether your change still applies.',
+  },
   too_large: {
-    when: 'The body is larger than its route allows (16 KiB for most, 512 KiB for a create), has more than 8,192 keys and items, or came in more than 4,096 pieces; `message` says which of the latter two.',
+    when: 'The body is larger than its route allows (16 KiB for most, 512 KiB for a container), has more than 8,192 keys and items, or came in more than 4,096 pieces; `message` says which of the latter two.',
     client: 'Send less, or send it in larger chunks.',
   },
   unsupported_media_type: {

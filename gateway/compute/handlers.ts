@@ -1,22 +1,55 @@
-/** Containers of a tenant: declare, list, look at, start, stop, remove. */
+/** Containers of a tenant: declare, list, look at, change, start, stop, remove. */
 import { createHash } from 'node:crypto';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
-import type { LaneKind, Question } from '../../lib/rpc/partition-client.ts';
-import { tenantOf, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { declarationTagOf } from '../../schemas/api/declaration-tag.ts';
+import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
+import { succeeded, tenantOf, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { canonicalSpec } from '../validation/container.ts';
 import { wrongCursor } from '../http/pages.ts';
-import { invalid } from '../http/respond.ts';
+import { invalid, type Result } from '../http/respond.ts';
 
 /** Visible ASCII. */
 const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
 
+/** With the ETag of the container in it. */
+const tagged = (outcome: Outcome): Result =>
+  succeeded(outcome) ? { ...outcome, headers: ['etag', declarationTagOf(outcome.body)] } : outcome;
+
+/** The ETags of `If-Match`; undefined: any will do (RFC 9110 section 13.1.1). */
+function tagsIn(ifMatch: string | undefined): string[] | undefined {
+  const tags = ifMatch?.split(',').map((tag) => tag.trim());
+  return tags === undefined || tags.includes('*') ? undefined : tags;
+}
+
 export function containerHandlers(services: Services) {
   const ask = (kind: LaneKind, call: Call, question: Question) => services.ask(kind, question, call.deadlineMs);
 
-  const read =
-    (type: 'container.get' | 'container.status'): HandlerOf<typeof type> =>
-    (call) =>
-      ask('read', call, { type, tenant: tenantOf(call), id: call.params.id, rid: call.requestId });
+  const status: HandlerOf<'container.status'> = (call) =>
+    ask('read', call, { type: 'container.status', tenant: tenantOf(call), id: call.params.id, rid: call.requestId });
+
+  const get: HandlerOf<'container.get'> = async (call) =>
+    tagged(
+      await ask('read', call, {
+        type: 'container.get',
+        tenant: tenantOf(call),
+        id: call.params.id,
+        rid: call.requestId,
+      }),
+    );
+
+  const update: HandlerOf<'container.update'> = async (call) => {
+    const declared = tagsIn(call.exchange.head.headers.ifMatch);
+    const outcome = await ask('write', call, {
+      type: 'container.update',
+      tenant: tenantOf(call),
+      id: call.params.id,
+      patch: call.body,
+      ...(declared === undefined ? {} : { declared }),
+      rid: call.requestId,
+      op: services.newOperationId(),
+    });
+    return tagged(outcome);
+  };
 
   const write =
     (type: 'container.start' | 'container.stop' | 'container.delete'): HandlerOf<typeof type> =>
@@ -37,13 +70,13 @@ export function containerHandlers(services: Services) {
     return ask('read', call, { type: 'container.list', tenant, limit, before, rid: call.requestId });
   };
 
-  const create: HandlerOf<'container.create'> = (call) => {
+  const create: HandlerOf<'container.create'> = async (call) => {
     const { idempotencyKey: key } = call.exchange.head.headers;
     if (key !== undefined && !idempotencyKeyPattern.test(key)) {
       return invalid({ 'Idempotency-Key': ['must be 1 to 255 visible ASCII characters'] });
     }
     const spec = call.body;
-    return ask('write', call, {
+    const outcome = await ask('write', call, {
       type: 'container.create',
       tenant: tenantOf(call),
       id: services.newContainerId(),
@@ -55,6 +88,7 @@ export function containerHandlers(services: Services) {
       rid: call.requestId,
       op: services.newOperationId(),
     });
+    return tagged(outcome);
   };
 
   const quota: HandlerOf<'tenant.quota'> = (call) => {
@@ -65,8 +99,9 @@ export function containerHandlers(services: Services) {
   return {
     'container.list': list,
     'container.create': create,
-    'container.get': read('container.get'),
-    'container.status': read('container.status'),
+    'container.get': get,
+    'container.update': update,
+    'container.status': status,
     'container.start': write('container.start'),
     'container.stop': write('container.stop'),
     'container.delete': write('container.delete'),

@@ -12,6 +12,12 @@ export function probesOf(services: Services): Partial<Handlers> {
       { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
       call.deadlineMs,
     );
+  const container: HandlerOf<'container.wait' | 'container.update'> = (call) =>
+    services.ask(
+      'read',
+      { type: 'container.get', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
+      call.deadlineMs,
+    );
   // For the token of one peer no other peer exists.
   const peer: HandlerOf<'peer.update' | 'peer.token.create' | 'artifact.profile' | 'artifact.p12'> = (call) =>
     call.grant !== undefined && call.grant.peer !== call.params.peer
@@ -24,12 +30,8 @@ export function probesOf(services: Services): Partial<Handlers> {
   return {
     'container.logs': traced,
     'container.events': traced,
-    'container.wait': (call) =>
-      services.ask(
-        'read',
-        { type: 'container.get', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
-        call.deadlineMs,
-      ),
+    'container.wait': container,
+    'container.update': container,
     'container.operate': (call) =>
       services.ask(
         'read',

@@ -154,7 +154,7 @@ export class Dispatcher {
   ): Promise<Handled> {
     const { head } = exchange;
     const { caller } = trace;
-    const misfit = route.validateBody === undefined ? undefined : judgeBody(exchange, route.bodyBoundBytes);
+    const misfit = route.validateBody === undefined ? undefined : judgeBody(exchange, route);
     if (misfit !== undefined) return misfit;
     const body = route.validateBody === undefined ? undefined : await readBody(exchange);
     if (typeof body === 'string') return this.#refused(body, bodyRefusals);

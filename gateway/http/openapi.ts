@@ -59,6 +59,8 @@ const errorSchema = (code: ErrorCode): Json => {
 
 const requestIdHeader: Json = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
 
+const etagHeader: Json = { ETag: { schema: { type: 'string' } } };
+
 function headersOf(status: number): Json {
   if (status === 429 || status === 503) return { ...requestIdHeader, 'Retry-After': { schema: { type: 'integer' } } };
   if (status === 405) return { ...requestIdHeader, Allow: { schema: { type: 'string' } } };
@@ -104,7 +106,7 @@ function successResponse(route: Route): Json {
   return {
     [String(successStatus[route.success])]: {
       description: route.success,
-      headers: requestIdHeader,
+      headers: route.tagged === true ? { ...requestIdHeader, ...etagHeader } : requestIdHeader,
       ...(route.success === 'no_content' ? {} : { content }),
     },
     ...(route.conditional === true
@@ -135,11 +137,19 @@ function parametersOf(route: Route): Json[] {
     description: 'A repeated key with the same body returns the same container for 24 hours.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   };
+  const ifMatch = {
+    name: 'If-Match',
+    in: 'header',
+    required: false,
+    description: 'ETags: the change is made only while the container has one of them.',
+    schema: { type: 'string' },
+  };
   return [
     ...inPath,
     ...inQuery,
     ...(route.streams === true ? [resume] : []),
     ...(route.name === 'container.create' ? [idempotency] : []),
+    ...(route.patches === true ? [ifMatch] : []),
   ];
 }
 
@@ -166,6 +176,13 @@ const tagOf = ({ access }: Route): string => (access === 'download' || access ==
 const scopesText = (scopes: readonly OperatorScope[]): string =>
   `Scope: ${(['operator', ...scopes] as const).map(scopeText).join(', ')}.`;
 
+function bodyOf({ body, patches }: Route): Json {
+  if (body === undefined) return {};
+  const content = jsonContent(body);
+  const patch = patches === true ? { 'application/merge-patch+json': { schema: body } } : {};
+  return { requestBody: { required: true, content: { ...content, ...patch } } };
+}
+
 function operationOf(route: Route): Json {
   const codes = [...route.errors, ...commonErrors, ...(route.access === 'public' ? [] : authErrors)];
   return {
@@ -175,7 +192,7 @@ function operationOf(route: Route): Json {
     tags: [tagOf(route)],
     ...securityOf(route),
     parameters: parametersOf(route),
-    ...(route.body === undefined ? {} : { requestBody: { required: true, content: jsonContent(route.body) } }),
+    ...bodyOf(route),
     responses: { ...successResponse(route), ...errorResponses(codes) },
   };
 }

@@ -2,7 +2,7 @@
 import type { Static } from 'typebox';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { BodySchema, RouteName, RouteWithBody } from '../../schemas/routes.ts';
-import { validateCreate } from './container.ts';
+import { validateCreate, validateUpdate } from './container.ts';
 import type { Validated } from './faults.ts';
 import { validateEnrol } from './host.ts';
 import { validateNetworkCreate, validateNetworkPut } from './network.ts';
@@ -15,6 +15,7 @@ export type BodyValidator = (body: unknown) => Validated<unknown>;
 export const createBodyValidators = (clock: Clock) =>
   ({
     'container.create': validateCreate,
+    'container.update': validateUpdate,
     'host.enrol': validateEnrol,
     'network.create': validateNetworkCreate,
     'network.put': validateNetworkPut,

@@ -1,16 +1,20 @@
 /**
- * Turns the body of a create into a ContainerSpec, or into all of its faults at once. Pure. The
+ * Turns the body of a create into a ContainerSpec, that of an update into a patch, or either into
+ * all of its faults at once. Pure. The
  * messages are our own, so that an upgrade of a library can't change the contract. The tenant's
  * actor checks whether the host exists, the name is free and the caps hold.
  */
 import {
-  CreateBody,
+  containerDefaults,
   digestPattern,
   envKeyPattern,
   namePattern,
   registryPattern,
   repositoryPattern,
   tagPattern,
+  UpdateBody,
+  usualPullPolicy,
+  type ContainerPatch,
   type ContainerSpec,
   type Port,
 } from '../../schemas/api/container.ts';
@@ -18,20 +22,11 @@ import type { FieldErrors } from '../../schemas/errors.ts';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../schemas/quantity.ts';
-import { defaultOf } from './defaults.ts';
 import type { Validated } from './faults.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 /** Reports a fault of one field. Returns undefined, so that a check can return the call. */
 type Report = (field: string, message: string) => undefined;
-
-const { registry: registryField, tag: tagField, cpu_limit: cpuField, mem_limit: memField } = CreateBody.properties;
-const defaults = {
-  registry: defaultOf(registryField),
-  tag: defaultOf(tagField),
-  cpu_limit: defaultOf(cpuField),
-  mem_limit: defaultOf(memField),
-};
 
 const name = new RegExp(namePattern);
 const registry = new RegExp(registryPattern);
@@ -44,8 +39,6 @@ const memLimit = new RegExp(memLimitPattern);
 const portText = /^([1-9]\d{0,4})(?:\/(tcp|udp))?$/;
 const loneSurrogate = /\p{Surrogate}/u;
 
-/** An image under this tag may change, so every start asks the registry for it. */
-const movingTag = 'latest';
 const portMax = 65535;
 const message = {
   blank: "can't be blank",
@@ -64,6 +57,8 @@ const form = {
   cpu_limit: 'must be a number of CPUs with one to three decimals, like "0.5"',
   mem_limit: 'must be a whole number of bytes, or one with k, m or g, like "256m"',
 } as const;
+
+const changeableText = Object.keys(UpdateBody.properties).join(', ');
 
 const isMap = (value: unknown): value is Body => typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -89,6 +84,13 @@ function takeHostKey(body: Body, report: Report): HostKey | null | undefined {
   return isHostKey(value) ? value : report('host_key', message.host);
 }
 
+const texts = {
+  registry: { pattern: registry, maxChars: limits.imageNameChars },
+  repository: { pattern: repository, maxChars: limits.imageNameChars },
+  tag: { pattern: tag, maxChars: 128 },
+  digest: { pattern: digest, maxChars: 135 },
+} as const;
+
 /** Null if absent. A text longer than any valid one is reported before the pattern is tried. */
 function takeText(
   body: Body,
@@ -104,18 +106,20 @@ function takeText(
 }
 
 function takeRegistry(body: Body, report: Report): string | null | undefined {
-  const value = takeText(body, 'registry', { pattern: registry, maxChars: limits.imageNameChars }, report);
+  const value = takeText(body, 'registry', texts.registry, report);
   const port = /:(\d{1,5})$/.exec(value ?? '')?.[1];
   return port !== undefined && (Number(port) < 1 || Number(port) > portMax) ? report('registry', form.registry) : value;
 }
 
-function envFaults(env: Body): Set<string> {
+/** @param mayLack null in place of a value: a patch removes the key */
+function envFaults(env: Body, mayLack = false): Set<string> {
   // With too many keys, the single ones are not checked.
   if (Object.keys(env).length > limits.envKeys) return new Set([`must be at most ${limits.envKeys} keys`]);
   const faults = new Set<string>();
   let totalBytes = 0;
   for (const [key, value] of Object.entries(env)) {
     if (!envKey.test(key)) faults.add(form.env);
+    if (value === null && mayLack) continue;
     if (typeof value !== 'string') {
       faults.add('values must be strings');
       continue;
@@ -139,6 +143,13 @@ function takeEnv(body: Body, report: Report): Record<string, string> | undefined
   // Passed on as it was parsed: a copy by assignment would lose a key called `__proto__`, which is
   // a legal name.
   return faults.size === 0 ? (value as Record<string, string>) : undefined;
+}
+
+function takeEnvPatch(value: unknown, report: Report): Record<string, string | null> | undefined {
+  if (!isMap(value)) return report('env', 'must be a map of strings');
+  const faults = envFaults(value, true);
+  for (const fault of faults) report('env', fault);
+  return faults.size === 0 ? (value as Record<string, string | null>) : undefined;
 }
 
 type PortVerdict =
@@ -188,7 +199,7 @@ function takePorts(body: Body, report: Report): Port[] | undefined {
 
 function takeCpuLimit(body: Body, report: Report): string | undefined {
   const value = given(body, 'cpu_limit');
-  if (value === undefined) return defaults.cpu_limit;
+  if (value === undefined) return containerDefaults.cpu_limit;
   if (typeof value !== 'string') return report('cpu_limit', message.text);
   if (!cpuLimit.test(value)) return report('cpu_limit', form.cpu_limit);
   return cpuMillis(value) === undefined ? report('cpu_limit', 'must be greater than 0') : value;
@@ -196,26 +207,34 @@ function takeCpuLimit(body: Body, report: Report): string | undefined {
 
 function takeMemLimit(body: Body, report: Report): string | undefined {
   const value = given(body, 'mem_limit');
-  if (value === undefined) return defaults.mem_limit;
+  if (value === undefined) return containerDefaults.mem_limit;
   if (typeof value !== 'string') return report('mem_limit', message.text);
   if (value.length > 32 || !memLimit.test(value)) return report('mem_limit', form.mem_limit);
   return memBytes(value) === undefined ? report('mem_limit', 'must be between 6m and 16384g') : value;
 }
 
-export function validateCreate(body: unknown): Validated<ContainerSpec> {
-  if (!isMap(body)) return { ok: false, faults: { _: ['must be an object'] } };
+/** Collects faults by their field. */
+function reporter(): { readonly faults: FieldErrors; readonly report: Report } {
   const faults: FieldErrors = {};
   const report: Report = (field, fault) => {
     (faults[field] ??= []).push(fault);
     return undefined;
   };
-  const givenTag = takeText(body, 'tag', { pattern: tag, maxChars: 128 }, report);
-  const givenDigest = takeText(body, 'digest', { pattern: digest, maxChars: 135 }, report);
+  return { faults, report };
+}
+
+const notAnObject = { ok: false, faults: { _: ['must be an object'] } } as const satisfies Validated<never>;
+
+export function validateCreate(body: unknown): Validated<ContainerSpec> {
+  if (!isMap(body)) return notAnObject;
+  const { faults, report } = reporter();
+  const givenTag = takeText(body, 'tag', texts.tag, report);
+  const givenDigest = takeText(body, 'digest', texts.digest, report);
   const fields = {
     name: takeName(body, report),
     host_key: takeHostKey(body, report),
     registry: takeRegistry(body, report),
-    repository: takeText(body, 'repository', { pattern: repository, maxChars: limits.imageNameChars }, report),
+    repository: takeText(body, 'repository', texts.repository, report),
     env: takeEnv(body, report),
     ports: takePorts(body, report),
     cpu_limit: takeCpuLimit(body, report),
@@ -225,23 +244,52 @@ export function validateCreate(body: unknown): Validated<ContainerSpec> {
   // What is undefined has a fault.
   const taken = fields as { [K in keyof typeof fields]: Exclude<(typeof fields)[K], undefined> };
   const pinned = givenDigest !== null;
+  const image = { tag: givenTag ?? (pinned ? null : containerDefaults.tag), digest: givenDigest ?? null };
   return {
     ok: true,
     // Field by field: V8 takes 2.4 µs for `...taken` with three fields behind it.
     value: {
       name: taken.name,
       host_key: taken.host_key,
-      registry: taken.registry ?? defaults.registry,
+      registry: taken.registry ?? containerDefaults.registry,
       repository: taken.repository,
       env: taken.env,
       ports: taken.ports,
       cpu_limit: taken.cpu_limit,
       mem_limit: taken.mem_limit,
-      tag: givenTag ?? (pinned ? null : defaults.tag),
-      digest: givenDigest ?? null,
-      pull_policy: !pinned && (givenTag ?? defaults.tag) === movingTag ? 'always' : 'if_not_present',
+      tag: image.tag,
+      digest: image.digest,
+      pull_policy: usualPullPolicy(image),
     },
   };
+}
+
+/** Each field that a patch names, by the rules of a create; null stays null. */
+const takePatched: {
+  readonly [F in keyof ContainerPatch]-?: (body: Body, report: Report) => ContainerPatch[F] | undefined;
+} = {
+  registry: takeRegistry,
+  repository: (body, report) => takeText(body, 'repository', texts.repository, report),
+  tag: (body, report) => takeText(body, 'tag', texts.tag, report),
+  digest: (body, report) => takeText(body, 'digest', texts.digest, report),
+  env: (body, report) => takeEnvPatch(body['env'], report),
+  ports: takePorts,
+  cpu_limit: takeCpuLimit,
+  mem_limit: takeMemLimit,
+};
+
+const isChangeable = (field: string): field is keyof ContainerPatch => Object.hasOwn(takePatched, field);
+
+/** A JSON merge patch of what a container is made from. The owner merges it, and checks the sum. */
+export function validateUpdate(body: unknown): Validated<ContainerPatch> {
+  if (!isMap(body)) return notAnObject;
+  const { faults, report } = reporter();
+  const patch: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(body)) {
+    if (!isChangeable(field)) report(field, `can't be changed: ${changeableText} can`);
+    else patch[field] = value === null ? null : takePatched[field](body, report);
+  }
+  return Object.keys(faults).length > 0 ? { ok: false, faults } : { ok: true, value: patch };
 }
 
 /**

@@ -31,6 +31,7 @@ export interface Observed {
   readonly generation: number;
   /** The placement that it is prepared for. */
   readonly prepared?: number;
+  readonly update?: NonNullable<ReportItem['update']>;
   readonly description: Description;
 }
 
@@ -128,14 +129,17 @@ export function createReporter(parts: ReporterParts): Reporter {
   };
 
   const send = async (batch: readonly Numbered[], partition: number, { session }: Session) => {
-    const items = batch.map(({ observed: { tenant, id, generation, prepared, description }, sent }): ReportItem => ({
-      tenant,
-      id,
-      generation,
-      seq: sent.seq,
-      ...(prepared === undefined ? {} : { prepared }),
-      ...description,
-    }));
+    const items = batch.map(
+      ({ observed: { tenant, id, generation, prepared, update, description }, sent }): ReportItem => ({
+        tenant,
+        id,
+        generation,
+        seq: sent.seq,
+        ...(prepared === undefined ? {} : { prepared }),
+        ...(update === undefined ? {} : { update }),
+        ...description,
+      }),
+    );
     const report: Report = { v: 1, ...spoken, partition, session, items };
     const answer = await request(subjects.hostReport(sender()), JSON.stringify(report), limits.reportTimeoutMs);
     return decodeAnswer(answer);

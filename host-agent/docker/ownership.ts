@@ -55,8 +55,10 @@ export const isOwnedBy = (owner: Owner, marks: Marks): boolean =>
 /**
  * One name for one container on one host. The engine refuses a second, so a create whose answer was
  * lost and its repetition never both run (invariant A5).
+ * @param update names the update that makes it beside the copy that runs
  */
-export const containerName = (owner: Owner, id: ContainerId): string => `longshore-${owner.host}-${id}`;
+export const containerName = (owner: Owner, id: ContainerId, update?: number): string =>
+  `longshore-${owner.host}-${id}${update === undefined ? '' : `-${update}`}`;
 
 export const networkName = ({ cluster, host }: Owner): string =>
   `longshore-${ownerHash({ cluster, host }).slice(0, 12)}`;

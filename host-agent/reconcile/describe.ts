@@ -42,7 +42,8 @@ function describeRunning(state: EngineState | null, restart: RestartState): Desc
   });
 
   if (operation?.kind === 'pull') return as('pulling', why);
-  if (operation?.kind === 'stop') return as('stopping', why);
+  // An update stops what ran, to start its successor.
+  if (operation?.kind === 'stop') return as(restart.update === null ? 'stopping' : 'starting', why);
   if (state?.phase === 'running') return describeUp(state, as);
   switch (attempt.phase) {
     case 'failed':

@@ -10,18 +10,20 @@ import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
+import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
 import type { Workload } from '../workload/workload.ts';
 import { createCarryOut } from './execute/carry-out.ts';
 import type { Executor } from './execute/execute.ts';
 import { observe } from './observe/inventory.ts';
-import type { Observed } from './observe/observed.ts';
+import { absent, observedFrom, type Found, type Observed } from './observe/observed.ts';
 import type { PresentContainers } from './observe/present.ts';
 import { plan } from './plan.ts';
 import type { Reports } from './reports.ts';
-import { afterLook } from './restart/look.ts';
-import type { RestartState } from './restart/restart-state.ts';
+import { afterLook, type Look } from './restart/look.ts';
+import { blank, type RestartState } from './restart/restart-state.ts';
 import type { RestartStore } from './restart/restart-store.ts';
 import type { Outcome } from './step.ts';
+import { advance, begun, isUpdating, planOther, preparationOf, rolesOf, verifiedSinceMs } from './update.ts';
 
 export interface LookParts {
   readonly engine: CachedEngine;
@@ -34,6 +36,8 @@ export interface LookParts {
   readonly workload: Pick<Workload, 'wanted' | 'knows'>;
   readonly present: Pick<PresentContainers, 'note'>;
   readonly backoff: BackoffBounds;
+  /** How long the new version of an update must stay up. */
+  readonly updateVerifyMs: number;
   /** A clock for waits, which never steps. */
   readonly steadyMs: () => number;
   readonly metrics: Pick<Metrics, 'step' | 'restart'>;
@@ -45,11 +49,13 @@ export interface LookParts {
   readonly onStepEnded: (id: ContainerId, outcome: Outcome) => void;
 }
 
+type Watch = Omit<Look, 'wanted' | 'observed'>;
+
 export type LookAt = (id: ContainerId, watchedSinceMs: number) => Promise<void>;
 
 /** Rejects where the engine does not answer. */
 export function createLookAt(parts: LookParts): LookAt {
-  const { engine, logs, reports, restartStore, workload, backoff, steadyMs } = parts;
+  const { engine, logs, reports, restartStore, workload, backoff, steadyMs, updateVerifyMs, log } = parts;
 
   const carryOut = createCarryOut({
     ...parts,
@@ -57,7 +63,25 @@ export function createLookAt(parts: LookParts): LookAt {
     onEnded: parts.onStepEnded,
   });
 
+  /** New versions that are being made beside what runs, each like a container of its own. */
+  const preparations = new Map<ContainerId, RestartState>();
+  const carryOutBeside = createCarryOut({
+    ...parts,
+    restartStore: {
+      of: (id) => preparations.get(id) ?? blank,
+      set: (id, restart) => void preparations.set(id, restart),
+    },
+    // The report is about what runs.
+    onBegun: () => {},
+    onEnded: parts.onStepEnded,
+  });
+  const endPreparation = (id: ContainerId): void => {
+    if (preparations.get(id)?.operation?.kind === 'pull') parts.executor.cancelPull(id);
+    preparations.delete(id);
+  };
+
   const forget = (id: ContainerId): void => {
+    endPreparation(id);
     restartStore.forget(id);
     parts.reporter.forget(id);
     logs.forget(id);
@@ -70,20 +94,51 @@ export function createLookAt(parts: LookParts): LookAt {
     if ('run' in state && restart.drained !== dockerId) logs.follow({ tenant, id }, dockerId, state.run);
   };
 
+  /** Makes the new version while the old one runs; it is not started. */
+  const prepare = async (id: ContainerId, wanted: Declared & Updating, other: Found | undefined, watch: Watch) => {
+    const prepared = preparationOf(wanted);
+    const observed: Observed = other === undefined ? absent : { kind: 'present', found: other, extra: [] };
+    const before = preparations.get(id) ?? blank;
+    const restart = afterLook(before, { wanted: prepared, observed, ...watch });
+    preparations.set(id, restart);
+    await carryOutBeside({ id, wanted: prepared, observed }, plan(prepared, observed, restart, steadyMs()));
+  };
+
+  /** The restart state with the update's phase, and the copies in their roles. */
+  const lookAtVersions = (id: ContainerId, wanted: Wanted, found: readonly Found[], watch: Watch) => {
+    const before = restartStore.of(id);
+    const restart = begun(before, wanted);
+    if (before.update?.since !== restart.update?.since) endPreparation(id);
+    const roles = rolesOf(wanted, found, restart.update);
+    const looked = afterLook(restart, { ...roles, ...watch });
+    if (!isUpdating(wanted) || wanted.want !== 'running') return { restart: looked, roles };
+    const preparation = preparations.get(id) ?? blank;
+    const next = advance(looked, { roles, preparation, nowMs: steadyMs(), verifyMs: updateVerifyMs });
+    if (next.update?.phase === looked.update?.phase) return { restart: next, roles };
+    log.info('update', { container: id, phase: next.update?.phase, ...next.update?.why });
+    endPreparation(id);
+    return { restart: next, roles: rolesOf(wanted, found, next.update) };
+  };
+
   return async (id, watchedSinceMs) => {
-    const observed = await observe(engine, id, workload.wanted(id).want === 'stopped');
-    if (parts.present.note(id, observed)) parts.onPresenceChanged(id);
+    const found = await observe(engine, id, workload.wanted(id).want === 'stopped');
+    if (parts.present.note(id, observedFrom(found))) parts.onPresenceChanged(id);
     const wanted = workload.wanted(id);
-    if (observed.kind === 'absent' && !workload.knows(id)) {
+    if (found.length === 0 && !workload.knows(id)) {
       forget(id);
       return;
     }
-    const look = { wanted, observed, nowMs: steadyMs(), watchedSinceMs, backoff };
-    const restart = afterLook(restartStore.of(id), look);
+    const watch = { nowMs: steadyMs(), watchedSinceMs, backoff };
+    const { restart, roles } = lookAtVersions(id, wanted, found, watch);
     restartStore.set(id, restart);
-    followLogs(observed, restart);
-    const seen = { id, wanted, observed };
+    followLogs(roles.observed, restart);
+    const seen = { id, wanted: roles.wanted, observed: roles.observed };
     reports.looked(seen, restart);
-    await carryOut(seen, plan(wanted, observed, restart, steadyMs()));
+    const isPreparing = restart.update?.phase === 'preparing' && wanted.want === 'running' && isUpdating(wanted);
+    if (isPreparing) await prepare(id, wanted, roles.other, watch);
+    const first = restart.operation === null ? planOther(roles, restart) : undefined;
+    await carryOut(seen, first ?? plan(roles.wanted, roles.observed, restart, steadyMs()));
+    const sinceMs = verifiedSinceMs(restart, roles);
+    if (sinceMs !== undefined) parts.lookLater(id, Math.max(0, sinceMs + updateVerifyMs - steadyMs()));
   };
 }

@@ -17,7 +17,7 @@ import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { DesiredSet } from '../workload/desired.ts';
-import { imageOf } from '../workload/wanted.ts';
+import { imagesOf } from '../workload/wanted.ts';
 import { createWorkload, type Workload } from '../workload/workload.ts';
 import type { Executor } from './execute/execute.ts';
 import { createJudge } from './judge.ts';
@@ -86,6 +86,8 @@ export interface ReconcilerParts {
   readonly restartStore: RestartStore;
   readonly capacity: () => Capacity;
   readonly restartBackoff: BackoffBounds;
+  /** How long the new version of an update must stay up. */
+  readonly updateVerifyMs: number;
   readonly clock: Clock;
   /** A clock for waits, which never steps. */
   readonly steadyMs: () => number;
@@ -205,7 +207,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       queue.enqueue(id);
       return true;
     },
-    wantedImages: () => workload.ids().flatMap((id) => imageOf(workload.wanted(id)) ?? []),
+    wantedImages: () => workload.ids().flatMap((id) => imagesOf(workload.wanted(id))),
     sweep: async () => {
       if (!isUp()) return;
       const before = await listPresent();

@@ -1,12 +1,13 @@
 /** Reports what a look at a container found, or that the engine does not answer. */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
-import type { Reporter } from '../control-plane/reporter.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Observed as ReportedObserved, Reporter } from '../control-plane/reporter.ts';
 import type { Workload } from '../workload/workload.ts';
 import type { Declared } from '../workload/wanted.ts';
-import { describe, describeAway, type Description } from './describe.ts';
+import { describe, describeAway } from './describe.ts';
 import type { Seen } from './execute/carry-out.ts';
-import type { RestartState } from './restart/restart-state.ts';
+import type { RestartState, UpdateState } from './restart/restart-state.ts';
 
 export interface Reports {
   looked(seen: Seen, restart: RestartState): void;
@@ -22,6 +23,22 @@ export interface ReportsParts {
   readonly steadyMs: () => number;
 }
 
+type Told = Pick<ReportedObserved, 'description' | 'update'>;
+
+const updateTold = ({ since, phase, why }: UpdateState): NonNullable<Told['update']> => ({
+  since,
+  phase,
+  reason: why?.reason ?? null,
+  message: why?.message.slice(0, limits.observationMessageChars) ?? null,
+});
+
+/** It gets no further meanwhile. */
+function updateWhileAway({ update }: Declared, last: Told['update']): Pick<Told, 'update'> {
+  if (update === undefined) return {};
+  const { since } = update;
+  return { update: last?.since === since ? last : updateTold({ since, phase: 'preparing', why: null }) };
+}
+
 export function createReports({ reporter, workload, clock, steadyMs }: ReportsParts): Reports {
   /**
    * Converts the end of a wait to wall-clock time. In whole seconds, so that small corrections of
@@ -33,23 +50,26 @@ export function createReports({ reporter, workload, clock, steadyMs }: ReportsPa
     return { ...restart, attempt: { phase: 'waiting', untilMs: restart.attempt.untilMs + aheadMs } };
   };
 
-  const report = (id: ContainerId, { want, container }: Declared, description: Description): void => {
+  const report = (id: ContainerId, { want, container }: Declared, told: Told): void => {
     const { tenant, generation, placement } = container;
     const prepared = want === 'prepared' ? { prepared: placement } : {};
-    reporter.set({ tenant, id, generation, ...prepared, description });
+    reporter.set({ tenant, id, generation, ...prepared, ...told });
   };
 
   return {
     looked: ({ id, wanted, observed }, restart) => {
       const description = describe(wanted, observed, onWall(restart));
       if (description === undefined || !('container' in wanted)) return;
-      report(id, wanted, description);
+      report(id, wanted, { description, ...(restart.update === null ? {} : { update: updateTold(restart.update) }) });
     },
     away: (ids, sinceMs) => {
-      const last = new Map([...reporter.all()].map(({ id, description }) => [id, description]));
+      const last = new Map([...reporter.all()].map((observed) => [observed.id, observed]));
       for (const id of ids) {
         const wanted = workload.wanted(id);
-        if ('container' in wanted) report(id, wanted, describeAway(last.get(id), sinceMs));
+        if (!('container' in wanted)) continue;
+        const before = last.get(id);
+        const description = describeAway(before?.description, sinceMs);
+        report(id, wanted, { description, ...updateWhileAway(wanted, before?.update) });
       }
     },
   };

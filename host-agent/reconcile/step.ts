@@ -18,8 +18,11 @@ export type Step =
   | { readonly kind: 'start_sandbox'; readonly dockerId: string }
   | { readonly kind: 'unpause'; readonly dockerId: string }
   | { readonly kind: 'stop'; readonly dockerId: string }
-  /** Save its last log lines before its removal. */
-  | { readonly kind: 'drain'; readonly dockerId: string }
+  /**
+   * Save its last log lines before its removal. `isBeside`: it stays for now, because an update may
+   * bring it back.
+   */
+  | { readonly kind: 'drain'; readonly dockerId: string; readonly isBeside?: true }
   | { readonly kind: 'remove'; readonly dockerId: string };
 
 /** Steps that end within the deadline of a call. */

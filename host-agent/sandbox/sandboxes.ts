@@ -40,7 +40,7 @@ export interface SandboxList {
   readonly inUse: ReadonlySet<string>;
 }
 
-type Declared = Pick<DesiredContainer, 'id' | 'ports'>;
+type Declared = Pick<DesiredContainer, 'id' | 'ports' | 'update'>;
 
 export interface Sandboxes {
   /**
@@ -140,7 +140,7 @@ export class SandboxPool implements Sandboxes {
     const { id } = container;
     let claim = this.#claims.get(id);
     if (claim === undefined) {
-      claim = this.#claim(id, shapeOf(container.ports)).finally(() => {
+      claim = this.#claim(container).finally(() => {
         this.#claims.delete(id);
         this.#fill();
       });
@@ -233,15 +233,18 @@ export class SandboxPool implements Sandboxes {
     return new Set([...this.#making, ...[...this.#used.values(), ...this.#ready].map(({ dockerId }) => dockerId)]);
   }
 
-  async #claim(id: ContainerId, shape: Shape): Promise<string> {
+  async #claim({ id, ports, update }: Declared): Promise<string> {
     const { metrics } = this.#parts;
+    const shape = shapeOf(ports);
     const own = this.#used.get(id);
     if (own !== undefined) {
       if (own.shape === shape && (await this.#isUp(own))) {
         metrics.sandbox('kept');
         return own.dockerId;
       }
-      this.release(id);
+      // The copy that an update replaces still runs in its own: it is removed when that copy is.
+      if (update === undefined) this.release(id);
+      else this.#used.delete(id);
     }
     this.#wanted = [...this.#wanted, shape].slice(-Math.max(1, this.#parts.size));
     const at = this.#ready.findIndex((sandbox) => sandbox.shape === shape);

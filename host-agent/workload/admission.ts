@@ -35,7 +35,7 @@ export function admit(
   let used = nothing;
   for (const { container, present } of ranked) {
     if (container.desired === 'removed' && !present) continue;
-    const next = counted(used, container, 1);
+    const next = counted(used, amountsOf(container), 1);
     if (!present && !fits(next, capacity)) continue;
     admitted.add(container.id);
     used = next;
@@ -52,6 +52,12 @@ const fits = (used: Capacity, capacity: Capacity): boolean =>
   used.containers <= capacity.containers;
 
 type Amounts = Pick<DesiredContainer, 'cpu_millis' | 'mem_bytes'>;
+
+/** While it is updated either version may run: the larger of both. */
+const amountsOf = ({ cpu_millis, mem_bytes, update }: DesiredContainer): Amounts => ({
+  cpu_millis: Math.max(cpu_millis, update?.previous.cpu_millis ?? 0),
+  mem_bytes: Math.max(mem_bytes, update?.previous.mem_bytes ?? 0),
+});
 
 /** With this container more, or less. */
 export const counted = (used: Capacity, { cpu_millis, mem_bytes }: Amounts, sign: 1 | -1): Capacity => ({
@@ -109,8 +115,9 @@ export class Admissions {
         this.#admitted.delete(id);
         continue;
       }
-      this.#used = counted(this.#used, container, 1);
-      this.#admitted.set(id, container);
+      const amounts = amountsOf(container);
+      this.#used = counted(this.#used, amounts, 1);
+      this.#admitted.set(id, amounts);
       if (before === undefined) fresh.push(id);
     }
     if (fits(this.#used, capacity)) return fresh;
@@ -128,7 +135,7 @@ export class Admissions {
     this.#admitted.clear();
     for (const id of admitted) {
       const container = get(id);
-      if (container !== undefined) this.#admitted.set(id, container);
+      if (container !== undefined) this.#admitted.set(id, amountsOf(container));
     }
     this.#used = used;
     this.#hasRefused = admitted.size < all.length;

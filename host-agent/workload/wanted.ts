@@ -13,6 +13,7 @@ export type Wanted =
       readonly spec: string;
       /** Its limits fit on this host beside those of the others. */
       readonly admitted: boolean;
+      readonly update?: Updating['update'];
     }
   /** An orphan that goes: its owner gave it away, or an operator approved. */
   | { readonly want: 'nothing' }
@@ -24,13 +25,27 @@ export type Wanted =
 
 export type Declared = Extract<Wanted, { container: unknown }>;
 
+/** One version of a container, and the hash that marks its copy on the engine. */
+export interface DeclaredVersion {
+  readonly container: DesiredContainer;
+  readonly spec: string;
+}
+
+/** What is declared takes the place of another version, which should run until then. */
+export interface Updating {
+  readonly update: { readonly since: number; readonly previous: DeclaredVersion };
+}
+
 /** Whether it is to be made here, and so needs its image; started or not. */
 export const isMade = (wanted: Wanted): wanted is Declared & { readonly want: 'running' | 'prepared' } =>
   wanted.want === 'running' || wanted.want === 'prepared';
 
-/** The image that a container needs here; undefined: none, or its reference is not valid. */
-export function imageOf(wanted: Wanted): string | undefined {
-  if (!('container' in wanted) || wanted.want === 'removed') return undefined;
-  const reference = referenceOf(wanted.container);
-  return reference.kind === 'image' ? reference.reference : undefined;
+/** The images that a container needs here, but for those whose reference is not valid. */
+export function imagesOf(wanted: Wanted): string[] {
+  if (!('container' in wanted) || wanted.want === 'removed') return [];
+  const versions = [wanted.container, ...(wanted.update === undefined ? [] : [wanted.update.previous.container])];
+  return versions.flatMap((container) => {
+    const reference = referenceOf(container);
+    return reference.kind === 'image' ? [reference.reference] : [];
+  });
 }

@@ -10,11 +10,16 @@ import { Admissions } from './admission.ts';
 import { heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
 import { judgeOrphans, type OrphanState, type OwnersVerdict } from './orphans.ts';
 import { specHash } from '../spec/create-body.ts';
-import type { Wanted } from './wanted.ts';
+import type { DeclaredVersion, Updating, Wanted } from './wanted.ts';
 
-interface Entry {
-  readonly container: DesiredContainer;
-  readonly spec: string;
+type Entry = DeclaredVersion & Partial<Updating>;
+
+function entryOf(container: DesiredContainer): Entry {
+  const version = { container, spec: specHash(container) };
+  if (container.update === undefined) return version;
+  const { update, ...rest } = container;
+  const previous = { ...rest, ...update.previous };
+  return { ...version, update: { since: update.since, previous: { container: previous, spec: specHash(previous) } } };
 }
 
 /** Every container of this host on the engine, as last seen. */
@@ -114,7 +119,7 @@ export function createWorkload(): Workload {
       left.delete(container.id);
       const known = entries.get(container.id)?.container;
       if (known === container || (known !== undefined && isDeepStrictEqual(known, container))) continue;
-      entries.set(container.id, { container, spec: specHash(container) });
+      entries.set(container.id, entryOf(container));
       changed.add(container.id);
     }
     for (const id of left) {
@@ -193,8 +198,7 @@ export function createWorkload(): Workload {
     if (damaged.has(id)) return { want: 'untouched' };
     const entry = entries.get(id);
     if (entry === undefined) return leaving.has(id) ? { want: 'nothing' } : { want: 'untouched' };
-    const { container, spec } = entry;
-    return { want: wantOf(container, isIsolated), container, spec, admitted: admissions.has(id) };
+    return { want: wantOf(entry.container, isIsolated), ...entry, admitted: admissions.has(id) };
   };
 
   return {

@@ -54,6 +54,13 @@ export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
 /** OCI image-spec, digest; sha256 and sha512 are the registered algorithms. */
 export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
 
+/** What an absent field of a declaration means. */
+export const containerDefaults = { registry: 'docker.io', tag: 'latest', cpu_limit: '0.5', mem_limit: '256m' } as const;
+
+/** Of an image whose tag moves, each start pulls the newest. */
+export const usualPullPolicy = ({ tag, digest }: Pick<ContainerSpec, 'tag' | 'digest'>): PullPolicy =>
+  digest === null && (tag ?? containerDefaults.tag) === containerDefaults.tag ? 'always' : 'if_not_present';
+
 /**
  * The fields of a create body. All others are ignored; null in an optional field counts as absent.
  */
@@ -63,9 +70,11 @@ export const CreateBody = Type.Object(
     host_key: Type.Optional(
       Type.String({ description: 'A host in an allocated region. Absent: the platform chooses one.' }),
     ),
-    registry: Type.Optional(Type.String({ pattern: registryPattern, maxLength: 255, default: 'docker.io' })),
+    registry: Type.Optional(
+      Type.String({ pattern: registryPattern, maxLength: 255, default: containerDefaults.registry }),
+    ),
     repository: Type.Optional(Type.String({ pattern: repositoryPattern, maxLength: 255 })),
-    tag: Type.Optional(Type.String({ pattern: tagPattern, default: 'latest' })),
+    tag: Type.Optional(Type.String({ pattern: tagPattern, default: containerDefaults.tag })),
     digest: Type.Optional(Type.String({ pattern: digestPattern })),
     env: Type.Optional(
       Type.Record(Type.String({ pattern: envKeyPattern }), Type.String(), {
@@ -74,8 +83,8 @@ export const CreateBody = Type.Object(
       }),
     ),
     ports: Type.Optional(Type.Array(Port, { maxItems: limits.ports, uniqueItems: true })),
-    cpu_limit: Type.Optional(Type.String({ pattern: cpuLimitPattern, default: '0.5' })),
-    mem_limit: Type.Optional(Type.String({ pattern: memLimitPattern, default: '256m' })),
+    cpu_limit: Type.Optional(Type.String({ pattern: cpuLimitPattern, default: containerDefaults.cpu_limit })),
+    mem_limit: Type.Optional(Type.String({ pattern: memLimitPattern, default: containerDefaults.mem_limit })),
   },
   { additionalProperties: true },
 );
@@ -94,6 +103,32 @@ export interface ContainerSpec {
   readonly cpu_limit: string;
   readonly mem_limit: string;
 }
+
+/**
+ * A JSON merge patch (RFC 7396) of what a container is made from: null brings the default back, and
+ * in `env` removes the key.
+ */
+export const UpdateBody = Type.Partial(
+  Type.Object(
+    {
+      registry: nullable(Type.String({ pattern: registryPattern, maxLength: 255 })),
+      repository: nullable(Type.String({ pattern: repositoryPattern, maxLength: 255 })),
+      tag: nullable(Type.String({ pattern: tagPattern })),
+      digest: nullable(Type.String({ pattern: digestPattern })),
+      env: nullable(
+        Type.Record(Type.String({ pattern: envKeyPattern }), nullable(Type.String()), {
+          maxProperties: limits.envKeys,
+          additionalProperties: false,
+        }),
+      ),
+      ports: nullable(Type.Array(Port, { maxItems: limits.ports, uniqueItems: true })),
+      cpu_limit: nullable(Type.String({ pattern: cpuLimitPattern })),
+      mem_limit: nullable(Type.String({ pattern: memLimitPattern })),
+    },
+    { additionalProperties: false },
+  ),
+);
+export type ContainerPatch = Static<typeof UpdateBody>;
 
 const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds.' });
 
@@ -189,6 +224,35 @@ export const PullProgress = Type.Object(
 );
 export type PullProgress = Static<typeof PullProgress>;
 
+/**
+ * How far an update is:
+ * - `preparing`: the host pulls the new image and makes the new container; the old one runs.
+ * - `verifying`: the new one has taken its place, and must stay up.
+ * - `done`: the new one stays. - `rolled_back`: it failed, and the old one is back.
+ */
+export const updatePhases = ['preparing', 'verifying', 'done', 'rolled_back'] as const;
+export type UpdatePhase = (typeof updatePhases)[number];
+
+/** Fields of a container that an update changes, with their values. */
+const Changed = Type.Partial(
+  Type.Pick(Container, ['registry', 'repository', 'tag', 'digest', 'env', 'ports', 'cpu_limit', 'mem_limit']),
+);
+export type Changed = Static<typeof Changed>;
+
+/** The newest update of a container. */
+export const UpdateView = Type.Object(
+  {
+    phase: Type.Enum([...updatePhases]),
+    from: Type.Unsafe<Changed>({ ...Changed, description: 'The fields that it changes, as they were.' }),
+    to: Type.Unsafe<Changed>({ ...Changed, description: 'The same fields, as it wants them.' }),
+    reason: nullable(Reason),
+    message: nullable(Type.String()),
+    at: Timestamp,
+  },
+  { additionalProperties: false, description: 'The newest update; absent if there was none.' },
+);
+export type UpdateView = Static<typeof UpdateView>;
+
 /** `GET /:id/status` */
 export const ContainerStatusView = Type.Object(
   {
@@ -207,6 +271,7 @@ export const ContainerStatusView = Type.Object(
     started_at: nullable(Timestamp),
     addresses: Type.Array(PortAddress),
     pull: Type.Optional(PullProgress),
+    update: Type.Optional(UpdateView),
   },
   { additionalProperties: false },
 );
@@ -294,6 +359,26 @@ export interface ContainerRecord {
   readonly preparing?: Preparation;
   /** Until the host that it was moved from has stopped it; none starts it before (ADR 32). */
   readonly leaving?: Leaving;
+  /** The newest update (ADR 35). */
+  readonly update?: Update;
+}
+
+/** What the engine's container is made from. An update replaces it, and may bring it back. */
+export type Version = Pick<ContainerRecord, 'spec' | 'secretRefs' | 'configFiles'>;
+
+export interface Update {
+  /** The generation that it came with. */
+  readonly since: number;
+  readonly phase: UpdatePhase;
+  readonly from: Changed;
+  readonly to: Changed;
+  /** Why it was rolled back. */
+  readonly reason: Reason | null;
+  readonly message: string | null;
+  /** When it reached its phase. */
+  readonly atMs: number;
+  /** Only while it is under way: it runs until the new version does, and again if that fails. */
+  readonly previous?: Version;
 }
 
 /** A copy that is made on another host and not started. */

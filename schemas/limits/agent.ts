@@ -6,6 +6,13 @@ export const agent = {
   restartBackoffMinMs: 1 * seconds,
   restartBackoffMaxMs: 60 * seconds,
   restartBackoffForgetMs: 10 * minutes,
+  /**
+   * An update is rolled back when its new version can't be made in so many tries, or ends so often
+   * before it has stood for so long.
+   */
+  updateTries: 5,
+  updateEnds: 3,
+  updateVerifyMs: 1 * minutes,
   engineCallMs: 30 * seconds,
   /** The longest pull, even while bytes arrive. */
   enginePullMs: 24 * hours,

@@ -4,7 +4,13 @@
  * body by the same entry (lib/rpc/decode.ts).
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
-import { ContainerStatusView, OperatorFields, type Container } from '../api/container.ts';
+import {
+  ContainerStatusView,
+  OperatorFields,
+  UpdateBody,
+  type Container,
+  type ContainerPatch,
+} from '../api/container.ts';
 import type { ListCursor } from '../api/cursor.ts';
 import { DrainShare } from '../api/drain.ts';
 import { HostUpdateBody, HostView, type HostUpdate } from '../api/host.ts';
@@ -179,6 +185,11 @@ const writes = {
       spec: ContainerSpecShape,
       idempotency: nullable(Type.Object({ key: text, bodyHash: text })),
     },
+    forwarded<typeof Container>(),
+  ),
+  /** `declared`: refused as `precondition_failed` where the container is declared otherwise now. */
+  'container.update': ask(
+    { ...ofContainer, patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)), declared: Type.Optional(Type.Array(text)) },
     forwarded<typeof Container>(),
   ),
   'container.start': ask(ofContainer, forwarded<typeof Container>()),

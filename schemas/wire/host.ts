@@ -3,8 +3,18 @@
  * (invariant A7).
  */
 import Type, { type Static } from 'typebox';
-import { ConfigFile, Observation, Port, PullPolicy, PullProgress, SecretRef } from '../api/container.ts';
+import {
+  ConfigFile,
+  Observation,
+  Port,
+  PullPolicy,
+  PullProgress,
+  Reason,
+  SecretRef,
+  updatePhases,
+} from '../api/container.ts';
 import { Capacity, HostFault } from '../api/host.ts';
+import { nullable } from '../api/nullable.ts';
 import { ContainerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 
@@ -99,6 +109,23 @@ export const SyncAsk = Type.Object({
 });
 export type SyncAsk = Static<typeof SyncAsk>;
 
+/** What a container is made from. */
+const versionFields = {
+  registry: Type.String(),
+  repository: Type.Union([Type.String(), Type.Null()]),
+  tag: Type.Union([Type.String(), Type.Null()]),
+  digest: Type.Union([Type.String(), Type.Null()]),
+  pull_policy: PullPolicy,
+  ports: Type.Array(Port),
+  env: Type.Record(Type.String(), Type.String()),
+  cpu_millis: Count,
+  mem_bytes: Count,
+  secret_refs: Type.Array(SecretRef),
+  config_files: Type.Array(ConfigFile),
+};
+const DesiredVersion = Type.Object(versionFields);
+export type DesiredVersion = Static<typeof DesiredVersion>;
+
 /** A container as its host should run it. */
 export const DesiredContainer = Type.Object({
   tenant: TenantId,
@@ -116,22 +143,18 @@ export const DesiredContainer = Type.Object({
    */
   prepare: Type.Optional(Type.Literal(true)),
   name: Type.String(),
-  registry: Type.String(),
-  repository: Type.Union([Type.String(), Type.Null()]),
-  tag: Type.Union([Type.String(), Type.Null()]),
-  digest: Type.Union([Type.String(), Type.Null()]),
-  pull_policy: PullPolicy,
-  ports: Type.Array(Port),
-  env: Type.Record(Type.String(), Type.String()),
-  cpu_millis: Count,
-  mem_bytes: Count,
+  ...versionFields,
   /**
    * How much it may write to disk. Absent from actors from before 0.1.0, and for containers
    * declared before there was a limit.
    */
   disk_bytes: Type.Optional(Count),
-  secret_refs: Type.Array(SecretRef),
-  config_files: Type.Array(ConfigFile),
+  /**
+   * The other fields come in the place of `previous`, which runs on until the new container is made
+   * and runs again if that fails (ADR 35). An agent from before 0.2.0 ignores it, and replaces the
+   * container at once.
+   */
+  update: Type.Optional(Type.Object({ since: Count, previous: DesiredVersion })),
 });
 export type DesiredContainer = Static<typeof DesiredContainer>;
 
@@ -209,6 +232,15 @@ export const Report = Type.Object({
       gone: Type.Boolean(),
       /** The placement that it is prepared for; absent from agents from before 0.2.0. */
       prepared: Type.Optional(Count),
+      /** How far the update is that came with this generation or before; `since` names it. */
+      update: Type.Optional(
+        Type.Object({
+          since: Count,
+          phase: Type.Enum([...updatePhases]),
+          reason: nullable(Reason),
+          message: nullable(Type.String({ maxLength: 1024 })),
+        }),
+      ),
       observation: Observation,
     }),
     { maxItems: limits.reportItems },

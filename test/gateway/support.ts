@@ -98,6 +98,7 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       case 'container.list':
         return okData([...containers.values()].filter((one) => one.tenant_id === ask.tenant));
       case 'container.get':
+      case 'container.update':
       case 'container.start':
       case 'container.stop':
         return found === undefined ? refusal('not_found') : okData(found);

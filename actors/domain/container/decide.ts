@@ -1,5 +1,6 @@
 /** What a tenant or an operator asks of a container. Pure: see turn.ts. */
-import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import type { ContainerRecord, Version } from '../../../schemas/api/container.ts';
+import { declarationTag } from '../../../schemas/api/declaration-tag.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { ContainerId, Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -7,7 +8,7 @@ import type { ContainerTrace } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { insertionMs } from '../order.ts';
 import { page } from '../page.ts';
-import { quotaAmountsOf, type TenantView } from '../tenant/state.ts';
+import { amountsOf, quotaAmountsOf, type TenantView } from '../tenant/state.ts';
 import type { PartitionView } from '../state.ts';
 import { damagedTenant } from '../tenant/decide.ts';
 import { tooManyContainersGone } from '../tenant/remembered.ts';
@@ -19,12 +20,15 @@ import {
   invalid,
   noChanges,
   refuse,
+  type EventDraft,
   type FleetHost,
   type Reply,
   type Turn,
   type TurnContext,
 } from '../turn.ts';
-import { leaveTombstone, changed, eventOf, findHost, isOnHost, placeOn, want } from './transitions.ts';
+import { moveUpdate } from './moves.ts';
+import { leaveTombstone, changed, eventOf, findHost, isOnHost, placeOn, updated, want } from './transitions.ts';
+import { isSameVersion, patched, versionOf } from './updates.ts';
 import { containerJson, containerStatusView, containerView, shownStatus, unobserved } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -246,22 +250,93 @@ export function remove(state: PartitionView, ask: Of<'container.delete'>, contex
   });
 }
 
-/** The operator's fields change what runs: the container is replaced under a new generation. */
+/** Idempotent: a patch that changes nothing makes no new generation. */
+export function update(state: PartitionView, ask: Of<'container.update'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  const isAsRead = ask.declared?.includes(declarationTag(containerJson(record, context.fleet))) ?? true;
+  if (!isAsRead)
+    return refuse('precondition_failed', 'the container has changed since you read it: read it again, and change that');
+  const after = patched(record.spec, ask.patch);
+  return after.ok
+    ? change(state.tenant(ask.tenant), record, { ...versionOf(record), spec: after.spec }, 'update_requested', context)
+    : invalid(after.faults);
+}
+
+/** The operator's fields change what runs, as an update does. */
 export function operate(state: PartitionView, ask: Of<'container.operate'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
   const { pull_policy, secret_refs, config_files } = ask.fields;
-  const next: ContainerRecord = {
-    ...record,
+  const version: Version = {
     spec: { ...record.spec, pull_policy: pull_policy ?? record.spec.pull_policy },
     secretRefs: secret_refs ?? record.secretRefs,
     configFiles: config_files ?? record.configFiles,
-    generation: record.generation + 1,
-    updatedAtMs: context.nowMs,
   };
-  return answer(reply('ok', next, context), changed(next, [eventOf('operator_changed', next, context)]));
+  return change(state.tenant(ask.tenant), record, version, 'operator_changed', context);
+}
+
+/** Caps, registries and room are checked, and the update begins, in this one turn. */
+function change(
+  tenant: TenantView,
+  record: ContainerRecord,
+  version: Version,
+  event: EventDraft['type'],
+  context: TurnContext,
+): Turn {
+  if (tenant.settingsDamaged) return damagedTenant;
+  const isSame = isSameVersion(version, record);
+  if (isSame && version.spec.pull_policy === record.spec.pull_policy)
+    return answer(reply('ok', record, context), rungOnly(record));
+  if (isSame) {
+    const next = { ...record, spec: version.spec, generation: record.generation + 1, updatedAtMs: context.nowMs };
+    return answer(reply('ok', next, context), changed(next, [eventOf(event, next, context)]));
+  }
+  if (!mayPullInSome(tenant, regionsToStartIn(record, tenant, context), version.spec)) return invalid(registryRefusal);
+  const next = updated(record, version, context);
+  const over = excessOfUpdate(tenant, record, next);
+  if (over !== undefined) return refuseExcess(over);
+  const events = [eventOf(event, next, context)];
+  if (hasRoomFor(record, next, context)) return answer(reply('ok', next, context), changed(next, events));
+  const moving = moveUpdate(next, tenant, context);
+  if (moving === undefined) {
+    return refuse('conflict', 'no host has room for the container with these limits: it stays as it is');
+  }
+  return answer(reply('ok', moving.record, context), {
+    ...moving.changes,
+    events: [...events, ...moving.changes.events],
+  });
+}
+
+/** A cap that the update would exceed; one that takes no more exceeds none. */
+function excessOfUpdate(tenant: TenantView, record: ContainerRecord, next: ContainerRecord): Excess | undefined {
+  const [before, after] = [quotaAmountsOf(record), quotaAmountsOf(next)];
+  const more = {
+    cpu_millis: Math.max(0, after.cpu_millis - before.cpu_millis),
+    mem_bytes: Math.max(0, after.mem_bytes - before.mem_bytes),
+    ports: Math.max(0, after.ports - before.ports),
+  };
+  const over = excessInTenant(tenant, more);
+  if (over !== undefined || record.placement.phase === 'unplaced') return over;
+  return excessInRegion(tenant, record.placement.region, more);
+}
+
+/** Whether the host that has the container has room for what it takes more. */
+function hasRoomFor(record: ContainerRecord, next: ContainerRecord, context: TurnContext): boolean {
+  if (record.placement.phase === 'unplaced') return true;
+  const host = context.fleet.host(record.placement.host);
+  // A host that says nothing judges by itself.
+  if (host === undefined || host.capacity === null) return true;
+  const [before, after] = [amountsOf(record), amountsOf(next)];
+  const [cpuMillis, memBytes] = [after.cpuMillis - before.cpuMillis, after.memBytes - before.memBytes];
+  return (
+    (cpuMillis <= 0 || host.used.cpu_millis + cpuMillis <= host.capacity.cpu_millis) &&
+    (memBytes <= 0 || host.used.mem_bytes + memBytes <= host.capacity.mem_bytes)
+  );
 }
 
 export function get(state: PartitionView, ask: Of<'container.get'>, context: TurnContext): Turn {

@@ -17,6 +17,7 @@ import { regionsThatMayPull } from '../tenant/registries.ts';
 import { quotaAmountsOf, type TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type FleetHost, type PreparationSeen, type TurnContext } from '../turn.ts';
 import { changed, eventOf, findHost, nextSince, placeOn, rejectionsWith, unplace } from './transitions.ts';
+import { isUpdating, rolledBack } from './updates.ts';
 
 /** The copy that another host gets ready; undefined: there is none, or it was given up. */
 export function preparationOf({ preparing, placement, desired }: ContainerRecord): Preparation | undefined {
@@ -66,6 +67,8 @@ export function leaveDrained(record: ContainerRecord, tenant: TenantView, contex
   // Its word that the container has stopped would not come.
   if (from === undefined || !from.hasEngine || from.standing === 'silent') return noChanges;
   if (preparationOf(record) !== undefined || leavingOf(record) !== undefined) return noChanges;
+  // It has two versions here, and the other host would have one.
+  if (isUpdating(record)) return noChanges;
   if (!context.fleet.mayLeave(from.key)) return noChanges;
   const host = findHost(record, tenant, context);
   if (host === undefined) return noChanges;
@@ -89,6 +92,24 @@ function prepare(record: ContainerRecord, { key: host, region }: FleetHost, cont
   // Its copy there is this host's to judge, as every copy is (strangers.ts).
   const history = [...record.history.filter((key) => key !== host), host].slice(-limits.placementHistory);
   return toldAll(record, changed({ ...record, preparing, history }, []));
+}
+
+/**
+ * An update to what its host has no room for: another host prepares the new version, or takes what
+ * does not run. Undefined: no host has room.
+ */
+export function moveUpdate(
+  record: ContainerRecord,
+  tenant: TenantView,
+  context: TurnContext,
+): { readonly record: ContainerRecord; readonly changes: Changes } | undefined {
+  if (record.placement.phase !== 'placed' || record.placement.chosenBy !== 'platform') return undefined;
+  if (preparationOf(record) !== undefined || leavingOf(record) !== undefined) return undefined;
+  const host = findHost(record, tenant, context);
+  if (host === undefined) return undefined;
+  const changes = isUpdating(record) ? prepare(record, host, context) : leave(record, host, context);
+  const [moved] = changes.records;
+  return moved?.kind === 'container' ? { record: moved, changes } : undefined;
 }
 
 /**
@@ -126,7 +147,7 @@ export function keepMoving(
   const from = context.fleet.host(record.placement.host);
   // A process that has just started does not know the hosts yet.
   if (from === undefined || context.fleet.standing(preparing.host) === 'unheard') return noChanges;
-  if (!from.draining) return giveUp(record, null, context);
+  if (!from.draining && !isUpdating(record)) return giveUp(record, null, context);
   if (preparing.isReady === true) return moveToReady(record, preparing, tenant, context);
   if (hostToTake(record, preparing, tenant, context) === undefined) return giveUp(record, 'no_host', context);
   // An owner that has just loaded it does not know how far the other host is.
@@ -187,7 +208,10 @@ function giveUp(record: ContainerRecord, reason: Reason | null, context: TurnCon
     preparing: { ...preparing, givenUp: reason },
     rejections,
   };
-  return toldAll(record, changed(next, []));
+  if (!isUpdating(next)) return toldAll(record, changed(next, []));
+  const message = 'another host was to run the new version, and could not make it';
+  const back = rolledBack(next, { reason: reason ?? 'no_host', message }, context);
+  return toldAll(record, changed(back, [eventOf('update_failed', back, context)]));
 }
 
 /** What the host that prepares it reports. */

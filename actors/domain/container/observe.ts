@@ -18,6 +18,7 @@ import {
   whileLeaving,
 } from './moves.ts';
 import { changed, eventOf, findHost, leaveTombstone, placeOn, rejectionsWith, replace } from './transitions.ts';
+import { hearUpdate, isUpdating } from './updates.ts';
 
 /** Statuses that an agent may report; the others are the control plane's. */
 const reportable: ReadonlySet<Observation['status']> = new Set([
@@ -100,21 +101,33 @@ export function observe(
   }
   const elsewhere = movedFromFault(state, record, observed, context);
   if (elsewhere !== undefined) return elsewhere;
-  if (isRepeated(record, observed, order, known)) return { ...noChanges, heard: { id: record.id, order } };
+  const heard = hearUpdate(record, item.update, context);
+  const isOld = heard === record && isRepeated(record, observed, order, known);
+  if (isOld) return { ...noChanges, heard: { id: record.id, order } };
   const next: ContainerRecord = {
-    ...record,
+    ...heard,
     observed,
     observedOrder: order,
     observedAtMs: context.nowMs,
-    updatedAtMs: record.observed.status === observed.status ? record.updatedAtMs : context.nowMs,
+    updatedAtMs: record.observed.status === observed.status ? heard.updatedAtMs : context.nowMs,
   };
   const events = isNews(record.observed, next.observed) ? [toldByHost(next)] : [];
+  const settled = endOfUpdate(record, next);
   return {
     records: [next],
     deletes: [],
-    events,
-    effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
+    events: settled === undefined ? events : [...events, { ...toldByHost(next), type: settled }],
+    effects: [
+      { kind: 'changed', tenant: record.tenant, id: record.id },
+      // It keeps the other version's container until it is told that the update is over.
+      ...(settled === undefined ? [] : [{ kind: 'doorbell' as const, host }]),
+    ],
   };
+}
+
+function endOfUpdate(before: ContainerRecord, { update }: ContainerRecord): 'updated' | 'update_failed' | undefined {
+  if (!isUpdating(before) || update?.previous !== undefined) return undefined;
+  return update?.phase === 'rolled_back' ? 'update_failed' : 'updated';
 }
 
 /**

@@ -1,9 +1,15 @@
 /**
  * The steps that a container's record takes, each a pure function from a record to the changes that
- * make the next one. After the create, every step raises `generation` through `withNext`; only an
- * operator's fields are written elsewhere (`operate` in decide.ts).
+ * make the next one. After the create, every step raises `generation` through `withNext`, but for
+ * the return of an earlier version (`rolledBack` in updates.ts).
  */
-import type { ContainerRecord, DesiredState, Observation, TombstoneRecord } from '../../../schemas/api/container.ts';
+import type {
+  ContainerRecord,
+  DesiredState,
+  Observation,
+  TombstoneRecord,
+  Version,
+} from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { choose } from '../placement.ts';
@@ -11,6 +17,7 @@ import { amountsOf, quotaAmountsOf, type TenantView } from '../tenant/state.ts';
 import { excessInRegion } from '../tenant/quota.ts';
 import { regionsThatMayPull } from '../tenant/registries.ts';
 import type { Changes, Effect, EventDraft, FleetHost, TurnContext } from '../turn.ts';
+import { ended, updateTo } from './updates.ts';
 import { shownStatus, unobserved } from './view.ts';
 
 /**
@@ -40,7 +47,9 @@ export const eventOf = (type: EventDraft['type'], container: ContainerRecord, co
 const withNext = (
   record: ContainerRecord,
   context: TurnContext,
-  next: Partial<Pick<ContainerRecord, 'desired' | 'observed' | 'placement' | 'history' | 'rejections' | 'spec'>>,
+  next: Partial<
+    Pick<ContainerRecord, 'desired' | 'observed' | 'placement' | 'history' | 'rejections' | 'update' | keyof Version>
+  >,
 ): ContainerRecord => ({ ...record, ...next, generation: record.generation + 1, updatedAtMs: context.nowMs });
 
 /** Whether a host has it, or may have it. */
@@ -146,11 +155,35 @@ const withoutPreparation = (record: ContainerRecord): ContainerRecord =>
     ? record
     : { ...record, preparing: { ...record.preparing, givenUp: null } };
 
+/** What is not to run proves nothing of its new version, which stays. */
+const withoutUpdate = (record: ContainerRecord, context: TurnContext): ContainerRecord =>
+  record.update?.previous === undefined
+    ? record
+    : { ...record, update: ended(record.update, 'the container was stopped before the update was verified', context) };
+
+/** A copy that another host has ready is one of the old version. */
+function withUnreadyCopy(record: ContainerRecord): ContainerRecord {
+  if (record.preparing?.isReady === undefined) return record;
+  const { isReady: _, ...preparing } = record.preparing;
+  return { ...record, preparing };
+}
+
+/** A new version of the container, under a new generation. */
+export function updated(record: ContainerRecord, version: Version, context: TurnContext): ContainerRecord {
+  return withNext(withUnreadyCopy(record), context, {
+    ...version,
+    update: updateTo(record, version, context),
+    // What was too large for a host may fit now.
+    rejections: [],
+    observed: record.observed.status === 'failed' ? again(record.observed, 'pending') : record.observed,
+  });
+}
+
 /**
  * `start` and `stop`: a new generation, and at once the status that no agent is there to report.
  */
 export function want(before: ContainerRecord, desired: DesiredState, context: TurnContext): ContainerRecord {
-  const record = desired === 'running' ? before : withoutPreparation(before);
+  const record = desired === 'running' ? before : withoutUpdate(withoutPreparation(before), context);
   const { status } = record.observed;
   const onHost = isOnHost(record, context);
   switch (desired) {

@@ -11,6 +11,8 @@ import type {
   Observation,
   PullProgress,
   Reason,
+  Update,
+  UpdateView,
 } from '../../../schemas/api/container.ts';
 import type { FleetView } from '../turn.ts';
 
@@ -99,8 +101,18 @@ export function containerStatusView(
     started_at: observed.started_at,
     addresses: observed.addresses,
     ...(status === 'pulling' && pull !== undefined ? { pull } : {}),
+    ...(record.update === undefined ? {} : { update: updateView(record.update) }),
   };
 }
+
+const updateView = ({ phase, from, to, reason, message, atMs }: Update): UpdateView => ({
+  phase,
+  from,
+  to,
+  reason,
+  message,
+  at: timestamp(atMs),
+});
 
 /** The detail of a container that no host has taken up. */
 export const unobserved = (status: ContainerStatus, reason: Reason | null): Observation => ({

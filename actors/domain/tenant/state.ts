@@ -1,5 +1,5 @@
 /** A tenant in memory: its containers with their indexes, what they take, and its peers. */
-import type { ContainerRecord, TombstoneRecord } from '../../../schemas/api/container.ts';
+import type { ContainerRecord, TombstoneRecord, Version } from '../../../schemas/api/container.ts';
 import type { ListCursor } from '../../../schemas/api/cursor.ts';
 import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../../../schemas/api/tenant.ts';
 import { quotaDimensions, type QuotaDimension } from '../../../schemas/errors.ts';
@@ -38,17 +38,36 @@ export interface TenantView {
   usage(region: string): QuotaAmounts;
 }
 
-/** What a container takes, by the limits that its creation validated. */
-export const amountsOf = (record: ContainerRecord): { cpuMillis: number; memBytes: number } => ({
-  cpuMillis: cpuMillis(record.spec.cpu_limit) ?? 0,
-  memBytes: memBytes(record.spec.mem_limit) ?? 0,
+interface Amounts {
+  readonly cpuMillis: number;
+  readonly memBytes: number;
+}
+
+/** The limits of one version of a container, as its creation or update validated them. */
+export const limitsOf = ({ spec }: Version): Amounts => ({
+  cpuMillis: cpuMillis(spec.cpu_limit) ?? 0,
+  memBytes: memBytes(spec.mem_limit) ?? 0,
 });
+
+/**
+ * What a container takes. While it is being updated either version may run: the larger of both.
+ */
+export function amountsOf(record: ContainerRecord): Amounts & { readonly ports: number } {
+  const next = { ...limitsOf(record), ports: record.spec.ports.length };
+  const { previous } = record.update ?? {};
+  if (previous === undefined) return next;
+  const before = limitsOf(previous);
+  return {
+    cpuMillis: Math.max(next.cpuMillis, before.cpuMillis),
+    memBytes: Math.max(next.memBytes, before.memBytes),
+    ports: Math.max(next.ports, previous.spec.ports.length),
+  };
+}
 
 /** The same in the dimensions of a quota. */
 export function quotaAmountsOf(record: ContainerRecord): Omit<QuotaAmounts, 'vpn_peers'> {
-  const { cpuMillis, memBytes } = amountsOf(record);
+  const { cpuMillis, memBytes, ports } = amountsOf(record);
   const { diskBytes = limits.containerDiskBytes } = record;
-  const ports = record.spec.ports.length;
   return { containers: 1, cpu_millis: cpuMillis, mem_bytes: memBytes, ports, disk_bytes: diskBytes };
 }
 

@@ -19,6 +19,7 @@ export interface RequestHeaders {
   origin?: string;
   lastEventId?: string;
   ifNoneMatch?: string;
+  ifMatch?: string;
 }
 
 /** Headers as they are collected. `ambiguous`: a header that may come only once came twice. */
@@ -74,6 +75,9 @@ export function takeHeader(bag: HeaderBag, name: string, value: string): void {
       return;
     case 'if-none-match':
       bag.ifNoneMatch = bag.ifNoneMatch === undefined ? value : `${bag.ifNoneMatch}, ${value}`;
+      return;
+    case 'if-match':
+      bag.ifMatch = bag.ifMatch === undefined ? value : `${bag.ifMatch}, ${value}`;
       return;
     default:
       return;

@@ -24,7 +24,7 @@ export interface Seen {
 
 export interface CarryOutParts {
   readonly executor: Executor;
-  readonly restartStore: RestartStore;
+  readonly restartStore: Pick<RestartStore, 'of' | 'set'>;
   readonly backoff: BackoffBounds;
   readonly steadyMs: () => number;
   readonly metrics: Pick<Metrics, 'step' | 'restart'>;

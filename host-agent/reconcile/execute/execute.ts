@@ -102,7 +102,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const hostCpuMillis = parts.cpuMillis();
     const making = { owner, container, reference, imageId, secrets: secrets.env, imageLabels: image.labels, sandbox };
     const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
-    const name = containerName(owner, container.id);
+    const name = containerName(owner, container.id, container.update?.since);
     const result = await createWithQuota(isEnforced ? bytes : null, (diskBytes) =>
       engine.create(name, createBody({ ...making, publishAddress, hostCpuMillis, capabilities, diskBytes })),
     );

@@ -6,7 +6,7 @@ import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/id
 import type { CachedEngine } from '../../docker/cached-engine.ts';
 import { healthIn, type Inspection } from '../../docker/answers.ts';
 import type { ListedSandbox, SandboxList } from '../../sandbox/sandboxes.ts';
-import { foundFrom, observedFrom, sandboxOf, type Found, type Observed } from './observed.ts';
+import { foundFrom, sandboxOf, type Found } from './observed.ts';
 import { containerIn, labels, sandboxLabel, tenantIn } from '../../docker/ownership.ts';
 import { publishedFrom } from '../../sandbox/shape.ts';
 
@@ -56,15 +56,18 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
 
 type Inspecting = Pick<CachedEngine, 'idsOf' | 'inspect' | 'endOf'>;
 
-/** @param isEndEnough of a container that has ended, it need not be known how it did */
-export async function observe(engine: Inspecting, id: ContainerId, isEndEnough: boolean): Promise<Observed> {
+/**
+ * Every copy of a container that the engine has.
+ * @param isEndEnough of a container that has ended, it need not be known how it did
+ */
+export async function observe(engine: Inspecting, id: ContainerId, isEndEnough: boolean): Promise<Found[]> {
   const found: Found[] = [];
   for (const dockerId of await engine.idsOf(id)) {
     const inspection = (isEndEnough ? engine.endOf(dockerId) : undefined) ?? (await engine.inspect(dockerId));
     const each = inspection === undefined ? undefined : foundFrom(inspection, await sandboxOn(engine, inspection));
     if (each !== undefined) found.push(each);
   }
-  return observedFrom(found);
+  return found;
 }
 
 async function sandboxOn(engine: Inspecting, { HostConfig }: Inspection): Promise<Inspection | undefined> {

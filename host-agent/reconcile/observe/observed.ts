@@ -142,13 +142,17 @@ function addressesFrom(ports: NonNullable<Inspection['NetworkSettings']['Ports']
 }
 
 /**
- * Of several with one id, the newest placement counts, then one that runs; the others are extra.
+ * Of several with one id, the newest placement counts, then one that was made for this spec, then
+ * one that runs; the others are extra.
  */
-export function observedFrom(found: readonly Found[]): Observed {
+export function observedFrom(found: readonly Found[], spec?: string): Observed {
   const up = ({ state }: Found) => (state.phase === 'running' || state.phase === 'paused' ? 1 : 0);
   const [first, ...extra] = found.toSorted(
     (left, right) =>
-      right.placement - left.placement || up(right) - up(left) || (left.dockerId < right.dockerId ? -1 : 1),
+      right.placement - left.placement ||
+      Number(right.spec === spec) - Number(left.spec === spec) ||
+      up(right) - up(left) ||
+      (left.dockerId < right.dockerId ? -1 : 1),
   );
   return first === undefined ? absent : { kind: 'present', found: first, extra };
 }

@@ -69,7 +69,9 @@ function afresh(restart: RestartState, { wanted, observed }: Look): RestartState
 }
 
 /** A copy that was prepared is as new as its pull. */
-function isPullDue({ want, pullDue }: RestartState, wanted: Wanted, isUp: boolean): boolean {
+function isPullDue({ want, pullDue, update }: RestartState, wanted: Wanted, isUp: boolean): boolean {
+  // Each version was pulled when it was made.
+  if (update !== null) return false;
   if (!isMade(wanted) || wanted.container.pull_policy !== 'always' || isUp) return false;
   return want !== 'prepared' || pullDue;
 }

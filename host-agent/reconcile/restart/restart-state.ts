@@ -6,6 +6,7 @@
  * setting the wall clock must neither end a wait nor extend it.
  */
 import { backoffMs, type BackoffBounds } from '../../../lib/time/backoff.ts';
+import type { UpdatePhase } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { RunId } from '../observe/observed.ts';
 import type { Wanted } from '../../workload/wanted.ts';
@@ -16,6 +17,15 @@ export type Attempt =
   | { readonly phase: 'waiting'; readonly untilMs: number }
   /** No more attempts before a new generation. */
   | { readonly phase: 'failed' };
+
+/** The update of a container, as far as this host has come with it (ADR 35). */
+export interface UpdateState {
+  /** Names the update: the generation that it came with. */
+  readonly since: number;
+  readonly phase: UpdatePhase;
+  /** Why it was rolled back. */
+  readonly why: Why | null;
+}
 
 export interface Lasting {
   readonly generation: number;
@@ -29,12 +39,15 @@ export interface Lasting {
   readonly countedRun: RunId | null;
   /** A start was requested, and the pull policy wants a newer image first. */
   readonly pullDue: boolean;
+  readonly update: UpdateState | null;
 }
 
 export interface RestartState extends Lasting {
   readonly image: { readonly reference: string; readonly id: string } | null;
   /** The engine's container whose log lines are all safe. */
   readonly drained: string | null;
+  /** The same of the copy that an update has stopped. */
+  readonly drainedBeside: string | null;
   /** When the agent last asked the engine to start it. */
   readonly startedAtMs: number | null;
   /** When the agent saw it run, noted once for each unbroken watch of the engine. */
@@ -47,6 +60,8 @@ export interface RestartState extends Lasting {
    */
   readonly evicted: { readonly dockerId: string; readonly why: Why } | null;
   readonly operation: Operation | null;
+  /** When an update's new version took over, as far as this process has seen. */
+  readonly verifyingSinceMs: number | null;
 }
 
 export const blank: RestartState = {
@@ -58,18 +73,21 @@ export const blank: RestartState = {
   restarts: 0,
   countedRun: null,
   pullDue: false,
+  update: null,
   image: null,
   drained: null,
+  drainedBeside: null,
   startedAtMs: null,
   seenUpAtMs: null,
   remake: null,
   evicted: null,
   operation: null,
+  verifyingSinceMs: null,
 };
 
 export const lastingOf = (restart: RestartState): Lasting => {
-  const { generation, want, attempt, why, failures, restarts, countedRun, pullDue } = restart;
-  return { generation, want, attempt, why, failures, restarts, countedRun, pullDue };
+  const { generation, want, attempt, why, failures, restarts, countedRun, pullDue, update } = restart;
+  return { generation, want, attempt, why, failures, restarts, countedRun, pullDue, update };
 };
 
 export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs, maxMs: limits.restartBackoffMaxMs };
@@ -163,7 +181,9 @@ function done(restart: RestartState, step: Step, imageId: string | undefined, no
         startedAtMs: nowMs,
       };
     case 'drain':
-      return { ...restart, drained: step.dockerId };
+      return step.isBeside === true
+        ? { ...restart, drainedBeside: step.dockerId }
+        : { ...restart, drained: step.dockerId };
     case 'stop':
     case 'remove':
     case 'start_sandbox':

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
-import { Reason } from '../../../schemas/api/container.ts';
+import { Reason, updatePhases } from '../../../schemas/api/container.ts';
 import { ContainerId, isContainerId } from '../../../schemas/ids.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../../disk/continued-file.ts';
 import { blank, lastingOf, type RestartState } from './restart-state.ts';
@@ -16,6 +16,8 @@ import { limits } from '../../../schemas/limits.ts';
 
 const Count = Type.Integer({ minimum: 0 });
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+const WhyStored = nullable(Type.Object({ reason: Reason, message: Type.String(), exitCode: nullable(Type.Integer()) }));
 
 const RestartStateStored = Type.Object({
   generation: Type.Integer(),
@@ -31,11 +33,13 @@ const RestartStateStored = Type.Object({
     }),
     Type.Object({ phase: Type.Literal('failed') }),
   ]),
-  why: nullable(Type.Object({ reason: Reason, message: Type.String(), exitCode: nullable(Type.Integer()) })),
+  why: WhyStored,
   failures: Count,
   restarts: Count,
   countedRun: nullable(Type.String()),
   pullDue: Type.Boolean(),
+  /** Absent from agents from before 0.2.0. */
+  update: Type.Optional(nullable(Type.Object({ since: Count, phase: Type.Enum([...updatePhases]), why: WhyStored }))),
 });
 type Stored = Static<typeof RestartStateStored>;
 const OrphansStored = Type.Object({ approved: Type.Array(ContainerId), word: nullable(Count) });
@@ -77,10 +81,11 @@ export function toStored(restart: RestartState, { wallMs, steadyMs }: WaitTime):
 }
 
 export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: WaitTime): RestartState {
-  const { attempt } = stored;
-  if (attempt.phase !== 'waiting') return { ...blank, ...stored, attempt };
+  const { attempt, update = null } = stored;
+  const restart = { ...blank, ...stored, update };
+  if (attempt.phase !== 'waiting') return { ...restart, attempt };
   const leftMs = Math.min(attempt.untilMs - wallMs(), attempt.leftMs ?? maxWaitMs, maxWaitMs);
-  return { ...blank, ...stored, attempt: { phase: 'waiting', untilMs: steadyMs() + Math.max(0, leftMs) } };
+  return { ...restart, attempt: { phase: 'waiting', untilMs: steadyMs() + Math.max(0, leftMs) } };
 }
 
 export interface RestartStore {

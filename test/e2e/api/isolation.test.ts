@@ -14,9 +14,11 @@ t.test('one tenant cannot reach another', async (t) => {
   const { id } = body.data;
 
   t.test('every route answers 404 for the id of another tenant’s container', async (t) => {
-    for (const { method, path } of routes.filter(({ path }) => path.startsWith(`${compute}/:id`))) {
-      const foreign = await mallory.call(method, path.replace(':id', id));
-      const none = await mallory.call(method, path.replace(':id', absent));
+    for (const route of routes.filter(({ path }) => path.startsWith(`${compute}/:id`))) {
+      const { method, path } = route;
+      const sent = 'body' in route ? {} : undefined;
+      const foreign = await mallory.call(method, path.replace(':id', id), sent);
+      const none = await mallory.call(method, path.replace(':id', absent), sent);
       t.equal(foreign.status, 404, `${method} ${path}`);
       t.same(foreign.body, { error: 'not_found' });
       t.equal(none.text, foreign.text);

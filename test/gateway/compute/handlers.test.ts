@@ -1,6 +1,7 @@
 import t from 'tap';
 import { containerHandlers } from '../../../gateway/compute/handlers.ts';
 import { validateCreate } from '../../../gateway/validation/container.ts';
+import { declarationTagOf } from '../../../schemas/api/declaration-tag.ts';
 import { callOf, exchangeOf, servicesWith } from '../calls.ts';
 
 function createWith(body: unknown, idempotencyKey?: string) {
@@ -24,6 +25,26 @@ t.test('a create carries the token’s tenant, new ids, and a hash of what it de
     { ...same, idempotency: { key: 'key' } },
   ]);
   t.match(asks[2], { idempotency: Object(asks[1])['idempotency'] }, 'however the body is written');
+});
+
+t.test('a change takes the ETags of If-Match, and answers with the new one', async (t) => {
+  const body = '{"data":{"id":"container","tag":"2","status":"running"}}';
+  const services = servicesWith(() => ({ code: 'ok', body }));
+  const { 'container.update': update } = containerHandlers(services);
+  const change = (ifMatch?: string) =>
+    update(
+      callOf('container.update', {
+        body: { tag: '2' },
+        exchange: exchangeOf({ headers: ifMatch === undefined ? {} : { ifMatch } }),
+      }),
+    );
+  t.match(await change(), { code: 'ok', headers: ['etag', declarationTagOf(body)] });
+  await change('"a" , "b"');
+  await change('"a", *');
+  t.same(
+    services.asked.map(({ question }) => ('declared' in question ? question.declared : 'any')),
+    ['any', ['"a"', '"b"'], 'any'],
+  );
 });
 
 t.test('an Idempotency-Key that cannot be one is refused, and nothing is asked', async (t) => {

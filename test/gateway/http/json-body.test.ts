@@ -6,8 +6,11 @@ import { exchangeOf, headOf } from '../calls.ts';
 const json = { contentType: 'application/json' };
 
 t.test('a body is judged by its headers before it comes', (t) => {
-  const codeOf = (contentType: string | undefined, body = 'x', max = 10) =>
-    judgeBody(exchangeOf({ headers: contentType === undefined ? {} : { contentType } }, body), max)?.code;
+  const codeOf = (contentType: string | undefined, body = 'x', patches?: true) =>
+    judgeBody(exchangeOf({ headers: contentType === undefined ? {} : { contentType } }, body), {
+      bodyBoundBytes: 10,
+      ...(patches === undefined ? {} : { patches }),
+    })?.code;
   t.equal(codeOf('application/json'), undefined);
   t.equal(codeOf('Application/JSON; charset="utf-8"'), undefined);
   t.equal(codeOf('application/json; charset=latin1'), 'unsupported_media_type');
@@ -15,6 +18,10 @@ t.test('a body is judged by its headers before it comes', (t) => {
   t.equal(codeOf(undefined), 'unsupported_media_type');
   t.equal(codeOf(undefined, ''), undefined, 'an empty body needs no type');
   t.equal(codeOf('application/json', 'x'.repeat(11)), 'too_large');
+  t.equal(codeOf('application/merge-patch+json'), 'unsupported_media_type');
+  t.equal(codeOf('application/merge-patch+json', 'x', true), undefined, 'a route of patches takes it');
+  t.equal(codeOf('application/json', 'x', true), undefined);
+  t.equal(codeOf('application/json-patch+json', 'x', true), 'unsupported_media_type');
   t.end();
 });
 

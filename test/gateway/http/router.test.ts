@@ -40,7 +40,7 @@ const table: readonly (readonly [method: string, path: string, told: string])[] 
   ['get', '/api/v2/compute', 'allow GET, HEAD, POST, OPTIONS'],
   ['GET', `/api/v2/compute/${id}/start`, 'allow POST, OPTIONS'],
   ['HEAD', `/api/v2/compute/${id}/start`, 'allow POST, OPTIONS'],
-  ['OPTIONS', `/api/v2/compute/${id}`, 'options GET, HEAD, DELETE, OPTIONS'],
+  ['OPTIONS', `/api/v2/compute/${id}`, 'options GET, HEAD, PATCH, DELETE, OPTIONS'],
   ['OPTIONS', '/api/v2/compute/a/b/c', 'none'],
   ['GET', '/', 'none'],
   ['GET', '', 'none'],

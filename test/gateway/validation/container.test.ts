@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { canonicalSpec, validateCreate } from '../../../gateway/validation/container.ts';
+import { canonicalSpec, validateCreate, validateUpdate } from '../../../gateway/validation/container.ts';
 import type { ContainerSpec } from '../../../schemas/api/container.ts';
 
 const hex = (length: number): string => 'a'.repeat(length);
@@ -170,6 +170,22 @@ for (const [field, value, faults] of table) {
   const said = JSON.stringify(value)?.slice(0, 60) ?? 'absent';
   t.same(valid.ok ? {} : valid.faults, faults.length === 0 ? {} : { [field]: faults }, `${field}: ${said}`);
 }
+
+t.test('an update has the rules of a create for each field that it names', async (t) => {
+  for (const [field, value, faults] of table) {
+    if (field === 'name' || field === 'host_key' || value === undefined) continue;
+    const body: unknown = JSON.parse(JSON.stringify({ [field]: value }));
+    const valid = validateUpdate(body);
+    const said = `${field}: ${JSON.stringify(value).slice(0, 60)}`;
+    t.same(valid, faults.length === 0 ? { ok: true, value: body } : { ok: false, faults: { [field]: faults } }, said);
+  }
+  t.same(validateUpdate({ env: { A: null } }), { ok: true, value: { env: { A: null } } }, 'a key to remove');
+  t.match(validateUpdate({ env: { A: null, '1': null } }), { faults: { env: [form.env] } });
+  t.match(validateUpdate({ name: 'x', status: 'running', host_key: null }), {
+    faults: { name: [/can't be changed: registry, /], status: [/can't/], host_key: [/can't/] },
+  });
+  for (const body of [null, [], 'x']) t.same(validateUpdate(body), { ok: false, faults: { _: ['must be an object'] } });
+});
 
 const specOf = (body: unknown): ContainerSpec => {
   const valid = validateCreate(body);

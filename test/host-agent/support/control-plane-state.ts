@@ -1,5 +1,5 @@
 /** What the fake control plane knows, and its answers to syncs. */
-import type { DesiredContainer, SyncAnswer } from '../../../schemas/wire/host.ts';
+import type { DesiredContainer, DesiredVersion, SyncAnswer } from '../../../schemas/wire/host.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { container } from './decisions.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
@@ -56,3 +56,11 @@ export function answersFor(state: State, partition: number, held: readonly numbe
 
 export const defaults = (id: ContainerId): DesiredContainer =>
   container({ id, generation: 1, repository: null, tag: 'latest' });
+
+/** What a container is made from. */
+export const versionOf = (container: DesiredContainer): DesiredVersion => {
+  const { registry, repository, tag, digest, pull_policy, ports, env, cpu_millis, mem_bytes } = container;
+  const { secret_refs, config_files } = container;
+  const image = { registry, repository, tag, digest, pull_policy };
+  return { ...image, ports, env, cpu_millis, mem_bytes, secret_refs, config_files };
+};

@@ -37,7 +37,7 @@ import {
   type Sender,
 } from '../../../schemas/wire/subjects.ts';
 import { until } from '../../support/until.ts';
-import { answersFor, defaults, host, partitions, type Desire, type State } from './control-plane-state.ts';
+import { answersFor, defaults, host, partitions, versionOf, type Desire, type State } from './control-plane-state.ts';
 import { startEnrolment } from './enrolment.ts';
 
 const decode = {
@@ -56,6 +56,10 @@ export interface ControlPlane {
   desire(desire: Desire): DesiredContainer;
   /** Declares several containers, with one doorbell for each partition. */
   desireAll(desires: readonly Desire[]): DesiredContainer[];
+  /** Declares another version of a container, in the place of what runs (ADR 35). */
+  update(id: ContainerId, desire: Desire): DesiredContainer;
+  /** Hears how the update of a container ended: forgets one of its versions. */
+  settle(id: ContainerId): void;
   /** Places the containers elsewhere. */
   drop(...ids: ContainerId[]): void;
   /** Forgets the containers, as after a restore. */
@@ -248,6 +252,11 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     state.containers.set(id, container);
     return container;
   };
+  const declared = (id: ContainerId): DesiredContainer => {
+    const container = state.containers.get(id);
+    if (container === undefined) throw new Error(`${id} is not declared`);
+    return container;
+  };
   const desireAll = (desires: readonly Desire[]): DesiredContainer[] => {
     const named = desires.map((desire) => ({ ...desire, id: desire.id ?? (v7() as ContainerId) }));
     let declared: DesiredContainer[] = [];
@@ -264,6 +273,18 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     gatewayUrl: await startEnrolment(t, nats, cluster, jwtFor),
     desire: (desire) => desireAll([desire])[0] as DesiredContainer,
     desireAll,
+    update: (id, desire) => {
+      const before = declared(id);
+      const since = before.generation + 1;
+      const update = { since, previous: before.update?.previous ?? versionOf(before) };
+      return desireAll([{ ...desire, id, update }])[0] ?? before;
+    },
+    settle: (id) => {
+      const { update, ...rest } = declared(id);
+      const isBack = newest.get(id)?.update?.phase === 'rolled_back';
+      const back = isBack ? { ...update?.previous, generation: rest.generation + 1 } : {};
+      change([id], () => state.containers.set(id, { ...rest, ...back }));
+    },
     drop: (...ids) => {
       for (const id of ids) state.gone.add(id);
       change(ids, () => ids.forEach((id) => state.containers.delete(id)));

@@ -79,6 +79,14 @@ function computeRoutes(t: Test, url: string) {
       t.equal(answer.status, status, `${method} ${suffix}`);
       t.ok((answer.json as { data: unknown }).data, 'wrapped in data');
     }
+    const patch = { ...post('{"tag":"2"}'), method: 'PATCH' };
+    const merge = { ...bearer, 'content-type': 'application/merge-patch+json', 'if-match': '"a", "b"' };
+    t.equal((await call(url, path, patch)).status, 200);
+    t.equal((await call(url, path, { ...patch, headers: merge })).status, 200);
+    t.match(owner.asks.at(-1), { type: 'container.update', patch: { tag: '2' }, declared: ['"a"', '"b"'] });
+    t.equal((await call(url, path, { ...patch, body: '{"name":"x"}' })).status, 422);
+    t.equal((await call(url, path, { ...patch, body: '[' })).status, 400);
+    t.equal((await call(url, compute, post('{"name":"x"}', merge))).status, 415, 'a create is no patch');
     t.equal((await call(url, `${compute}/quota?region=eu&tenant_id=rival`, { headers: bearer })).status, 200);
     t.match(owner.asks.at(-1), { type: 'tenant.quota', region: 'eu', tenant: 'acme' });
     const list = await call(url, `${compute}/`, { headers: bearer });

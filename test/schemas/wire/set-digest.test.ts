@@ -28,6 +28,7 @@ t.test('sets that differ have another', (t) => {
     ['a later placement', digestOf(basis, [one('a', 1, 2)], [])],
     ['to be stopped', digestOf(basis, [one('a', 1, 1, { desired: 'stopped' })], [])],
     ['to be prepared', digestOf(basis, [one('a', 1, 1, { desired: 'stopped', prepare: true })], [])],
+    ['to be updated', digestOf(basis, [one('a', 1, 1, { update: { since: 1 } })], [])],
     ['both', digestOf(basis, [one('a'), one('b')], [])],
     ['a generation changed for another', digestOf(basis, [one('a', 2), one('b', 1)], [])],
     ['the other way round', digestOf(basis, [one('a', 1), one('b', 2)], [])],

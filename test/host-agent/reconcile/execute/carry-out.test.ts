@@ -31,11 +31,6 @@ function begin(outcome: Outcome | Error = { kind: 'done' }) {
     restartStore: {
       of: (each) => states.get(each) ?? blank,
       set: (each, state) => void states.set(each, state),
-      forget: (each) => void states.delete(each),
-      orphans: () => ({ approved: new Set(), word: null }),
-      setOrphans: () => undefined,
-      ids: () => states.keys(),
-      flush: () => Promise.resolve(),
     },
     backoff: { minMs: 100, maxMs: 100 },
     steadyMs: () => nowMs,

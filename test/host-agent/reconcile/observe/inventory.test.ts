@@ -1,6 +1,5 @@
 import t from 'tap';
 import type { Summary } from '../../../../host-agent/docker/answers.ts';
-import { absent } from '../../../../host-agent/reconcile/observe/observed.ts';
 import { labels } from '../../../../host-agent/docker/ownership.ts';
 import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
 import { id, tenant } from '../../support/decisions.ts';
@@ -74,7 +73,7 @@ t.test('a fingerprint changes with what needs a look, and with nothing else', as
 
 t.test('a look passes over what went meanwhile', async (t) => {
   const gone = { idsOf: async () => Promise.resolve(['gone']), inspect: async () => Promise.resolve(undefined) };
-  t.same(await observe({ ...gone, endOf: () => undefined }, id, false), absent);
+  t.same(await observe({ ...gone, endOf: () => undefined }, id, false), []);
 });
 
 t.test('sandboxes are listed beside the containers, with those that use them', async (t) => {

@@ -1,0 +1,186 @@
+/**
+ * How a container changes what it is made from while it runs (ADR 35).
+ *
+ * 1. *Preparing*: the old version runs on; its host pulls the image of the new one and makes it.
+ * 2. *Verifying*: the host has swapped them, and the new one must stay up.
+ * 3. *Done*: the old one goes. Or *rolled back*: the host runs the old one again, and the record
+ *    takes its declaration back.
+ *
+ * The host swaps, and judges the new version, so that neither waits for the control plane. Pure.
+ */
+import {
+  containerDefaults,
+  usualPullPolicy,
+  type Changed,
+  type ContainerPatch,
+  type ContainerRecord,
+  type ContainerSpec,
+  type Reason,
+  type Update,
+  type Version,
+} from '../../../schemas/api/container.ts';
+import type { FieldErrors } from '../../../schemas/errors.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { ReportItem } from '../../../schemas/wire/host.ts';
+import type { TurnContext } from '../turn.ts';
+
+/** What runs until the new version does; undefined: no update is under way. */
+export const previousOf = ({ update }: ContainerRecord): Version | undefined => update?.previous;
+
+export const isUpdating = (record: ContainerRecord): boolean => previousOf(record) !== undefined;
+
+export const versionOf = ({ spec, secretRefs, configFiles }: ContainerRecord): Version => ({
+  spec,
+  secretRefs,
+  configFiles,
+});
+
+/** The declaration with the patch applied (RFC 7396), or what is wrong with it. */
+export function patched(
+  spec: ContainerSpec,
+  patch: ContainerPatch,
+): { readonly ok: true; readonly spec: ContainerSpec } | { readonly ok: false; readonly faults: FieldErrors } {
+  const faults: FieldErrors = {};
+  const digest = patch.digest === undefined ? spec.digest : patch.digest;
+  if (typeof patch.tag === 'string' && patch.digest === undefined && digest !== null)
+    faults['digest'] = ['decides what runs, whatever the tag: set it to null to run the tag'];
+  const givenTag = patch.tag === undefined ? spec.tag : patch.tag;
+  const tag = givenTag ?? (digest === null ? containerDefaults.tag : null);
+  const env = patchedEnv(spec.env, patch.env);
+  const envFaults = faultsOfEnv(env);
+  if (envFaults.length > 0) faults['env'] = envFaults;
+  if (Object.keys(faults).length > 0) return { ok: false, faults };
+  const image = { tag, digest };
+  return {
+    ok: true,
+    spec: {
+      ...spec,
+      registry: patch.registry === undefined ? spec.registry : (patch.registry ?? containerDefaults.registry),
+      repository: patch.repository === undefined ? spec.repository : patch.repository,
+      ...image,
+      // An operator's choice stays.
+      pull_policy: spec.pull_policy === usualPullPolicy(spec) ? usualPullPolicy(image) : spec.pull_policy,
+      env,
+      ports: patch.ports === undefined ? spec.ports : (patch.ports ?? []),
+      cpu_limit: patch.cpu_limit === undefined ? spec.cpu_limit : (patch.cpu_limit ?? containerDefaults.cpu_limit),
+      mem_limit: patch.mem_limit === undefined ? spec.mem_limit : (patch.mem_limit ?? containerDefaults.mem_limit),
+    },
+  };
+}
+
+function patchedEnv(env: ContainerSpec['env'], patch: ContainerPatch['env']): ContainerSpec['env'] {
+  if (patch === undefined) return env;
+  const merged = new Map(patch === null ? [] : Object.entries(env));
+  for (const [key, value] of Object.entries(patch ?? {})) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, value);
+  }
+  return Object.fromEntries(merged);
+}
+
+/** The gateway has checked each key and value of the patch. */
+function faultsOfEnv(env: ContainerSpec['env']): string[] {
+  const entries = Object.entries(env);
+  const bytes = entries.reduce((sum, [, value]) => sum + Buffer.byteLength(value), 0);
+  return [
+    ...(entries.length > limits.envKeys ? [`must be at most ${limits.envKeys} keys`] : []),
+    ...(bytes > limits.envTotalBytes ? [`must be at most ${limits.envTotalBytes} bytes in all`] : []),
+  ];
+}
+
+const changeable = [
+  'registry',
+  'repository',
+  'tag',
+  'digest',
+  'env',
+  'ports',
+  'cpu_limit',
+  'mem_limit',
+] as const satisfies readonly (keyof Changed & keyof ContainerSpec)[];
+
+const sortedEnv = (env: ContainerSpec['env']) => Object.entries(env).sort(([left], [right]) => (left < right ? -1 : 1));
+const textOf = (spec: ContainerSpec, field: (typeof changeable)[number]): string =>
+  JSON.stringify(field === 'env' ? sortedEnv(spec.env) : spec[field]);
+
+const differing = (one: ContainerSpec, other: ContainerSpec) =>
+  changeable.filter((field) => textOf(one, field) !== textOf(other, field));
+
+/** Whether the engine's container would be the same. */
+export const isSameVersion = (one: Version, other: Version): boolean =>
+  differing(one.spec, other.spec).length === 0 &&
+  JSON.stringify([one.secretRefs, one.configFiles]) === JSON.stringify([other.secretRefs, other.configFiles]);
+
+const pick = (spec: ContainerSpec, fields: readonly (typeof changeable)[number][]): Changed =>
+  Object.fromEntries(fields.map((field) => [field, spec[field]]));
+
+/**
+ * The update that brings a version into the place of what the container is made from now. A version
+ * replaces at once what does not run; an update in the place of another still falls back on what
+ * ran before both.
+ */
+export function updateTo(record: ContainerRecord, version: Version, { nowMs: atMs }: TurnContext): Update {
+  const runs =
+    record.desired === 'running' && record.placement.phase === 'placed' && record.observed.status === 'running';
+  const fallback = previousOf(record) ?? (runs ? versionOf(record) : undefined);
+  const before = fallback ?? versionOf(record);
+  const fields = differing(before.spec, version.spec);
+  const isBack = fallback !== undefined && isSameVersion(fallback, version);
+  const isUnderWay = fallback !== undefined && !isBack;
+  return {
+    since: record.generation + 1,
+    phase: isUnderWay ? 'preparing' : 'done',
+    from: pick(before.spec, fields),
+    to: pick(version.spec, fields),
+    reason: null,
+    message: null,
+    atMs,
+    ...(isUnderWay ? { previous: fallback } : {}),
+  };
+}
+
+/** The new version stays; nothing is kept to go back to. */
+export function ended(update: Update, message: string | null, { nowMs: atMs }: TurnContext): Update {
+  const { previous: _, ...rest } = update;
+  return { ...rest, phase: 'done', message, atMs };
+}
+
+/** The declaration as it was before the update, under a new generation. */
+export function rolledBack(
+  record: ContainerRecord,
+  { reason, message }: { readonly reason: Reason | null; readonly message: string | null },
+  { nowMs }: TurnContext,
+): ContainerRecord {
+  const { update } = record;
+  if (update?.previous === undefined) return record;
+  const { previous, ...rest } = update;
+  return {
+    ...record,
+    ...previous,
+    update: { ...rest, phase: 'rolled_back', reason, message, atMs: nowMs },
+    generation: record.generation + 1,
+    updatedAtMs: nowMs,
+  };
+}
+
+/**
+ * The record after what its host says of the update. An agent from before 0.2.0 says nothing: it
+ * has replaced the container at once.
+ */
+export function hearUpdate(record: ContainerRecord, told: ReportItem['update'], context: TurnContext): ContainerRecord {
+  const { update } = record;
+  if (update?.previous === undefined) return record;
+  if (told === undefined) return { ...record, update: ended(update, null, context) };
+  if (told.since !== update.since) return record;
+  switch (told.phase) {
+    case 'preparing':
+    case 'verifying':
+      return told.phase === update.phase
+        ? record
+        : { ...record, update: { ...update, phase: told.phase, atMs: context.nowMs } };
+    case 'done':
+      return { ...record, update: ended(update, null, context) };
+    case 'rolled_back':
+      return rolledBack(record, told, context);
+  }
+}

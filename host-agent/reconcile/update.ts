@@ -1,0 +1,180 @@
+/**
+ * The update of a container in place (ADR 35): its new version is made beside the old one, which
+ * runs on; then they are swapped, and the new one must stay up. If it does not, the old one starts
+ * again. The host decides all of this alone; the owner hears of each phase. Both copies stay on the
+ * engine until the owner has heard how the update ended. Pure.
+ */
+import type { UpdatePhase } from '../../schemas/api/container.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
+import { observedFrom, type Found, type Observed } from './observe/observed.ts';
+import type { RestartState, UpdateState } from './restart/restart-state.ts';
+import type { Step, Why } from './step.ts';
+
+/** The copies of one container, by what they are for. */
+export interface Roles {
+  /** The version that runs, or should. */
+  readonly wanted: Wanted;
+  /** Its copy, and those that should not exist. */
+  readonly observed: Observed;
+  /** The copy of the other version. */
+  readonly other: Found | undefined;
+}
+
+/** In these phases the old version is the one that runs. */
+const isOldUp = (phase: UpdatePhase): boolean => phase === 'preparing' || phase === 'rolled_back';
+
+export function rolesOf(wanted: Wanted, found: readonly Found[], update: UpdateState | null): Roles {
+  if (!isUpdating(wanted) || update === null) {
+    return { wanted, observed: observedFrom(found, 'spec' in wanted ? wanted.spec : undefined), other: undefined };
+  }
+  const { update: ofWanted, ...next } = wanted;
+  const previous: Declared = { ...next, ...ofWanted.previous };
+  const [active, beside] = isOldUp(update.phase) ? [previous, next] : [next, previous];
+  const other = found.find((each) => isCopyOf(beside, each));
+  return {
+    wanted: active,
+    observed: observedFrom(
+      found.filter((each) => each !== other),
+      active.spec,
+    ),
+    other,
+  };
+}
+
+export const isUpdating = (wanted: Wanted): wanted is Declared & Updating => 'update' in wanted;
+
+const isCopyOf = ({ container, spec }: Declared, found: Found): boolean =>
+  found.placement === container.placement && found.spec === spec;
+
+/** The new version while it is made: like a copy for a move, it is not started. */
+export function preparationOf({ update: _, ...next }: Declared & Updating): Declared {
+  return { ...next, want: 'prepared' };
+}
+
+/** Takes in that an update has begun, or that its owner has heard how it ended. */
+export function begun(restart: RestartState, wanted: Wanted): RestartState {
+  // What is not known yet ends nothing.
+  if (!('container' in wanted)) return restart;
+  if (!isUpdating(wanted)) return restart.update === null ? restart : { ...restart, update: null };
+  const { since, previous } = wanted.update;
+  if (restart.update?.since === since) return restart;
+  const phase = previous.spec === wanted.spec ? 'done' : 'preparing';
+  return { ...restart, image: null, update: { since, phase, why: null } };
+}
+
+export interface Progress {
+  readonly roles: Roles;
+  /** How the preparation of the new version gets on. */
+  readonly preparation: RestartState;
+  readonly nowMs: number;
+  /** How long the new version must stay up. */
+  readonly verifyMs: number;
+}
+
+/** The restart state with the next phase, if it is time for it. */
+export function advance(restart: RestartState, progress: Progress): RestartState {
+  const { update } = restart;
+  switch (update?.phase) {
+    case 'preparing':
+      return afterPreparing(restart, update, progress);
+    case 'verifying':
+      return afterVerifying(restart, update, progress);
+    default:
+      return restart;
+  }
+}
+
+function afterPreparing(
+  restart: RestartState,
+  update: UpdateState,
+  { roles, preparation, nowMs }: Progress,
+): RestartState {
+  const { attempt, failures, why, operation, image } = preparation;
+  const isGivenUp = attempt.phase === 'failed' || failures >= limits.updateTries;
+  if (isGivenUp) return { ...restart, update: { ...update, phase: 'rolled_back', why } };
+  const isMade = roles.other !== undefined && operation === null;
+  // Where the old version is not here, nothing is gained by waiting.
+  if (!isMade && roles.observed.kind === 'present') return restart;
+  return {
+    ...afresh(restart),
+    image: isMade ? image : null,
+    verifyingSinceMs: nowMs,
+    update: { ...update, phase: 'verifying' },
+  };
+}
+
+function afterVerifying(
+  restart: RestartState,
+  update: UpdateState,
+  { roles, nowMs, verifyMs }: Progress,
+): RestartState {
+  const { attempt, failures, why, verifyingSinceMs } = restart;
+  const { observed } = roles;
+  const state = observed.kind === 'present' ? observed.found.state : undefined;
+  const isUnhealthy = state?.phase === 'running' && state.health === 'unhealthy';
+  if (attempt.phase === 'failed' || failures >= limits.updateEnds || isUnhealthy) {
+    const unhealthy: Why = { reason: 'unhealthy', message: 'its health check fails', exitCode: null };
+    return {
+      ...afresh(restart),
+      countedRun: roles.other?.state.phase === 'exited' ? roles.other.state.run : null,
+      update: { ...update, phase: 'rolled_back', why: isUnhealthy ? unhealthy : why },
+    };
+  }
+  // Of an agent that has started since: the time begins again.
+  if (verifyingSinceMs === null) return { ...restart, verifyingSinceMs: nowMs };
+  const isUp = state?.phase === 'running' && state.health !== 'starting';
+  const isVerified = isUp && nowMs - verifyingSinceMs >= verifyMs;
+  return isVerified ? { ...restart, update: { ...update, phase: 'done' } } : restart;
+}
+
+/** Another version takes over: what was known of the one before says nothing of it. */
+const afresh = (restart: RestartState): RestartState => ({
+  ...restart,
+  attempt: { phase: 'clear' },
+  why: null,
+  failures: 0,
+  restarts: 0,
+  countedRun: null,
+  pullDue: false,
+  image: null,
+  drained: null,
+  drainedBeside: null,
+  startedAtMs: null,
+  seenUpAtMs: null,
+  remake: null,
+  evicted: null,
+  verifyingSinceMs: null,
+});
+
+/** Since when the new version is verified that runs; undefined: none runs that must be. */
+export function verifiedSinceMs(restart: RestartState, { observed }: Roles): number | undefined {
+  if (restart.update?.phase !== 'verifying' || restart.verifyingSinceMs === null) return undefined;
+  if (observed.kind === 'absent' || observed.found.state.phase !== 'running') return undefined;
+  return restart.verifyingSinceMs;
+}
+
+/**
+ * The step that the other version's copy needs before the one that runs: only one of them may be
+ * up, and the last lines of the one that was come before those of its successor.
+ */
+export function planOther({ wanted, observed, other }: Roles, restart: RestartState): Step | undefined {
+  const { update } = restart;
+  if (other === undefined || update === null || update.phase === 'preparing') return undefined;
+  const { dockerId, state } = other;
+  switch (state.phase) {
+    case 'running':
+      return { kind: 'stop', dockerId };
+    case 'paused':
+      return { kind: 'unpause', dockerId };
+    case 'exited': {
+      const isUp = observed.kind === 'present' && observed.found.state.phase === 'running';
+      const isDue = wanted.want === 'running' && !isUp && restart.drainedBeside !== dockerId;
+      return isDue ? { kind: 'drain', dockerId, isBeside: true } : undefined;
+    }
+    case 'created':
+    case 'removing':
+    case 'dead':
+      return undefined;
+  }
+}

@@ -1,0 +1,319 @@
+/** How a container changes what it is made from (ADR 35). */
+import t from 'tap';
+import * as decide from '../../../../actors/domain/container/decide.ts';
+import { observe, settle } from '../../../../actors/domain/container/observe.ts';
+import { desiredOf } from '../../../../actors/domain/desired.ts';
+import type { Changes, FleetView, Turn } from '../../../../actors/domain/turn.ts';
+import { declarationTag, declarationTagOf } from '../../../../schemas/api/declaration-tag.ts';
+import type { ContainerPatch, ContainerRecord, Observation } from '../../../../schemas/api/container.ts';
+import type { HostKey } from '../../../../schemas/ids.ts';
+import { defaultTenant, type TenantRecord } from '../../../../schemas/api/tenant.ts';
+import type { ReportItem } from '../../../../schemas/wire/host.ts';
+import { operation, specOf } from '../../support.ts';
+import {
+  acme,
+  apply,
+  container,
+  contextOf,
+  doorbellsOf,
+  fleetHost,
+  fleetOf,
+  h1,
+  h2,
+  itemOf,
+  none,
+  observation,
+  placedOn,
+  stateOf,
+  unplaced,
+} from '../../support/records.ts';
+
+const ride = { rid: 'r', budgetMs: 1000 };
+const oneHost = fleetOf(fleetHost(h1));
+const tagged = (tag: string, more: Partial<ContainerRecord> = {}) =>
+  container({
+    spec: { ...specOf('web'), repository: 'web', tag, pull_policy: 'if_not_present', cpu_limit: '0.5' },
+    ...more,
+  });
+
+function world(first: ContainerRecord, fleet: FleetView = oneHost, settings: Partial<TenantRecord> = {}) {
+  const state = stateOf({ ...defaultTenant(acme), ...settings }, first);
+  let seq = 2;
+  const record = (): ContainerRecord => state.tenant(acme).containers.get(first.id)!;
+  const after = (changes: Changes): Changes => {
+    apply(state, changes);
+    return changes;
+  };
+  const ask = <Type extends string>(type: Type) =>
+    ({ type, tenant: acme, id: first.id, op: operation(), ...ride }) as const;
+  const turn = (made: Turn): Turn => {
+    after(made.changes);
+    return made;
+  };
+  return {
+    state,
+    record,
+    patch: (patch: ContainerPatch, declared?: readonly string[]) =>
+      turn(
+        decide.update(
+          state,
+          { ...ask('container.update'), patch, ...(declared === undefined ? {} : { declared: [...declared] }) },
+          contextOf(fleet),
+        ),
+      ),
+    stop: () => turn(decide.stop(state, ask('container.stop'), contextOf(fleet))),
+    sweep: (seen = fleet) => after(settle(state, record(), contextOf(seen))),
+    tell: (
+      phase: NonNullable<ReportItem['update']>['phase'] | undefined,
+      seen: Observation = observation('running'),
+      more: Parameters<typeof itemOf>[1] = {},
+      host: HostKey = h1,
+    ) => {
+      const { update } = record();
+      const told = { since: update?.since ?? 0, phase: phase ?? 'done', reason: null, message: null };
+      const item = itemOf(record(), {
+        observation: seen,
+        seq: ++seq,
+        ...(phase === undefined ? {} : { update: told }),
+        ...more,
+      });
+      return after(observe(state, host, 1, item, contextOf(fleet)));
+    },
+    /** What a host is told: the tag of the new version, and of that which it replaces. */
+    told: (host: HostKey = h1) => {
+      const [one] = [...desiredOf(state.wantedOn(host), host)];
+      return [one?.tag, one?.update?.previous.tag, one?.prepare === true ? 'prepare' : one?.desired];
+    },
+    usage: () => state.tenant(acme).usage('*'),
+  };
+}
+
+const typesOf = ({ events }: Changes): string[] => events.map(({ type }) => type);
+
+t.test('an update: prepared, verified, done', (t) => {
+  const one = world(tagged('1'));
+  const { reply, changes } = one.patch({ tag: '2' });
+  t.match(reply, { code: 'ok', body: /"tag":"2"/ });
+  t.same(typesOf(changes), ['update_requested']);
+  t.same(doorbellsOf(changes), [h1]);
+  t.match(one.record(), { generation: 3, placement: { host: h1, since: 2 }, observed: { status: 'running' } });
+  t.match(one.record().update, { since: 3, phase: 'preparing', from: { tag: '1' }, to: { tag: '2' } });
+  t.same(one.told(), ['2', '1', 'running'], 'the host has both');
+
+  t.same(typesOf(one.tell('preparing')), []);
+  one.tell('verifying', observation('starting'));
+  t.match(one.record().update, { phase: 'verifying' });
+  one.tell('verifying');
+  const done = one.tell('done');
+  t.same(typesOf(done), ['updated']);
+  t.same(doorbellsOf(done), [h1], 'the host may remove the old copy');
+  t.match(one.record(), { generation: 3, update: { phase: 'done', reason: null } });
+  t.equal(one.record().update?.previous, undefined);
+  t.same(one.told(), ['2', undefined, 'running']);
+  t.end();
+});
+
+t.test('what fails is rolled back', (t) => {
+  const one = world(tagged('1'));
+  one.patch({ tag: '2', env: { A: 'b' } });
+  one.tell('verifying');
+  const told = { since: 3, phase: 'rolled_back', reason: 'crash_loop', message: 'exited with code 3' } as const;
+  const back = one.tell(undefined, observation('running'), { update: told });
+  t.match(back.events.at(-1), { type: 'update_failed' });
+  t.same(doorbellsOf(back), [h1]);
+  t.match(one.record(), {
+    generation: 4,
+    spec: { tag: '1', env: {} },
+    update: { phase: 'rolled_back', reason: 'crash_loop', message: 'exited with code 3', from: { tag: '1', env: {} } },
+  });
+  t.same(one.told(), ['1', undefined, 'running']);
+  t.end();
+});
+
+t.test('the second of two updates falls back on what ran before both', (t) => {
+  const one = world(tagged('1'));
+  one.patch({ tag: '2' });
+  one.tell('verifying');
+  one.patch({ tag: '3' });
+  t.same(one.told(), ['3', '1', 'running']);
+  t.match(one.record().update, { since: 4, phase: 'preparing', from: { tag: '1' }, to: { tag: '3' } });
+  const late = { since: 3, phase: 'done', reason: null, message: null } as const;
+  one.tell(undefined, observation('running'), { update: late });
+  t.match(one.record().update, { phase: 'preparing' }, 'the end of the first is not that of the second');
+  one.patch({ tag: '1' });
+  t.same(one.told(), ['1', undefined, 'running'], 'back to what ran');
+  t.match(one.record().update, { phase: 'done', from: {}, to: {} });
+  t.end();
+});
+
+t.test('what does not run is replaced at once', (t) => {
+  for (const [name, more] of [
+    ['stopped', { desired: 'stopped', observed: observation('stopped') }],
+    ['in back-off', { observed: observation('backoff', { reason: 'exited' }) }],
+    ['without a host', { placement: unplaced, observed: observation('pending', { reason: 'no_host' }) }],
+  ] as const satisfies readonly (readonly [string, Partial<ContainerRecord>])[]) {
+    const one = world(tagged('1', more));
+    t.equal(one.patch({ tag: '2' }).reply.code, 'ok', name);
+    t.match(one.record(), { generation: 3, spec: { tag: '2' }, update: { phase: 'done' } }, name);
+    t.equal(one.record().update?.previous, undefined, name);
+  }
+  const failed = world(tagged('1', { observed: observation('failed', { reason: 'image_not_found' }) }));
+  failed.patch({ tag: '2' });
+  t.match(failed.record().observed, { status: 'pending', reason: null }, 'a failed one is tried again');
+  t.end();
+});
+
+t.test('a stop ends the update, and the new version stays', (t) => {
+  const one = world(tagged('1'));
+  one.patch({ tag: '2' });
+  one.stop();
+  t.same(one.told(), ['2', undefined, 'stopped']);
+  t.match(one.record().update, { phase: 'done', message: /stopped before/ });
+  t.end();
+});
+
+t.test('an agent that says nothing of updates has replaced the container', (t) => {
+  const one = world(tagged('1'));
+  one.patch({ tag: '2' });
+  t.same(typesOf(one.tell(undefined)), ['updated']);
+  t.match(one.record().update, { phase: 'done' });
+  t.end();
+});
+
+t.test('the merge (RFC 7396)', (t) => {
+  const spec = { ...specOf('web'), repository: 'web', tag: '1', env: { A: '1', B: '2' }, cpu_limit: '1.0' };
+  const after = (patch: ContainerPatch, more: Partial<ContainerRecord['spec']> = {}) => {
+    const one = world(tagged('1', { spec: { ...spec, ...more } }));
+    const { reply } = one.patch(patch);
+    return reply.code === 'ok' ? one.record().spec : (JSON.parse(reply.body) as object);
+  };
+  t.match(after({ env: { A: null, C: '3' } }), { env: { B: '2', C: '3' } });
+  t.same((after({ env: { A: null } }) as typeof spec).env, { B: '2' });
+  t.same((after({ env: null }) as typeof spec).env, {});
+  t.match(after({ cpu_limit: null, mem_limit: '1g', ports: [80] }), { cpu_limit: '0.5', mem_limit: '1g', ports: [80] });
+  t.match(after({ tag: null }), { tag: 'latest', pull_policy: 'always' });
+  const digest = `sha256:${'a'.repeat(64)}`;
+  t.match(after({ digest }), { tag: '1', digest, pull_policy: 'if_not_present' });
+  t.match(after({ tag: '2' }, { digest, tag: null }), { error: 'invalid', details: { digest: [/set it to null/] } });
+  t.match(after({ tag: '2', digest: null }, { digest, tag: null }), { tag: '2', digest: null });
+  t.match(after({ digest: null }, { digest, tag: null }), { tag: 'latest', digest: null, pull_policy: 'always' });
+  t.match(after({ tag: 'latest' }, { pull_policy: 'never' }), { pull_policy: 'never' }, "the operator's choice stays");
+  const env = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`K${index}`, 'v']));
+  t.match(after({ env }), { error: 'invalid', details: { env: ['must be at most 200 keys'] } });
+  t.match(after({ env: { A: 'x'.repeat(32_000), B: 'x'.repeat(32_000), C: 'x'.repeat(2000) } }), {
+    details: { env: ['must be at most 65536 bytes in all'] },
+  });
+  t.end();
+});
+
+t.test('nothing new makes no generation', (t) => {
+  const one = world(tagged('1'));
+  for (const patch of [{}, { tag: '1' }, { env: {} }]) {
+    const { reply, changes } = one.patch(patch);
+    t.equal(reply.code, 'ok');
+    t.same(changes.records, []);
+  }
+  t.end();
+});
+
+t.test('If-Match', (t) => {
+  const one = world(tagged('1'));
+  const read = decide.get(
+    one.state,
+    { type: 'container.get', tenant: acme, id: one.record().id, ...ride },
+    contextOf(oneHost),
+  );
+  const tag = declarationTagOf(read.reply.body);
+  t.match(tag, /^"[0-9a-f]{16}"$/);
+  one.tell(undefined, observation('backoff', { restart_count: 1 }));
+  one.tell(undefined, observation('running', { restart_count: 1 }));
+  t.equal(one.patch({ tag: '2' }, ['"other"', tag]).reply.code, 'ok', 'a restart does not change what is declared');
+  t.match(one.patch({ tag: '3' }, [tag]).reply, { code: 'precondition_failed', body: /read it again/ });
+  t.equal(one.record().spec.tag, '2');
+  t.not(declarationTag('{"id":"a","status":"running"}'), declarationTag('{"id":"b","status":"running"}'));
+  t.equal(declarationTag('{"id":"a","status":"running"}'), declarationTag('{"id":"a","status":"stopped"}'));
+  t.end();
+});
+
+t.test('caps count the larger version until the update is over', (t) => {
+  const caps = { containers: null, cpu_millis: 1500, mem_bytes: null };
+  const one = world(tagged('1'), oneHost, { caps });
+  t.equal(one.usage().cpu_millis, 500);
+  t.match(one.patch({ cpu_limit: '2.0' }).reply, { code: 'over_quota', body: /"requested":2000,"max":1500/ });
+  t.equal(one.patch({ cpu_limit: '1.5' }).reply.code, 'ok');
+  t.equal(one.usage().cpu_millis, 1500);
+  t.equal(one.patch({ cpu_limit: '0.1', ports: [80, 81] }).reply.code, 'ok');
+  t.match(one.usage(), { cpu_millis: 500, ports: 2 }, 'what ran before');
+  one.tell('done');
+  t.match(one.usage(), { cpu_millis: 100, ports: 2 });
+  one.patch({ ports: null });
+  t.equal(one.usage().ports, 2);
+  one.tell('rolled_back');
+  t.match([one.usage(), one.record().spec], [{ ports: 2 }, { ports: [80, 81] }]);
+  t.end();
+});
+
+t.test('what its host has no room for goes to another one', (t) => {
+  const small = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
+  const full = fleetHost(h1, { capacity: small, used: { cpu_millis: 600, mem_bytes: 0, containers: 1 } });
+  t.test('prepared there while the old version runs here', (t) => {
+    const one = world(tagged('1'), fleetOf(full, fleetHost(h2)));
+    t.equal(one.patch({ cpu_limit: '1.0' }).reply.code, 'ok');
+    t.match(one.record(), { placement: { host: h1 }, preparing: { host: h2 }, update: { phase: 'preparing' } });
+    const [here] = [...desiredOf(one.state.wantedOn(h1), h1)];
+    t.match(here, { desired: 'running', cpu_millis: 500, update: undefined });
+    t.match([...desiredOf(one.state.wantedOn(h2), h2)], [{ prepare: true, cpu_millis: 1000 }]);
+    one.sweep();
+    t.match(one.record().preparing, { givenUp: undefined }, 'its host is not drained, and it moves all the same');
+    one.tell(undefined, observation('stopped'), { prepared: one.record().preparing?.since ?? 0 }, h2);
+    t.match(one.record(), { placement: { host: h2 }, leaving: { host: h1 } });
+    t.end();
+  });
+  t.test('given up: rolled back', (t) => {
+    const one = world(tagged('1'), fleetOf(full, fleetHost(h2)));
+    one.patch({ cpu_limit: '1.0' });
+    const failed = observation('failed', { reason: 'image_not_found' });
+    const { since = 0 } = one.record().preparing ?? {};
+    t.same(typesOf(one.tell(undefined, failed, { prepared: since }, h2)), ['update_failed']);
+    t.match(one.record(), {
+      placement: { host: h1 },
+      spec: { cpu_limit: '0.5' },
+      update: { phase: 'rolled_back', reason: 'image_not_found' },
+    });
+    t.end();
+  });
+  t.test('no other host, or pinned: refused', (t) => {
+    for (const [fleet, chosenBy] of [
+      [fleetOf(full), 'platform'],
+      [fleetOf(full, fleetHost(h2)), 'tenant'],
+    ] as const) {
+      const one = world(tagged('1', { placement: placedOn(h1, chosenBy) }), fleet);
+      t.match(one.patch({ cpu_limit: '1.0' }).reply, { code: 'conflict', body: /no host has room/ });
+      t.equal(one.record().generation, 2);
+      t.equal(one.patch({ cpu_limit: '0.4' }).reply.code, 'ok', 'less always fits');
+    }
+    t.end();
+  });
+  t.end();
+});
+
+t.test('a drain waits for the update', (t) => {
+  const drained = fleetOf(fleetHost(h1, { draining: true, schedulable: false }), fleetHost(h2));
+  const one = world(tagged('1'), drained);
+  one.patch({ tag: '2' });
+  one.sweep();
+  t.equal(one.record().preparing, undefined);
+  one.tell('done');
+  one.sweep();
+  t.match(one.record().preparing, { host: h2 });
+  t.end();
+});
+
+t.test('its host is lost: the other one has both versions', (t) => {
+  const one = world(tagged('1'));
+  one.patch({ tag: '2' });
+  one.sweep(fleetOf(fleetHost(h1, { standing: 'lost' }), fleetHost(h2, { used: none })));
+  t.match(one.record(), { placement: { host: h2 }, update: { phase: 'preparing' } });
+  t.same(one.told(h2), ['2', '1', 'running']);
+  t.end();
+});

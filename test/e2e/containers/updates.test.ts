@@ -1,0 +1,160 @@
+/** Updates in place over HTTP, on real servers and programs (ADR 35). */
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { pushTestImage } from '../../../dev/servers/registry.ts';
+import type { Container } from '../../../schemas/api/container.ts';
+import type { Event } from '../../../schemas/api/event.ts';
+import type { QuotaAmounts } from '../../../schemas/api/tenant.ts';
+import type { Client } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import { hostKey } from '../support/hosts.ts';
+import { startRig, type Rig } from '../support/rig.ts';
+
+t.setTimeout(300_000);
+const compute = '/api/v2/compute';
+const limits = { cpu_limit: '0.1', mem_limit: '16m' };
+const quick = { UPDATE_VERIFY_MS: '2000', STOP_GRACE_MS: '2000', RESTART_BACKOFF_MIN_MS: '200' };
+const serving = `trap 'exit 0' TERM; mkdir -p /tmp/w; echo "$VERSION" > /tmp/w/index.html; httpd -p 8080 -h /tmp/w; while :; do sleep 1 & wait $!; done`;
+
+/** An image of the run's registry that runs this script. */
+async function imageOf({ image }: Rig, script: string) {
+  const repository = 'longshore/updates';
+  // Named by its content: an engine may keep the image of an earlier version of the test.
+  const tag = createHash('sha256').update(script).digest('hex').slice(0, 12);
+  await pushTestImage(image.registry, { repository, tag, cmd: ['sh', '-c', script] });
+  return { registry: image.registry, repository, tag };
+}
+
+const patch = (client: Client, { id }: { id: string }, body: object, headers: Record<string, string> = {}) =>
+  client.call<{ data: Container }>('PATCH', `${compute}/${id}`, body, {
+    'content-type': 'application/merge-patch+json',
+    ...headers,
+  });
+
+/** The update has reached its end, and the container runs. */
+const ended = async (client: Client, container: { id: string }) => {
+  const { body } = await eventually(
+    'the end of the update',
+    () => client.status(container),
+    ({ body: { data } }) =>
+      (data.update?.phase === 'done' || data.update?.phase === 'rolled_back') && data.status === 'running',
+  );
+  return body.data;
+};
+
+const page = async (address: string | undefined): Promise<string> =>
+  (await (await fetch(`http://${address}/`, { signal: AbortSignal.timeout(5000) })).text()).trim();
+
+const eventsOf = async (client: Client, { id }: { id: string }) =>
+  (await client.call<{ data: Event[] }>('GET', `${compute}/${id}/events`)).body.data;
+
+t.test('updates', async (t) => {
+  const rig = await startRig(t, { agent: quick });
+  const acme = await rig.client('acme');
+  const one = await imageOf(rig, serving);
+  const two = await imageOf(rig, `true; ${serving}`);
+  const crashing = await imageOf(rig, 'echo about to crash; exit 3');
+  const body = { name: 'web', ...one, ...limits, ports: [8080], env: { VERSION: 'one', OLD: 'x' } };
+  const [web] = await acme.createRunning([body]);
+  if (web === undefined) throw new Error('no container');
+  const addressOf = async () => (await acme.status(web)).body.data.addresses[0]?.address;
+  const address = await addressOf();
+
+  await t.test('a new tag and environment: same id, name, host, address and port', async (t) => {
+    const answer = await patch(acme, web, { tag: two.tag, env: { VERSION: 'two', OLD: null } });
+    t.equal(answer.status, 200);
+    t.match(answer.body.data, { id: web.id, name: 'web', tag: two.tag, env: { VERSION: 'two' }, host_key: hostKey });
+    t.equal(Object.keys(answer.body.data).length, 16);
+    const done = await ended(acme, web);
+    t.match(done, { generation: 3, addresses: [{ address }] });
+    t.match(done.update, {
+      phase: 'done',
+      from: { tag: one.tag, env: { VERSION: 'one', OLD: 'x' } },
+      to: { tag: two.tag, env: { VERSION: 'two' } },
+      reason: null,
+    });
+    t.equal(await page(address), 'two');
+    await eventually(
+      'the old copy goes',
+      () => rig.engine.containers(web.id),
+      (all) => all.length === 1,
+    );
+    const types = (await eventsOf(acme, web)).map(({ type }) => type);
+    t.same(types.filter((type) => type !== 'status').slice(-2), ['update_requested', 'updated']);
+  });
+
+  await t.test('If-Match: only what has been read is changed', async (t) => {
+    const read = await acme.get(web);
+    const etag = read.headers.get('etag') ?? 'none';
+    const first = await patch(acme, web, { env: { A: '1' } }, { 'if-match': etag });
+    t.equal(first.status, 200);
+    t.not(first.headers.get('etag'), etag);
+    const second = await patch(acme, web, { env: { A: '2' } }, { 'if-match': etag });
+    t.match(second, { status: 412, body: { error: 'precondition_failed' } });
+    const third = await patch(acme, web, { env: { A: '3' } }, { 'if-match': first.headers.get('etag') ?? 'none' });
+    t.equal(third.status, 200);
+    t.equal((await ended(acme, web)).update?.phase, 'done');
+  });
+
+  for (const [name, changes, reason] of [
+    ['one that crashes', { tag: crashing.tag }, /exited|crash_loop/],
+    ['an image that is not there', { tag: 'nosuch' }, /image_not_found/],
+  ] as const) {
+    await t.test(`${name} is rolled back`, async (t) => {
+      const { status, body } = await patch(acme, web, { ...changes, cpu_limit: '0.2' });
+      t.equal(status, 200, JSON.stringify(body));
+      const quota = async () =>
+        (await acme.call<{ data: { usage: QuotaAmounts } }>('GET', `${compute}/quota`)).body.data;
+      t.equal((await quota()).usage.cpu_millis, 200, 'the larger of both counts');
+      const back = await ended(acme, web);
+      t.equal(back.update?.phase, 'rolled_back');
+      t.match(back.update?.reason, reason);
+      t.match((await acme.get(web)).body.data, { tag: two.tag, cpu_limit: '0.1' });
+      t.equal((await quota()).usage.cpu_millis, 100);
+      t.equal(await page(await addressOf()), 'two');
+      t.match((await eventsOf(acme, web)).findLast(({ type }) => type === 'update_failed')?.reason, reason);
+    });
+  }
+
+  await t.test('actors and agent killed in the middle', async (t) => {
+    await patch(acme, web, { env: { VERSION: 'four' } });
+    await Promise.all([rig.actors.kill9(), rig.agent.kill9()]);
+    const up = (await rig.engine.containers(web.id)).filter(({ State }) => State.Running);
+    t.ok(up.length <= 1, 'no two run');
+    await Promise.all([rig.actors.start(), rig.agent.start()]);
+    t.equal((await ended(acme, web)).update?.phase, 'done');
+    t.equal(await page(await addressOf()), 'four');
+  });
+
+  await t.test("an operator's change of what runs is an update", async (t) => {
+    const operator = await rig.client('ops', 'operator');
+    const path = `/api/v2/operator/tenants/acme/containers/${web.id}`;
+    const config_files = [{ path: '/etc/motd', content: 'hello' }];
+    t.equal((await operator.call('PATCH', path, { config_files })).status, 200);
+    t.match((await ended(acme, web)).update, { phase: 'done', from: {}, to: {} });
+  });
+
+  await t.test('refused', async (t) => {
+    const other = await rig.client('other');
+    t.equal((await patch(other, web, { tag: '2' })).status, 404, 'of another tenant');
+    t.equal((await patch(other, web, { tag: 7 })).status, 404, 'a 404 comes before a 422');
+    const wrong = await patch(acme, web, { name: 'other', tag: 7, env: { '1': 'x' }, ports: ['80:80'] });
+    t.equal(wrong.status, 422);
+    t.match(wrong.body, {
+      error: 'invalid',
+      details: {
+        name: [/can't be changed/],
+        tag: ['must be a string'],
+        env: [/keys must begin/],
+        ports: ['host bindings are not allowed'],
+      },
+    });
+    t.match(await patch(acme, web, { cpu_limit: '100.0' }), {
+      status: 403,
+      body: { error: 'over_quota', detail: { dimension: 'cpu_millis', max: 8000 } },
+    });
+    t.equal((await patch(acme, web, [])).status, 422);
+    t.equal((await acme.remove(web)).status, 202);
+    t.match((await patch(acme, web, { tag: '2' })).status, /404|409/);
+  });
+});

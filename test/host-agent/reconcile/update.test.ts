@@ -1,0 +1,168 @@
+/** The update of a container in place (ADR 35): which copy runs, and when the phase changes. */
+import t from 'tap';
+import { specHash } from '../../../host-agent/spec/create-body.ts';
+import type { Declared, Updating } from '../../../host-agent/workload/wanted.ts';
+import type { EngineState, Found } from '../../../host-agent/reconcile/observe/observed.ts';
+import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
+import {
+  advance,
+  begun,
+  planOther,
+  preparationOf,
+  rolesOf,
+  verifiedSinceMs,
+} from '../../../host-agent/reconcile/update.ts';
+import {
+  container,
+  created,
+  down,
+  found,
+  image,
+  nowMs,
+  paused,
+  restartState,
+  up,
+  wanted,
+} from '../support/decisions.ts';
+
+const old = container();
+const next = container({ tag: '2', generation: 4 });
+const updating = {
+  ...(wanted('running', { tag: '2', generation: 4 }) as Declared),
+  update: { since: 4, previous: { container: old, spec: specHash(old) } },
+} satisfies Declared & Updating;
+
+const oldCopy = (state: EngineState): Found => found(state, { dockerId: 'old' });
+const newCopy = (state: EngineState): Found => found(state, { dockerId: 'new', spec: specHash(next) });
+const stray = found(up, { dockerId: 'stray', spec: 'third' });
+const at = (phase: NonNullable<RestartState['update']>['phase'], changes: Partial<RestartState> = {}): RestartState =>
+  restartState({ generation: 4, update: { since: 4, phase, why: null }, ...changes });
+const rolesIn = (restart: RestartState, ...copies: readonly Found[]) => rolesOf(updating, copies, restart.update);
+const idOf = (roles: ReturnType<typeof rolesOf>) =>
+  roles.observed.kind === 'absent' ? 'absent' : roles.observed.found.dockerId;
+
+t.test('which copy runs in each phase', (t) => {
+  for (const [phase, active, other] of [
+    ['preparing', 'old', 'new'],
+    ['verifying', 'new', 'old'],
+    ['done', 'new', 'old'],
+    ['rolled_back', 'old', 'new'],
+  ] as const) {
+    const roles = rolesIn(at(phase), newCopy(created), stray, oldCopy(up));
+    t.equal(idOf(roles), active, phase);
+    t.equal(roles.other?.dockerId, other, phase);
+    t.match(roles.observed, { extra: [{ dockerId: 'stray' }] }, 'what belongs to neither goes');
+    t.match(roles.wanted, { container: { tag: active === 'old' ? '1' : '2' } }, phase);
+  }
+  t.test('without an update, what was made for the declaration', (t) => {
+    const roles = rolesOf(wanted('running', { tag: '2' }), [oldCopy(up), newCopy(down())], null);
+    t.match(roles, { observed: { found: { dockerId: 'new' }, extra: [{ dockerId: 'old' }] }, other: undefined });
+    t.end();
+  });
+  t.end();
+});
+
+t.test('an update begins, and is forgotten when its owner knows the end', (t) => {
+  const before = restartState({ image });
+  const restart = begun(before, updating);
+  t.match(restart, { update: { since: 4, phase: 'preparing' }, image: null });
+  t.equal(begun(restart, updating), restart);
+  t.equal(begun(restart, { want: 'untouched' }), restart, 'nothing is known: nothing ends');
+  t.equal(begun(restart, wanted('running', { tag: '2' })).update, null);
+  t.match(begun(at('verifying'), { ...updating, update: { ...updating.update, since: 5 } }), {
+    update: { since: 5, phase: 'preparing' },
+  });
+  const same = { ...updating, update: { since: 4, previous: { container: old, spec: updating.spec } } };
+  t.match(begun(before, same), { update: { phase: 'done' } }, 'both would be one copy');
+  t.end();
+});
+
+t.test('preparing', (t) => {
+  const phaseAfter = (copies: readonly Found[], preparation: Partial<RestartState> = {}) => {
+    const restart = at('preparing', { failures: 7, restarts: 7, countedRun: 'x', evicted: null });
+    const progress = { roles: rolesIn(restart, ...copies), preparation: { ...blank, ...preparation } };
+    return advance(restart, { ...progress, nowMs, verifyMs: 60_000 });
+  };
+  t.equal(phaseAfter([oldCopy(up)]).update?.phase, 'preparing');
+  const pulling = { operation: { kind: 'pull', generation: 4, reference: 'x' } } as const;
+  t.equal(phaseAfter([oldCopy(up)], pulling).update?.phase, 'preparing');
+  t.match(phaseAfter([oldCopy(up), newCopy(created)], { image }), {
+    update: { phase: 'verifying' },
+    image,
+    failures: 0,
+    restarts: 0,
+    countedRun: null,
+    verifyingSinceMs: nowMs,
+  });
+  t.equal(phaseAfter([newCopy(up)]).update?.phase, 'verifying', 'killed between the swap and the word on disk');
+  t.equal(phaseAfter([]).update?.phase, 'verifying', 'on a host that never had the old one');
+  t.equal(phaseAfter([oldCopy(down())]).update?.phase, 'preparing', 'the old one crashes: it starts again');
+  const why = { reason: 'image_not_found', message: 'no such tag', exitCode: null } as const;
+  t.match(phaseAfter([oldCopy(up)], { attempt: { phase: 'failed' }, why }).update, { phase: 'rolled_back', why });
+  t.equal(phaseAfter([oldCopy(up)], { failures: 4, why }).update?.phase, 'preparing');
+  t.match(phaseAfter([oldCopy(up)], { failures: 5, why }).update, { phase: 'rolled_back', why });
+  t.match(preparationOf(updating), { want: 'prepared', container: { tag: '2' } });
+  t.end();
+});
+
+t.test('verifying', (t) => {
+  const why = { reason: 'exited', message: 'exited with code 1', exitCode: 1 } as const;
+  const after = (state: EngineState | undefined, changes: Partial<RestartState> = {}) => {
+    const restart = at('verifying', { verifyingSinceMs: nowMs - 59_999, why, ...changes });
+    const copies = [oldCopy(down({ exitCode: 0 })), ...(state === undefined ? [] : [newCopy(state)])];
+    const progress = { roles: rolesIn(restart, ...copies), preparation: blank, nowMs, verifyMs: 60_000 };
+    return advance(restart, progress);
+  };
+  const long = { verifyingSinceMs: nowMs - 60_000 };
+  t.equal(after(up).update?.phase, 'verifying', 'not long enough');
+  t.equal(after(up, long).update?.phase, 'done');
+  t.equal(after({ ...up, health: 'healthy' }, long).update?.phase, 'done');
+  t.equal(after({ ...up, health: 'starting' }, long).update?.phase, 'verifying', 'its health is not known');
+  t.equal(after(down(), long).update?.phase, 'verifying', 'it is down, and may come up');
+  t.match(after(up, { verifyingSinceMs: null }), { update: { phase: 'verifying' }, verifyingSinceMs: nowMs });
+  t.match(after({ ...up, health: 'unhealthy' }), { update: { phase: 'rolled_back', why: { reason: 'unhealthy' } } });
+  t.equal(after(down(), { failures: 2 }).update?.phase, 'verifying');
+  t.match(after(down(), { failures: 3 }), {
+    update: { phase: 'rolled_back', why },
+    failures: 0,
+    why: null,
+    countedRun: 'd1:1',
+  });
+  t.match(after(created, { attempt: { phase: 'failed' } }).update, { phase: 'rolled_back', why });
+  t.end();
+});
+
+t.test('only one of the two is up', (t) => {
+  const step = (phase: 'preparing' | 'verifying' | 'rolled_back' | 'done', other: EngineState, mine: EngineState) => {
+    const restart = at(phase);
+    const isOldUp = phase === 'preparing' || phase === 'rolled_back';
+    const copies = isOldUp ? [oldCopy(mine), newCopy(other)] : [newCopy(mine), oldCopy(other)];
+    return planOther(rolesIn(restart, ...copies), restart);
+  };
+  t.equal(step('preparing', created, up), undefined);
+  t.same(step('verifying', up, created), { kind: 'stop', dockerId: 'old' });
+  t.same(step('verifying', paused, created), { kind: 'unpause', dockerId: 'old' });
+  t.same(
+    step('verifying', down(), created),
+    { kind: 'drain', dockerId: 'old', isBeside: true },
+    'its last lines come first',
+  );
+  t.equal(step('verifying', down(), up), undefined, 'its owner has not heard of the end: it stays');
+  t.same(step('rolled_back', up, down()), { kind: 'stop', dockerId: 'new' });
+  t.equal(step('done', down(), up), undefined);
+  const drained = at('verifying', { drainedBeside: 'old' });
+  t.equal(planOther(rolesIn(drained, newCopy(created), oldCopy(down())), drained), undefined);
+  const stopped = { ...updating, want: 'stopped' as const };
+  const isolated = at('verifying', { want: 'stopped' });
+  t.equal(planOther(rolesOf(stopped, [newCopy(down()), oldCopy(down())], isolated.update), isolated), undefined);
+  t.end();
+});
+
+t.test('when to look again', (t) => {
+  const verifying = at('verifying', { verifyingSinceMs: nowMs });
+  t.equal(verifiedSinceMs(verifying, rolesIn(verifying, newCopy(up))), nowMs);
+  t.equal(verifiedSinceMs(verifying, rolesIn(verifying, newCopy(down()))), undefined);
+  const preparing = at('preparing');
+  t.equal(verifiedSinceMs(preparing, rolesIn(preparing, oldCopy(up))), undefined);
+  t.end();
+});
