@@ -65,7 +65,7 @@ export const cpuWords = ({ cpu, seconds: took }: Declared): string =>
     .map(([role, used]) => `${role} ${figure(used / took)}`)
     .join(', ');
 
-const refusedWords = (refused: Readonly<Record<string, number>>): string =>
+export const refusedWords = (refused: Readonly<Record<string, number>>): string =>
   Object.entries(refused)
     .map(([status, count]) => `${count} × ${status}`)
     .join(', ') || 'none';

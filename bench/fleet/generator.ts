@@ -42,9 +42,10 @@ interface Ask {
 }
 
 const task = workerData as GeneratorTask;
-const retryPauseMs = 50;
-/** Longer than another process takes to serve the partitions of one that ended. */
-const patienceMs = 60_000;
+/** What `Retry-After` asks for. */
+const retryPauseMs = 1000;
+/** Longer than an overloaded owner takes to load a million containers and serve them again. */
+const patienceMs = 600_000;
 const headers = task.tokens.map((token) => `host: localhost\r\nauthorization: Bearer ${token}\r\n`);
 
 function askOf(number: number): Ask | undefined {
