@@ -211,7 +211,8 @@ async function watchReconnects(nc: NatsConnection, onReconnect: () => void): Pro
 async function keepBeating(beat: () => void, everyMs: number, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     beat();
-    await sleep(everyMs, signal);
+    // Not in step with other hosts, which may have connected in the same moment.
+    await sleep(everyMs * (0.9 + Math.random() / 5), signal);
   }
 }
 
