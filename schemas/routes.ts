@@ -14,7 +14,7 @@ import {
 import type { ErrorCode, SuccessCode } from './errors.ts';
 import { Event } from './api/event.ts';
 import { HostDetail } from './api/drain.ts';
-import { EnrolBody, HostCreateBody, HostUpdateBody, HostView } from './api/host.ts';
+import { EnrolBody, HostCreateBody, HostUpdateBody, HostView, TenantHost } from './api/host.ts';
 import { ContainerId, HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from './ids.ts';
 import { limits } from './limits.ts';
 import { LogEntry } from './api/log.ts';
@@ -170,6 +170,13 @@ export const routes = [
     path: compute,
     access: 'tenant',
     summary: 'Declare a container, which is then placed and started.',
+    query: {
+      start: {
+        schema: Type.Boolean(),
+        description: 'With `false`, the container is declared stopped, and waits for its first start.',
+        fallback: true,
+      },
+    },
     body: CreateBody,
     maxBodyBytes: limits.bodyBytes,
     success: 'created',
@@ -186,6 +193,18 @@ export const routes = [
     query: { region: { schema: Type.String(), description: 'A region, or `*` for all.', fallback: '*' } },
     success: 'ok',
     data: QuotaView,
+    errors: ['invalid'],
+  },
+  {
+    name: 'tenant.hosts',
+    method: 'GET',
+    path: `${compute}/hosts`,
+    access: 'tenant',
+    summary: 'The hosts of the caller’s regions, by key: what `host_key` may name.',
+    query: { limit: integer(1, limits.listMax, limits.listMax, 'Hosts in a page.'), cursor },
+    success: 'ok',
+    data: Type.Array(TenantHost),
+    beside: nextCursor,
     errors: ['invalid'],
   },
   {

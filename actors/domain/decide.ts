@@ -41,6 +41,8 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
       return container.inspect(state, ask, context);
     case 'tenant.quota':
       return tenant.quota(state, ask, context);
+    case 'tenant.hosts':
+      return tenant.hosts(state, ask, context);
     case 'tenant.get':
       return tenant.get(state, ask);
     case 'host.get':

@@ -1,11 +1,13 @@
 /** Containers of a tenant: declare, list, look at, change, start, stop, remove. */
 import { createHash } from 'node:crypto';
-import { decodeCursor } from '../../schemas/api/cursor.ts';
+import { decodeCursor, decodeKeyCursor } from '../../schemas/api/cursor.ts';
 import { declarationTagOf } from '../../schemas/api/declaration-tag.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import { succeeded, tenantOf, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import { isHostKey } from '../../schemas/ids.ts';
 import { canonicalSpec } from '../validation/container.ts';
-import { wrongCursor } from '../http/pages.ts';
+import { pageResult, wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 
 /** Visible ASCII. */
@@ -76,6 +78,7 @@ export function containerHandlers(services: Services) {
       return invalid({ 'Idempotency-Key': ['must be 1 to 255 visible ASCII characters'] });
     }
     const spec = call.body;
+    const stopped = call.query.start ? '' : ' stopped';
     const outcome = await ask('write', call, {
       type: 'container.create',
       tenant: tenantOf(call),
@@ -84,7 +87,13 @@ export function containerHandlers(services: Services) {
       idempotency:
         key === undefined
           ? null
-          : { key, bodyHash: createHash('sha256').update(canonicalSpec(spec)).digest('base64url') },
+          : {
+              key,
+              bodyHash: createHash('sha256')
+                .update(canonicalSpec(spec) + stopped)
+                .digest('base64url'),
+            },
+      ...(call.query.start ? {} : { stopped: true }),
       rid: call.requestId,
       op: services.newOperationId(),
     });
@@ -96,7 +105,17 @@ export function containerHandlers(services: Services) {
     return ask('read', call, { type: 'tenant.quota', tenant: tenantOf(call), region, rid: call.requestId });
   };
 
+  const hosts: HandlerOf<'tenant.hosts'> = async (call) => {
+    const { cursor, limit } = call.query;
+    const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isHostKey);
+    if (after === undefined) return wrongCursor;
+    const question = { type: 'tenant.hosts', tenant: tenantOf(call), limit, after, rid: call.requestId } as const;
+    const outcome = await ask('read', call, question);
+    return succeeded(outcome) ? pageResult(decodeAnswer('tenant.hosts', outcome.body), ({ key }) => key) : outcome;
+  };
+
   return {
+    'tenant.hosts': hosts,
     'container.list': list,
     'container.create': create,
     'container.get': get,

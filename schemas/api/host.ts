@@ -70,6 +70,11 @@ export const HostFault = Type.Object({
 export type HostFault = Static<typeof HostFault>;
 
 const Timestamp = Type.String({ format: 'date-time' });
+
+/** A host as its tenants see it. */
+export const TenantHost = Type.Object({ key: HostKey, region: Region }, { additionalProperties: false });
+export type TenantHost = Static<typeof TenantHost>;
+
 export const HostView = Type.Object(
   {
     key: HostKey,

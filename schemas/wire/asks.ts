@@ -13,7 +13,7 @@ import {
 } from '../api/container.ts';
 import type { ListCursor } from '../api/cursor.ts';
 import { DrainShare } from '../api/drain.ts';
-import { HostUpdateBody, HostView, type HostUpdate } from '../api/host.ts';
+import { HostUpdateBody, HostView, TenantHost, type HostUpdate } from '../api/host.ts';
 import { NetworkView } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
 import { PeerView, type PeerKeys, type PeerRecord, type PeerToken, type PeerTokenView } from '../api/peer.ts';
@@ -141,6 +141,8 @@ const reads = {
     dataOf(RecentEvents),
   ),
   'tenant.quota': ask({ ...ofTenant, region: text }, forwarded<typeof QuotaView>()),
+  /** Hosts of the tenant's regions, by key. `after`: the last key of the page before, or empty. */
+  'tenant.hosts': ask({ ...ofTenant, limit: number, after: text }, keyPageOf(TenantHost)),
   'tenant.get': ask(ofTenant, forwarded<typeof TenantView>()),
   /** `drain_total`: of a drained host, as far as it was known when the drain began. */
   'host.get': ask(ofHost, dataOf(Type.Object({ draining: flag, drain_total: Type.Optional(number) }))),
@@ -184,6 +186,8 @@ const writes = {
       ...ofContainer,
       spec: ContainerSpecShape,
       idempotency: nullable(Type.Object({ key: text, bodyHash: text })),
+      /** It is not started yet. An owner of the last release starts it. */
+      stopped: Type.Optional(Type.Literal(true)),
     },
     forwarded<typeof Container>(),
   ),

@@ -58,12 +58,12 @@ function newRecord(ask: Of<'container.create'>, tenant: TenantView, context: Tur
     secretRefs: [],
     configFiles: [],
     diskBytes: limits.containerDiskBytes,
-    desired: 'running',
+    desired: ask.stopped === true ? 'stopped' : 'running',
     generation: 1,
     placement: { phase: 'unplaced' },
     history: [],
     rejections: [],
-    observed: unobserved('pending', null),
+    observed: unobserved(ask.stopped === true ? 'stopped' : 'pending', null),
     observedOrder: { generation: 0, session: 0, seq: 0 },
     observedAtMs: null,
     insertedAtMs,
@@ -141,11 +141,13 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
     case 'excess':
       return refuseExcess(where.excess);
     case 'nowhere': {
-      const record = { ...declared, observed: unobserved('pending', 'no_host') };
+      const waiting = declared.desired === 'running' ? { observed: unobserved('pending', 'no_host') } : {};
+      const record = { ...declared, ...waiting };
       return answer(reply('created', record, context), changed(record, [eventOf('created', record, context)]));
     }
     case 'host': {
-      const record = placeOn(declared, where.host, where.chosenBy, context);
+      const placed = placeOn(declared, where.host, where.chosenBy, context);
+      const record = declared.desired === 'running' ? placed : { ...placed, observed: declared.observed };
       const events = [eventOf('created', declared, context), eventOf('placed', record, context)];
       return answer(reply('created', record, context), changed(record, events));
     }

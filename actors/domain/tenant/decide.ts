@@ -1,6 +1,7 @@
 /** A tenant's quota, settings and revocations. Pure. */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import { fill, line } from '../../../lib/fill.ts';
+import type { TenantHost } from '../../../schemas/api/host.ts';
 import type { Region } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -13,7 +14,17 @@ import {
   type TenantView,
 } from '../../../schemas/api/tenant.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, invalid, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
+import { pageByKey } from '../page.ts';
+import {
+  answer,
+  data,
+  invalid,
+  refuse,
+  type Changes,
+  type HostStanding,
+  type Turn,
+  type TurnContext,
+} from '../turn.ts';
 import { regionCaps } from './quota.ts';
 import { deletedLately } from './remembered.ts';
 
@@ -43,6 +54,23 @@ export function quota(state: PartitionView, ask: Of<'tenant.quota'>, context: Tu
   const deletes_per_hour = deletedLately(tenant, context);
   return answer(data('ok', { region: '*', usage: { ...usage, deletes_per_hour }, caps: capsOf(tenant.record.caps) }));
 }
+
+/** Those that a create may name. */
+export function hosts(state: PartitionView, ask: Of<'tenant.hosts'>, { fleet }: TurnContext): Turn {
+  const tenant = state.tenant(ask.tenant);
+  if (tenant.settingsDamaged) return damagedTenant;
+  const all = tenant.record.regions.flatMap((region) =>
+    fleet
+      .hostsIn(region)
+      .filter((key) => isThere(fleet.standing(key)))
+      .map((key): TenantHost => ({ key, region })),
+  );
+  const { limit, after } = ask;
+  const maxBytes = limits.answerPartBytes;
+  return pageByKey(all, { keyOf: ({ key }) => key, limit, after, maxBytes, render: (host) => JSON.stringify(host) });
+}
+
+const isThere = (standing: HostStanding): boolean => standing !== 'removed' && standing !== 'fenced';
 
 const view = (record: TenantRecord): TenantView => ({
   id: record.tenant,

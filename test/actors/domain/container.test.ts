@@ -91,6 +91,26 @@ t.test('create', (t) => {
   const create = (state: PartitionState, fleet = oneHost, spec = specOf('web')) =>
     decide.create(state, createAsk(spec), contextOf(fleet));
 
+  t.test('without a start → stopped, on a host or without one', (t) => {
+    const ask = { ...createAsk(), stopped: true as const };
+    const placed = changedRecord(decide.create(stateOf(), ask, contextOf(oneHost)));
+    const stopped = { desired: 'stopped', observed: { status: 'stopped', reason: null } };
+    t.match(placed, { ...stopped, placement: { phase: 'placed', host: h1 } });
+    const waiting = changedRecord(decide.create(stateOf(), ask, contextOf(empty)));
+    t.match(waiting, { ...stopped, placement: { phase: 'unplaced' } });
+    const started = decide.start(
+      stateOf(waiting),
+      { ...ride, type: 'container.start', tenant: acme, id: waiting.id, op: operation() },
+      contextOf(oneHost),
+    );
+    t.match(changedRecord(started), {
+      desired: 'running',
+      placement: { phase: 'placed' },
+      observed: { status: 'pending' },
+    });
+    t.end();
+  });
+
   t.test('placed by the platform → pending on a host, its doorbell rung', (t) => {
     const turn = create(stateOf());
     t.equal(turn.reply.code, 'created');

@@ -19,7 +19,13 @@ import { capsOf } from '../../../schemas/api/tenant.ts';
 import { isEmpty, type Changes, type TurnContext } from '../../../actors/domain/turn.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { quotaDimensions } from '../../../schemas/errors.ts';
-import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../../../schemas/api/container.ts';
+import {
+  updatePhases,
+  type ContainerRecord,
+  type ContainerStatus,
+  type ObservationOrder,
+  type UpdatePhase,
+} from '../../../schemas/api/container.ts';
 import type { HostRecord } from '../../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../../schemas/ids.ts';
 import type { WriteAsk } from '../../../schemas/wire/asks.ts';
@@ -35,9 +41,26 @@ const small = { cpu_millis: 300, mem_bytes: 64 * 1024 ** 2, containers: 3 };
 type Step =
   | { do: 'create'; tenant: number; name: number; host: number | null; cpu: string; key: number | null }
   | { do: 'start' | 'stop' | 'delete' | 'operate'; which: number }
-  | { do: 'report'; which: number; host: number; back: number; session: number; seq: number; status: string }
+  | { do: 'update'; which: number; cpu: string; tag: string }
+  | {
+      do: 'report';
+      which: number;
+      host: number;
+      back: number;
+      session: number;
+      seq: number;
+      status: string;
+      update: UpdatePhase | null;
+    }
   | { do: 'host'; host: number; to: 'up' | 'lost' | 'removed' | 'cordoned' | 'draining' }
-  | { do: 'caps'; tenant: number; containers: number | null; eu: number | null; regions: number }
+  | {
+      do: 'caps';
+      tenant: number;
+      containers: number | null;
+      cpu: number | null;
+      eu: number | null;
+      regions: number;
+    }
   | { do: 'sweep' | 'pass' };
 
 const index = fc.nat({ max: 20 });
@@ -61,6 +84,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('update' as const),
+      which: index,
+      cpu: fc.constantFrom('0.1', '0.2', '0.3', '0.5'),
+      tag: fc.constantFrom('1', '2'),
+    }),
+  },
+  {
     weight: 5,
     arbitrary: fc.record({
       do: fc.constant('report' as const),
@@ -70,6 +102,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       session: fc.nat({ max: 3 }),
       seq: fc.nat({ max: 5 }),
       status: fc.constantFrom('running', 'failed', 'stopped', 'backoff', 'lost', 'gone', 'gone', 'rejected'),
+      update: fc.option(fc.constantFrom(...updatePhases), { freq: 3 }),
     }),
   },
   {
@@ -93,6 +126,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constant('caps' as const),
       tenant: fc.nat({ max: 1 }),
       containers: fc.option(fc.nat({ max: 6 })),
+      cpu: fc.option(fc.integer({ min: 300, max: 1000 }), { freq: 1 }),
       eu: fc.option(fc.nat({ max: 2 })),
       regions: fc.nat({ max: 2 }),
     }),
@@ -202,6 +236,19 @@ function createWorld() {
           }).changes,
         );
         return;
+      case 'update': {
+        if (which === undefined) return;
+        const { tenant, id } = which;
+        const view = state.tenant(tenant);
+        const before = view.usage('*');
+        const patch = { cpu_limit: next.cpu, tag: next.tag };
+        const { changes } = write({ type: 'container.update', tenant, id, patch });
+        const cap = capsOf(view.record.caps).cpu_millis;
+        const { cpu_millis: after } = view.usage('*');
+        if (cap !== null && after > cap && after > before.cpu_millis) throw new Error('an update is over the cap');
+        checkCapsOf(changes);
+        return;
+      }
       case 'report': {
         if (which === undefined) return;
         const isGone = next.status === 'gone' || next.status === 'rejected';
@@ -212,6 +259,9 @@ function createWorld() {
           generation: Math.max(0, which.generation - next.back),
           seq: next.seq,
           gone: isGone,
+          ...(next.update === null
+            ? {}
+            : { update: { since: which.update?.since ?? 0, phase: next.update, reason: null, message: null } }),
           observation: seen ?? observation((isGone ? 'stopped' : next.status) as ContainerStatus),
         };
         const changes = observe(state, hosts[next.host] as HostKey, next.session, item, context());
@@ -243,7 +293,7 @@ function createWorld() {
           tenant: tenants[next.tenant],
           settings: {
             regions: regions.slice(next.regions % 2, 2),
-            caps: { containers: next.containers },
+            caps: { containers: next.containers, cpu_millis: next.cpu },
             region_caps: { eu: { containers: next.eu } },
           },
         });
@@ -324,6 +374,9 @@ function createWorld() {
           });
         } else lastRegion.delete(record.id);
         if (tenant.tombstones.has(record.id)) fail('alive and gone');
+        const isUnderWay = record.update?.phase === 'preparing' || record.update?.phase === 'verifying';
+        if (isUnderWay !== (record.update?.previous !== undefined)) fail('an update that cannot go back');
+        if (isUnderWay && record.desired !== 'running') fail('an update of what is not to run');
       }
       if (names.size !== tenant.names.size) fail('a name is held by nobody');
       for (const region of ['*', ...regions]) {

@@ -3,13 +3,15 @@ import t from 'tap';
 import type { PartitionState } from '../../../actors/domain/state.ts';
 import type { RevocationPage } from '../../../schemas/wire/answers.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
-import type { TenantId } from '../../../schemas/ids.ts';
+import type { Region, TenantId } from '../../../schemas/ids.ts';
 import { defaultCaps, limits } from '../../../schemas/limits.ts';
 import { capsOf, defaultTenant, type Revocation, type TenantRecord } from '../../../schemas/api/tenant.ts';
-import { tenantId } from '../support.ts';
-import { acme, stateOf } from '../support/records.ts';
+import { hosts } from '../../../actors/domain/tenant/decide.ts';
+import { hostKey, tenantId } from '../support.ts';
+import { acme, contextOf, fleetHost, fleetOf, h1, h2, h3, region, stateOf } from '../support/records.ts';
 import { read, write } from '../support/vpn.ts';
 
+const ride = { rid: 'r', budgetMs: 1000 };
 const message = 'the record of this tenant is damaged; contact support with the request id';
 const revocationOf = (tenant: TenantId, n: number, more: Partial<Revocation> = {}): Revocation => ({
   tenant,
@@ -44,6 +46,31 @@ t.test('a damaged tenant record is not read, and nothing overwrites it', (t) => 
   t.equal(write(state, { type: 'tenant.put', settings: {}, ...of }).code, 'conflict', 'a put that asks for no repair');
   t.ok(state.tenant(acme).settingsDamaged);
   t.same(page(state, null).unreadable, [acme]);
+  t.end();
+});
+
+t.test('the hosts that a create may name, in pages', (t) => {
+  const [eu, us] = ['eu', 'us'].map(region) as [Region, Region];
+  const fleet = fleetOf(
+    fleetHost(h3, { region: us }),
+    fleetHost(h2, { region: eu, standing: 'silent', schedulable: false }),
+    fleetHost(h1, { region: eu }),
+    fleetHost(hostKey('h4'), { region: eu, standing: 'fenced' }),
+    fleetHost(hostKey('h5')),
+  );
+  const state = stateOf({ ...defaultTenant(acme), regions: [us, eu] });
+  const page = (limit: number, after = '') =>
+    JSON.parse(
+      hosts(state, { type: 'tenant.hosts', tenant: acme, limit, after, ...ride }, contextOf(fleet)).reply.body,
+    ) as object;
+  const [one, two, three] = [
+    { key: h1, region: eu },
+    { key: h2, region: eu },
+    { key: h3, region: us },
+  ];
+  t.same(page(10), { data: [one, two, three], more: false });
+  t.same(page(2), { data: [one, two], more: true });
+  t.same(page(2, h2), { data: [three], more: false });
   t.end();
 });
 

@@ -40,6 +40,19 @@ t.test('compute API', async (t) => {
   const operator = await rig.client('ops', 'operator');
   const small = { cpu_limit: '0.1', mem_limit: '16m' };
 
+  t.test('a container that is declared without a start waits for it', async (t) => {
+    const body = { name: 'later', ...rig.image, ...small };
+    const declared = await acme.call<{ data: Container }>('POST', `${compute}?start=false`, body);
+    t.match(declared, { status: 201, body: { data: { status: 'stopped', host_key: hostKey } } });
+    const container = declared.body.data;
+    t.match((await acme.status(container)).body.data, { desired: 'stopped', status: 'stopped', reason: null });
+    t.same(await rig.engine.containers(container.id), []);
+    t.equal((await acme.start(container)).status, 200);
+    t.equal((await acme.wait(container, 'running')).status, 200);
+    t.equal((await acme.remove(container)).status, 202);
+    t.equal((await acme.call('POST', `${compute}?start=maybe`, body)).status, 422);
+  });
+
   t.test('a container is created, read, stopped, started and deleted', async (t) => {
     const created = await acme.create({
       name: 'web',
@@ -334,6 +347,8 @@ t.test('compute API', async (t) => {
 
   t.test('a host is listed, cordoned and uncordoned', async (t) => {
     const hosts = '/api/v2/operator/hosts';
+    t.same((await acme.call('GET', `${compute}/hosts`)).body, { data: [{ key: hostKey, region: 'default' }] });
+    t.equal((await acme.call('GET', `${compute}/hosts?cursor=x`)).status, 422);
     t.match((await operator.call('GET', hosts)).body, { data: [{ key: hostKey, region: 'default', status: 'up' }] });
     t.equal((await operator.call('PATCH', `${hosts}/${hostKey}`, { cordoned: true })).status, 200);
     const waiting = await acme.create({ name: 'waiting', ...rig.image, ...small });
