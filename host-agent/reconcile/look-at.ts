@@ -10,7 +10,7 @@ import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
-import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
+import type { Declared, Updating } from '../workload/wanted.ts';
 import type { Workload } from '../workload/workload.ts';
 import { createCarryOut } from './execute/carry-out.ts';
 import type { Executor } from './execute/execute.ts';
@@ -19,11 +19,11 @@ import { absent, observedFrom, type Found, type Observed } from './observe/obser
 import type { PresentContainers } from './observe/present.ts';
 import { plan } from './plan.ts';
 import type { Reports } from './reports.ts';
-import { afterLook, type Look } from './restart/look.ts';
+import { afterLook } from './restart/look.ts';
 import { blank, type RestartState } from './restart/restart-state.ts';
 import type { RestartStore } from './restart/restart-store.ts';
 import type { Outcome } from './step.ts';
-import { advance, begun, isUpdating, planOther, preparationOf, rolesOf, verifiedSinceMs } from './update.ts';
+import { isUpdating, lookAtVersions, planOther, preparationOf, verifiedSinceMs, type Watch } from './update.ts';
 
 export interface LookParts {
   readonly engine: CachedEngine;
@@ -48,8 +48,6 @@ export interface LookParts {
   readonly lookLater: (id: ContainerId, ms: number) => void;
   readonly onStepEnded: (id: ContainerId, outcome: Outcome) => void;
 }
-
-type Watch = Omit<Look, 'wanted' | 'observed'>;
 
 export type LookAt = (id: ContainerId, watchedSinceMs: number) => Promise<void>;
 
@@ -104,20 +102,11 @@ export function createLookAt(parts: LookParts): LookAt {
     await carryOutBeside({ id, wanted: prepared, observed }, plan(prepared, observed, restart, steadyMs()));
   };
 
-  /** The restart state with the update's phase, and the copies in their roles. */
-  const lookAtVersions = (id: ContainerId, wanted: Wanted, found: readonly Found[], watch: Watch) => {
-    const before = restartStore.of(id);
-    const restart = begun(before, wanted);
-    if (before.update?.since !== restart.update?.since) endPreparation(id);
-    const roles = rolesOf(wanted, found, restart.update);
-    const looked = afterLook(restart, { ...roles, ...watch });
-    if (!isUpdating(wanted) || wanted.want !== 'running') return { restart: looked, roles };
-    const preparation = preparations.get(id) ?? blank;
-    const next = advance(looked, { roles, preparation, nowMs: steadyMs(), verifyMs: updateVerifyMs });
-    if (next.update?.phase === looked.update?.phase) return { restart: next, roles };
-    log.info('update', { container: id, phase: next.update?.phase, ...next.update?.why });
+  /** The preparation ends with its phase, or with the update that it was for. */
+  const noteUpdate = (id: ContainerId, { update: before }: RestartState, { update }: RestartState): void => {
+    if (before?.since === update?.since && before?.phase === update?.phase) return;
+    if (update !== null) log.info('update', { container: id, phase: update.phase, ...update.why });
     endPreparation(id);
-    return { restart: next, roles: rolesOf(wanted, found, next.update) };
   };
 
   return async (id, watchedSinceMs) => {
@@ -129,7 +118,9 @@ export function createLookAt(parts: LookParts): LookAt {
       return;
     }
     const watch = { nowMs: steadyMs(), watchedSinceMs, backoff };
-    const { restart, roles } = lookAtVersions(id, wanted, found, watch);
+    const before = { restart: restartStore.of(id), preparation: preparations.get(id) ?? blank };
+    const { restart, roles } = lookAtVersions(before, wanted, found, { ...watch, verifyMs: updateVerifyMs });
+    noteUpdate(id, before.restart, restart);
     restartStore.set(id, restart);
     followLogs(roles.observed, restart);
     const seen = { id, wanted: roles.wanted, observed: roles.observed };

@@ -8,7 +8,8 @@ import type { UpdatePhase } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
 import { observedFrom, type Found, type Observed } from './observe/observed.ts';
-import type { RestartState, UpdateState } from './restart/restart-state.ts';
+import { afterLook, type Look } from './restart/look.ts';
+import { blank, type RestartState, type UpdateState } from './restart/restart-state.ts';
 import type { Step, Why } from './step.ts';
 
 /** The copies of one container, by what they are for. */
@@ -50,6 +51,32 @@ const isCopyOf = ({ container, spec }: Declared, found: Found): boolean =>
 /** The new version while it is made: like a copy for a move, it is not started. */
 export function preparationOf({ update: _, ...next }: Declared & Updating): Declared {
   return { ...next, want: 'prepared' };
+}
+
+/** What is true of every look: when it is, and since when the engine was watched. */
+export type Watch = Omit<Look, 'wanted' | 'observed'>;
+
+/**
+ * A look at all copies: the restart state of the one that runs, with the phase that the update has
+ * reached, and what each copy is for.
+ * @param preparation the restart state of the new version while it is made
+ * @param verifyMs how long the new version must stay up
+ */
+export function lookAtVersions(
+  before: { readonly restart: RestartState; readonly preparation: RestartState },
+  wanted: Wanted,
+  found: readonly Found[],
+  { verifyMs, ...watch }: Watch & { readonly verifyMs: number },
+): { readonly restart: RestartState; readonly roles: Roles } {
+  const restart = begun(before.restart, wanted);
+  const roles = rolesOf(wanted, found, restart.update);
+  const looked = afterLook(restart, { ...roles, ...watch });
+  if (!isUpdating(wanted) || wanted.want !== 'running') return { restart: looked, roles };
+  const isKnown = before.restart.update?.since === looked.update?.since;
+  const preparation = isKnown ? before.preparation : blank;
+  const next = advance(looked, { roles, preparation, nowMs: watch.nowMs, verifyMs });
+  const hasMoved = next.update?.phase !== looked.update?.phase;
+  return { restart: next, roles: hasMoved ? rolesOf(wanted, found, next.update) : roles };
 }
 
 /** Takes in that an update has begun, or that its owner has heard how it ended. */

@@ -136,7 +136,13 @@ t.test('every body that a route takes has a bound, and only few are large', (t) 
   );
   t.same(
     large.map(({ name, access }) => `${access} ${name}`),
-    ['tenant container.create', 'operator container.operate', 'operator network.create', 'operator network.put'],
+    [
+      'tenant container.create',
+      'tenant container.update',
+      'operator container.operate',
+      'operator network.create',
+      'operator network.put',
+    ],
   );
   t.end();
 });
