@@ -428,4 +428,25 @@ export const agentMutants: readonly Mutant[] = [
     changes: [{ in: 'createFirewall.refusal', never: "mode === 'required'" }],
     killedBy: 'test/host-agent/network/firewall.test.ts',
   },
+  {
+    name: 'two versions of one container run',
+    guard: 'A version starts only after the other one is seen to be down (ADR 35)',
+    file: 'host-agent/reconcile/update.ts',
+    changes: [{ in: 'planOther', always: "update.phase === 'preparing'" }],
+    killedBy: 'test/host-agent/reconcile/update-walk.test.ts',
+  },
+  {
+    name: 'new version that never stays up is kept',
+    guard: 'A new version that ends three times is rolled back (ADR 35)',
+    file: 'host-agent/reconcile/update.ts',
+    changes: [{ in: 'afterVerifying', never: 'failures >= limits.updateEnds' }],
+    killedBy: 'test/host-agent/reconcile/update-walk.test.ts',
+  },
+  {
+    name: 'update forgotten while nothing is known',
+    guard: 'An agent that has just started does not try an update again that it rolled back (ADR 35)',
+    file: 'host-agent/reconcile/update.ts',
+    changes: [{ in: 'begun', never: "!('container' in wanted)" }],
+    killedBy: 'test/host-agent/reconcile/update.test.ts',
+  },
 ];

@@ -309,4 +309,32 @@ export const domainMutants: readonly Mutant[] = [
     changes: [{ in: 'create', never: '!mayPullInSome(tenant, regions, ask.spec)' }],
     killedBy: 'test/actors/domain/tenant/registries.test.ts',
   },
+  {
+    name: 'caps count the new version alone',
+    guard: 'Caps count the larger of both versions until an update is over (ADR 35)',
+    file: 'actors/domain/tenant/state.ts',
+    changes: [{ in: 'amountsOf', always: 'previous === undefined' }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
+  {
+    name: 'declaration of somebody else overwritten',
+    guard: 'A change with If-Match counts only for the declaration that was read (ADR 35)',
+    file: 'actors/domain/container/decide.ts',
+    changes: [{ in: 'update', never: '!isAsRead' }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
+  {
+    name: 'end of an earlier update believed',
+    guard: 'The word of a host counts for the update that it names (ADR 35)',
+    file: 'actors/domain/container/updates.ts',
+    changes: [{ in: 'hearUpdate', never: 'told.since !== update.since' }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
+  {
+    name: 'drained in the middle of an update',
+    guard: 'A container leaves a drained host after its update is over (ADR 35)',
+    file: 'actors/domain/container/moves.ts',
+    changes: [{ in: 'leaveDrained', never: 'isUpdating(record)' }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
 ];
