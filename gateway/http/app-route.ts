@@ -62,13 +62,13 @@ export function paramsCanBe(params: Readonly<Record<string, string>>): boolean {
 
 /** The body and the query of a request, or their faults. */
 export type Checked =
-  | { readonly ok: true; readonly query: Call['query']; readonly body: unknown }
+  | { readonly ok: true; readonly query: Call['query']; readonly body: unknown; readonly warning?: string | undefined }
   | { readonly ok: false; readonly faults: FieldErrors };
 
 export function check(route: AppRoute, queryText: string, body: unknown): Checked {
   const query = route.readQuery(queryText);
   const valid: Validated<unknown> = route.validateBody?.(body) ?? { ok: true, value: undefined };
-  if (query.ok && valid.ok) return { ok: true, query: query.value, body: valid.value };
+  if (query.ok && valid.ok) return { ok: true, query: query.value, body: valid.value, warning: valid.warning };
   return { ok: false, faults: { ...(query.ok ? {} : query.faults), ...(valid.ok ? {} : valid.faults) } };
 }
 

@@ -176,7 +176,7 @@ export class Dispatcher {
     const refusal = caller?.kind === 'admitted' ? refusalOf(caller, route, params) : undefined;
     if (!checked.ok) return (refusal === undefined ? await missing(route, call) : undefined) ?? invalid(checked.faults);
     if (refusal !== undefined) return refusal;
-    const handled = await route.handler(call);
+    const handled = warned(await route.handler(call), checked.warning);
     const audit = auditOf(call, handled);
     if (audit !== undefined) this.#options.log.info(audit.event, audit.fields);
     return handled;
@@ -233,6 +233,12 @@ export class Dispatcher {
       : `${this.#options.requestIdPrefix}-${(this.#requests++).toString(36)}`;
   }
 }
+
+/** With what the client should know of its request. */
+const warned = (handled: Handled, warning: string | undefined): Handled =>
+  warning === undefined || handled === 'streamed'
+    ? handled
+    : { ...handled, headers: [...(handled.headers ?? []), 'longshore-warning', warning] };
 
 /** Even "not found" needs credentials under the prefix of a guarded area. */
 function accessOf(match: Exclude<Match<AppRoute>, { readonly kind: 'options' }>): Access {

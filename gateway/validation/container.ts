@@ -5,7 +5,9 @@
  * actor checks whether the host exists, the name is free and the caps hold.
  */
 import {
+  Container,
   containerDefaults,
+  CreateBody,
   digestPattern,
   envKeyPattern,
   namePattern,
@@ -23,6 +25,7 @@ import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../schemas/quantity.ts';
 import type { Validated } from './faults.ts';
+import { warningOf } from './misspelt.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 /** Reports a fault of one field. Returns undefined, so that a check can return the call. */
@@ -225,6 +228,11 @@ function reporter(): { readonly faults: FieldErrors; readonly report: Report } {
 
 const notAnObject = { ok: false, faults: { _: ['must be an object'] } } as const satisfies Validated<never>;
 
+const settable = Object.keys(CreateBody.properties);
+/** A client may send back a container that it has read. */
+const expected = new Set([...settable, ...Object.keys(Container.properties)]);
+const ignoredKeys = (body: Body): string[] => Object.keys(body).filter((key) => !expected.has(key));
+
 export function validateCreate(body: unknown): Validated<ContainerSpec> {
   if (!isMap(body)) return notAnObject;
   const { faults, report } = reporter();
@@ -247,6 +255,7 @@ export function validateCreate(body: unknown): Validated<ContainerSpec> {
   const image = { tag: givenTag ?? (pinned ? null : containerDefaults.tag), digest: givenDigest ?? null };
   return {
     ok: true,
+    warning: warningOf(ignoredKeys(body), settable),
     // Field by field: V8 takes 2.4 µs for `...taken` with three fields behind it.
     value: {
       name: taken.name,

@@ -9,7 +9,13 @@ import { limits } from '../../schemas/limits.ts';
 
 /** A value that can be trusted, or all of its faults. */
 export type Validated<T> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: FieldErrors };
+  | {
+      readonly ok: true;
+      readonly value: T;
+      /** What the client should know of a request that is right (header `Longshore-Warning`). */
+      readonly warning?: string | undefined;
+    }
+  | { readonly ok: false; readonly faults: FieldErrors };
 
 type Fault = readonly [field: string, message: string];
 

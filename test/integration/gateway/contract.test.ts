@@ -79,6 +79,9 @@ function computeRoutes(t: Test, url: string) {
       t.equal(answer.status, status, `${method} ${suffix}`);
       t.ok((answer.json as { data: unknown }).data, 'wrapped in data');
     }
+    const misspelt = await call(url, compute, post({ name: 'api', repositry: 'x' }));
+    t.equal(misspelt.status, 201);
+    t.match(misspelt.headers.get('longshore-warning'), /"repositry" is ignored: did you mean "repository"/);
     const patch = { ...post('{"tag":"2"}'), method: 'PATCH' };
     const merge = { ...bearer, 'content-type': 'application/merge-patch+json', 'if-match': '"a", "b"' };
     t.equal((await call(url, path, patch)).status, 200);
