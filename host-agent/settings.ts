@@ -186,7 +186,7 @@ export const settings = {
   RESTART_BACKOFF_MIN_MS: ms('Shortest pause before a container is restarted.', limits.restartBackoffMinMs),
   RESTART_BACKOFF_MAX_MS: ms('Longest pause before a container is restarted.', limits.restartBackoffMaxMs),
   UPDATE_VERIFY_MS: ms(
-    'How long the new version of an updated container must stay up. Until then it is rolled back if it ends three times, or if its health check fails.',
+    'How long the new version of an updated container must stay up without an end. Until then it is rolled back if it ends three times, or if its health check fails.',
     limits.updateVerifyMs,
   ),
   LOG_SOURCE: choice(

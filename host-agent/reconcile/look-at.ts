@@ -23,7 +23,7 @@ import { afterLook } from './restart/look.ts';
 import { blank, type RestartState } from './restart/restart-state.ts';
 import type { RestartStore } from './restart/restart-store.ts';
 import type { Outcome } from './step.ts';
-import { isUpdating, lookAtVersions, planOther, preparationOf, verifiedSinceMs, type Watch } from './update.ts';
+import { isUpdating, lookAtVersions, planOther, preparationOf, unverifiedMs, type Watch } from './update.ts';
 
 export interface LookParts {
   readonly engine: CachedEngine;
@@ -129,7 +129,7 @@ export function createLookAt(parts: LookParts): LookAt {
     if (isPreparing) await prepare(id, wanted, roles.other, watch);
     const first = restart.operation === null ? planOther(roles, restart) : undefined;
     await carryOut(seen, first ?? plan(roles.wanted, roles.observed, restart, steadyMs()));
-    const sinceMs = verifiedSinceMs(restart, roles);
-    if (sinceMs !== undefined) parts.lookLater(id, Math.max(0, sinceMs + updateVerifyMs - steadyMs()));
+    const leftMs = unverifiedMs(restart, roles, steadyMs(), updateVerifyMs);
+    if (leftMs !== undefined) parts.lookLater(id, leftMs);
   };
 }

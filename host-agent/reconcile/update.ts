@@ -8,7 +8,7 @@ import type { UpdatePhase } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
 import { observedFrom, type Found, type Observed } from './observe/observed.ts';
-import { afterLook, type Look } from './restart/look.ts';
+import { afterLook, upMsOf, type Look } from './restart/look.ts';
 import { blank, type RestartState, type UpdateState } from './restart/restart-state.ts';
 import type { Step, Why } from './step.ts';
 
@@ -112,11 +112,7 @@ export function advance(restart: RestartState, progress: Progress): RestartState
   }
 }
 
-function afterPreparing(
-  restart: RestartState,
-  update: UpdateState,
-  { roles, preparation, nowMs }: Progress,
-): RestartState {
+function afterPreparing(restart: RestartState, update: UpdateState, { roles, preparation }: Progress): RestartState {
   const { attempt, failures, why, operation, image } = preparation;
   const isGivenUp = attempt.phase === 'failed' || failures >= limits.updateTries;
   if (isGivenUp) return { ...restart, update: { ...update, phase: 'rolled_back', why } };
@@ -126,7 +122,6 @@ function afterPreparing(
   return {
     ...afresh(restart),
     image: isMade ? image : null,
-    verifyingSinceMs: nowMs,
     update: { ...update, phase: 'verifying' },
   };
 }
@@ -136,7 +131,7 @@ function afterVerifying(
   update: UpdateState,
   { roles, nowMs, verifyMs }: Progress,
 ): RestartState {
-  const { attempt, failures, why, verifyingSinceMs } = restart;
+  const { attempt, failures, why } = restart;
   const { observed } = roles;
   const state = observed.kind === 'present' ? observed.found.state : undefined;
   const isUnhealthy = state?.phase === 'running' && state.health === 'unhealthy';
@@ -148,10 +143,8 @@ function afterVerifying(
       update: { ...update, phase: 'rolled_back', why: isUnhealthy ? unhealthy : why },
     };
   }
-  // Of an agent that has started since: the time begins again.
-  if (verifyingSinceMs === null) return { ...restart, verifyingSinceMs: nowMs };
-  const isUp = state?.phase === 'running' && state.health !== 'starting';
-  const isVerified = isUp && nowMs - verifyingSinceMs >= verifyMs;
+  const isVerified =
+    state?.phase === 'running' && state.health !== 'starting' && unverifiedMs(restart, roles, nowMs, verifyMs) === 0;
   return isVerified ? { ...restart, update: { ...update, phase: 'done' } } : restart;
 }
 
@@ -171,14 +164,22 @@ const afresh = (restart: RestartState): RestartState => ({
   seenUpAtMs: null,
   remake: null,
   evicted: null,
-  verifyingSinceMs: null,
 });
 
-/** Since when the new version is verified that runs; undefined: none runs that must be. */
-export function verifiedSinceMs(restart: RestartState, { observed }: Roles): number | undefined {
-  if (restart.update?.phase !== 'verifying' || restart.verifyingSinceMs === null) return undefined;
-  if (observed.kind === 'absent' || observed.found.state.phase !== 'running') return undefined;
-  return restart.verifyingSinceMs;
+/**
+ * How long the new version's run must still last, whatever its health; undefined: none runs that
+ * must be verified.
+ */
+export function unverifiedMs(
+  restart: RestartState,
+  { observed }: Roles,
+  nowMs: number,
+  verifyMs: number,
+): number | undefined {
+  if (restart.update?.phase !== 'verifying' || observed.kind === 'absent') return undefined;
+  const { state } = observed.found;
+  if (state.phase !== 'running') return undefined;
+  return Math.max(0, verifyMs - upMsOf(nowMs - state.startedAtMs, restart, nowMs));
 }
 
 /**

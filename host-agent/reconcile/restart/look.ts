@@ -113,7 +113,7 @@ const endedUnwatched = (restart: RestartState, exit: Exit, { watchedSinceMs }: L
 const isSince = (atMs: number | null, sinceMs: number): boolean => atMs !== null && atMs >= sinceMs;
 
 /** No longer than since the agent started it, whatever the engine's clock says. */
-const upMsOf = (engineMs: number, { startedAtMs }: RestartState, nowMs: number): number =>
+export const upMsOf = (engineMs: number, { startedAtMs }: RestartState, nowMs: number): number =>
   startedAtMs === null ? engineMs : Math.min(engineMs, nowMs - startedAtMs);
 
 function explainExit({ exitCode, oomKilled, error }: Exit, failures: number): Why {

@@ -60,8 +60,6 @@ export interface RestartState extends Lasting {
    */
   readonly evicted: { readonly dockerId: string; readonly why: Why } | null;
   readonly operation: Operation | null;
-  /** When an update's new version took over, as far as this process has seen. */
-  readonly verifyingSinceMs: number | null;
 }
 
 export const blank: RestartState = {
@@ -82,7 +80,6 @@ export const blank: RestartState = {
   remake: null,
   evicted: null,
   operation: null,
-  verifyingSinceMs: null,
 };
 
 export const lastingOf = (restart: RestartState): Lasting => {

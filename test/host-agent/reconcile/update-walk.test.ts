@@ -15,7 +15,7 @@ import {
   lookAtVersions,
   planOther,
   preparationOf,
-  verifiedSinceMs,
+  unverifiedMs,
 } from '../../../host-agent/reconcile/update.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Declared, Wanted } from '../../../host-agent/workload/wanted.ts';
@@ -178,8 +178,8 @@ function turn(world: World, want: Wanted, luck: Luck): boolean {
   steps.push(step);
   if (luck === 'killed') restartAgent(world);
   const waits = steps.flatMap((each) => (each.kind === 'wait' ? [each.untilMs] : []));
-  const sinceMs = verifiedSinceMs(restart, roles);
-  if (sinceMs !== undefined) waits.push(sinceMs + verifyMs);
+  const leftMs = unverifiedMs(restart, roles, world.atMs, verifyMs);
+  if (leftMs !== undefined) waits.push(world.atMs + leftMs);
   if (steps.some(({ kind }) => kind !== 'none' && kind !== 'wait')) return true;
   if (waits.length === 0) return false;
   world.atMs = Math.max(world.atMs, Math.min(...waits));

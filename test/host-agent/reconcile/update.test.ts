@@ -10,7 +10,7 @@ import {
   planOther,
   preparationOf,
   rolesOf,
-  verifiedSinceMs,
+  unverifiedMs,
 } from '../../../host-agent/reconcile/update.ts';
 import {
   container,
@@ -92,7 +92,6 @@ t.test('preparing', (t) => {
     failures: 0,
     restarts: 0,
     countedRun: null,
-    verifyingSinceMs: nowMs,
   });
   t.equal(phaseAfter([newCopy(up)]).update?.phase, 'verifying', 'killed between the swap and the word on disk');
   t.equal(phaseAfter([]).update?.phase, 'verifying', 'on a host that never had the old one');
@@ -108,19 +107,20 @@ t.test('preparing', (t) => {
 t.test('verifying', (t) => {
   const why = { reason: 'exited', message: 'exited with code 1', exitCode: 1 } as const;
   const after = (state: EngineState | undefined, changes: Partial<RestartState> = {}) => {
-    const restart = at('verifying', { verifyingSinceMs: nowMs - 59_999, why, ...changes });
+    const restart = at('verifying', { startedAtMs: nowMs - 90_000, why, ...changes });
     const copies = [oldCopy(down({ exitCode: 0 })), ...(state === undefined ? [] : [newCopy(state)])];
     const progress = { roles: rolesIn(restart, ...copies), preparation: blank, nowMs, verifyMs: 60_000 };
     return advance(restart, progress);
   };
-  const long = { verifyingSinceMs: nowMs - 60_000 };
-  t.equal(after(up).update?.phase, 'verifying', 'not long enough');
-  t.equal(after(up, long).update?.phase, 'done');
-  t.equal(after({ ...up, health: 'healthy' }, long).update?.phase, 'done');
-  t.equal(after({ ...up, health: 'starting' }, long).update?.phase, 'verifying', 'its health is not known');
-  t.equal(after(down(), long).update?.phase, 'verifying', 'it is down, and may come up');
-  t.match(after(up, { verifyingSinceMs: null }), { update: { phase: 'verifying' }, verifyingSinceMs: nowMs });
-  t.match(after({ ...up, health: 'unhealthy' }), { update: { phase: 'rolled_back', why: { reason: 'unhealthy' } } });
+  const short = { ...up, startedAtMs: nowMs - 59_999 };
+  t.equal(after(short).update?.phase, 'verifying', 'not long enough');
+  t.equal(after(up, { startedAtMs: nowMs - 59_999 }).update?.phase, 'verifying', "not by the engine's clock alone");
+  t.equal(after(up).update?.phase, 'done');
+  t.equal(after(up, { startedAtMs: null }).update?.phase, 'done', 'the agent has started since');
+  t.equal(after({ ...up, health: 'healthy' }).update?.phase, 'done');
+  t.equal(after({ ...up, health: 'starting' }).update?.phase, 'verifying', 'its health is not known');
+  t.equal(after(down()).update?.phase, 'verifying', 'it is down, and may come up');
+  t.match(after({ ...short, health: 'unhealthy' }), { update: { phase: 'rolled_back', why: { reason: 'unhealthy' } } });
   t.equal(after(down(), { failures: 2 }).update?.phase, 'verifying');
   t.match(after(down(), { failures: 3 }), {
     update: { phase: 'rolled_back', why },
@@ -159,10 +159,10 @@ t.test('only one of the two is up', (t) => {
 });
 
 t.test('when to look again', (t) => {
-  const verifying = at('verifying', { verifyingSinceMs: nowMs });
-  t.equal(verifiedSinceMs(verifying, rolesIn(verifying, newCopy(up))), nowMs);
-  t.equal(verifiedSinceMs(verifying, rolesIn(verifying, newCopy(down()))), undefined);
-  const preparing = at('preparing');
-  t.equal(verifiedSinceMs(preparing, rolesIn(preparing, oldCopy(up))), undefined);
+  const left = (restart: RestartState, copy: Found) => unverifiedMs(restart, rolesIn(restart, copy), nowMs, 90_000);
+  t.equal(left(at('verifying'), newCopy(up)), 30_000);
+  t.equal(left(at('verifying'), newCopy({ ...up, startedAtMs: nowMs - 100_000 })), 0);
+  t.equal(left(at('verifying'), newCopy(down())), undefined);
+  t.equal(left(at('preparing'), oldCopy(up)), undefined);
   t.end();
 });

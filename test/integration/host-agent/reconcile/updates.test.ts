@@ -32,6 +32,14 @@ const page = async (address: string): Promise<string> => {
   return (await response.text()).trim();
 };
 
+/** A container that runs may not listen yet. */
+const saying = (address: string, version: string) =>
+  until(
+    `version ${version} at ${address}`,
+    () => page(address),
+    (said) => said === version,
+  );
+
 /** The one version that runs, and no copy of another. */
 const settled = (rig: Rig, id: ContainerId, address: string, version: string) =>
   until(
@@ -56,7 +64,7 @@ t.test('the new version takes over address and port', async (t) => {
     (item) => phaseIs('verifying')(item) && item.observation.status === 'running',
   );
   t.equal(verifying.observation.addresses[0]?.address, address);
-  t.equal(await page(address), 'two');
+  await saying(address, 'two');
   t.equal((await upOf(rig, id)).length, 1);
   const preparing = controlPlane.reports(id).filter(phaseIs('preparing'));
   t.ok(preparing.length > 0);
@@ -121,7 +129,7 @@ t.test('what fails is rolled back', async (t) => {
       (item) => item.generation === generation && phaseIs('rolled_back')(item) && item.observation.status === 'running',
     );
     t.match(update, { reason: /exited|crash_loop/, message: /exited with code 3/ });
-    t.equal(await page(address), 'one');
+    await saying(address, 'one');
     controlPlane.settle(id);
     await settled(rig, id, address, 'one');
     t.equal((await engine.only(id)).Id, first.Id, 'the same container, with what it wrote');
@@ -150,11 +158,7 @@ t.test('without the control plane', async (t) => {
   controlPlane.update(id, await script('crashing', crashing));
   await controlPlane.reported(id, phaseIs('verifying'));
   controlPlane.goAway();
-  await until(
-    'the old version is back',
-    () => page(address),
-    (said) => said === 'one',
-  );
+  await saying(address, 'one');
   await controlPlane.comeBack();
   const { update } = await controlPlane.reported(id, phaseIs('rolled_back'));
   t.match(update?.message, /exited with code 3/);
