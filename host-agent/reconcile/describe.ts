@@ -62,6 +62,8 @@ function describePrepared(state: EngineState | null, restart: RestartState): Des
   return state?.phase === 'running' ? describeStopped(state, restart) : describeRunning(state, restart);
 }
 
+export const unhealthy: Why = { reason: 'unhealthy', message: 'its health check fails', exitCode: null };
+
 function describeUp(
   state: Extract<EngineState, { phase: 'running' }>,
   as: (status: ContainerStatus, why: Why | null, more: Partial<Observation>) => Description,
@@ -71,7 +73,7 @@ function describeUp(
     case 'starting':
       return as('starting', null, up);
     case 'unhealthy':
-      return as('running', { reason: 'unhealthy', message: 'its health check fails', exitCode: null }, up);
+      return as('running', unhealthy, up);
     case 'none':
     case 'healthy':
       return as('running', null, up);

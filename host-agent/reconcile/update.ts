@@ -7,10 +7,11 @@
 import type { UpdatePhase } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
+import { unhealthy } from './describe.ts';
 import { observedFrom, type Found, type Observed } from './observe/observed.ts';
 import { afterLook, upMsOf, type Look } from './restart/look.ts';
 import { blank, type RestartState, type UpdateState } from './restart/restart-state.ts';
-import type { Step, Why } from './step.ts';
+import type { Step } from './step.ts';
 
 /** The copies of one container, by what they are for. */
 export interface Roles {
@@ -136,7 +137,6 @@ function afterVerifying(
   const state = observed.kind === 'present' ? observed.found.state : undefined;
   const isUnhealthy = state?.phase === 'running' && state.health === 'unhealthy';
   if (attempt.phase === 'failed' || failures >= limits.updateEnds || isUnhealthy) {
-    const unhealthy: Why = { reason: 'unhealthy', message: 'its health check fails', exitCode: null };
     return {
       ...afresh(restart),
       countedRun: roles.other?.state.phase === 'exited' ? roles.other.state.run : null,
@@ -149,21 +149,12 @@ function afterVerifying(
 }
 
 /** Another version takes over: what was known of the one before says nothing of it. */
-const afresh = (restart: RestartState): RestartState => ({
-  ...restart,
-  attempt: { phase: 'clear' },
-  why: null,
-  failures: 0,
-  restarts: 0,
-  countedRun: null,
-  pullDue: false,
-  image: null,
-  drained: null,
-  drainedBeside: null,
-  startedAtMs: null,
-  seenUpAtMs: null,
-  remake: null,
-  evicted: null,
+const afresh = ({ generation, want, operation, update }: RestartState): RestartState => ({
+  ...blank,
+  generation,
+  want,
+  operation,
+  update,
 });
 
 /**

@@ -27,7 +27,17 @@ import {
   type TurnContext,
 } from '../turn.ts';
 import { moveUpdate } from './moves.ts';
-import { leaveTombstone, changed, eventOf, findHost, isOnHost, placeOn, updated, want } from './transitions.ts';
+import {
+  leaveTombstone,
+  changed,
+  eventOf,
+  findHost,
+  isOnHost,
+  placeOn,
+  updated,
+  want,
+  withNext,
+} from './transitions.ts';
 import { isSameVersion, patched, versionOf } from './updates.ts';
 import { containerJson, containerStatusView, containerView, shownStatus, unobserved } from './view.ts';
 
@@ -295,7 +305,7 @@ function change(
   if (isSame && version.spec.pull_policy === record.spec.pull_policy)
     return answer(reply('ok', record, context), rungOnly(record));
   if (isSame) {
-    const next = { ...record, spec: version.spec, generation: record.generation + 1, updatedAtMs: context.nowMs };
+    const next = withNext(record, context, { spec: version.spec });
     return answer(reply('ok', next, context), changed(next, [eventOf(event, next, context)]));
   }
   if (!mayPullInSome(tenant, regionsToStartIn(record, tenant, context), version.spec)) return invalid(registryRefusal);

@@ -44,7 +44,7 @@ export const eventOf = (type: EventDraft['type'], container: ContainerRecord, co
   status: shownStatus(container, context.fleet).status,
 });
 
-const withNext = (
+export const withNext = (
   record: ContainerRecord,
   context: TurnContext,
   next: Partial<
