@@ -18,6 +18,8 @@ import { createEngine } from './docker/engine.ts';
 import type { Owner } from './docker/ownership.ts';
 import { createTransport, type Transport } from './docker/transport.ts';
 import type { Faults } from './faults.ts';
+import { createHealthChecks } from './health/checks.ts';
+import { probe } from './health/probe.ts';
 import { createImageCollector, type ImageCollector } from './images/collector.ts';
 import { createPulls, type Pulls } from './images/pulls.ts';
 import { createPermit } from './images/registries.ts';
@@ -148,8 +150,16 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     stopGraceMs: settings.STOP_GRACE_MS,
     cpuMillis: () => engineHost.machine.cores * 1000,
   });
+  const health = createHealthChecks({
+    probe,
+    isLocal: settings.DOCKER_HOST.kind === 'unix',
+    steadyMs,
+    metrics,
+    onChange: (id) => reconciler.lookAt(id),
+  });
   const reconciler: Reconciler = createReconciler({
     engine,
+    health,
     monitor: () => monitor,
     executor,
     sandboxes,
@@ -223,6 +233,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     },
     stop: async () => {
       pulls.stop();
+      health.stop();
       await Promise.all([reconciler.stop(), logs.stop(), sandboxes?.stop()]);
     },
     close: async () => {

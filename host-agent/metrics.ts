@@ -17,6 +17,7 @@ export interface Metrics {
   step(step: string, result: string): void;
   pull(result: 'present' | 'pulled' | 'failed'): void;
   restart(): void;
+  healthCheck(hasPassed: boolean): void;
   sync(result: string): void;
   report(result: 'acknowledged' | 'refused' | 'failed', items: number): void;
   logLines(count: number): void;
@@ -84,6 +85,12 @@ export function createMetrics(registry: Registry): Metrics {
   const restarts = new Counter({
     name: 'longshore_agent_restarts_total',
     help: 'Restarts of containers that ended by themselves.',
+    registers,
+  });
+  const healthChecks = new Counter({
+    name: 'longshore_agent_health_checks_total',
+    help: 'Health checks over the network, by result.',
+    labelNames: ['result'],
     registers,
   });
   const syncs = new Counter({
@@ -177,6 +184,7 @@ export function createMetrics(registry: Registry): Metrics {
     step: (step, result) => steps.labels(step, result).inc(),
     pull: (result) => pulls.labels(result).inc(),
     restart: () => restarts.inc(),
+    healthCheck: (hasPassed) => healthChecks.labels(hasPassed ? 'passed' : 'failed').inc(),
     sync: (result) => syncs.labels(result).inc(),
     report: (result, items) => reports.labels(result).inc(items),
     logLines: (count) => logLines.inc(count),

@@ -20,6 +20,7 @@ import { limits } from './limits.ts';
 import { LogEntry } from './api/log.ts';
 import { NetworkBody, NetworkCreateBody, NetworkView } from './api/network.ts';
 import { PeerCreateBody, PeerSecrets, PeerTokenBody, PeerTokenView, PeerUpdateBody, PeerView } from './api/peer.ts';
+import { Policy, PolicyBody } from './api/policy.ts';
 import { QuotaView, RevocationBody, TenantBody, TenantView } from './api/tenant.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -264,6 +265,28 @@ export const routes = [
     success: 'ok',
     data: ContainerStatusView,
     errors: ['not_found'],
+  },
+  {
+    name: 'policy.get',
+    method: 'GET',
+    path: `${compute}/:id/policy`,
+    access: 'tenant',
+    summary: 'How the container is restarted, stopped and checked.',
+    success: 'ok',
+    data: Policy,
+    errors: ['not_found'],
+  },
+  {
+    name: 'policy.put',
+    method: 'PUT',
+    path: `${compute}/:id/policy`,
+    access: 'tenant',
+    summary:
+      'Replace the policy; absent fields have their defaults. Only another `command` of a health check makes the container again, as an update does.',
+    body: PolicyBody,
+    success: 'ok',
+    data: Policy,
+    errors: [...bodyErrors, 'not_found', 'conflict'],
   },
   {
     name: 'container.logs',

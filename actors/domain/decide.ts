@@ -4,6 +4,7 @@
  */
 import type { Ask, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import * as container from './container/decide.ts';
+import * as policy from './container/policy.ts';
 import * as host from './host/decide.ts';
 import { drain } from './host/drain.ts';
 import * as network from './network/decide.ts';
@@ -33,6 +34,8 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
       return container.list(state, ask, context);
     case 'container.get':
       return container.get(state, ask, context);
+    case 'policy.get':
+      return policy.get(state, ask);
     case 'container.status':
       return container.status(state, ask, context);
     case 'container.trace':
@@ -93,6 +96,8 @@ export function decideWrite(
       return container.create(state, ask, context);
     case 'container.update':
       return container.update(state, ask, context);
+    case 'policy.put':
+      return policy.put(state, ask, context);
     case 'container.start':
       return container.start(state, ask, context);
     case 'container.stop':

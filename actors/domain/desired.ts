@@ -6,7 +6,9 @@ import type { ContainerRecord, Version } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import type { DesiredContainer, DesiredVersion } from '../../schemas/wire/host.ts';
 import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
+import { isDefaultPolicy } from '../../schemas/api/policy.ts';
 import { leavingOf, preparationOf } from './container/moves.ts';
+import { versionOf } from './container/updates.ts';
 import { limitsOf } from './tenant/state.ts';
 
 const projections = new WeakMap<ContainerRecord, DesiredContainer>();
@@ -22,15 +24,15 @@ function project(record: ContainerRecord): DesiredContainer {
     placement: placement.since ?? record.generation,
     desired: record.desired,
     name: spec.name,
-    ...versionOf(record),
+    ...desiredVersion(versionOf(record)),
     ...(record.diskBytes === undefined ? {} : { disk_bytes: record.diskBytes }),
   };
   projections.set(record, desired);
   return desired;
 }
 
-function versionOf(version: Version): DesiredVersion {
-  const { spec } = version;
+function desiredVersion(version: Version): DesiredVersion {
+  const { spec, policy } = version;
   const { cpuMillis, memBytes } = limitsOf(version);
   return {
     registry: spec.registry,
@@ -44,6 +46,7 @@ function versionOf(version: Version): DesiredVersion {
     mem_bytes: memBytes,
     secret_refs: [...version.secretRefs],
     config_files: [...version.configFiles],
+    ...(isDefaultPolicy(policy) ? {} : { policy }),
   };
 }
 
@@ -79,9 +82,11 @@ function projectOn(record: ContainerRecord, host: HostKey): DesiredContainer | u
  * host prepares the new version, the old one runs on (ADR 35).
  */
 function projectUpdate(record: ContainerRecord, desired: DesiredContainer, previous: Version): DesiredContainer {
-  const version = versionOf(previous);
+  const version = desiredVersion(previous);
   const update = updateOn(record);
-  return update === undefined ? { ...desired, ...version } : { ...desired, update: { ...update, previous: version } };
+  if (update !== undefined) return { ...desired, update: { ...update, previous: version } };
+  const { policy: _, ...rest } = desired;
+  return { ...rest, ...version };
 }
 
 /** The update that the host of the placement carries out; undefined: none. */

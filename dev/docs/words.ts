@@ -117,9 +117,12 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     todo: 'Wait: the container is placed as soon as a host fits. Operator: add or uncordon a host, or check capacities and `free_ports`.',
   },
   exited: {
-    meaning:
-      'The process ended by itself; `exit_code` says how. This includes 0: a container that is to run is kept running.',
-    todo: 'Read the logs. The container is restarted with back-off.',
+    meaning: 'The process ended by itself; `exit_code` says how. This includes 0 under the policy `always`.',
+    todo: 'Read the logs. The container is restarted with back-off, unless its policy is `never`.',
+  },
+  completed: {
+    meaning: 'It has run to its end, with exit code 0, and its policy does not start it again.',
+    todo: 'Nothing. A start runs it again.',
   },
   crash_loop: {
     meaning: 'It ended quickly at least three times in a row.',
@@ -197,8 +200,8 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     todo: 'Wait. Operator: see the runbook, “Hanging engine”.',
   },
   unhealthy: {
-    meaning: 'The container runs, but the health check of its image fails.',
-    todo: 'Read the logs. Longshore does not restart a container for that.',
+    meaning: 'The container runs, but its health check fails: that of its policy, else that of its image.',
+    todo: 'Read the message and the logs. It is started again if its policy has `restart_unhealthy`.',
   },
   host_silent: {
     meaning: 'Its host has been silent for 8 seconds. Most likely the container still runs.',
@@ -206,7 +209,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   host_lost: {
     meaning: 'Its host has been silent for 5 minutes.',
-    todo: 'If the platform chose the host, it places the container elsewhere; a container that its tenant pinned waits for its host.',
+    todo: 'If the platform chose the host, it places the container elsewhere; a container that its tenant pinned waits for its host. One with the policy `never` is `failed`: start it if it should run again.',
   },
   host_removed: {
     meaning: 'The operator removed the host that the tenant had chosen.',
@@ -337,6 +340,8 @@ export const metricWords: Readonly<Record<string, string>> = {
     'A rise at a crash of the engine or its machine is normal. Otherwise: the disk, or a program that writes there.',
   longshore_agent_log_dropped_lines_total:
     'Any: lines of removed containers are lost: they logged too much, or the host was cut off for long.',
+  longshore_agent_health_checks_total:
+    'A jump of `failed` on one host: see that containers can be reached on its bridge.',
   longshore_agent_log_followers:
     '`engine` above 0: event `log_files_unreadable` says why. It costs dockerd three times as much a line.',
   longshore_agent_log_gaps_total:

@@ -53,6 +53,19 @@ export function containerHandlers(services: Services) {
     return tagged(outcome);
   };
 
+  const policy: HandlerOf<'policy.get'> = (call) =>
+    ask('read', call, { type: 'policy.get', tenant: tenantOf(call), id: call.params.id, rid: call.requestId });
+
+  const putPolicy: HandlerOf<'policy.put'> = (call) =>
+    ask('write', call, {
+      type: 'policy.put',
+      tenant: tenantOf(call),
+      id: call.params.id,
+      policy: call.body,
+      rid: call.requestId,
+      op: services.newOperationId(),
+    });
+
   const write =
     (type: 'container.start' | 'container.stop' | 'container.delete'): HandlerOf<typeof type> =>
     (call) =>
@@ -121,6 +134,8 @@ export function containerHandlers(services: Services) {
     'container.get': get,
     'container.update': update,
     'container.status': status,
+    'policy.get': policy,
+    'policy.put': putPolicy,
     'container.start': write('container.start'),
     'container.stop': write('container.stop'),
     'container.delete': write('container.delete'),

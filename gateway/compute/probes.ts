@@ -12,7 +12,7 @@ export function probesOf(services: Services): Partial<Handlers> {
       { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
       call.deadlineMs,
     );
-  const container: HandlerOf<'container.wait' | 'container.update'> = (call) =>
+  const container: HandlerOf<'container.wait' | 'container.update' | 'policy.put'> = (call) =>
     services.ask(
       'read',
       { type: 'container.get', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
@@ -32,6 +32,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     'container.events': traced,
     'container.wait': container,
     'container.update': container,
+    'policy.put': container,
     'container.operate': (call) =>
       services.ask(
         'read',

@@ -7,6 +7,7 @@ import type { Validated } from './faults.ts';
 import { validateEnrol } from './host.ts';
 import { validateNetworkCreate, validateNetworkPut } from './network.ts';
 import { validatePeerToken } from './peer-token.ts';
+import { validatePolicy } from './policy.ts';
 import { validatePeerCreate, validatePeerUpdate } from './peer.ts';
 
 export type BodyValidator = (body: unknown) => Validated<unknown>;
@@ -22,6 +23,7 @@ export const createBodyValidators = (clock: Clock) =>
     'peer.create': (body: unknown) => validatePeerCreate(body, clock.nowMs()),
     'peer.token.create': (body: unknown) => validatePeerToken(body, clock.nowMs()),
     'peer.update': (body: unknown) => validatePeerUpdate(body, clock.nowMs()),
+    'policy.put': validatePolicy,
   }) satisfies Partial<Record<RouteWithBody, BodyValidator>>;
 
 export type BodyValidators = ReturnType<typeof createBodyValidators>;

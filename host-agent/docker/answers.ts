@@ -56,11 +56,22 @@ export const Inspection = Type.Object({
     Error: Type.String(),
     StartedAt: Type.String(),
     FinishedAt: Type.String(),
-    Health: Type.Optional(nullable(Type.Object({ Status: Type.String() }))),
+    Health: Type.Optional(
+      nullable(
+        Type.Object({
+          Status: Type.String(),
+          /** The last five checks. */
+          Log: Type.Optional(nullable(Type.Array(Type.Object({ ExitCode: Type.Integer(), Output: Type.String() })))),
+        }),
+      ),
+    ),
   }),
   Config: Type.Object({ Labels: nullable(Labels) }),
   HostConfig: NetworkModeOf,
   NetworkSettings: Type.Object({
+    Networks: Type.Optional(
+      nullable(Type.Record(Type.String(), Type.Object({ IPAddress: Type.Optional(Type.String()) }))),
+    ),
     Ports: Type.Optional(
       nullable(
         Type.Record(
@@ -188,11 +199,11 @@ export const shapes = {
       Error: true,
       StartedAt: true,
       FinishedAt: true,
-      Health: { Status: true },
+      Health: { Status: true, Log: [{ ExitCode: true, Output: true }] },
     },
     Config: { Labels: ourLabels },
     HostConfig: { NetworkMode: true },
-    NetworkSettings: { Ports: true },
+    NetworkSettings: { Networks: true, Ports: true },
   },
   image: { Id: true },
   written: { SizeRw: true, Mounts: [{ Type: true, Name: true }] },

@@ -238,6 +238,7 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
     upload: (dockerId, tar) => changing(dockerId, engine.upload(dockerId, tar)),
     start: (dockerId) => changing(dockerId, engine.start(dockerId)),
     stop: (dockerId, graceMs) => changing(dockerId, engine.stop(dockerId, graceMs)),
+    stopBy: (dockerId, signal, graceMs) => changing(dockerId, engine.stopBy(dockerId, signal, graceMs)),
     kill: (dockerId) => changing(dockerId, engine.kill(dockerId)),
     unpause: (dockerId) => changing(dockerId, engine.unpause(dockerId)),
     remove: (dockerId) => changing(dockerId, engine.remove(dockerId)),

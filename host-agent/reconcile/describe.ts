@@ -5,7 +5,7 @@
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
 import type { RestartState } from './restart/restart-state.ts';
-import type { EngineState, Observed } from './observe/observed.ts';
+import { unhealthyWhy, type EngineState, type Observed } from './observe/observed.ts';
 import type { Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Why } from './step.ts';
@@ -13,6 +13,8 @@ import type { Why } from './step.ts';
 export interface Description {
   /** The container is removed as asked, or was refused at admission. */
   readonly gone: boolean;
+  /** It has run to its end, and its policy does not start it again. */
+  readonly ended?: true;
   readonly observation: Observation;
 }
 
@@ -48,6 +50,8 @@ function describeRunning(state: EngineState | null, restart: RestartState): Desc
   switch (attempt.phase) {
     case 'failed':
       return { ...as('failed', why), gone: why?.reason === 'rejected' };
+    case 'ended':
+      return describeEnded(restart);
     case 'waiting':
       return as('backoff', why, { next_retry_at: timestamp(attempt.untilMs) });
     case 'clear':
@@ -55,14 +59,19 @@ function describeRunning(state: EngineState | null, restart: RestartState): Desc
   }
 }
 
+/** A clean end is no failure. */
+const describeEnded = ({ why, restarts }: RestartState): Description => ({
+  gone: false,
+  ended: true,
+  observation: observation(why?.reason === 'completed' ? 'stopped' : 'failed', why, { restart_count: restarts }),
+});
+
 /** `stopped` says that it can start at once. */
 function describePrepared(state: EngineState | null, restart: RestartState): Description {
   const isReady = state?.phase === 'created' || state?.phase === 'exited';
   if (isReady && restart.operation === null) return { gone: false, observation: observation('stopped', null, {}) };
   return state?.phase === 'running' ? describeStopped(state, restart) : describeRunning(state, restart);
 }
-
-export const unhealthy: Why = { reason: 'unhealthy', message: 'its health check fails', exitCode: null };
 
 function describeUp(
   state: Extract<EngineState, { phase: 'running' }>,
@@ -73,7 +82,7 @@ function describeUp(
     case 'starting':
       return as('starting', null, up);
     case 'unhealthy':
-      return as('running', unhealthy, up);
+      return as('running', unhealthyWhy(state), up);
     case 'none':
     case 'healthy':
       return as('running', null, up);
@@ -82,6 +91,7 @@ function describeUp(
 
 function describeStopped(state: EngineState | null, restart: RestartState): Description {
   const isDown = state === null || (state.phase !== 'running' && state.phase !== 'paused');
+  if (isDown && restart.attempt.phase === 'ended') return describeEnded(restart);
   const exit_code = state?.phase === 'exited' ? state.exit.exitCode : null;
   const why = restart.evicted?.why ?? restart.why;
   // A stopped container needs no explanation, except for the loss of what it wrote.

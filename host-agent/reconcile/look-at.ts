@@ -4,13 +4,15 @@
  */
 import type { BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
+import { policyOf, type HealthCheck } from '../../schemas/api/policy.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
+import type { HealthChecks } from '../health/checks.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
-import type { Declared, Updating } from '../workload/wanted.ts';
+import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
 import type { Workload } from '../workload/workload.ts';
 import { createCarryOut } from './execute/carry-out.ts';
 import type { Executor } from './execute/execute.ts';
@@ -30,6 +32,7 @@ export interface LookParts {
   readonly executor: Executor;
   readonly sandboxes: Pick<Sandboxes, 'release'> | undefined;
   readonly logs: LogCollector;
+  readonly health: HealthChecks;
   readonly reporter: Pick<Reporter, 'forget'>;
   readonly reports: Reports;
   readonly restartStore: RestartStore;
@@ -53,7 +56,7 @@ export type LookAt = (id: ContainerId, watchedSinceMs: number) => Promise<void>;
 
 /** Rejects where the engine does not answer. */
 export function createLookAt(parts: LookParts): LookAt {
-  const { engine, logs, reports, restartStore, workload, backoff, steadyMs, updateVerifyMs, log } = parts;
+  const { engine, logs, health, reports, restartStore, workload, backoff, steadyMs, updateVerifyMs, log } = parts;
 
   const carryOut = createCarryOut({
     ...parts,
@@ -83,7 +86,20 @@ export function createLookAt(parts: LookParts): LookAt {
     restartStore.forget(id);
     parts.reporter.forget(id);
     logs.forget(id);
+    health.end(id);
     parts.sandboxes?.release(id);
+  };
+
+  /** Found, with what the agent's own checks say of the one that runs. */
+  const withHealth = async (id: ContainerId, found: readonly Found[], wanted: Wanted): Promise<readonly Found[]> => {
+    const up = found.find(({ state }) => state.phase === 'running');
+    const check = up === undefined ? undefined : checkOf(up, wanted);
+    if (up?.state.phase !== 'running' || check === undefined) {
+      health.end(id);
+      return found;
+    }
+    const state = await health.seen(id, up.state, check);
+    return found.map((each) => (each === up ? { ...each, state } : each));
   };
 
   const followLogs = (observed: Observed, restart: RestartState): void => {
@@ -110,7 +126,8 @@ export function createLookAt(parts: LookParts): LookAt {
   };
 
   return async (id, watchedSinceMs) => {
-    const found = await observe(engine, id, workload.wanted(id).want === 'stopped');
+    const listed = await observe(engine, id, workload.wanted(id).want === 'stopped');
+    const found = await withHealth(id, listed, workload.wanted(id));
     if (parts.present.note(id, observedFrom(found))) parts.onPresenceChanged(id);
     const wanted = workload.wanted(id);
     if (found.length === 0 && !workload.knows(id)) {
@@ -132,4 +149,13 @@ export function createLookAt(parts: LookParts): LookAt {
     const leftMs = unverifiedMs(restart, roles, steadyMs(), updateVerifyMs);
     if (leftMs !== undefined) parts.lookLater(id, leftMs);
   };
+}
+
+/** The check that the agent itself makes of this copy; undefined: none. */
+function checkOf({ spec }: Found, wanted: Wanted): HealthCheck | undefined {
+  if (wanted.want !== 'running') return undefined;
+  const { update } = wanted;
+  const version = update !== undefined && update.previous.spec === spec ? update.previous : wanted;
+  const { health } = policyOf(version.container);
+  return health === null || health.command !== undefined ? undefined : health;
 }

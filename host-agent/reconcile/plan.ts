@@ -3,7 +3,7 @@
  * state. Pure and complete: the reconciler asks again after every step and every event, and `none`
  * means that the container is as it should be.
  */
-import type { RestartState } from './restart/restart-state.ts';
+import type { Attempt, RestartState } from './restart/restart-state.ts';
 import type { Found, Observed } from './observe/observed.ts';
 import { isMade, type Declared, type Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -12,6 +12,9 @@ import type { Step, Why } from './step.ts';
 
 const none: Step = { kind: 'none' };
 
+/** Nothing more is tried for now. */
+export const isGivenUp = ({ phase }: Attempt): boolean => phase === 'failed' || phase === 'ended';
+
 export function plan(wanted: Wanted, observed: Observed, restart: RestartState, nowMs: number): Step {
   if (wanted.want === 'untouched') return none;
   if (restart.operation !== null) {
@@ -19,16 +22,17 @@ export function plan(wanted: Wanted, observed: Observed, restart: RestartState, 
   }
   const { attempt } = restart;
   if (attempt.phase === 'waiting' && nowMs < attempt.untilMs) return { kind: 'wait', untilMs: attempt.untilMs };
-  if (observed.kind === 'present' && observed.extra[0] !== undefined) return clear(observed.extra[0], restart, nowMs);
+  if (observed.kind === 'present' && observed.extra[0] !== undefined)
+    return clear(wanted, observed.extra[0], restart, nowMs);
 
   switch (wanted.want) {
     case 'running':
-      if (attempt.phase === 'failed') return none;
+      if (isGivenUp(attempt)) return none;
       return observed.kind === 'absent'
         ? planMissing(wanted, restart)
         : planPresent(wanted, observed.found, restart, nowMs);
     case 'prepared':
-      if (attempt.phase === 'failed') return none;
+      if (isGivenUp(attempt)) return none;
       return observed.kind === 'absent'
         ? planMissing(wanted, restart)
         : planPrepared(wanted, observed.found, restart, nowMs);
@@ -36,8 +40,24 @@ export function plan(wanted: Wanted, observed: Observed, restart: RestartState, 
       return observed.kind === 'absent' ? none : planStopped(wanted, observed.found, restart, nowMs);
     case 'removed':
     case 'nothing':
-      return observed.kind === 'absent' ? none : clear(observed.found, restart, nowMs);
+      return observed.kind === 'absent' ? none : clear(wanted, observed.found, restart, nowMs);
   }
+}
+
+/**
+ * As its policy says. An orphan has none here; and a host that is cut off stops what it has in its
+ * own time, which its owner counts on.
+ */
+export function stopOf(wanted: Wanted, dockerId: string): Step {
+  if (!('container' in wanted)) return { kind: 'stop', dockerId };
+  const { policy, desired } = wanted.container;
+  const isCutOff = wanted.want === 'stopped' && desired === 'running';
+  if (policy === undefined || isCutOff) return { kind: 'stop', dockerId };
+  return {
+    kind: 'stop',
+    dockerId,
+    manner: { graceMs: policy.stop_grace_seconds * 1000, signal: policy.stop_signal },
+  };
 }
 
 function planMissing({ container, admitted }: Declared, restart: RestartState): Step {
@@ -63,30 +83,30 @@ function planMissing({ container, admitted }: Declared, restart: RestartState): 
  */
 function planPresent(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   const { container } = wanted;
-  if (isOutdated(wanted, found, restart)) return clear(found, restart, nowMs);
+  if (isOutdated(wanted, found, restart)) return clear(wanted, found, restart, nowMs);
   const { dockerId, state, sandbox } = found;
   switch (state.phase) {
     case 'running':
-      // It has no network any more. When it is down, it starts again after its sandbox.
-      return sandbox?.state === 'down' ? { kind: 'stop', dockerId } : none;
+      // Without its sandbox it has no network. It starts again when it is down.
+      return sandbox?.state === 'down' || restart.ending?.run === state.run ? stopOf(wanted, dockerId) : none;
     case 'paused':
       return { kind: 'unpause', dockerId };
     case 'created':
     case 'exited': {
-      if (restart.remake === dockerId) return clear(found, restart, nowMs);
+      if (restart.remake === dockerId) return clear(wanted, found, restart, nowMs);
       const reference = referenceOf(container);
       if (restart.pullDue && reference.kind === 'image') {
         return { kind: 'pull', reference: reference.reference, policy: container.pull_policy };
       }
       if (container.pull_policy === 'always' && restart.image !== null && restart.image.id !== found.imageId) {
-        return clear(found, restart, nowMs);
+        return clear(wanted, found, restart, nowMs);
       }
       if (sandbox?.state === 'down') return { kind: 'start_sandbox', dockerId: sandbox.dockerId };
       return { kind: 'start', dockerId, prepare: state.phase === 'created', again: restart.failures > 0 };
     }
     case 'removing':
     case 'dead':
-      return clear(found, restart, nowMs);
+      return clear(wanted, found, restart, nowMs);
   }
 }
 
@@ -98,19 +118,20 @@ const isOutdated = ({ container, spec }: Declared, found: Found, restart: Restar
 
 /** It is there as it should be, and does not run. */
 function planPrepared(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
-  if (isOutdated(wanted, found, restart)) return clear(found, restart, nowMs);
+  if (isOutdated(wanted, found, restart)) return clear(wanted, found, restart, nowMs);
   const { phase } = found.state;
   const isLost = phase === 'removing' || phase === 'dead';
-  return isLost ? clear(found, restart, nowMs) : planStopped(wanted, found, restart, nowMs);
+  return isLost ? clear(wanted, found, restart, nowMs) : planStopped(wanted, found, restart, nowMs);
 }
 
-function planStopped({ container }: Declared, found: Found, restart: RestartState, nowMs: number): Step {
+function planStopped(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   const { dockerId, state } = found;
   // An isolated host stops what should run, and removes nothing.
-  if (restart.evicted?.dockerId === dockerId && container.desired === 'stopped') return clear(found, restart, nowMs);
+  if (restart.evicted?.dockerId === dockerId && wanted.container.desired === 'stopped')
+    return clear(wanted, found, restart, nowMs);
   switch (state.phase) {
     case 'running':
-      return { kind: 'stop', dockerId };
+      return stopOf(wanted, dockerId);
     case 'paused':
       // A frozen process gets no signal.
       return { kind: 'unpause', dockerId };
@@ -123,10 +144,10 @@ function planStopped({ container }: Declared, found: Found, restart: RestartStat
 }
 
 /** Removes a container step by step: stop it, save its last log lines, remove it. */
-function clear({ dockerId, state }: Found, restart: RestartState, nowMs: number): Step {
+function clear(wanted: Wanted, { dockerId, state }: Found, restart: RestartState, nowMs: number): Step {
   switch (state.phase) {
     case 'running':
-      return { kind: 'stop', dockerId };
+      return stopOf(wanted, dockerId);
     case 'paused':
       return { kind: 'unpause', dockerId };
     case 'exited':

@@ -5,6 +5,7 @@
 import type { BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import { policyOf } from '../../schemas/api/policy.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -13,6 +14,7 @@ import type { EngineMonitor } from '../docker/engine-monitor.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
 import { isListFailure, isOutage } from '../docker/errors.ts';
 import type { Faults } from '../faults.ts';
+import type { HealthChecks } from '../health/checks.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
@@ -81,6 +83,7 @@ export interface ReconcilerParts {
   readonly executor: Executor;
   readonly sandboxes: Pick<Sandboxes, 'look' | 'release'> | undefined;
   readonly logs: LogCollector;
+  readonly health: HealthChecks;
   readonly reporter: Reporter;
   readonly faults: Faults;
   readonly restartStore: RestartStore;
@@ -201,7 +204,9 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     wanted: workload.wanted,
     evict: (id, dockerId, message) => {
       const before = restartStore.of(id);
-      const after = evict(before, dockerId, message);
+      const wanted = workload.wanted(id);
+      const mayRunAgain = !('container' in wanted) || policyOf(wanted.container).restart !== 'never';
+      const after = evict(before, dockerId, message, mayRunAgain);
       if (after === before) return false;
       restartStore.set(id, after);
       queue.enqueue(id);

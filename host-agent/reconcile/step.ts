@@ -1,5 +1,6 @@
 /** One step on the engine and its outcome: plan.ts decides it, execute.ts carries it out. */
 import type { PullPolicy, Reason } from '../../schemas/api/container.ts';
+import type { StopSignal } from '../../schemas/api/policy.ts';
 
 export type Step =
   | { readonly kind: 'none' }
@@ -17,13 +18,19 @@ export type Step =
   /** Its sandbox went down, perhaps with the engine. */
   | { readonly kind: 'start_sandbox'; readonly dockerId: string }
   | { readonly kind: 'unpause'; readonly dockerId: string }
-  | { readonly kind: 'stop'; readonly dockerId: string }
+  | { readonly kind: 'stop'; readonly dockerId: string; readonly manner?: StopManner }
   /**
    * Save its last log lines before its removal. `isBeside`: it stays for now, because an update may
    * bring it back.
    */
   | { readonly kind: 'drain'; readonly dockerId: string; readonly isBeside?: true }
   | { readonly kind: 'remove'; readonly dockerId: string };
+
+/** How a container is stopped, as its policy says; without one, as the host's settings say. */
+export interface StopManner {
+  readonly graceMs: number;
+  readonly signal: StopSignal;
+}
 
 /** Steps that end within the deadline of a call. */
 export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'start_sandbox' | 'unpause' | 'remove' }>;

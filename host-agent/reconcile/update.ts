@@ -7,10 +7,10 @@
 import type { UpdatePhase } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
-import { unhealthy } from './describe.ts';
-import { observedFrom, type Found, type Observed } from './observe/observed.ts';
+import { observedFrom, unhealthyWhy, type Found, type Observed } from './observe/observed.ts';
 import { afterLook, upMsOf, type Look } from './restart/look.ts';
 import { blank, type RestartState, type UpdateState } from './restart/restart-state.ts';
+import { isGivenUp, stopOf } from './plan.ts';
 import type { Step } from './step.ts';
 
 /** The copies of one container, by what they are for. */
@@ -115,8 +115,8 @@ export function advance(restart: RestartState, progress: Progress): RestartState
 
 function afterPreparing(restart: RestartState, update: UpdateState, { roles, preparation }: Progress): RestartState {
   const { attempt, failures, why, operation, image } = preparation;
-  const isGivenUp = attempt.phase === 'failed' || failures >= limits.updateTries;
-  if (isGivenUp) return { ...restart, update: { ...update, phase: 'rolled_back', why } };
+  if (isGivenUp(attempt) || failures >= limits.updateTries)
+    return { ...restart, update: { ...update, phase: 'rolled_back', why } };
   const isMade = roles.other !== undefined && operation === null;
   // Where the old version is not here, nothing is gained by waiting.
   if (!isMade && roles.observed.kind === 'present') return restart;
@@ -135,18 +135,24 @@ function afterVerifying(
   const { attempt, failures, why } = restart;
   const { observed } = roles;
   const state = observed.kind === 'present' ? observed.found.state : undefined;
-  const isUnhealthy = state?.phase === 'running' && state.health === 'unhealthy';
-  if (attempt.phase === 'failed' || failures >= limits.updateEnds || isUnhealthy) {
+  const unhealthy = state?.phase === 'running' && state.health === 'unhealthy' ? unhealthyWhy(state) : undefined;
+  if (attempt.phase === 'ended' && why?.reason === 'completed') return withPhase(restart, update, 'done');
+  if (isGivenUp(attempt) || failures >= limits.updateEnds || unhealthy !== undefined) {
     return {
       ...afresh(restart),
       countedRun: roles.other?.state.phase === 'exited' ? roles.other.state.run : null,
-      update: { ...update, phase: 'rolled_back', why: isUnhealthy ? unhealthy : why },
+      update: { ...update, phase: 'rolled_back', why: unhealthy ?? why },
     };
   }
   const isVerified =
     state?.phase === 'running' && state.health !== 'starting' && unverifiedMs(restart, roles, nowMs, verifyMs) === 0;
-  return isVerified ? { ...restart, update: { ...update, phase: 'done' } } : restart;
+  return isVerified ? withPhase(restart, update, 'done') : restart;
 }
+
+const withPhase = (restart: RestartState, update: UpdateState, phase: UpdatePhase): RestartState => ({
+  ...restart,
+  update: { ...update, phase },
+});
 
 /** Another version takes over: what was known of the one before says nothing of it. */
 const afresh = ({ generation, want, operation, update }: RestartState): RestartState => ({
@@ -183,7 +189,7 @@ export function planOther({ wanted, observed, other }: Roles, restart: RestartSt
   const { dockerId, state } = other;
   switch (state.phase) {
     case 'running':
-      return { kind: 'stop', dockerId };
+      return stopOf(wanted, dockerId);
     case 'paused':
       return { kind: 'unpause', dockerId };
     case 'exited': {

@@ -1,6 +1,7 @@
 /** From a desired container to the body of the engine's create call. Pure. */
 import { createHash } from 'node:crypto';
 import type { Port } from '../../schemas/api/container.ts';
+import { engineCheckOf, policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
@@ -14,16 +15,33 @@ import { labels, networkName, ownerLabels, type Owner } from '../docker/ownershi
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
+  const healthcheck = healthcheckOf(container);
   return `1-${hash([
     [registry, repository, tag, digest, cpu_millis, mem_bytes],
     ports.map(portKey),
     Object.entries(env).sort(([left], [right]) => (left < right ? -1 : 1)),
     secret_refs.map(({ env, secret }) => [env, secret]),
     config_files.map(({ path, content, mode }) => [path, content, mode ?? null]),
+    // Only where there is one, so that other containers keep their hash.
+    ...(healthcheck === undefined ? [] : [healthcheck]),
   ]).slice(0, 32)}`;
 }
 
 const hash = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
+
+/** What the engine checks by itself; undefined: what the image says, if anything. */
+function healthcheckOf(container: DesiredContainer) {
+  const check = engineCheckOf(policyOf(container));
+  if (check?.command === undefined) return undefined;
+  const nanos = (seconds: number): number => seconds * 1_000_000_000;
+  return {
+    Test: ['CMD', ...check.command],
+    Interval: nanos(check.interval),
+    Timeout: nanos(check.timeout),
+    Retries: check.retries,
+    StartPeriod: nanos(check.start_period),
+  };
+}
 
 /** `80` and `"80"` → `"80/tcp"`. */
 export const portKey = (port: Port): string => (String(port).includes('/') ? String(port) : `${port}/tcp`);
@@ -65,6 +83,7 @@ export function createBody({
 }: Making): ContainerBody {
   // In a sandbox, the sandbox publishes.
   const ports = sandbox === null ? container.ports.map(portKey) : [];
+  const healthcheck = healthcheckOf(container);
   const cpuMillis = Math.max(limits.engineCpuMillisMin, Math.min(container.cpu_millis, hostCpuMillis));
   return {
     // By id: the image that was checked, whatever its tag names now.
@@ -82,6 +101,7 @@ export function createBody({
       [labels.image]: imageId,
       [labels.reference]: reference,
     },
+    ...(healthcheck === undefined ? {} : { Healthcheck: healthcheck }),
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
     HostConfig: {
       NetworkMode: sandbox === null ? networkName(owner) : `container:${sandbox}`,

@@ -8,6 +8,7 @@ import type { Region } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { cpuLimitPattern, memLimitPattern } from '../quantity.ts';
 import { nullable } from './nullable.ts';
+import { HealthCheck, type Policy } from './policy.ts';
 
 /** ARCHITECTURE.md, "Status", describes each status and what may follow it. */
 export const containerStatuses = [
@@ -162,6 +163,7 @@ export type Container = Static<typeof Container>;
  */
 export const reasons = [
   'no_host',
+  'completed',
   'exited',
   'crash_loop',
   'oom_killed',
@@ -235,7 +237,11 @@ export type UpdatePhase = (typeof updatePhases)[number];
 
 /** Fields of a container that an update changes, with their values. */
 const Changed = Type.Partial(
-  Type.Pick(Container, ['registry', 'repository', 'tag', 'digest', 'env', 'ports', 'cpu_limit', 'mem_limit']),
+  Type.Object({
+    ...Type.Pick(Container, ['registry', 'repository', 'tag', 'digest', 'env', 'ports', 'cpu_limit', 'mem_limit'])
+      .properties,
+    health: nullable(HealthCheck),
+  }),
 );
 export type Changed = Static<typeof Changed>;
 
@@ -338,6 +344,8 @@ export interface ContainerRecord {
    * a limit; then none applies.
    */
   readonly diskBytes?: number;
+  /** Absent until somebody sets it: `defaultPolicy` applies. */
+  readonly policy?: Policy;
   readonly desired: DesiredState;
   /**
    * Rises with every change of what is wanted: start, stop, delete, placement, operator fields,
@@ -364,7 +372,7 @@ export interface ContainerRecord {
 }
 
 /** What the engine's container is made from. An update replaces it, and may bring it back. */
-export type Version = Pick<ContainerRecord, 'spec' | 'secretRefs' | 'configFiles'>;
+export type Version = Pick<ContainerRecord, 'spec' | 'secretRefs' | 'configFiles'> & { readonly policy: Policy };
 
 export interface Update {
   /** The generation that it came with. */

@@ -11,9 +11,10 @@ import { nullable } from './nullable.ts';
  * - `no_host`: no other host has room for it now.
  * - `engine_unavailable`, `host_silent`: the host cannot say that it has stopped it.
  * - `stopping`: it is placed elsewhere, and its stop here takes long.
+ * - `runs_once`: its policy is `never`, and it runs: elsewhere it would run a second time.
  * - any other: why the last host that prepared it gave up.
  */
-export const drainBlocks = [...reasons, 'pinned', 'stopping'] as const;
+export const drainBlocks = [...reasons, 'pinned', 'stopping', 'runs_once'] as const;
 export const DrainBlock = Type.Enum([...drainBlocks]);
 export type DrainBlock = Static<typeof DrainBlock>;
 

@@ -13,6 +13,7 @@ export const eventTypes = [
   'update_requested',
   'updated',
   'update_failed',
+  'policy_changed',
   'placed',
   'unplaced',
   'status',

@@ -3,6 +3,8 @@ import { KiB, MiB, seconds, minutes, hours } from './units.ts';
 
 export const agent = {
   stopGraceMs: 10 * seconds,
+  /** The time between two looks at a container that was given another signal than its image's. */
+  stopLookMs: 200,
   restartBackoffMinMs: 1 * seconds,
   restartBackoffMaxMs: 60 * seconds,
   restartBackoffForgetMs: 10 * minutes,
@@ -170,6 +172,9 @@ export const agent = {
   engineAnswerLevels: 64,
   /** How long after a change the record of pulled images is written. */
   imagesFlushMs: 1 * seconds,
+  /** Characters of what a failed health check says, and how soon checks follow a start. */
+  healthFaultChars: 512,
+  healthStartMs: 1 * seconds,
   /** Characters of the message in a reported observation. */
   observationMessageChars: 1024,
   /** The time between two checks of a removal that the engine itself carries out. */

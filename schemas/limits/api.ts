@@ -16,6 +16,14 @@ export const api = {
   eventsMax: 500,
   /** Characters of the name, and of the registry and repository of the image (docs/api). */
   containerNameChars: 63,
+  /** A policy (docs/api): the longest stop, and what a health check may be. */
+  policyStopGraceSeconds: 300,
+  healthSeconds: 3600,
+  healthTimeoutSeconds: 300,
+  healthRetries: 100,
+  healthCommandWords: 64,
+  healthCommandBytes: 16 * KiB,
+  healthPathChars: 1024,
   imageNameChars: 255,
 } as const;
 

@@ -16,6 +16,7 @@ import { DrainShare } from '../api/drain.ts';
 import { HostUpdateBody, HostView, TenantHost, type HostUpdate } from '../api/host.ts';
 import { NetworkView } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
+import { Policy } from '../api/policy.ts';
 import { PeerView, type PeerKeys, type PeerRecord, type PeerToken, type PeerTokenView } from '../api/peer.ts';
 import { TenantSettings, type QuotaView, type TenantView } from '../api/tenant.ts';
 import type { ContainerId, HostKey, NetworkName, OperationId, PeerId, PeerTokenId, Region, TenantId } from '../ids.ts';
@@ -123,6 +124,7 @@ export type PeerTold = Static<typeof PeerTold>;
 const reads = {
   'container.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
   'container.get': ask(ofContainer, forwarded<typeof Container>()),
+  'policy.get': ask(ofContainer, forwarded<typeof Policy>()),
   'container.status': ask(ofContainer, dataOf(fieldsOf(ContainerStatusView, 'status', 'desired'))),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
   'container.inspect': ask(ofContainer, forwarded<TSchema>()),
@@ -196,6 +198,7 @@ const writes = {
     { ...ofContainer, patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)), declared: Type.Optional(Type.Array(text)) },
     forwarded<typeof Container>(),
   ),
+  'policy.put': ask({ ...ofContainer, policy: Policy }, forwarded<typeof Policy>()),
   'container.start': ask(ofContainer, forwarded<typeof Container>()),
   'container.stop': ask(ofContainer, forwarded<typeof Container>()),
   'container.delete': ask(ofContainer, forwarded<typeof Container>()),

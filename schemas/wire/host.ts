@@ -14,6 +14,7 @@ import {
   updatePhases,
 } from '../api/container.ts';
 import { Capacity, HostFault } from '../api/host.ts';
+import { Policy } from '../api/policy.ts';
 import { nullable } from '../api/nullable.ts';
 import { ContainerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -122,6 +123,8 @@ const versionFields = {
   mem_bytes: Count,
   secret_refs: Type.Array(SecretRef),
   config_files: Type.Array(ConfigFile),
+  /** Absent: the default. An agent from before 0.2.0 starts whatever ends again. */
+  policy: Type.Optional(Policy),
 };
 const DesiredVersion = Type.Object(versionFields);
 export type DesiredVersion = Static<typeof DesiredVersion>;
@@ -230,6 +233,8 @@ export const Report = Type.Object({
        * `rejected`).
        */
       gone: Type.Boolean(),
+      /** It has run to its end, and its policy does not start it again. */
+      ended: Type.Optional(Type.Literal(true)),
       /** The placement that it is prepared for; absent from agents from before 0.2.0. */
       prepared: Type.Optional(Count),
       /** How far the update is that came with this generation or before; `since` names it. */

@@ -188,7 +188,7 @@ function earlierCreate(
  * The container that an ask names, or the refusal that takes its place. A tenant reaches only its
  * own (invariant A6).
  */
-function find(
+export function find(
   state: PartitionView,
   ask: { readonly tenant: TenantId; readonly id: ContainerId },
 ): { readonly record: ContainerRecord } | { readonly refusal: Turn } {
@@ -240,7 +240,7 @@ export function stop(state: PartitionView, ask: Of<'container.stop'>, context: T
 }
 
 /** Nothing changed, and the doorbell still rings: setting a desired state re-actuates. */
-const rungOnly = (record: ContainerRecord) => ({
+export const rungOnly = (record: ContainerRecord) => ({
   ...noChanges,
   effects: record.placement.phase === 'placed' ? [{ kind: 'doorbell' as const, host: record.placement.host }] : [],
 });
@@ -285,6 +285,7 @@ export function operate(state: PartitionView, ask: Of<'container.operate'>, cont
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
   const { pull_policy, secret_refs, config_files } = ask.fields;
   const version: Version = {
+    ...versionOf(record),
     spec: { ...record.spec, pull_policy: pull_policy ?? record.spec.pull_policy },
     secretRefs: secret_refs ?? record.secretRefs,
     configFiles: config_files ?? record.configFiles,
@@ -292,33 +293,36 @@ export function operate(state: PartitionView, ask: Of<'container.operate'>, cont
   return change(state.tenant(ask.tenant), record, version, 'operator_changed', context);
 }
 
-/** Caps, registries and room are checked, and the update begins, in this one turn. */
-function change(
+/**
+ * Caps, registries and room are checked, and the update begins, in this one turn.
+ * @param show what the client is answered
+ */
+export function change(
   tenant: TenantView,
   record: ContainerRecord,
   version: Version,
   event: EventDraft['type'],
   context: TurnContext,
+  show: (record: ContainerRecord) => Reply = (shown) => reply('ok', shown, context),
 ): Turn {
   if (tenant.settingsDamaged) return damagedTenant;
-  const isSame = isSameVersion(version, record);
-  if (isSame && version.spec.pull_policy === record.spec.pull_policy)
-    return answer(reply('ok', record, context), rungOnly(record));
+  const isSame = isSameVersion(version, versionOf(record));
+  if (isSame && version.spec.pull_policy === record.spec.pull_policy) return answer(show(record), rungOnly(record));
   if (isSame) {
     const next = withNext(record, context, { spec: version.spec });
-    return answer(reply('ok', next, context), changed(next, [eventOf(event, next, context)]));
+    return answer(show(next), changed(next, [eventOf(event, next, context)]));
   }
   if (!mayPullInSome(tenant, regionsToStartIn(record, tenant, context), version.spec)) return invalid(registryRefusal);
   const next = updated(record, version, context);
   const over = excessOfUpdate(tenant, record, next);
   if (over !== undefined) return refuseExcess(over);
   const events = [eventOf(event, next, context)];
-  if (hasRoomFor(record, next, context)) return answer(reply('ok', next, context), changed(next, events));
+  if (hasRoomFor(record, next, context)) return answer(show(next), changed(next, events));
   const moving = moveUpdate(next, tenant, context);
   if (moving === undefined) {
     return refuse('conflict', 'no host has room for the container with these limits: it stays as it is');
   }
-  return answer(reply('ok', moving.record, context), {
+  return answer(show(moving.record), {
     ...moving.changes,
     events: [...events, ...moving.changes.events],
   });

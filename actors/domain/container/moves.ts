@@ -16,6 +16,7 @@ import { excessInRegion } from '../tenant/quota.ts';
 import { regionsThatMayPull } from '../tenant/registries.ts';
 import { quotaAmountsOf, type TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type FleetHost, type PreparationSeen, type TurnContext } from '../turn.ts';
+import { isRunningOnce } from './endings.ts';
 import { changed, eventOf, findHost, nextSince, placeOn, rejectionsWith, unplace } from './transitions.ts';
 import { isUpdating, rolledBack } from './updates.ts';
 
@@ -69,6 +70,8 @@ export function leaveDrained(record: ContainerRecord, tenant: TenantView, contex
   if (preparationOf(record) !== undefined || leavingOf(record) !== undefined) return noChanges;
   // It has two versions here, and the other host would have one.
   if (isUpdating(record)) return noChanges;
+  // It would run a second time.
+  if (isRunningOnce(record)) return noChanges;
   if (!context.fleet.mayLeave(from.key)) return noChanges;
   const host = findHost(record, tenant, context);
   if (host === undefined) return noChanges;
@@ -80,7 +83,7 @@ export function leaveDrained(record: ContainerRecord, tenant: TenantView, contex
  * What is stopped leaves too; where there is no room for it, it waits for its start without a host.
  */
 export function leaveStopped(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
-  if (record.observed.status !== 'stopped' || leavingOf(record) !== undefined) return noChanges;
+  if (!isDown(record.observed) || leavingOf(record) !== undefined) return noChanges;
   const host = findHost(record, tenant, context);
   if (host !== undefined) return leave(record, host, context);
   const next = unplace(record, context);
@@ -241,15 +244,22 @@ export function hearLeaving(
 ): Changes {
   const leaving = leavingOf(record);
   if (leaving === undefined || generation !== record.generation) return noChanges;
-  return gone || observation.status === 'stopped' ? released(record, context) : noChanges;
+  return gone || isDown(observation) ? released(record, context) : noChanges;
 }
+
+/** Of a container that should not run: one that has run to its end may have failed. */
+const isDown = ({ status }: Observation): boolean => status === 'stopped' || status === 'failed';
 
 /** No other host runs it any more: its host may start it. */
 function released(record: ContainerRecord, context: TurnContext): Changes {
   const { leaving: _, ...rest } = record;
   const next: ContainerRecord =
     rest.desired === 'stopped'
-      ? { ...rest, observed: { ...rest.observed, status: 'stopped' }, updatedAtMs: context.nowMs }
+      ? {
+          ...rest,
+          observed: { ...rest.observed, ...(isDown(rest.observed) ? {} : { status: 'stopped' }) },
+          updatedAtMs: context.nowMs,
+        }
       : rest;
   return toldAll(record, changed(next, []));
 }

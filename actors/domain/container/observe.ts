@@ -5,6 +5,7 @@ import type { PullItem, ReportItem } from '../../../schemas/wire/host.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
+import { atRest, giveUpRun, hasEnded, isRunningOnce, withLastRun } from './endings.ts';
 import {
   hearLeaving,
   hearPreparation,
@@ -95,7 +96,7 @@ export function observe(
     return rejected(state, record, order, item.observation, context);
   if (item.gone || !reportable.has(item.observation.status)) return noChanges;
 
-  const observed = whileLeaving(record, observationOf(item.observation));
+  const observed = withLastRun(record, whileLeaving(record, observationOf(item.observation)));
   if (observed.status === 'removing' && !isRemovalWorthTelling(record, observed)) {
     return { ...noChanges, heard: { id: record.id, order } };
   }
@@ -104,13 +105,15 @@ export function observe(
   const heard = hearUpdate(record, item.update, context);
   const isOld = heard === record && isRepeated(record, observed, order, known);
   if (isOld) return { ...noChanges, heard: { id: record.id, order } };
-  const next: ContainerRecord = {
+  const seen: ContainerRecord = {
     ...heard,
     observed,
     observedOrder: order,
     observedAtMs: context.nowMs,
     updatedAtMs: record.observed.status === observed.status ? heard.updatedAtMs : context.nowMs,
   };
+  const isOver = hasEnded(seen, item.ended === true);
+  const next = isOver ? atRest(seen, context) : seen;
   const events = isNews(record.observed, next.observed) ? [toldByHost(next)] : [];
   const settled = endOfUpdate(record, next);
   return {
@@ -120,7 +123,7 @@ export function observe(
     effects: [
       { kind: 'changed', tenant: record.tenant, id: record.id },
       // It keeps the other version's container until it is told that the update is over.
-      ...(settled === undefined ? [] : [{ kind: 'doorbell' as const, host }]),
+      ...(settled === undefined && !isOver ? [] : [{ kind: 'doorbell' as const, host }]),
     ],
   };
 }
@@ -243,6 +246,7 @@ export function settle(state: PartitionView, record: ContainerRecord, context: T
     // The host that it was moved from may still run it.
     if (record.desired === 'removed')
       return leavingOf(record) === undefined ? leaveTombstone(record, context) : noChanges;
+    if (isRunningOnce(record)) return giveUpRun(record, context);
     return chosenBy === 'platform' ? replace(record, tenant, context) : noChanges;
   }
   // It may still run there, also where the host was being drained.

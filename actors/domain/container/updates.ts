@@ -19,6 +19,7 @@ import {
   type Update,
   type Version,
 } from '../../../schemas/api/container.ts';
+import { isSameForEngine, policyOf } from '../../../schemas/api/policy.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { ReportItem } from '../../../schemas/wire/host.ts';
@@ -29,10 +30,11 @@ export const previousOf = ({ update }: ContainerRecord): Version | undefined => 
 
 export const isUpdating = (record: ContainerRecord): boolean => previousOf(record) !== undefined;
 
-export const versionOf = ({ spec, secretRefs, configFiles }: ContainerRecord): Version => ({
-  spec,
-  secretRefs,
-  configFiles,
+export const versionOf = (record: ContainerRecord): Version => ({
+  spec: record.spec,
+  secretRefs: record.secretRefs,
+  configFiles: record.configFiles,
+  policy: policyOf(record),
 });
 
 /** The declaration with the patch applied (RFC 7396), or what is wrong with it. */
@@ -109,10 +111,19 @@ const differing = (one: ContainerSpec, other: ContainerSpec) =>
 /** Whether the engine's container would be the same. */
 export const isSameVersion = (one: Version, other: Version): boolean =>
   differing(one.spec, other.spec).length === 0 &&
+  isSameForEngine(one.policy, other.policy) &&
   JSON.stringify([one.secretRefs, one.configFiles]) === JSON.stringify([other.secretRefs, other.configFiles]);
 
-const pick = (spec: ContainerSpec, fields: readonly (typeof changeable)[number][]): Changed =>
-  Object.fromEntries(fields.map((field) => [field, spec[field]]));
+/** Of two versions, what differs: the fields as they are in each. */
+function changesOf(before: Version, after: Version): Pick<Update, 'from' | 'to'> {
+  const fields = differing(before.spec, after.spec);
+  const hasSameCheck = isSameForEngine(before.policy, after.policy);
+  const pick = ({ spec, policy }: Version): Changed => ({
+    ...Object.fromEntries(fields.map((field) => [field, spec[field]])),
+    ...(hasSameCheck ? {} : { health: policy.health }),
+  });
+  return { from: pick(before), to: pick(after) };
+}
 
 /**
  * The update that brings a version into the place of what the container is made from now. A version
@@ -124,14 +135,12 @@ export function updateTo(record: ContainerRecord, version: Version, { nowMs: atM
     record.desired === 'running' && record.placement.phase === 'placed' && record.observed.status === 'running';
   const fallback = previousOf(record) ?? (runs ? versionOf(record) : undefined);
   const before = fallback ?? versionOf(record);
-  const fields = differing(before.spec, version.spec);
   const isBack = fallback !== undefined && isSameVersion(fallback, version);
   const isUnderWay = fallback !== undefined && !isBack;
   return {
     since: record.generation + 1,
     phase: isUnderWay ? 'preparing' : 'done',
-    from: pick(before.spec, fields),
-    to: pick(version.spec, fields),
+    ...changesOf(before, version),
     reason: null,
     message: null,
     atMs,

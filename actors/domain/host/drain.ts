@@ -5,6 +5,7 @@ import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { leavingOf, movesFrom } from '../container/moves.ts';
+import { isRunningOnce } from '../container/endings.ts';
 import { findHost } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, type Turn, type TurnContext } from '../turn.ts';
@@ -38,6 +39,7 @@ function blockOf(
   const { placement, desired, preparing } = record;
   if (desired === 'removed' || movesFrom(record) === host) return undefined;
   if (placement.phase === 'placed' && placement.chosenBy === 'tenant') return 'pinned';
+  if (isRunningOnce(record)) return 'runs_once';
   const from = context.fleet.host(host);
   if (from?.standing === 'silent') return 'host_silent';
   if (from?.hasEngine === false) return 'engine_unavailable';

@@ -44,7 +44,7 @@ interface Amounts {
 }
 
 /** The limits of one version of a container, as its creation or update validated them. */
-export const limitsOf = ({ spec }: Version): Amounts => ({
+export const limitsOf = ({ spec }: Pick<Version, 'spec'>): Amounts => ({
   cpuMillis: cpuMillis(spec.cpu_limit) ?? 0,
   memBytes: memBytes(spec.mem_limit) ?? 0,
 });

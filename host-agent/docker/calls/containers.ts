@@ -2,6 +2,7 @@
  * Calls about containers. Destructive calls name a container by the engine's id, never by name: a
  * call that takes effect after its deadline must not hit a successor.
  */
+import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { decode, shapes, type EngineEvent, type Inspection, type Summary } from '../answers.ts';
 import { asEngineError, listCall } from '../errors.ts';
@@ -32,6 +33,11 @@ export interface ContainerCalls {
    * container is down.
    */
   stop(id: string, graceMs: number): Promise<void>;
+  /**
+   * The same with another signal than the image's. Engines take one in their stop only from API
+   * 1.42 on.
+   */
+  stopBy(id: string, signal: string, graceMs: number): Promise<void>;
   /** Sends SIGKILL. A container that is down or gone counts as killed. */
   kill(id: string): Promise<void>;
   unpause(id: string): Promise<void>;
@@ -49,75 +55,99 @@ export interface ContainerCalls {
   changes(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
 }
 
-export const containerCalls = ({ ask, post, open }: EngineClient): ContainerCalls => ({
-  list: async (labels) => {
-    const name = listCall;
-    const path = `/containers/json?all=1&filters=${labelFilter(labels)}`;
-    return parse(name, decode.summaries, await ask({ name, method: 'GET', path, keep: shapes.summaries }, [200]));
-  },
-  inspect: async (id) => {
+export function containerCalls({ ask, post, open }: EngineClient): ContainerCalls {
+  const inspect: ContainerCalls['inspect'] = async (id) => {
     const name = 'container inspect';
     const path = `/containers/${encodeURIComponent(id)}/json`;
     const reply = await ask({ name, method: 'GET', path, keep: shapes.inspection }, [200, 404]);
     return reply.status === 404 ? undefined : parse(name, decode.inspection, reply);
-  },
+  };
 
-  create: async (containerName, body) => {
-    const name = 'container create';
-    const path = `/containers/create?name=${encodeURIComponent(containerName)}`;
-    const reply = await ask({ name, method: 'POST', path, body: json(body) }, [201, 404, 409]);
-    switch (reply.status) {
-      case 404:
-        return { kind: 'no_image' };
-      case 409:
-        return { kind: 'name_taken' };
-      default:
-        return { kind: 'created', id: parse(name, decode.created, reply).Id };
+  const isDownWithin = async (id: string, ms: number): Promise<boolean> => {
+    const untilMs = performance.now() + ms;
+    for (;;) {
+      const { Status } = (await inspect(id))?.State ?? { Status: 'gone' };
+      if (Status !== 'running') return true;
+      const leftMs = untilMs - performance.now();
+      if (leftMs <= 0) return false;
+      await sleep(Math.min(leftMs, limits.stopLookMs));
     }
-  },
-  upload: async (id, tar) => {
-    const path = `/containers/${id}/archive?path=${encodeURIComponent('/')}`;
-    const body = { type: 'application/x-tar', bytes: tar };
-    await ask({ name: 'archive put', method: 'PUT', path, body }, [200]);
-  },
-  start: async (id) => void (await post('container start', `/containers/${id}/start`, [204, 304])),
-  stop: async (id, graceMs) => {
-    const path = `/containers/${id}/stop?t=${Math.ceil(graceMs / 1000)}`;
-    await post('container stop', path, [204, 304, 404], graceMs + limits.engineCallMs);
-  },
-  kill: async (id) => void (await post('container kill', `/containers/${id}/kill`, [204, 404, 409])),
-  unpause: async (id) => void (await post('container unpause', `/containers/${id}/unpause`, [204, 404, 409])),
-  remove: async (id) => {
-    // 409: its removal is already under way.
-    const call = { name: 'container remove', method: 'DELETE', path: `/containers/${id}?v=1` } as const;
-    await ask(call, [204, 404, 409]);
-  },
+  };
 
-  written: async (id) => {
-    const path = `/containers/${encodeURIComponent(id)}/json?size=1`;
-    const bounds = { keep: shapes.written, deadlineMs: limits.diskMeasureMs };
-    const call = { name: 'container size', method: 'GET', path, ...bounds } as const;
-    const reply = await ask(call, [200, 404]);
-    if (reply.status === 404) return undefined;
-    const { SizeRw, Mounts } = parse(call.name, decode.written, reply);
-    const volumes = (Mounts ?? []).flatMap(({ Type, Name }) => (Type === 'volume' && Name !== undefined ? [Name] : []));
-    return { layerBytes: SizeRw ?? 0, volumes };
-  },
-  logs: (id, { follow, since }, signal) => {
-    const query = `follow=${follow ? 1 : 0}&stdout=1&stderr=1&timestamps=1&since=${since}`;
-    return open({ name: 'container logs', method: 'GET', path: `/containers/${id}/logs?${query}`, signal });
-  },
-  events: async (labels, signal) => {
-    const path = `/events?filters=${labelFilter(labels, { type: ['container'] })}`;
-    const { stream } = await open({ name: 'events', method: 'GET', path, signal });
-    return decodeEvents(stream);
-  },
-  changes: async (signal) => {
-    const path = `/events?filters=${labelFilter({}, { type: ['image', 'network'], event: changeActions })}`;
-    const { stream } = await open({ name: 'events', method: 'GET', path, signal });
-    return decodeEvents(stream);
-  },
-});
+  return {
+    list: async (labels) => {
+      const name = listCall;
+      const path = `/containers/json?all=1&filters=${labelFilter(labels)}`;
+      return parse(name, decode.summaries, await ask({ name, method: 'GET', path, keep: shapes.summaries }, [200]));
+    },
+    inspect,
+
+    create: async (containerName, body) => {
+      const name = 'container create';
+      const path = `/containers/create?name=${encodeURIComponent(containerName)}`;
+      const reply = await ask({ name, method: 'POST', path, body: json(body) }, [201, 404, 409]);
+      switch (reply.status) {
+        case 404:
+          return { kind: 'no_image' };
+        case 409:
+          return { kind: 'name_taken' };
+        default:
+          return { kind: 'created', id: parse(name, decode.created, reply).Id };
+      }
+    },
+    upload: async (id, tar) => {
+      const path = `/containers/${id}/archive?path=${encodeURIComponent('/')}`;
+      const body = { type: 'application/x-tar', bytes: tar };
+      await ask({ name: 'archive put', method: 'PUT', path, body }, [200]);
+    },
+    start: async (id) => void (await post('container start', `/containers/${id}/start`, [204, 304])),
+    stop: async (id, graceMs) => {
+      const path = `/containers/${id}/stop?t=${Math.ceil(graceMs / 1000)}`;
+      await post('container stop', path, [204, 304, 404], graceMs + limits.engineCallMs);
+    },
+    stopBy: async (id, signal, graceMs) => {
+      const query = `signal=${encodeURIComponent(signal)}`;
+      await post('container signal', `/containers/${id}/kill?${query}`, [204, 404, 409]);
+      if (await isDownWithin(id, graceMs)) return;
+      await post('container kill', `/containers/${id}/kill`, [204, 404, 409]);
+      await isDownWithin(id, limits.engineCallMs);
+    },
+    kill: async (id) => void (await post('container kill', `/containers/${id}/kill`, [204, 404, 409])),
+    unpause: async (id) => void (await post('container unpause', `/containers/${id}/unpause`, [204, 404, 409])),
+    remove: async (id) => {
+      // 409: its removal is already under way.
+      const call = { name: 'container remove', method: 'DELETE', path: `/containers/${id}?v=1` } as const;
+      await ask(call, [204, 404, 409]);
+    },
+
+    written: async (id) => {
+      const path = `/containers/${encodeURIComponent(id)}/json?size=1`;
+      const bounds = { keep: shapes.written, deadlineMs: limits.diskMeasureMs };
+      const call = { name: 'container size', method: 'GET', path, ...bounds } as const;
+      const reply = await ask(call, [200, 404]);
+      if (reply.status === 404) return undefined;
+      const { SizeRw, Mounts } = parse(call.name, decode.written, reply);
+      const volumes = (Mounts ?? []).flatMap(({ Type, Name }) =>
+        Type === 'volume' && Name !== undefined ? [Name] : [],
+      );
+      return { layerBytes: SizeRw ?? 0, volumes };
+    },
+    logs: (id, { follow, since }, signal) => {
+      const query = `follow=${follow ? 1 : 0}&stdout=1&stderr=1&timestamps=1&since=${since}`;
+      return open({ name: 'container logs', method: 'GET', path: `/containers/${id}/logs?${query}`, signal });
+    },
+    events: async (labels, signal) => {
+      const path = `/events?filters=${labelFilter(labels, { type: ['container'] })}`;
+      const { stream } = await open({ name: 'events', method: 'GET', path, signal });
+      return decodeEvents(stream);
+    },
+    changes: async (signal) => {
+      const path = `/events?filters=${labelFilter({}, { type: ['image', 'network'], event: changeActions })}`;
+      const { stream } = await open({ name: 'events', method: 'GET', path, signal });
+      return decodeEvents(stream);
+    },
+  };
+}
 
 const changeActions = ['create', 'destroy', 'remove', 'delete', 'import', 'load', 'pull', 'tag', 'untag'];
 

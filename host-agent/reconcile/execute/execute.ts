@@ -2,6 +2,7 @@
  * Carries out one step on the engine and returns the outcome. It decides nothing; `plan.ts` does.
  */
 import type { Reason } from '../../../schemas/api/container.ts';
+import { defaultPolicy } from '../../../schemas/api/policy.ts';
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -174,6 +175,13 @@ export function createExecutor(parts: ExecutorParts): Executor {
     return done;
   };
 
+  const stop = ({ dockerId, manner }: Extract<Step, { kind: 'stop' }>): Promise<void> => {
+    const { graceMs, signal } = manner ?? { graceMs: parts.stopGraceMs, signal: defaultPolicy.stop_signal };
+    return signal === defaultPolicy.stop_signal
+      ? engine.stop(dockerId, graceMs)
+      : engine.stopBy(dockerId, signal, graceMs);
+  };
+
   const startSandbox = async (dockerId: string): Promise<Outcome> => {
     // Of an agent that ran with sandboxes: this one starts it as it is.
     await (sandboxes === undefined ? engine.start(dockerId) : sandboxes.start(dockerId));
@@ -229,10 +237,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
             pullFailure,
           );
         case 'stop':
-          return attempt(
-            () => stops.run(step.dockerId, () => engine.stop(step.dockerId, parts.stopGraceMs)).then(() => done),
-            clearFailure,
-          );
+          return attempt(() => stops.run(step.dockerId, () => stop(step)).then(() => done), clearFailure);
         case 'drain':
           // Someone else removed the container, or is removing it: its log goes with it.
           return attempt(

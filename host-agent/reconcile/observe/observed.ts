@@ -2,10 +2,14 @@
 import type { PortAddress } from '../../../schemas/api/container.ts';
 import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
 import type { Inspection } from '../../docker/answers.ts';
+import { limits } from '../../../schemas/limits.ts';
 import { containerIn, labels, tenantIn } from '../../docker/ownership.ts';
+import type { Why } from '../step.ts';
 
 /** One run of a container, from a start to its end; a start that fails makes none. */
 export type RunId = string;
+
+export type Health = 'none' | 'starting' | 'healthy' | 'unhealthy';
 
 export type EngineState =
   | { readonly phase: 'created' }
@@ -13,7 +17,11 @@ export type EngineState =
       readonly phase: 'running';
       readonly run: RunId;
       readonly startedAtMs: number;
-      readonly health: 'none' | 'starting' | 'healthy' | 'unhealthy';
+      readonly health: Health;
+      /** What the last check that failed said of it. */
+      readonly healthFault?: string;
+      /** Its own address, on the bridge of the containers. */
+      readonly ip?: string;
       readonly addresses: readonly PortAddress[];
     }
   | { readonly phase: 'paused'; readonly run: RunId }
@@ -21,6 +29,12 @@ export type EngineState =
   /** The engine is removing it, or failed to. */
   | { readonly phase: 'removing' }
   | { readonly phase: 'dead' };
+
+export const unhealthyWhy = ({ healthFault }: Extract<EngineState, { phase: 'running' }>): Why => ({
+  reason: 'unhealthy',
+  message: healthFault === undefined ? 'its health check fails' : `its health check fails: ${healthFault}`,
+  exitCode: null,
+});
 
 export interface Exit {
   readonly exitCode: number;
@@ -107,7 +121,8 @@ function stateFrom({ Id, State }: Inspection, { NetworkSettings }: Pick<Inspecti
         phase: 'running',
         run,
         startedAtMs,
-        health: healthFrom(State.Health?.Status),
+        ...healthFrom(State.Health),
+        ...addressFrom(NetworkSettings.Networks ?? {}),
         addresses: addressesFrom(NetworkSettings.Ports ?? {}),
       };
     case 'paused':
@@ -127,8 +142,19 @@ function stateFrom({ Id, State }: Inspection, { NetworkSettings }: Pick<Inspecti
   }
 }
 
-const healthFrom = (status: string | undefined) =>
-  status === 'starting' || status === 'healthy' || status === 'unhealthy' ? status : 'none';
+function healthFrom(given: Inspection['State']['Health']): { readonly health: Health; readonly healthFault?: string } {
+  const status = given?.Status;
+  if (status !== 'starting' && status !== 'healthy' && status !== 'unhealthy') return { health: 'none' };
+  const failed = given?.Log?.findLast(({ ExitCode }) => ExitCode !== 0);
+  if (status !== 'unhealthy' || failed === undefined) return { health: status };
+  const output = failed.Output.trim().slice(0, limits.healthFaultChars);
+  return { health: status, healthFault: output === '' ? `exit code ${failed.ExitCode}` : output };
+}
+
+function addressFrom(networks: NonNullable<Inspection['NetworkSettings']['Networks']>): { readonly ip?: string } {
+  const [ip] = Object.values(networks).flatMap(({ IPAddress }) => IPAddress || []);
+  return ip === undefined ? {} : { ip };
+}
 
 function addressesFrom(ports: NonNullable<Inspection['NetworkSettings']['Ports']>): PortAddress[] {
   const addresses: PortAddress[] = [];

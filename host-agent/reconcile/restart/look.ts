@@ -4,9 +4,17 @@
  */
 import type { BackoffBounds } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { policyOf, type Policy } from '../../../schemas/api/policy.ts';
 import { isMade, type Wanted } from '../../workload/wanted.ts';
 import { startWords } from '../execute/failures.ts';
-import type { EngineState, Exit, Found, Observed } from '../observe/observed.ts';
+import {
+  unhealthyWhy,
+  type EngineState,
+  type Exit,
+  type Found,
+  type Observed,
+  type RunId,
+} from '../observe/observed.ts';
 import { evictionDone, failed, type RestartState } from './restart-state.ts';
 import type { Why } from '../step.ts';
 
@@ -28,9 +36,9 @@ export function afterLook(before: RestartState, look: Look): RestartState {
   const { found } = observed;
   switch (found.state.phase) {
     case 'running':
-      return seenUp(restart, found.state, look);
+      return afterEnding(seenUp(restart, found.state, look), found, found.state, policyOf(wanted.container));
     case 'exited':
-      return seenDown(restart, found, found.state, look);
+      return seenDown(restart, found, found.state, { ...look, policy: policyOf(wanted.container) });
     case 'created':
     case 'paused':
     case 'removing':
@@ -48,24 +56,48 @@ function afterEviction(before: RestartState, { observed, nowMs, backoff }: Look)
   if (evicted === null) return before;
   const present = observed.kind === 'present' ? [observed.found, ...observed.extra] : [];
   const isThere = present.some(({ dockerId }) => dockerId === evicted.dockerId);
-  return isThere ? before : evictionDone(before, evicted.why, nowMs, backoff);
+  return isThere ? before : evictionDone(before, evicted, nowMs, backoff);
 }
 
 /** Another generation, or another wish: what failed before does not count. */
 function afresh(restart: RestartState, { wanted, observed }: Look): RestartState {
   const state = observed.kind === 'present' ? observed.found.state : null;
   const isUp = state?.phase === 'running' || state?.phase === 'paused';
+  const { attempt, why } = endKept(restart, wanted, state) ?? clear;
   return {
     ...restart,
     generation: generationOf(wanted),
     want: wanted.want,
-    attempt: { phase: 'clear' },
-    why: null,
+    attempt,
+    why,
     failures: isUp ? restart.failures : 0,
     restarts: isUp ? restart.restarts : 0,
     countedRun: state?.phase === 'exited' ? state.run : restart.countedRun,
     pullDue: isPullDue(restart, wanted, isUp),
   };
+}
+
+const clear: Pick<RestartState, 'attempt' | 'why'> = { attempt: { phase: 'clear' }, why: null };
+
+/**
+ * A container that has run to its end stays so until its tenant starts it. Undefined: it has not,
+ * or it may run again.
+ */
+function endKept(
+  restart: RestartState,
+  wanted: Wanted,
+  state: EngineState | null,
+): Pick<RestartState, 'attempt' | 'why'> | undefined {
+  if (wanted.want !== 'running' && wanted.want !== 'stopped') return undefined;
+  const { restart: policy } = policyOf(wanted.container);
+  const isSameOrder = wanted.container.generation === restart.generation;
+  const isStart = wanted.want === 'running' && restart.want !== 'running' && !isSameOrder;
+  if (policy === 'always' || isStart) return undefined;
+  if (restart.attempt.phase === 'ended') return restart;
+  // The host was cut off from its owner, and has stopped what may run once only.
+  const wasCutOff = isSameOrder && wanted.want === 'running' && restart.want === 'stopped';
+  if (policy !== 'never' || !wasCutOff || state?.phase !== 'exited') return undefined;
+  return { attempt: { phase: 'ended' }, why: explainExit(state.exit, 1) };
 }
 
 /** A copy that was prepared is as new as its pull. */
@@ -83,14 +115,35 @@ function seenUp(restart: RestartState, { startedAtMs }: StateOf<'running'>, look
   return isSteady && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
 }
 
+/** Notes that this run must end, and why: then it starts again. */
+function afterEnding(
+  restart: RestartState,
+  { sandbox }: Found,
+  state: StateOf<'running'>,
+  { health }: Policy,
+): RestartState {
+  if (restart.ending?.run === state.run) return restart;
+  const why =
+    sandbox?.state === 'down'
+      ? networkLost
+      : state.health === 'unhealthy' && health?.restart_unhealthy === true
+        ? unhealthyWhy(state)
+        : undefined;
+  return why === undefined ? restart : { ...restart, why, ending: { run: state.run, why } };
+}
+
+const networkLost: Why = { reason: 'exited', message: 'its network on the host was lost', exitCode: null };
+
 function seenDown(
   restart: RestartState,
   { dockerId }: Found,
   { run, exit }: StateOf<'exited'>,
-  look: Look,
+  look: Look & { readonly policy: Policy },
 ): RestartState {
   // The agent ended an evicted container itself.
   if (run === restart.countedRun || dockerId === restart.evicted?.dockerId) return restart;
+  const end = endOf(restart, run, exit, look.policy);
+  if (end !== undefined) return { ...restart, countedRun: run, attempt: { phase: 'ended' }, why: end };
   if (endedUnwatched(restart, exit, look)) {
     // Where there are failures, the start that follows counts as the restart.
     const restarts = restart.failures > 0 ? restart.restarts : restart.restarts + 1;
@@ -98,7 +151,20 @@ function seenDown(
   }
   const { nowMs, backoff } = look;
   const failures = upMsOf(exit.upMs, restart, nowMs) >= limits.restartBackoffForgetMs ? 0 : restart.failures;
-  return { ...failed({ ...restart, failures }, explainExit(exit, failures + 1), nowMs, backoff), countedRun: run };
+  const why = restart.ending?.run === run ? restart.ending.why : explainExit(exit, failures + 1);
+  return { ...failed({ ...restart, failures }, why, nowMs, backoff), countedRun: run };
+}
+
+/** Why a run was the last; undefined: the container starts again. */
+function endOf({ ending }: RestartState, run: RunId, exit: Exit, { restart }: Policy): Why | undefined {
+  // A start that failed was no run.
+  if (restart === 'always' || exit.error !== '') return undefined;
+  const isOwnEnd = ending?.run !== run;
+  if (isOwnEnd && exit.exitCode === 0 && !exit.oomKilled) {
+    return { reason: 'completed', message: 'ended with exit code 0', exitCode: 0 };
+  }
+  if (restart === 'on_failure') return undefined;
+  return isOwnEnd ? explainExit(exit, 1) : { ...ending.why, exitCode: exit.exitCode };
 }
 
 /**

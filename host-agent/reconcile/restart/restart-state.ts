@@ -16,7 +16,9 @@ export type Attempt =
   | { readonly phase: 'clear' }
   | { readonly phase: 'waiting'; readonly untilMs: number }
   /** No more attempts before a new generation. */
-  | { readonly phase: 'failed' };
+  | { readonly phase: 'failed' }
+  /** It has run to its end, and its policy does not start it again: only a start does. */
+  | { readonly phase: 'ended' };
 
 /** The update of a container, as far as this host has come with it (ADR 35). */
 export interface UpdateState {
@@ -25,6 +27,11 @@ export interface UpdateState {
   readonly phase: UpdatePhase;
   /** Why it was rolled back. */
   readonly why: Why | null;
+}
+
+export interface Ending {
+  readonly run: RunId;
+  readonly why: Why;
 }
 
 export interface Lasting {
@@ -37,9 +44,19 @@ export interface Lasting {
   readonly restarts: number;
   /** The run whose end has been counted, as a crash or as a requested stop. */
   readonly countedRun: RunId | null;
+  /** The run that the agent ends, to start the container again; and why. */
+  readonly ending: Ending | null;
   /** A start was requested, and the pull policy wants a newer image first. */
   readonly pullDue: boolean;
   readonly update: UpdateState | null;
+}
+
+/** @see RestartState.evicted */
+export interface Eviction {
+  readonly dockerId: string;
+  readonly why: Why;
+  /** Its policy allows one run, and that was it. */
+  readonly isFinal?: true;
 }
 
 export interface RestartState extends Lasting {
@@ -58,7 +75,7 @@ export interface RestartState extends Lasting {
    * The engine's container that has written too much: the agent removes it, and makes another after
    * a back-off.
    */
-  readonly evicted: { readonly dockerId: string; readonly why: Why } | null;
+  readonly evicted: Eviction | null;
   readonly operation: Operation | null;
 }
 
@@ -70,6 +87,7 @@ export const blank: RestartState = {
   failures: 0,
   restarts: 0,
   countedRun: null,
+  ending: null,
   pullDue: false,
   update: null,
   image: null,
@@ -83,8 +101,8 @@ export const blank: RestartState = {
 };
 
 export const lastingOf = (restart: RestartState): Lasting => {
-  const { generation, want, attempt, why, failures, restarts, countedRun, pullDue, update } = restart;
-  return { generation, want, attempt, why, failures, restarts, countedRun, pullDue, update };
+  const { generation, want, attempt, why, failures, restarts, countedRun, ending, pullDue, update } = restart;
+  return { generation, want, attempt, why, failures, restarts, countedRun, ending, pullDue, update };
 };
 
 export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs, maxMs: limits.restartBackoffMaxMs };
@@ -125,7 +143,7 @@ export function settle(
       return { ...restart, why: outcome.why, attempt: { phase: 'failed' } };
     case 'done':
       if (step.kind === 'remove' && step.dockerId === restart.evicted?.dockerId) {
-        return evictionDone(restart, restart.evicted.why, nowMs, bounds);
+        return evictionDone(restart, restart.evicted, nowMs, bounds);
       }
       return done(restart, step, outcome.imageId, nowMs);
   }
@@ -134,25 +152,34 @@ export function settle(
 /**
  * Marks a container, up or down, that has written too much, unless it goes anyway or is marked. It
  * waits for no back-off and no new generation.
+ * @param mayRunAgain false: its policy allows one run
  */
-export const evict = (restart: RestartState, dockerId: string, message: string): RestartState =>
+export const evict = (restart: RestartState, dockerId: string, message: string, mayRunAgain = true): RestartState =>
   (restart.want !== 'running' && restart.want !== 'stopped') || restart.evicted?.dockerId === dockerId
     ? restart
     : {
         ...restart,
         attempt: { phase: 'clear' },
-        evicted: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } },
+        evicted: {
+          dockerId,
+          why: { reason: 'disk_limit', message, exitCode: null },
+          ...(mayRunAgain ? {} : { isFinal: true }),
+        },
       };
 
 /**
  * The container and what it wrote are gone. One that should run is made again after a back-off; a
  * stopped one only keeps the reason.
  */
-export function evictionDone(restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState {
+export function evictionDone(
+  restart: RestartState,
+  { why, isFinal }: Eviction,
+  nowMs: number,
+  bounds: BackoffBounds,
+): RestartState {
   const after = { ...restart, evicted: null };
-  return restart.want === 'running'
-    ? failed(after, why, nowMs, bounds)
-    : { ...after, attempt: { phase: 'clear' }, why };
+  if (restart.want !== 'running') return { ...after, attempt: { phase: 'clear' }, why };
+  return isFinal === true ? { ...after, attempt: { phase: 'ended' }, why } : failed(after, why, nowMs, bounds);
 }
 
 function done(restart: RestartState, step: Step, imageId: string | undefined, nowMs: number): RestartState {

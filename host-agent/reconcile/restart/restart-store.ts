@@ -17,7 +17,8 @@ import { limits } from '../../../schemas/limits.ts';
 const Count = Type.Integer({ minimum: 0 });
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-const WhyStored = nullable(Type.Object({ reason: Reason, message: Type.String(), exitCode: nullable(Type.Integer()) }));
+const Why = Type.Object({ reason: Reason, message: Type.String(), exitCode: nullable(Type.Integer()) });
+const WhyStored = nullable(Why);
 
 const RestartStateStored = Type.Object({
   generation: Type.Integer(),
@@ -31,13 +32,19 @@ const RestartStateStored = Type.Object({
       /** The rest of the wait when this was written; agents from before 0.1.0 wrote none. */
       leftMs: Type.Optional(Type.Number({ minimum: 0 })),
     }),
-    Type.Object({ phase: Type.Literal('failed') }),
+    Type.Object({
+      phase: Type.Literal('failed'),
+      /** It has ended (`Attempt`); agents from before 0.2.0 know failures alone. */
+      ended: Type.Optional(Type.Literal(true)),
+    }),
   ]),
   why: WhyStored,
   failures: Count,
   restarts: Count,
   countedRun: nullable(Type.String()),
   pullDue: Type.Boolean(),
+  /** Absent from agents from before 0.2.0. */
+  ending: Type.Optional(nullable(Type.Object({ run: Type.String(), why: Why }))),
   /** Absent from agents from before 0.2.0. */
   update: Type.Optional(nullable(Type.Object({ since: Count, phase: Type.Enum([...updatePhases]), why: WhyStored }))),
 });
@@ -75,14 +82,26 @@ export function toStored(restart: RestartState, { wallMs, steadyMs }: WaitTime):
   const { want, ...rest } = lastingOf(restart);
   // The release before this one reads no other word; this one looks at the container afresh.
   const lasting = { ...rest, want: want === 'prepared' ? ('stopped' as const) : want };
+  if (lasting.attempt.phase === 'ended') {
+    return { ...lasting, attempt: { phase: 'failed', ended: true }, why: whyStored(lasting.why) };
+  }
   if (lasting.attempt.phase !== 'waiting') return { ...lasting, attempt: lasting.attempt };
   const leftMs = Math.max(0, lasting.attempt.untilMs - steadyMs());
   return { ...lasting, attempt: { phase: 'waiting', untilMs: wallMs() + leftMs, leftMs } };
 }
 
+/** Agents from before 0.2.0 do not know the word `completed`. */
+const whyStored = (why: RestartState['why']): RestartState['why'] =>
+  why?.reason === 'completed' ? { ...why, reason: 'exited' } : why;
+
 export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: WaitTime): RestartState {
-  const { attempt, update = null } = stored;
-  const restart = { ...blank, ...stored, update };
+  const { attempt, update = null, ending = null } = stored;
+  const restart = { ...blank, ...stored, update, ending };
+  if (attempt.phase === 'failed' && attempt.ended === true) {
+    const { why } = restart;
+    const isCompleted = why?.reason === 'exited' && why.exitCode === 0;
+    return { ...restart, attempt: { phase: 'ended' }, why: isCompleted ? { ...why, reason: 'completed' } : why };
+  }
   if (attempt.phase !== 'waiting') return { ...restart, attempt };
   const leftMs = Math.min(attempt.untilMs - wallMs(), attempt.leftMs ?? maxWaitMs, maxWaitMs);
   return { ...restart, attempt: { phase: 'waiting', untilMs: steadyMs() + Math.max(0, leftMs) } };

@@ -26,6 +26,8 @@ export interface EngineView {
   only(id: ContainerId): Promise<Inspected>;
   /** What the one container of this id has its network of: its sandbox, or itself. */
   networked(id: ContainerId): Promise<Inspected>;
+  /** Runs a command in the one container of this id. @returns what it wrote, once it has ended */
+  exec(id: ContainerId, command: readonly string[]): Promise<string>;
   call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ status: number; text: string }>;
 }
 
@@ -63,6 +65,13 @@ export function viewEngine(t: Test, dockerHost: string, cluster: string): Engine
       const sandbox = sandboxOf(String(container.HostConfig['NetworkMode']));
       if (sandbox === undefined) return container;
       return JSON.parse((await call('GET', `/containers/${sandbox}/json`)).text) as Inspected;
+    },
+    exec: async (id, command) => {
+      const { Id } = await only(id);
+      // With a terminal, the answer is the text alone.
+      const made = await call('POST', `/containers/${Id}/exec`, { Cmd: command, AttachStdout: true, Tty: true });
+      const exec = JSON.parse(made.text) as { Id: string };
+      return (await call('POST', `/exec/${exec.Id}/start`, { Detach: false, Tty: true })).text;
     },
     call,
   };

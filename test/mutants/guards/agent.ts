@@ -60,7 +60,7 @@ export const agentMutants: readonly Mutant[] = [
     name: 'eviction on an isolated host',
     guard: 'An isolated host stops containers and removes none (ADR 14, ADR 16)',
     file: 'host-agent/reconcile/plan.ts',
-    changes: [{ in: 'planStopped', omit: "container.desired === 'stopped'" }],
+    changes: [{ in: 'planStopped', omit: "wanted.container.desired === 'stopped'" }],
     killedBy: 'test/host-agent/reconcile/plan.test.ts',
   },
   {
@@ -441,6 +441,20 @@ export const agentMutants: readonly Mutant[] = [
     file: 'host-agent/reconcile/update.ts',
     changes: [{ in: 'afterVerifying', never: 'failures >= limits.updateEnds' }],
     killedBy: 'test/host-agent/reconcile/update-walk.test.ts',
+  },
+  {
+    name: 'ended run forgotten',
+    guard: 'Only a start runs a container again that has run to its end (ADR 36)',
+    file: 'host-agent/reconcile/restart/look.ts',
+    changes: [{ in: 'endKept', never: "restart.attempt.phase === 'ended'" }],
+    killedBy: 'test/host-agent/reconcile/policy.test.ts',
+  },
+  {
+    name: 'long grace on a host that is cut off',
+    guard: 'A host that is cut off stops its containers in the time that its owner counts on (ADR 36)',
+    file: 'host-agent/reconcile/plan.ts',
+    changes: [{ in: 'stopOf', never: "wanted.want === 'stopped'" }],
+    killedBy: 'test/host-agent/reconcile/policy.test.ts',
   },
   {
     name: 'update forgotten while nothing is known',

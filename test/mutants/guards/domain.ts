@@ -324,6 +324,20 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/container/updates.test.ts',
   },
   {
+    name: 'run of a lost host repeated',
+    guard: 'What may run once is not placed elsewhere when its host is lost (ADR 36)',
+    file: 'actors/domain/container/observe.ts',
+    changes: [{ in: 'settle', never: 'isRunningOnce(record)' }],
+    killedBy: 'test/actors/domain/container/policy.test.ts',
+  },
+  {
+    name: 'end believed of what always runs',
+    guard: 'A host cannot end a container that should always run (ADR 36)',
+    file: 'actors/domain/container/endings.ts',
+    changes: [{ in: 'hasEnded', omit: "policyOf(record).restart !== 'always'" }],
+    killedBy: 'test/actors/domain/container/policy.test.ts',
+  },
+  {
     name: 'end of an earlier update believed',
     guard: 'The word of a host counts for the update that it names (ADR 35)',
     file: 'actors/domain/container/updates.ts',

@@ -1,0 +1,44 @@
+/**
+ * How a container ends that its policy does not start again (ADR 36). It counts from then on as
+ * stopped: a lost host, a drain or a restore starts it nowhere. Pure.
+ */
+import type { ContainerRecord, Observation } from '../../../schemas/api/container.ts';
+import { policyOf } from '../../../schemas/api/policy.ts';
+import { noChanges, type Changes, type TurnContext } from '../turn.ts';
+import { changed, eventOf, unplace, want } from './transitions.ts';
+
+/** Whether it runs once only, and may have begun to. */
+export const isRunningOnce = (record: ContainerRecord): boolean =>
+  policyOf(record).restart === 'never' && record.desired === 'running' && record.placement.phase === 'placed';
+
+/** Its host says that it has run to its end, and that its policy does not start it again. */
+export const hasEnded = (record: ContainerRecord, isEnd: boolean): boolean =>
+  isEnd && record.desired === 'running' && policyOf(record).restart !== 'always';
+
+/** The end of its run stays what is known of it; a start runs it again. */
+export const atRest = (record: ContainerRecord, context: TurnContext): ContainerRecord => ({
+  ...want(record, 'stopped', context),
+  observed: record.observed,
+});
+
+/** Nobody knows whether it has run on the host that is lost, and it may run once only. */
+export function giveUpRun(record: ContainerRecord, context: TurnContext): Changes {
+  if (record.placement.phase !== 'placed') return noChanges;
+  const message =
+    'its host was lost, and its policy "never" lets no other host run it: start it if it should run again';
+  const observed: Observation = { ...record.observed, status: 'failed', reason: 'host_lost', message };
+  const next = { ...unplace(want(record, 'stopped', context), context), observed };
+  return changed(next, [eventOf('unplaced', next, context)]);
+}
+
+/**
+ * A host that has no copy of a stopped container knows nothing of its last run: what is known of
+ * that stays.
+ */
+export const withLastRun = ({ desired, observed: before }: ContainerRecord, observed: Observation): Observation =>
+  desired === 'stopped' && observed.status === 'stopped' && observed.reason === null && isRunOver(before)
+    ? { ...before, addresses: [] }
+    : observed;
+
+const isRunOver = ({ status, exit_code }: Observation): boolean =>
+  (status === 'stopped' || status === 'failed') && exit_code !== null;

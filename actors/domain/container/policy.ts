@@ -1,0 +1,44 @@
+/** What a tenant asks of a container's policy (ADR 36). Pure. */
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { isSameForEngine, policyOf, textOfPolicy } from '../../../schemas/api/policy.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import type { PartitionView } from '../state.ts';
+import { answer, data, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
+import { change, find, rungOnly } from './decide.ts';
+import { changed, eventOf, withNext } from './transitions.ts';
+import { versionOf } from './updates.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+export function get(state: PartitionView, ask: Of<'policy.get'>): Turn {
+  const found = find(state, ask);
+  return 'refusal' in found ? found.refusal : answer(data('ok', policyOf(found.record)));
+}
+
+/**
+ * Idempotent. A check that the engine carries out is part of the engine's container: another one is
+ * an update.
+ */
+export function put(state: PartitionView, { policy, ...ask }: Of<'policy.put'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  const reply = repeatable('ok', policy);
+  if (textOfPolicy(policy) === textOfPolicy(policyOf(record))) return answer(reply, rungOnly(record));
+  if (!isSameForEngine(policy, policyOf(record))) {
+    const version = { ...versionOf(record), policy };
+    return change(state.tenant(ask.tenant), record, version, 'policy_changed', context, () => reply);
+  }
+  const next = withNext(record, context, { policy, ...updateUnder(record, policy) });
+  return answer(reply, changed(next, [eventOf('policy_changed', next, context)]));
+}
+
+/** The version that an update would bring back is under the policy too, but for its own check. */
+function updateUnder({ update, ...record }: ContainerRecord, policy: ContainerRecord['policy']) {
+  if (update?.previous === undefined || policy === undefined) return {};
+  const { previous } = update;
+  const hasSameCheck = isSameForEngine(policyOf(record), previous.policy);
+  const health = hasSameCheck ? policy.health : previous.policy.health;
+  return { update: { ...update, previous: { ...previous, policy: { ...policy, health } } } };
+}

@@ -1,0 +1,178 @@
+/**
+ * The policy of a container: what happens when it ends, how it is stopped, and how its health is
+ * checked. A sub-resource beside the sixteen fields of a container (ADR 36).
+ */
+import Type, { type Static } from 'typebox';
+import { limits } from '../limits.ts';
+import { nullable } from './nullable.ts';
+
+/**
+ * - `always`: it is started again whenever it ends.
+ * - `on_failure`: unless it ends with exit code 0.
+ * - `never`: it runs once; only a start by its tenant runs it again.
+ */
+export const restartPolicies = ['always', 'on_failure', 'never'] as const;
+export type RestartPolicy = (typeof restartPolicies)[number];
+
+/** Signals that a program may take as its stop. */
+export const stopSignals = [
+  'SIGTERM',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGHUP',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGWINCH',
+  'SIGABRT',
+  'SIGKILL',
+  'SIGRTMIN+3',
+] as const;
+export type StopSignal = (typeof stopSignals)[number];
+
+const Seconds = (minimum: number, maximum: number, fallback: number, description: string) =>
+  Type.Integer({ minimum, maximum, default: fallback, description });
+
+const PortNumber = Type.Integer({ minimum: 1, maximum: 65535 });
+
+export const healthDefaults = {
+  interval: 10,
+  timeout: 5,
+  retries: 3,
+  start_period: 10,
+  restart_unhealthy: false,
+} as const;
+
+const timing = {
+  interval: Seconds(1, limits.healthSeconds, healthDefaults.interval, 'Seconds between two checks.'),
+  timeout: Seconds(1, limits.healthTimeoutSeconds, healthDefaults.timeout, 'Seconds after which a check has failed.'),
+  retries: Seconds(1, limits.healthRetries, healthDefaults.retries, 'Failed checks in a row that make it unhealthy.'),
+  start_period: Seconds(
+    0,
+    limits.healthSeconds,
+    healthDefaults.start_period,
+    'Seconds after a start in which failed checks do not count.',
+  ),
+  restart_unhealthy: Type.Boolean({
+    default: healthDefaults.restart_unhealthy,
+    description: 'Whether it is started again when it is unhealthy.',
+  }),
+};
+
+const Command = Type.Array(Type.String({ maxLength: limits.healthCommandBytes, pattern: '^[^\\u0000]*$' }), {
+  minItems: 1,
+  maxItems: limits.healthCommandWords,
+  description: 'A program in the container, with its arguments; exit code 0 says healthy.',
+});
+const HttpPath = Type.String({ pattern: '^/[!-~]*$', maxLength: limits.healthPathChars, default: '/' });
+const httpText = 'A GET to that port of the container; an answer of 200 to 399 says healthy.';
+const tcpText = 'A connection to that port of the container; that it opens says healthy.';
+const checkText = 'One of `command`, `http` and `tcp`.';
+
+/** A health check, with all of its fields. Open, as `Policy` is: later releases may add some. */
+export const HealthCheck = Type.Object(
+  {
+    command: Type.Optional(Command),
+    http: Type.Optional(Type.Object({ port: PortNumber, path: HttpPath }, { description: httpText })),
+    tcp: Type.Optional(Type.Object({ port: PortNumber }, { description: tcpText })),
+    ...timing,
+  },
+  { description: checkText },
+);
+export type HealthCheck = Static<typeof HealthCheck>;
+
+const stopGrace = Type.Integer({
+  minimum: 0,
+  maximum: limits.policyStopGraceSeconds,
+  description: 'Seconds between the stop signal and SIGKILL.',
+});
+const stopSignalText =
+  'What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one.';
+
+/** `GET /:id/policy` */
+export const Policy = Type.Object({
+  restart: Type.Enum([...restartPolicies]),
+  stop_grace_seconds: stopGrace,
+  stop_signal: Type.Enum([...stopSignals], { description: stopSignalText }),
+  health: nullable(HealthCheck),
+});
+export type Policy = Static<typeof Policy>;
+
+/** What applies to a container whose policy nobody has set, and in the place of absent fields. */
+export const defaultPolicy: Policy = {
+  restart: 'always',
+  stop_grace_seconds: 10,
+  stop_signal: 'SIGTERM',
+  health: null,
+};
+
+/** Of a container as it is stored, or as its host is told. */
+export const policyOf = ({ policy }: { readonly policy?: Policy }): Policy => policy ?? defaultPolicy;
+
+/** `PUT /:id/policy`: the whole policy; absent fields have their defaults. */
+export const PolicyBody = Type.Object(
+  {
+    restart: Type.Optional(Type.Enum([...restartPolicies], { default: defaultPolicy.restart })),
+    stop_grace_seconds: Type.Optional({ ...stopGrace, default: defaultPolicy.stop_grace_seconds }),
+    stop_signal: Type.Optional(
+      Type.Enum([...stopSignals], { default: defaultPolicy.stop_signal, description: stopSignalText }),
+    ),
+    health: Type.Optional(
+      nullable(
+        Type.Object(
+          {
+            command: Type.Optional(Command),
+            http: Type.Optional(
+              Type.Object(
+                { port: PortNumber, path: Type.Optional(HttpPath) },
+                { additionalProperties: false, description: httpText },
+              ),
+            ),
+            tcp: Type.Optional(
+              Type.Object({ port: PortNumber }, { additionalProperties: false, description: tcpText }),
+            ),
+            interval: Type.Optional(timing.interval),
+            timeout: Type.Optional(timing.timeout),
+            retries: Type.Optional(timing.retries),
+            start_period: Type.Optional(timing.start_period),
+            restart_unhealthy: Type.Optional(timing.restart_unhealthy),
+          },
+          { additionalProperties: false, description: checkText },
+        ),
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type PolicyBody = Static<typeof PolicyBody>;
+
+/**
+ * A check that the engine carries out, because it is part of the container that it makes; undefined
+ * if there is none.
+ */
+export const engineCheckOf = ({ health }: Policy): HealthCheck | undefined =>
+  health?.command === undefined ? undefined : health;
+
+const engineTimingOf = (policy: Policy): string => {
+  const check = engineCheckOf(policy);
+  return JSON.stringify(check && [check.command, check.interval, check.timeout, check.retries, check.start_period]);
+};
+
+/** Whether the engine's container would be the same under both. */
+export const isSameForEngine = (one: Policy, other: Policy): boolean => engineTimingOf(one) === engineTimingOf(other);
+
+/** In the order of the fields of `Policy`, whatever the order in a message. */
+export const textOfPolicy = ({ restart, stop_grace_seconds, stop_signal, health }: Policy): string =>
+  JSON.stringify([restart, stop_grace_seconds, stop_signal, health && textOfCheck(health)]);
+
+export const textOfCheck = (check: HealthCheck): string => {
+  const { command, http, tcp, interval, timeout, retries, start_period, restart_unhealthy } = check;
+  return JSON.stringify([
+    command ?? null,
+    http === undefined ? null : [http.port, http.path],
+    tcp?.port ?? null,
+    [interval, timeout, retries, start_period, restart_unhealthy],
+  ]);
+};
+
+export const isDefaultPolicy = (policy: Policy): boolean => textOfPolicy(policy) === defaultText;
+const defaultText = textOfPolicy(defaultPolicy);

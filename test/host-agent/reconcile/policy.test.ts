@@ -1,0 +1,172 @@
+/** What a policy makes of the end of a run, of a stop, and of failed health checks (ADR 36). */
+import t from 'tap';
+import { describe } from '../../../host-agent/reconcile/describe.ts';
+import type { EngineState, Found } from '../../../host-agent/reconcile/observe/observed.ts';
+import { plan } from '../../../host-agent/reconcile/plan.ts';
+import { afterLook } from '../../../host-agent/reconcile/restart/look.ts';
+import { evict, settle, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
+import { fromStored, toStored } from '../../../host-agent/reconcile/restart/restart-store.ts';
+import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import { defaultPolicy, healthDefaults, type Policy } from '../../../schemas/api/policy.ts';
+import type { DesiredContainer } from '../../../schemas/wire/host.ts';
+import { down, nowMs, restartState, seen, up, wanted } from '../support/decisions.ts';
+
+const backoff = { minMs: 1000, maxMs: 60_000 };
+const clean = down({ exitCode: 0 });
+const policyOf = (changes: Partial<Policy>): Policy => ({ ...defaultPolicy, ...changes });
+const running = (restart: Policy['restart'], changes: Partial<DesiredContainer> = {}) =>
+  wanted('running', { policy: policyOf({ restart }), ...changes });
+const stopped = (restart: Policy['restart'], changes: Partial<DesiredContainer> = {}) =>
+  wanted('stopped', { policy: policyOf({ restart }), ...changes });
+
+const look = (before: RestartState, as: Wanted, state: EngineState, changes: Partial<Found> = {}): RestartState =>
+  afterLook(before, { wanted: as, observed: seen(state, changes), nowMs, watchedSinceMs: nowMs - 10_000, backoff });
+const stepOf = (restart: RestartState, as: Wanted, state: EngineState) => plan(as, seen(state), restart, nowMs);
+
+t.test('what comes of the end of a run', (t) => {
+  const oom = down({ exitCode: 137, oomKilled: true });
+  for (const [policy, state, phase, status, reason] of [
+    ['always', clean, 'waiting', 'backoff', 'exited'],
+    ['always', down(), 'waiting', 'backoff', 'exited'],
+    ['on_failure', clean, 'ended', 'stopped', 'completed'],
+    ['on_failure', down(), 'waiting', 'backoff', 'exited'],
+    ['on_failure', oom, 'waiting', 'backoff', 'oom_killed'],
+    ['never', clean, 'ended', 'stopped', 'completed'],
+    ['never', down(), 'ended', 'failed', 'exited'],
+    ['never', oom, 'ended', 'failed', 'oom_killed'],
+    // A start that failed was no run.
+    ['never', down({ error: 'no such file' }), 'waiting', 'backoff', 'start_failed'],
+  ] as const) {
+    const restart = look(restartState(), running(policy), state);
+    const name = `${policy}, ${JSON.stringify(state)}`;
+    t.equal(restart.attempt.phase, phase, name);
+    const description = describe(running(policy), seen(state), restart);
+    t.match(description, { gone: false, observation: { status, reason } }, name);
+    t.equal(description?.ended, phase === 'ended' ? true : undefined, name);
+    if (phase === 'ended') t.same(stepOf(restart, running(policy), state), { kind: 'none' }, name);
+  }
+  const code = look(restartState(), running('never'), down({ exitCode: 42 }));
+  t.match(describe(running('never'), seen(down()), code), { observation: { exit_code: 42 } });
+  t.end();
+});
+
+t.test('a run that ended while nobody watched counts the same', (t) => {
+  const unwatched = restartState({ seenUpAtMs: null });
+  t.equal(look(unwatched, running('always'), clean).restarts, 1);
+  t.equal(look(unwatched, running('on_failure'), clean).attempt.phase, 'ended');
+  t.equal(look(unwatched, running('on_failure'), down()).restarts, 1, 'most likely it went down with its engine');
+  t.equal(look(unwatched, running('never'), down()).attempt.phase, 'ended');
+  t.end();
+});
+
+t.test('it stays at its end until its tenant starts it', (t) => {
+  const ended = look(restartState(), running('on_failure'), clean);
+  const atRest = look(ended, stopped('on_failure', { generation: 4 }), clean);
+  t.match(describe(stopped('on_failure', { generation: 4 }), seen(clean), atRest), {
+    ended: true,
+    observation: { status: 'stopped', reason: 'completed', exit_code: 0 },
+  });
+  t.equal(look(ended, running('on_failure', { generation: 4 }), clean).attempt.phase, 'ended', 'another change');
+  t.equal(look(ended, running('always', { generation: 4 }), clean).attempt.phase, 'clear', 'now it should run always');
+  const started = look(atRest, running('on_failure', { generation: 5 }), clean);
+  t.equal(started.attempt.phase, 'clear');
+  t.match(stepOf(started, running('on_failure', { generation: 5 }), clean), { kind: 'start' });
+  t.end();
+});
+
+t.test('a host that was cut off starts nothing for a second time that may run once', (t) => {
+  const cutOff = { ...running('never'), want: 'stopped' } as Wanted;
+  const isolated = look(restartState(), cutOff, up);
+  t.match(stepOf(isolated, cutOff, up), { kind: 'stop' });
+  const back = look(look(isolated, cutOff, down({ exitCode: 143 })), running('never'), down({ exitCode: 143 }));
+  t.match(back, { attempt: { phase: 'ended' }, why: { reason: 'exited', exitCode: 143 } });
+  const again = { ...running('on_failure'), want: 'stopped' } as Wanted;
+  t.equal(look(look(restartState(), again, clean), running('on_failure'), clean).attempt.phase, 'clear');
+  t.end();
+});
+
+t.test('an end survives a restart of the agent', (t) => {
+  const time = { wallMs: () => nowMs, steadyMs: () => nowMs, maxWaitMs: 60_000 };
+  for (const [policy, state] of [
+    ['on_failure', clean],
+    ['never', down()],
+  ] as const) {
+    const ended = look(restartState(), running(policy), state);
+    const stored = toStored(ended, time);
+    t.match(stored, { attempt: { phase: 'failed' }, why: { reason: 'exited' } }, 'in words that older agents know');
+    t.match(fromStored(stored, time), { attempt: ended.attempt, why: ended.why });
+  }
+  const ending = { run: 'd1:1', why: { reason: 'unhealthy', message: 'x', exitCode: null } } as const;
+  t.same(fromStored(toStored(restartState({ ending }), time), time).ending, ending);
+  t.end();
+});
+
+t.test('what may run once is not made again after it has written too much', (t) => {
+  const full = evict(restartState(), 'd1', 'too much', false);
+  const removed = settle(full, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, backoff);
+  t.match(removed, { attempt: { phase: 'ended' }, why: { reason: 'disk_limit' } });
+  const kept = settle(
+    evict(restartState(), 'd1', 'x'),
+    { kind: 'remove', dockerId: 'd1' },
+    { kind: 'done' },
+    nowMs,
+    backoff,
+  );
+  t.equal(kept.attempt.phase, 'waiting');
+  t.end();
+});
+
+t.test('health', (t) => {
+  const check = { ...healthDefaults, tcp: { port: 80 } };
+  const checked = (restart_unhealthy: boolean, restart: Policy['restart'] = 'always') =>
+    wanted('running', { policy: policyOf({ restart, health: { ...check, restart_unhealthy } }) });
+  const ill = { ...up, health: 'unhealthy', healthFault: 'port 80: nothing listens there' } as const;
+  const message = 'its health check fails: port 80: nothing listens there';
+
+  t.test('unhealthy: shown, and left alone', (t) => {
+    const restart = look(restartState(), checked(false), ill);
+    t.same(stepOf(restart, checked(false), ill), { kind: 'none' });
+    t.match(describe(checked(false), seen(ill), restart), {
+      observation: { status: 'running', reason: 'unhealthy', message },
+    });
+    t.end();
+  });
+  t.test('restart_unhealthy: stopped, and started again after a back-off', (t) => {
+    const restart = look(restartState(), checked(true), ill);
+    t.match(stepOf(restart, checked(true), ill), { kind: 'stop', dockerId: 'd1' });
+    for (const policy of ['always', 'on_failure'] as const) {
+      const after = look(restart, checked(true, policy), clean);
+      t.match(after, { attempt: { phase: 'waiting' }, why: { reason: 'unhealthy', message }, failures: 1 }, policy);
+    }
+    t.equal(look(restart, checked(true), { ...up, run: 'd1:2' }).ending?.run, 'd1:1');
+    t.same(stepOf(look(restart, checked(true), { ...up, run: 'd1:2' }), checked(true), { ...up, run: 'd1:2' }), {
+      kind: 'none',
+    });
+    t.end();
+  });
+  t.end();
+});
+
+t.test('the network of a container is lost: that is no clean end', (t) => {
+  const sandbox = { dockerId: 's1', state: 'down' } as const;
+  const restart = look(restartState(), running('on_failure'), up, { sandbox });
+  t.match(look(restart, running('on_failure'), clean, { sandbox }), {
+    attempt: { phase: 'waiting' },
+    why: { message: /network/ },
+  });
+  t.equal(look(restart, running('never'), clean, { sandbox }).attempt.phase, 'ended');
+  t.end();
+});
+
+t.test('how it is stopped', (t) => {
+  const policy = policyOf({ stop_grace_seconds: 30, stop_signal: 'SIGQUIT' });
+  const manner = { graceMs: 30_000, signal: 'SIGQUIT' };
+  for (const as of [wanted('stopped', { policy }), wanted('removed', { policy })]) {
+    t.same(plan(as, seen(up), restartState(), nowMs), { kind: 'stop', dockerId: 'd1', manner });
+  }
+  t.same(plan(wanted('stopped'), seen(up), restartState(), nowMs), { kind: 'stop', dockerId: 'd1' });
+  const cutOff = { ...wanted('running', { policy }), want: 'stopped' } as Wanted;
+  t.same(plan(cutOff, seen(up), restartState(), nowMs), { kind: 'stop', dockerId: 'd1' }, "in the host's own time");
+  t.same(plan({ want: 'nothing' }, seen(up), restartState(), nowMs), { kind: 'stop', dockerId: 'd1' });
+  t.end();
+});
