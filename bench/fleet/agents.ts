@@ -5,7 +5,7 @@
  * a session, `/counts` returns what the hosts did with containers, `/use` the CPU time, and
  * `/metrics` the summed metrics of all agents.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ export interface AgentsTask {
 /** Limits enrolments at a time: their signatures would keep the actors from all other work. */
 const enrolmentsAtATime = 4;
 const enrolDeadlineMs = 120_000;
-const lowPriority = 10;
+const lowPriority = 5;
 
 const log = createLog('host-agents', 'warn');
 /** Nothing is stopped one by one: the agents end with the process, and containers run on. */
@@ -50,8 +50,11 @@ const life: Lifecycle = {
   },
 };
 
-/** Hosts are other machines: they take no core that the control plane wants. */
+/** Hosts are other machines: the control plane goes before them. */
 setPriority(lowPriority);
+/** Where Linux shares the cores by session (sched(7), autogroups), this counts and not the above. */
+const sharePath = '/proc/self/autogroup';
+if (existsSync(sharePath)) writeFileSync(sharePath, String(lowPriority));
 
 const taskFile = process.argv[2];
 if (taskFile === undefined) throw new Error('usage: agents.js TASK_FILE');
