@@ -52,7 +52,7 @@ const life: Lifecycle = {
 
 /** Hosts are other machines: the control plane goes before them. */
 setPriority(lowPriority);
-/** Where Linux shares the cores by session (sched(7), autogroups), this counts and not the above. */
+/** Where Linux shares the cores by session (sched(7), autogroup), this counts, not the above. */
 const sharePath = '/proc/self/autogroup';
 if (existsSync(sharePath)) writeFileSync(sharePath, String(lowPriority));
 
