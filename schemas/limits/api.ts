@@ -25,6 +25,18 @@ export const api = {
   healthCommandBytes: 16 * KiB,
   healthPathChars: 1024,
   imageNameChars: 255,
+  /** Secrets and logins of a tenant, and uses of secrets in one container (docs/api). */
+  secretBytes: 64 * KiB,
+  secretsPerTenant: 100,
+  secretUses: 64,
+  secretFileIdMax: 2 ** 31 - 2,
+  /** Values of one secret that are kept, because containers are made from them or may go back. */
+  secretVersions: 4,
+  registriesPerTenant: 32,
+  registryUsernameChars: 256,
+  registryPasswordBytes: 16 * KiB,
+  /** Characters of a sealed value for a host: base64 of base64 of the largest, and a margin. */
+  unsealBoxChars: 128 * KiB,
 } as const;
 
 /** What a tenant may use before an operator says otherwise. */

@@ -15,6 +15,7 @@ import {
 } from '../api/container.ts';
 import { Capacity, HostFault } from '../api/host.ts';
 import { Policy } from '../api/policy.ts';
+import { SecretUses } from '../api/secret.ts';
 import { nullable } from '../api/nullable.ts';
 import { ContainerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -125,6 +126,8 @@ const versionFields = {
   config_files: Type.Array(ConfigFile),
   /** Absent: the default. An agent from before 0.2.0 starts whatever ends again. */
   policy: Type.Optional(Policy),
+  /** Secrets of the tenant (ADR 37); absent: none. An agent from before 0.2.0 ignores them. */
+  secrets: Type.Optional(SecretUses),
 };
 const DesiredVersion = Type.Object(versionFields);
 export type DesiredVersion = Static<typeof DesiredVersion>;

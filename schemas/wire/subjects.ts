@@ -93,6 +93,7 @@ export const subjects = {
   hostSync: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.sync`,
   hostReport: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.report`,
   hostBeat: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.beat`,
+  hostUnseal: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.unseal`,
   hostLog: (host: HostKey | '*', tenant: TenantId, id: ContainerId) => `host.${host}.log.${tenant}.${id}`,
   /**
    * Prefix of the inbox of an agent. It contains the agent's key, so that holders of earlier keys

@@ -1,0 +1,79 @@
+/**
+ * Agent → any gateway, `agent.<host>.<user key>.unseal` (request): a value that one of its
+ * containers needs. The gateway asks the tenant's owner whether it may have it, opens it, and seals
+ * it again to the key that the agent names (ADR 37).
+ *
+ * The key travels in the ask: only this agent may publish there, so the key is as authentic as the
+ * ask.
+ */
+import Type, { type Static } from 'typebox';
+import { registryPattern } from '../api/container.ts';
+import { nullable } from '../api/nullable.ts';
+import { SecretUse } from '../api/secret.ts';
+import { ContainerId, TenantId } from '../ids.ts';
+import { limits } from '../limits.ts';
+
+const Protocol = Type.Optional(Type.Integer());
+
+/** A public curve key of nkeys. */
+export const CurveKey = Type.String({ pattern: '^X[A-Z2-7]{55}$' });
+
+const askFields = {
+  v: Type.Literal(1),
+  protocol: Protocol,
+  tenant: TenantId,
+  /** The container that needs it. */
+  id: ContainerId,
+  /** What the answer is sealed to. */
+  key: CurveKey,
+};
+export const UnsealAsk = Type.Union([
+  Type.Object({ ...askFields, secret: SecretUse, registry: Type.Optional(Type.Never()) }),
+  Type.Object({
+    ...askFields,
+    registry: Type.String({ pattern: registryPattern, maxLength: limits.imageNameChars }),
+    secret: Type.Optional(Type.Never()),
+  }),
+]);
+export type UnsealAsk = Static<typeof UnsealAsk>;
+
+/**
+ * - `refused`: no container of that tenant here uses it, or the sender's key is not the enrolled
+ *   one. The same ask gets the same answer until the desired set changes.
+ * - `unavailable`: the owner or the gateway's vault can't say now. Ask again after a pause, as after
+ *   no answer.
+ */
+export const UnsealAnswer = Type.Union([
+  Type.Object({
+    protocol: Protocol,
+    ok: Type.Literal(true),
+    /** Base64url of a `SealedBox`; null: the tenant has no login for this registry. */
+    box: nullable(Type.String({ maxLength: limits.unsealBoxChars, pattern: '^[A-Za-z0-9_-]*$' })),
+  }),
+  Type.Object({
+    protocol: Protocol,
+    ok: Type.Literal(false),
+    error: Type.Enum(['invalid', 'refused', 'unavailable']),
+    /** The reason, for the agent's log and the container's message. */
+    message: Type.Optional(Type.String({ maxLength: 1000 })),
+  }),
+]);
+export type UnsealAnswer = Static<typeof UnsealAnswer>;
+
+/**
+ * A box begins with the public curve key of its sender, in its 56 characters; what nkeys sealed
+ * follows.
+ */
+export const senderKeyBytes = 56;
+
+/** What is in a box of a secret, as JSON. */
+export const UnsealedSecret = Type.Object({ value: Type.String({ description: 'Base64.' }) });
+export type UnsealedSecret = Static<typeof UnsealedSecret>;
+
+/** What is in a box of a login, as JSON. `version` rises with every change. */
+export const UnsealedLogin = Type.Object({
+  username: Type.String(),
+  password: Type.String(),
+  version: Type.Integer({ minimum: 1 }),
+});
+export type UnsealedLogin = Static<typeof UnsealedLogin>;
