@@ -2,13 +2,13 @@
  * Builds the agent: connects an identity, an engine and a control plane, and runs what works
  * between them.
  */
-import { jwtAuthenticator } from '@nats-io/transport-node';
 import type { Registry } from 'prom-client';
 import { steadyTime, type Clock } from '../lib/time/clock.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import type { Log } from '../lib/log.ts';
 import { Answers } from '../lib/nats/answers.ts';
 import { connectNats, countMoves } from '../lib/nats/connection.ts';
+import { jwtAuthenticator } from '../lib/nats/quick-pair.ts';
 import { version } from '../lib/version.ts';
 import type { ContainerStatus } from '../schemas/api/container.ts';
 import { limits } from '../schemas/limits.ts';

@@ -3,7 +3,6 @@
  * side of the control plane: credentials, connection, session, heartbeat, sync and reports. A table
  * stands for everything else: each of its containers is at once as it should be.
  */
-import { jwtAuthenticator } from '@nats-io/transport-node';
 import { createControl, type Control } from '../../host-agent/control-plane/control.ts';
 import { createCredentials } from '../../host-agent/control-plane/identity/credentials.ts';
 import { keyFrom, type StoredIdentity } from '../../host-agent/control-plane/identity/identity.ts';
@@ -19,6 +18,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { Answers } from '../../lib/nats/answers.ts';
 import { connectNats } from '../../lib/nats/connection.ts';
+import { jwtAuthenticator } from '../../lib/nats/quick-pair.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
 import { version } from '../../lib/version.ts';
 import type { ContainerStatus } from '../../schemas/api/container.ts';

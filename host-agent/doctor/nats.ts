@@ -1,7 +1,8 @@
 /** NATS: whether it accepts this host's credentials, and whether actors accept its key. */
-import { connect, createInbox, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
+import { connect, createInbox, type NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
+import { jwtAuthenticator } from '../../lib/nats/quick-pair.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
@@ -36,7 +37,7 @@ export async function askNats({ servers, identity, seed, caFile, ms }: NatsAsk):
     nc = await connect({
       servers: [...servers],
       name: `longshore-doctor ${identity.host}`,
-      authenticator: jwtAuthenticator(credentials.jwt, seed),
+      authenticator: jwtAuthenticator(() => credentials.jwt, seed),
       inboxPrefix: subjects.hostInbox(sender),
       reconnect: false,
       timeout: ms,

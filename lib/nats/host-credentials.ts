@@ -4,12 +4,12 @@
  * accept only the enrolled key (ADR 22). The host may hear its doorbells and its own inbox, and
  * nothing of JetStream, which its account does not have.
  */
-import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
 import { encodeUser, type User } from '@nats-io/jwt';
-import { fromPublic, fromSeed, type KeyPair } from '@nats-io/nkeys';
+import { fromPublic, type KeyPair } from '@nats-io/nkeys';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import { quickPair } from './quick-pair.ts';
 
 export interface HostsAccount {
   /** Public key of the account (`A...`). */
@@ -27,33 +27,12 @@ export function isPublicUserKey(text: string): boolean {
   }
 }
 
-/** PKCS#8 of an Ed25519 key (RFC 8410), up to the 32 bytes of its seed. */
-const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
-function privateKeyOf(pair: KeyPair): KeyObject {
-  // The library has this class, but not in its interface.
-  const seed = (pair as KeyPair & { getRawSeed(): Uint8Array }).getRawSeed();
-  return createPrivateKey({ key: Buffer.concat([pkcs8Prefix, seed]), format: 'der', type: 'pkcs8' });
-}
-
 const signers = new WeakMap<HostsAccount, KeyPair>();
 
-/**
- * The library's key pair, but signing with OpenSSL. The library's own Ed25519 is JavaScript and
- * derives the key several times for each signature, which blocked the event loop for 23 ms with
- * every enrolment.
- */
 function signerOf(account: HostsAccount): KeyPair {
   const known = signers.get(account);
   if (known !== undefined) return known;
-  const pair = fromSeed(new TextEncoder().encode(account.signingSeed));
-  const publicKey = pair.getPublicKey();
-  const secret = pair.getPrivateKey();
-  const key = privateKeyOf(pair);
-  const signer = Object.assign(Object.create(pair) as KeyPair, {
-    getPublicKey: () => publicKey,
-    getPrivateKey: () => secret,
-    sign: (data: Uint8Array): Uint8Array => sign(null, data, key),
-  });
+  const signer = quickPair(new TextEncoder().encode(account.signingSeed));
   signers.set(account, signer);
   return signer;
 }
