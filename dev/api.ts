@@ -9,7 +9,7 @@ import { Container, ContainerStatusView } from '../schemas/api/container.ts';
 import { HostView } from '../schemas/api/host.ts';
 import { LogEntry } from '../schemas/api/log.ts';
 import { NetworkView, type NetworkCreateBody } from '../schemas/api/network.ts';
-import { PeerSecrets, PeerTokenView, PeerView } from '../schemas/api/peer.ts';
+import { P12Password, PeerTokenWithText, PeerView, PeerWithSecrets } from '../schemas/api/peer.ts';
 import { QuotaView } from '../schemas/api/tenant.ts';
 
 const requestDeadlineMs = 10_000;
@@ -30,9 +30,9 @@ const decodeHost = dataOf(Type.Object({ status: HostView.properties.status }));
 const decodeJoin = dataOf(Type.Object({ join_token: Type.String() }));
 const decodeNetwork = dataOf(NetworkView);
 const decodePeers = pageOf(PeerView);
-const decodeNewPeer = dataOf(Type.Object({ ...PeerView.properties, ...PeerSecrets }));
-const decodeToken = dataOf(Type.Object({ ...PeerTokenView.properties, token: Type.String() }));
-const decodePassword = dataOf(Type.Object({ p12_password: PeerSecrets.p12_password }));
+const decodeNewPeer = dataOf(PeerWithSecrets);
+const decodeToken = dataOf(PeerTokenWithText);
+const decodePassword = dataOf(P12Password);
 
 export class ApiError extends Error {
   readonly status: number;

@@ -5,23 +5,42 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import {
   Container,
+  ContainerInspection,
   ContainerStatus,
   ContainerStatusView,
   CreateBody,
   OperatorFields,
   UpdateBody,
 } from './api/container.ts';
+import { ApiDocument, Health } from './components.ts';
 import type { ErrorCode, SuccessCode } from './errors.ts';
 import { Event } from './api/event.ts';
 import { HostDetail } from './api/drain.ts';
-import { EnrolBody, HostCreateBody, HostUpdateBody, HostView, TenantHost } from './api/host.ts';
+import {
+  EnrolBody,
+  HostCreateBody,
+  HostEnrolment,
+  HostUpdateBody,
+  HostView,
+  HostWithToken,
+  TenantHost,
+} from './api/host.ts';
 import { ContainerId, HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from './ids.ts';
 import { limits } from './limits.ts';
 import { LogEntry } from './api/log.ts';
-import { NetworkBody, NetworkCreateBody, NetworkView } from './api/network.ts';
-import { PeerCreateBody, PeerSecrets, PeerTokenBody, PeerTokenView, PeerUpdateBody, PeerView } from './api/peer.ts';
+import { NetworkBody, NetworkCreateBody, NetworkView, Resealed } from './api/network.ts';
+import {
+  P12Password,
+  PeerCreateBody,
+  PeerTokenBody,
+  PeerTokenWithText,
+  PeerUpdateBody,
+  PeerView,
+  PeerWithSecrets,
+  VpnProfile,
+} from './api/peer.ts';
 import { Policy, PolicyBody } from './api/policy.ts';
-import { QuotaView, RevocationBody, TenantBody, TenantView } from './api/tenant.ts';
+import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantView } from './api/tenant.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -83,6 +102,8 @@ export interface Route {
   readonly conditional?: true;
   /** The answer has an ETag for `If-Match`. */
   readonly tagged?: true;
+  /** Keys that the body has by mistake are named in `Longshore-Warning`. */
+  readonly warns?: true;
   /** The body is a JSON merge patch, and may say so in its media type (RFC 7396). */
   readonly patches?: true;
   /**
@@ -150,8 +171,6 @@ export const pathParameters = {
   network: NetworkName,
 } as const;
 
-const HostWithToken = Type.Object({ host: HostView, join_token: Type.String(), expires_at: Type.String() });
-
 export const routes = [
   {
     name: 'container.list',
@@ -184,6 +203,7 @@ export const routes = [
     data: Container,
     errors: ['bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'over_quota'],
     tagged: true,
+    warns: true,
   },
   {
     name: 'tenant.quota',
@@ -385,7 +405,7 @@ export const routes = [
     summary: 'Revoke one token (`jti`), those of a subject (`sub`), or all tokens of the tenant issued until now.',
     body: RevocationBody,
     success: 'created',
-    data: Type.Object({ issued_until: Type.String(), expires_at: Type.String() }),
+    data: RevocationView,
     errors: ['forbidden', 'not_found', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
   },
   {
@@ -396,13 +416,7 @@ export const routes = [
     scopes: ['operator:read', 'operator:tenants'],
     summary: 'A container with its operator-only fields and reconciler state.',
     success: 'ok',
-    data: Type.Object({
-      container: Container,
-      status: ContainerStatusView,
-      secret_refs: Type.Array(Type.Unknown()),
-      config_files: Type.Array(Type.Unknown()),
-      reconciler: Type.Record(Type.String(), Type.Unknown()),
-    }),
+    data: ContainerInspection,
     errors: ['forbidden', 'not_found'],
   },
   {
@@ -500,13 +514,7 @@ export const routes = [
     body: EnrolBody,
     maxBodyBytes: limits.enrolBodyBytes,
     success: 'created',
-    data: Type.Object({
-      host: HostKey,
-      region: Type.String(),
-      cluster: Type.String(),
-      natsUrls: Type.Array(Type.String()),
-      jwt: Type.String(),
-    }),
+    data: HostEnrolment,
     errors: ['unauthenticated', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'rate_limited'],
     ownToken: 'join token',
   },
@@ -530,7 +538,7 @@ export const routes = [
     summary: 'Create a peer with addresses, keys and a certificate. Its password and tokens are shown only here.',
     body: PeerCreateBody,
     success: 'created',
-    data: Type.Object({ ...PeerView.properties, ...PeerSecrets }),
+    data: PeerWithSecrets,
     errors: [...bodyErrors, 'over_quota', 'conflict'],
     deadlineMs: limits.keyDeadlineMs,
   },
@@ -572,7 +580,7 @@ export const routes = [
     access: 'tenant',
     summary: 'Replace keys, certificate, password and tokens. The new secrets are shown only here.',
     success: 'ok',
-    data: Type.Object({ ...PeerView.properties, ...PeerSecrets }),
+    data: PeerWithSecrets,
     errors: ['not_found', 'conflict'],
     deadlineMs: limits.keyDeadlineMs,
   },
@@ -584,7 +592,7 @@ export const routes = [
     summary: 'Create a download or PAC token, which is shown only here.',
     body: PeerTokenBody,
     success: 'created',
-    data: Type.Object({ ...PeerTokenView.properties, token: Type.String() }),
+    data: PeerTokenWithText,
     errors: ['not_found', 'conflict', ...bodyErrors],
   },
   {
@@ -604,7 +612,7 @@ export const routes = [
     access: 'tenant',
     summary: 'Replace the password of the PKCS#12 bundle; the new one is shown only here.',
     success: 'created',
-    data: Type.Object({ p12_password: PeerSecrets.p12_password }),
+    data: P12Password,
     errors: ['not_found'],
   },
   {
@@ -646,7 +654,7 @@ export const routes = [
       },
     },
     success: 'ok',
-    data: Type.Object({}),
+    data: VpnProfile,
     errors: ['not_found', 'conflict', 'invalid'],
     media: [
       'application/json',
@@ -802,7 +810,7 @@ export const routes = [
     scopes: ['operator:networks'],
     summary: 'Seal every secret of the VPN area under the current key; older keys can then be removed.',
     success: 'ok',
-    data: Type.Object({ key_id: Type.String(), resealed: Type.Integer(), remaining: Type.Integer() }),
+    data: Resealed,
     errors: ['forbidden'],
     deadlineMs: limits.keyDeadlineMs,
   },
@@ -813,7 +821,7 @@ export const routes = [
     access: 'public',
     summary: 'This API as an OpenAPI 3.1 document.',
     success: 'ok',
-    data: Type.Object({}),
+    data: ApiDocument,
     errors: [],
     bare: true,
   },
@@ -824,7 +832,7 @@ export const routes = [
     access: 'public',
     summary: 'The process answers.',
     success: 'ok',
-    data: Type.Object({ status: Type.String() }),
+    data: Health,
     errors: [],
     bare: true,
     isProbe: true,
@@ -836,7 +844,7 @@ export const routes = [
     access: 'public',
     summary: 'The process can serve requests: NATS answers, keys are loaded, and it is not stopping.',
     success: 'ok',
-    data: Type.Object({ status: Type.String() }),
+    data: Health,
     errors: ['unavailable'],
     bare: true,
     isProbe: true,

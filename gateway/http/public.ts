@@ -1,7 +1,7 @@
 /** Public routes: whether the process lives, whether it serves, and what the API is. */
 import { routes } from '../../schemas/routes.ts';
 import type { Handler } from './call.ts';
-import { openApiDocument } from './openapi.ts';
+import { openApiDocument } from './openapi/document.ts';
 import { failure } from './respond.ts';
 import { limits } from '../../schemas/limits.ts';
 

@@ -236,7 +236,7 @@ export const updatePhases = ['preparing', 'verifying', 'done', 'rolled_back'] as
 export type UpdatePhase = (typeof updatePhases)[number];
 
 /** Fields of a container that an update changes, with their values. */
-const Changed = Type.Partial(
+export const Changed = Type.Partial(
   Type.Object({
     ...Type.Pick(Container, ['registry', 'repository', 'tag', 'digest', 'env', 'ports', 'cpu_limit', 'mem_limit'])
       .properties,
@@ -320,6 +320,20 @@ export const OperatorFields = Type.Object(
   { additionalProperties: false },
 );
 export type OperatorFields = Static<typeof OperatorFields>;
+
+/** `GET /operator/tenants/:tenant/containers/:id` */
+export const ContainerInspection = Type.Object(
+  {
+    container: Container,
+    status: ContainerStatusView,
+    secret_refs: Type.Array(SecretRef),
+    config_files: Type.Array(ConfigFile),
+    reconciler: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'What the platform keeps to decide about it; its fields may change with any release.',
+    }),
+  },
+  { additionalProperties: false },
+);
 
 /** Orders observations lexicographically; older ones are ignored. */
 export interface ObservationOrder {

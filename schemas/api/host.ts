@@ -71,8 +71,10 @@ export type HostFault = Static<typeof HostFault>;
 
 const Timestamp = Type.String({ format: 'date-time' });
 
-/** A host as its tenants see it. */
-export const TenantHost = Type.Object({ key: HostKey, region: Region }, { additionalProperties: false });
+export const TenantHost = Type.Object(
+  { key: HostKey, region: Region },
+  { additionalProperties: false, description: 'A host as its tenants see it.' },
+);
 export type TenantHost = Static<typeof TenantHost>;
 
 export const HostView = Type.Object(
@@ -122,6 +124,24 @@ export const HostView = Type.Object(
   { additionalProperties: false },
 );
 export type HostView = Static<typeof HostView>;
+
+/** A host with its one-time join token, which only this answer shows. */
+export const HostWithToken = Type.Object(
+  { host: HostView, join_token: Type.String(), expires_at: Timestamp },
+  { additionalProperties: false },
+);
+
+/** What an agent gets for its join token. */
+export const HostEnrolment = Type.Object(
+  {
+    host: HostKey,
+    region: Type.String(),
+    cluster: Type.String(),
+    natsUrls: Type.Array(Type.String()),
+    jwt: Type.String(),
+  },
+  { additionalProperties: false },
+);
 
 export interface HostRecord {
   readonly kind: 'host';

@@ -92,7 +92,7 @@ const orDefault = <T extends Type.TSchema>(schema: T) =>
 
 const { endpoint, ipv4_pool, wireguard_port, routes, dns, ipv6_pool, mtu, tenants } = NetworkSettings.properties;
 const { domains, exclude, direct_fallback, type, ...proxyRequired } = Proxy.properties;
-const ProxyBody = Type.Object(
+export const ProxyBody = Type.Object(
   {
     ...proxyRequired,
     type: orDefault(type),
@@ -219,7 +219,7 @@ export interface RevocationEntry {
   readonly reason: RevocationReason | 'certificateHold';
 }
 
-const Certificate = Type.Object({ serial: Type.String(), not_before: Type.String(), not_after: Type.String() });
+export const Certificate = Type.Object({ serial: Type.String(), not_before: Type.String(), not_after: Type.String() });
 
 export const NetworkView = Type.Object(
   {
@@ -236,6 +236,12 @@ export const NetworkView = Type.Object(
   { additionalProperties: false },
 );
 export type NetworkView = Static<typeof NetworkView>;
+
+/** How many secrets of the VPN area were sealed under the current key. */
+export const Resealed = Type.Object(
+  { key_id: Type.String(), resealed: Type.Integer(), remaining: Type.Integer() },
+  { additionalProperties: false },
+);
 
 /**
  * Answer to `network.reserve`: an address, and what a peer's keys and files need of the network.

@@ -91,12 +91,53 @@ export const PeerView = Type.Object(
 );
 export type PeerView = Static<typeof PeerView>;
 
-/** Secrets that are returned only by the request that made them. */
-export const PeerSecrets = {
-  p12_password: Type.String(),
-  pac_token: Type.String(),
-  download_token: Type.String(),
-} as const;
+/** With secrets that only the request that made them returns. */
+export const PeerWithSecrets = Type.Object(
+  {
+    ...PeerView.properties,
+    p12_password: Type.String(),
+    pac_token: Type.String(),
+    download_token: Type.String(),
+  },
+  { additionalProperties: false },
+);
+export const PeerTokenWithText = Type.Object(
+  { ...PeerTokenView.properties, token: Type.String() },
+  { additionalProperties: false },
+);
+export const P12Password = Type.Object({ p12_password: Type.String() }, { additionalProperties: false });
+
+const Proposal = Type.Record(Type.String(), Type.Unknown());
+/** Settings of IKEv2 clients, without secrets (gateway/vpn/render/profile/profile.ts). */
+export const VpnProfile = Type.Object({
+  version: Type.Literal(1),
+  peer_id: Type.String(),
+  name: Type.String(),
+  expires_at: nullable(Timestamp),
+  server: Type.Object({
+    address: Type.String(),
+    remote_id: Type.String(),
+    ca: Type.Object({ pem: Type.String(), sha256: Type.String(), common_name: Type.String() }),
+  }),
+  client: Type.Object({
+    local_id: Type.String(),
+    auth: Type.Literal('certificate'),
+    certificate: Type.Object({
+      key_type: Type.String(),
+      serial: Type.String(),
+      not_after: Timestamp,
+      p12_url: Type.String(),
+    }),
+  }),
+  ike: Type.Array(Proposal),
+  esp: Type.Array(Proposal),
+  dns: Type.Array(Type.String()),
+  routes: Type.Object({ mode: Type.Enum(['full', 'split']), include: Type.Array(Type.String()) }),
+  mtu: nullable(Type.Integer()),
+  platforms: Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()), {
+    description: 'By platform, the values that its form asks for, and the files that it takes instead.',
+  }),
+});
 
 /** Only the SHA-256 (hex) of the token's text is stored. */
 export interface PeerToken {

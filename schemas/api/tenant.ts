@@ -9,7 +9,7 @@ import { RegistryRules } from './registry.ts';
 const Cap = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
 
 /** A cap for each dimension; null: no cap. An absent dimension keeps its default. */
-const RegionCaps = Type.Object(
+export const RegionCaps = Type.Object(
   Object.fromEntries(quotaDimensions.map((dimension) => [dimension, Type.Optional(Cap)])) as Record<
     QuotaDimension,
     Type.TOptional<typeof Cap>
@@ -147,6 +147,12 @@ export const RevocationBody = Type.Object(
   { additionalProperties: false },
 );
 export type RevocationBody = Static<typeof RevocationBody>;
+
+/** What was revoked: tokens issued until then, of which the last expires at `expires_at`. */
+export const RevocationView = Type.Object(
+  { issued_until: Type.String({ format: 'date-time' }), expires_at: Type.String({ format: 'date-time' }) },
+  { additionalProperties: false },
+);
 
 export interface Revocation {
   readonly tenant: TenantId;

@@ -1,0 +1,166 @@
+/** The route table as an OpenAPI 3.1 document. Pure. */
+import { components } from '../../../schemas/components.ts';
+import { commonErrors, authErrors, scopeText, type OperatorScope, type Route } from '../../../schemas/routes.ts';
+import { successStatus } from '../../../schemas/errors.ts';
+import { cookieName } from '../../auth/credentials.ts';
+import { errorResponses, errorSchemas, type ErrorResponses } from './errors.ts';
+import { parametersOf, referenceTo, sharedParameters, type Parameter } from './parameters.ts';
+import { referencesTo, type Json, type References } from './references.ts';
+
+/** `/tenants/:tenant` → `/tenants/{tenant}` */
+const templateOf = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}');
+
+const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` });
+
+const headers = {
+  RequestId: {
+    description: 'The id of this request, in every log line about it.',
+    required: true,
+    schema: { type: 'string' },
+  },
+  ETag: { description: 'Stands for what the answer shows.', required: true, schema: { type: 'string' } },
+  RetryAfter: { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } },
+  Allow: { description: 'The methods of this path.', required: true, schema: { type: 'string' } },
+  Warning: {
+    description: 'Names keys of the body that are ignored and look misspelt; absent if none does.',
+    schema: { type: 'string' },
+  },
+  ContentDisposition: { description: 'The name for the file; absent if it is shown.', schema: { type: 'string' } },
+} as const satisfies Readonly<Record<string, Json>>;
+
+function successHeaders(route: Route): Json {
+  return {
+    'X-Request-Id': header('RequestId'),
+    ...(route.tagged === true || route.conditional === true ? { ETag: header('ETag') } : {}),
+    ...(route.warns === true ? { 'Longshore-Warning': header('Warning') } : {}),
+    ...(route.access === 'download' ? { 'Content-Disposition': header('ContentDisposition') } : {}),
+  };
+}
+
+/** What a route answers with as one of its media types. */
+const fileSchema = (route: Route, media: string): unknown =>
+  media === 'application/json' ? route.data : { type: 'string' };
+
+function contentOf(route: Route): Json {
+  if (route.media !== undefined) {
+    return Object.fromEntries(route.media.map((media) => [media, { schema: fileSchema(route, media) }]));
+  }
+  const wrapped = {
+    type: 'object',
+    required: ['data'],
+    properties: { data: route.data, ...route.beside },
+    additionalProperties: false,
+  };
+  const frames = { type: 'string', description: 'Server-Sent Events.' };
+  return {
+    'application/json': { schema: route.bare === true ? route.data : wrapped },
+    ...(route.streams === true ? { 'text/event-stream': { schema: frames } } : {}),
+  };
+}
+
+const successWords = {
+  ok: 'Done.',
+  created: 'Created.',
+  accepted: 'Accepted; it is done soon.',
+  no_content: 'Done; the answer has no body.',
+  not_modified: 'The file is as `If-None-Match` says.',
+} as const satisfies Readonly<Record<keyof typeof successStatus, string>>;
+
+function successResponse(route: Route): Json {
+  const answer = { description: successWords[route.success], headers: successHeaders(route) };
+  const same = { description: successWords.not_modified, headers: successHeaders(route) };
+  return {
+    [String(successStatus[route.success])]:
+      route.success === 'no_content' ? answer : { ...answer, content: contentOf(route) },
+    ...(route.conditional === true ? { [String(successStatus.not_modified)]: same } : {}),
+  };
+}
+
+/**
+ * A token in the URL is a query parameter of its route (`token`), and takes the place of other
+ * credentials.
+ */
+function securityOf({ access }: Route): Json {
+  switch (access) {
+    case 'public':
+      return { security: [] };
+    case 'download':
+      return { security: [{ bearer: [] }, { cookie: [] }, { url_token: [] }] };
+    case 'pac':
+      return { security: [{ url_token: [] }] };
+    case 'tenant':
+    case 'operator':
+      return {};
+  }
+}
+
+const tagOf = ({ access }: Route): string => (access === 'download' || access === 'pac' ? 'file' : access);
+
+const scopesText = (scopes: readonly OperatorScope[]): string =>
+  `Scope: ${(['operator', ...scopes] as const).map(scopeText).join(', ')}.`;
+
+function bodyOf({ body, patches }: Route): Json {
+  if (body === undefined) return {};
+  const patch = patches === true ? { 'application/merge-patch+json': { schema: body } } : {};
+  return { requestBody: { required: true, content: { 'application/json': { schema: body }, ...patch } } };
+}
+
+interface Shared {
+  readonly parameters: ReadonlyMap<string, Parameter>;
+  readonly errors: ErrorResponses;
+}
+
+function operationOf(route: Route, { parameters, errors }: Shared): Json {
+  const codes = [...route.errors, ...commonErrors, ...(route.access === 'public' ? [] : authErrors)];
+  return {
+    operationId: route.name.replaceAll('.', '_'),
+    summary: route.summary,
+    ...(route.scopes === undefined ? {} : { description: scopesText(route.scopes) }),
+    tags: [tagOf(route)],
+    ...securityOf(route),
+    parameters: parametersOf(route).map((parameter) => referenceTo(parameters, parameter)),
+    ...bodyOf(route),
+    responses: { ...successResponse(route), ...errors.of(codes) },
+  };
+}
+
+const description =
+  'Containers of many tenants on a fleet of hosts. The tenant is the token’s, never the body’s. ' +
+  'Beside the methods listed, a path with GET answers HEAD, and every path answers OPTIONS with 204 and `Allow`.';
+
+const tags = [
+  { name: 'tenant', description: 'With a tenant’s token.' },
+  { name: 'operator', description: 'With a token that has a scope of the operator.' },
+  { name: 'file', description: 'With a tenant’s token, or with a token of the peer in the URL.' },
+  { name: 'public', description: 'Without credentials.' },
+] as const;
+
+const securitySchemes = {
+  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+  cookie: { type: 'apiKey', in: 'cookie', name: cookieName },
+  url_token: { type: 'apiKey', in: 'query', name: 'token' },
+} as const;
+
+export function openApiDocument(routes: readonly Route[], version: string): Json {
+  const { refer, schemas }: References = referencesTo(components);
+  const shared: Shared = { parameters: sharedParameters(routes), errors: errorResponses() };
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const route of routes) {
+    (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, shared);
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Longshore', version, description },
+    servers: [{ url: '/' }],
+    security: [{ bearer: [] }, { cookie: [] }],
+    tags,
+    paths: refer(paths),
+    components: {
+      securitySchemes,
+      headers,
+      parameters: refer(Object.fromEntries(shared.parameters)),
+      responses: shared.errors.components,
+      schemas: { ...schemas, ...errorSchemas },
+    },
+  };
+}

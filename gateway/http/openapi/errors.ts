@@ -1,0 +1,103 @@
+/** The errors of the API as components of the OpenAPI document. Pure. */
+import { errorStatus, quotaDimensions, type ErrorCode } from '../../../schemas/errors.ts';
+import type { Json } from './references.ts';
+
+const codes = Object.keys(errorStatus) as ErrorCode[];
+
+/** `not_found` → `NotFound` */
+const pascal = (code: ErrorCode): string =>
+  code.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+const nameOf = (code: ErrorCode): string => `Error${pascal(code)}`;
+
+const closed = (code: ErrorCode, properties: Json, required: readonly string[] = []): Json => ({
+  type: 'object',
+  required: ['error', ...required],
+  properties: { error: { const: code }, ...properties },
+  additionalProperties: false,
+});
+
+const message = { message: { type: 'string', description: 'For people; it may change at any time.' } };
+
+function errorSchema(code: ErrorCode): Json {
+  switch (code) {
+    case 'over_quota': {
+      const properties = {
+        dimension: { enum: quotaDimensions },
+        requested: { type: 'integer', description: 'The total that the request would reach.' },
+        max: { type: 'integer' },
+      };
+      const detail = { type: 'object', required: Object.keys(properties), properties, additionalProperties: false };
+      return closed(code, { detail }, ['detail']);
+    }
+    case 'invalid':
+      return closed(
+        code,
+        {
+          details: {
+            type: 'object',
+            description: 'Faults by field; `_` is the body as a whole.',
+            additionalProperties: { type: 'array', items: { type: 'string' } },
+          },
+        },
+        ['details'],
+      );
+    case 'forbidden': {
+      const scope = { type: 'string', description: 'A scope that would open the route.' };
+      const detail = { type: 'object', required: ['scope'], properties: { scope }, additionalProperties: false };
+      return closed(code, { detail, ...message });
+    }
+    case 'rate_limited':
+      return closed(code, { ...message, retry_after_seconds: { type: 'integer', description: 'As `Retry-After`.' } });
+    default:
+      return closed(code, message);
+  }
+}
+
+export const errorSchemas: Json = Object.fromEntries(codes.map((code) => [nameOf(code), errorSchema(code)]));
+
+const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` });
+
+function headersOf(status: number): Json {
+  const requestId = { 'X-Request-Id': header('RequestId') };
+  if (status === 429 || status === 503) return { ...requestId, 'Retry-After': header('RetryAfter') };
+  if (status === 405) return { ...requestId, Allow: header('Allow') };
+  return requestId;
+}
+
+function responseOf(ofStatus: readonly ErrorCode[]): Json {
+  const [first = 'internal'] = ofStatus;
+  const schemas = ofStatus.map((code) => ({ $ref: `#/components/schemas/${nameOf(code)}` }));
+  const schema = schemas.length === 1 ? schemas[0] : { oneOf: schemas };
+  return {
+    description: ofStatus.join(' or '),
+    headers: headersOf(errorStatus[first]),
+    content: { 'application/json': { schema } },
+  };
+}
+
+export interface ErrorResponses {
+  /** One response for each status; two codes of one status (403) share it. */
+  readonly of: (codes: readonly ErrorCode[]) => Json;
+  /** Those that `of` has named. */
+  readonly components: Json;
+}
+
+export function errorResponses(): ErrorResponses {
+  const components: Record<string, Json> = {};
+  const of = (listed: readonly ErrorCode[]): Json => {
+    const byStatus = new Map<number, ErrorCode[]>();
+    // In the order of the catalogue, so that the same codes always have the same name.
+    for (const code of codes.filter((one) => listed.includes(one))) {
+      byStatus.set(errorStatus[code], [...(byStatus.get(errorStatus[code]) ?? []), code]);
+    }
+    return Object.fromEntries(
+      [...byStatus].map(([status, ofStatus]) => {
+        const name = ofStatus.map(pascal).join('Or');
+        components[name] ??= responseOf(ofStatus);
+        return [String(status), { $ref: `#/components/responses/${name}` }];
+      }),
+    );
+  };
+  return { of, components };
+}

@@ -1,0 +1,67 @@
+/** Parameters of routes as components of the OpenAPI document. Pure. */
+import { pathParameters, type Route } from '../../../schemas/routes.ts';
+import type { Json } from './references.ts';
+
+export interface Parameter extends Json {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+}
+
+const inPath = ({ path }: Route): Parameter[] =>
+  [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: pathParameters[name as keyof typeof pathParameters],
+  }));
+
+const inQuery = ({ query = {} }: Route): Parameter[] =>
+  Object.entries(query).map(([name, { schema, description, fallback }]) => ({
+    name,
+    in: 'query',
+    required: false,
+    description,
+    schema: fallback === undefined ? schema : { ...schema, default: fallback },
+  }));
+
+const inHeader = (name: string, description: string, schema: Json = { type: 'string' }): Parameter => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema,
+});
+
+const resume = inHeader('Last-Event-ID', 'With `follow=true`: the `id` of the last frame that was received.');
+const idempotency = inHeader(
+  'Idempotency-Key',
+  'A repeated key with the same body returns the same container for 24 hours.',
+  { type: 'string', minLength: 1, maxLength: 255 },
+);
+const ifMatch = inHeader('If-Match', 'ETags: the change is made only while the container has one of them.');
+const ifNoneMatch = inHeader('If-None-Match', 'ETags: 304 if the file still has one of them.');
+
+export const parametersOf = (route: Route): Parameter[] => [
+  ...inPath(route),
+  ...inQuery(route),
+  ...(route.streams === true ? [resume] : []),
+  ...(route.name === 'container.create' ? [idempotency] : []),
+  ...(route.patches === true ? [ifMatch] : []),
+  ...(route.conditional === true ? [ifNoneMatch] : []),
+];
+
+const keyOf = (parameter: Parameter): string => `${parameter.in}.${parameter.name}`;
+
+/** Those that several routes have, and that mean the same in all of them; by `<place>.<name>`. */
+export function sharedParameters(routes: readonly Route[]): ReadonlyMap<string, Parameter> {
+  const all = new Map<string, Parameter[]>();
+  for (const parameter of routes.flatMap(parametersOf)) {
+    all.set(keyOf(parameter), [...(all.get(keyOf(parameter)) ?? []), parameter]);
+  }
+  const isShared = (same: readonly Parameter[]): boolean =>
+    same.length > 1 && new Set(same.map((parameter) => JSON.stringify(parameter))).size === 1;
+  return new Map([...all].flatMap(([key, same]) => (isShared(same) && same[0] ? [[key, same[0]] as const] : [])));
+}
+
+export const referenceTo = (shared: ReadonlyMap<string, Parameter>, parameter: Parameter): Json =>
+  shared.has(keyOf(parameter)) ? { $ref: `#/components/parameters/${keyOf(parameter)}` } : parameter;

@@ -1,0 +1,88 @@
+/**
+ * Names of the schemas of bodies and answers. The OpenAPI document has each once, under its name,
+ * and clients generate their types from it. A test fails for a route whose body or answer has none.
+ */
+import Type, { type TSchema } from 'typebox';
+import * as container from './api/container.ts';
+import * as drain from './api/drain.ts';
+import { Event } from './api/event.ts';
+import * as host from './api/host.ts';
+import { LogEntry } from './api/log.ts';
+import * as network from './api/network.ts';
+import * as peer from './api/peer.ts';
+import * as policy from './api/policy.ts';
+import { RegistryRules } from './api/registry.ts';
+import * as tenant from './api/tenant.ts';
+
+/** Answers about the API itself. */
+export const Health = Type.Object({ status: Type.String() }, { additionalProperties: false });
+export const ApiDocument = Type.Object({}, { description: 'An OpenAPI 3.1 document.' });
+
+export const components = {
+  Container: container.Container,
+  ContainerCreate: container.CreateBody,
+  ContainerPatch: container.UpdateBody,
+  ContainerInspection: container.ContainerInspection,
+  ContainerStatus: container.ContainerStatus,
+  ContainerStatusView: container.ContainerStatusView,
+  ConfigFile: container.ConfigFile,
+  OperatorFields: container.OperatorFields,
+  Port: container.Port,
+  PortAddress: container.PortAddress,
+  PullPolicy: container.PullPolicy,
+  PullProgress: container.PullProgress,
+  Reason: container.Reason,
+  SecretRef: container.SecretRef,
+  Update: container.UpdateView,
+  UpdatedFields: container.Changed,
+
+  HealthCheck: policy.HealthCheck,
+  Policy: policy.Policy,
+  PolicyPut: policy.PolicyBody,
+
+  Event,
+  LogEntry,
+
+  Caps: tenant.Caps,
+  Quota: tenant.QuotaView,
+  RegionCaps: tenant.RegionCaps,
+  RegistryRules,
+  Revocation: tenant.RevocationView,
+  RevocationCreate: tenant.RevocationBody,
+  Tenant: tenant.TenantView,
+  TenantPut: tenant.TenantBody,
+
+  BlockedContainer: drain.BlockedContainer,
+  Capacity: host.Capacity,
+  DrainProgress: drain.DrainProgress,
+  Host: host.HostView,
+  HostCreate: host.HostCreateBody,
+  HostDetail: drain.HostDetail,
+  HostEnrol: host.EnrolBody,
+  HostEnrolment: host.HostEnrolment,
+  HostFault: host.HostFault,
+  HostPatch: host.HostUpdateBody,
+  HostWithToken: host.HostWithToken,
+  TenantHost: host.TenantHost,
+
+  P12Password: peer.P12Password,
+  Peer: peer.PeerView,
+  PeerCreate: peer.PeerCreateBody,
+  PeerPatch: peer.PeerUpdateBody,
+  PeerToken: peer.PeerTokenView,
+  PeerTokenCreate: peer.PeerTokenBody,
+  PeerTokenWithText: peer.PeerTokenWithText,
+  PeerWithSecrets: peer.PeerWithSecrets,
+  VpnProfile: peer.VpnProfile,
+
+  Certificate: network.Certificate,
+  Network: network.NetworkView,
+  NetworkCreate: network.NetworkCreateBody,
+  NetworkPut: network.NetworkBody,
+  Proxy: network.Proxy,
+  ProxyPut: network.ProxyBody,
+  Resealed: network.Resealed,
+
+  ApiDocument,
+  Health,
+} as const satisfies Readonly<Record<string, TSchema>>;
