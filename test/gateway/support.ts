@@ -7,7 +7,8 @@ import { systemClock, type Clock } from '../../lib/time/clock.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import type { Container } from '../../schemas/api/container.ts';
 import type { Event } from '../../schemas/api/event.ts';
-import type { ContainerId } from '../../schemas/ids.ts';
+import type { HostView } from '../../schemas/api/host.ts';
+import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
 import { encodeAnswer, linesOf } from '../../schemas/wire/codec.ts';
@@ -88,7 +89,11 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       case 'revocation.list':
         return revocationsOf([]);
       case 'host.list':
+      case 'network.list':
+      case 'tenant.hosts':
         return { code: 'ok', body: '{"data":[],"more":false}' };
+      case 'peer.list':
+        return okData([]);
       case 'container.create': {
         const { id, tenant: tenant_id, spec } = ask;
         const made = { id, tenant_id, ...spec, status: 'pending', ...timestamps } as unknown as Container;
@@ -110,17 +115,22 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
         return okData({ events: [], more: false, last: 1e9 });
       case 'container.status':
         return found === undefined ? refusal('not_found') : okData(statusView(ask.id, found.status));
-      case 'tenant.hosts':
-        return { code: 'ok', body: '{"data":[],"more":false}' };
       case 'tenant.quota':
         return okData({ region: ask.region, usage: {}, caps: {} });
       case 'tenant.get':
       case 'tenant.put':
-        return okData({ id: ask.tenant, regions: ['default'], caps: {}, region_caps: {} });
+        return okData({
+          id: ask.tenant,
+          regions: ['default'],
+          caps: {},
+          region_caps: {},
+          registries: null,
+          region_registries: {},
+        });
       case 'tenant.revoke':
-        return okData({}, 'created');
+        return okData({ issued_until: timestamps.inserted_at, expires_at: timestamps.updated_at }, 'created');
       case 'host.create':
-        return okData({ key: ask.host, region: ask.region, status: 'joining' }, 'created');
+        return okData(hostView(ask.host, ask.region), 'created');
       case 'host.enrol':
         return refusal('unauthenticated');
       default:
@@ -129,6 +139,30 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
   };
   return Object.assign(owner, { asks, containers });
 }
+
+const hostView = (key: HostKey, region: Region): HostView => ({
+  key,
+  region,
+  status: 'joining',
+  cordoned: false,
+  draining: false,
+  capacity: null,
+  max_cpu_millis: null,
+  max_mem_bytes: null,
+  max_containers: null,
+  drain_at_once: null,
+  used: null,
+  free_ports: null,
+  free_disk_bytes: null,
+  orphans_held: 0,
+  faults: [],
+  agent_version: null,
+  credentials_bound: true,
+  stops_after_ms: null,
+  engine: null,
+  last_heard_at: null,
+  ...timestamps,
+});
 
 export const statusView = (id: string, status: string) => ({
   id,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startNats } from '../../dev/servers/nats.ts';
 import { startRedis } from '../../dev/servers/redis.ts';
-import { clientFor } from '../e2e/support/client.ts';
+import { anyAnswer, clientFor } from '../e2e/support/client.ts';
 import { eventually } from '../e2e/support/eventually.ts';
 import { startPrograms, thisRelease } from '../e2e/support/programs.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -28,13 +28,13 @@ t.test('no acknowledged create is lost between the layouts of two releases', { t
   const { issuer, actors, gateways } = await startPrograms(t, folder, access, settings, copies, lastRelease);
   const { baseUrl } = gateways[0]!;
   const { program } = actors[0]!;
-  const operator = await clientFor(baseUrl, issuer, 'ops', 'operator');
+  const operator = await clientFor(baseUrl, issuer, 'ops', 'operator', anyAnswer);
   for (const tenant of tenants) {
     await operator.call('PUT', `/api/v2/operator/tenants/${tenant}`, {
       caps: { containers: 100_000, cpu_millis: null, mem_bytes: null },
     });
   }
-  const clients = await Promise.all(tenants.map((tenant) => clientFor(baseUrl, issuer, tenant)));
+  const clients = await Promise.all(tenants.map((tenant) => clientFor(baseUrl, issuer, tenant, undefined, anyAnswer)));
   let made = 0;
   const kept = new Map(tenants.map((tenant) => [tenant, new Set<string>()]));
 

@@ -10,7 +10,7 @@ import { startRedis } from '../../dev/servers/redis.ts';
 import { version } from '../../lib/version.ts';
 import type { Container } from '../../schemas/api/container.ts';
 import { createRandom } from '../actors/support/random.ts';
-import { clientFor } from '../e2e/support/client.ts';
+import { anyAnswer, clientFor } from '../e2e/support/client.ts';
 import { eventually } from '../e2e/support/eventually.ts';
 import { hostKey, prepareHosts } from '../e2e/support/hosts.ts';
 import { startPrograms, thisRelease } from '../e2e/support/programs.ts';
@@ -58,7 +58,7 @@ async function startLastRelease(t: Test, compiled: string) {
     Promise.all(
       gateways.map(async (gateway) => ({
         baseUrl: gateway.baseUrl,
-        client: await clientFor(gateway.baseUrl, issuer, tenant),
+        client: await clientFor(gateway.baseUrl, issuer, tenant, undefined, anyAnswer),
         isReady: true,
       })),
     );
@@ -66,7 +66,7 @@ async function startLastRelease(t: Test, compiled: string) {
     engine,
     view: hosts.engine,
     programs: [...actors, ...gateways, agent],
-    operator: await clientFor(baseUrl, issuer, 'ops', 'operator'),
+    operator: await clientFor(baseUrl, issuer, 'ops', 'operator', anyAnswer),
     clientsOf,
   };
 }

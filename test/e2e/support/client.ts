@@ -1,6 +1,7 @@
 /** A tenant or an operator, as a client of the HTTP API. */
 import type { prepareTokenIssuer } from '../../../dev/tokens.ts';
 import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
+import { holdToDocument, type Answered } from '../../support/api-answers.ts';
 
 export interface Reply<T = unknown> {
   readonly status: number;
@@ -18,7 +19,11 @@ const compute = '/api/v2/compute';
 /** Longer than the deadline of any route; routes that make keys have a minute. */
 const callDeadlineMs = 90_000;
 
-export async function clientOf(baseUrl: string, token: string) {
+/** Of a gateway of another release, whose document is another. */
+export const anyAnswer = (): void => {};
+
+/** A client whose every answer is as the OpenAPI document says, or its test fails. */
+export async function clientOf(baseUrl: string, token: string, hold: (answer: Answered) => void = holdToDocument) {
   const call = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(baseUrl + path, {
       method,
@@ -31,6 +36,7 @@ export async function clientOf(baseUrl: string, token: string) {
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
+    hold({ method, path, status: response.status, headers: response.headers, text });
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     const reply: Reply<T> = {
       status: response.status,
@@ -69,7 +75,13 @@ export async function clientOf(baseUrl: string, token: string) {
   };
 }
 
-export const clientFor = async (baseUrl: string, issuer: Issuer, tenant: string, scope?: string): Promise<Client> =>
+export const clientFor = async (
+  baseUrl: string,
+  issuer: Issuer,
+  tenant: string,
+  scope?: string,
+  hold?: (answer: Answered) => void,
+): Promise<Client> =>
   clientOf(
     baseUrl,
     await issuer.mint({
@@ -78,4 +90,5 @@ export const clientFor = async (baseUrl: string, issuer: Issuer, tenant: string,
       lifetimeS: 3600,
       ...(scope === undefined ? {} : { scope }),
     }),
+    hold,
   );

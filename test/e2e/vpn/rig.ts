@@ -6,6 +6,7 @@ import type { Test } from 'tap';
 import type { NetworkView } from '../../../schemas/api/network.ts';
 import type { PeerView } from '../../../schemas/api/peer.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { holdToDocument } from '../../support/api-answers.ts';
 import { clientOf, type Client } from '../support/client.ts';
 import { startControlPlane, type Running } from '../support/programs.ts';
 
@@ -85,7 +86,9 @@ export async function startVpnRig(t: Test, settings: Record<string, string> = {}
     async file(path, headers = {}) {
       const answer = await fetch(baseUrl + path, { headers, signal: AbortSignal.timeout(deadlineMs) });
       const bytes = Buffer.from(await answer.arrayBuffer());
-      return { status: answer.status, headers: answer.headers, bytes, text: bytes.toString('utf8') };
+      const file = { status: answer.status, headers: answer.headers, bytes, text: bytes.toString('utf8') };
+      holdToDocument({ method: 'GET', path, ...file });
+      return file;
     },
   };
 }

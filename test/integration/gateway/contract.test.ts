@@ -1,4 +1,7 @@
-/** The statuses and bodies that the API promises, over real sockets, on both engines. */
+/**
+ * The statuses and bodies that the API promises, over real sockets, on both engines. Every answer is
+ * held to the OpenAPI document.
+ */
 import { createUser } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { v4 as uuid } from 'uuid';
@@ -6,6 +9,7 @@ import { regionPattern } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { routes } from '../../../schemas/routes.ts';
 import { engines, memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { holdToDocument } from '../../support/api-answers.ts';
 import { runGateway, startGround } from './support.ts';
 
 const compute = '/api/v2/compute';
@@ -28,6 +32,7 @@ interface Answer {
 async function call(url: string, path: string, init: RequestInit = {}): Promise<Answer> {
   const response = await fetch(`${url}${path}`, init);
   const text = await response.text();
+  holdToDocument({ method: init.method ?? 'GET', path, status: response.status, headers: response.headers, text });
   const isJson = response.headers.get('content-type') === 'application/json';
   return {
     status: response.status,

@@ -1,0 +1,156 @@
+/**
+ * Holds answers of the API against its OpenAPI document: status, headers, content type and body.
+ */
+import { Compile } from 'typebox/schema';
+import { openApiDocument } from '../../gateway/http/openapi/document.ts';
+import { errorStatus } from '../../schemas/errors.ts';
+import { routes } from '../../schemas/routes.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+interface Header {
+  readonly $ref?: string;
+  readonly required?: boolean;
+  readonly schema?: Schema;
+}
+interface Response {
+  readonly $ref?: string;
+  readonly headers?: Readonly<Record<string, Header>>;
+  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
+}
+type Operation = { readonly responses: Readonly<Record<string, Response>> };
+
+const document = JSON.parse(JSON.stringify(openApiDocument(routes, '0.0.0'))) as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+};
+
+export interface Answered {
+  readonly method: string;
+  /** With its query, if it had one. */
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** Headers of HTTP that say nothing about the API. */
+const plainHeaders = new Set([
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+  'referrer-policy',
+  'transfer-encoding',
+  // The engine’s name for itself.
+  'uwebsockets',
+  'x-content-type-options',
+]);
+
+function resolve<T extends { readonly $ref?: string }>(value: T): T {
+  const [, kind = '', name = ''] = /^#\/components\/(\w+)\/(.+)$/.exec(value.$ref ?? '') ?? [];
+  return (document.components[kind]?.[name] as T | undefined) ?? value;
+}
+
+const segmentsOf = (path: string): string[] => path.replace(/\/$/, '').split('/');
+const isParameter = (segment: string): boolean => segment.startsWith('{');
+const templates = Object.keys(document.paths)
+  .map((template) => ({ template, segments: segmentsOf(template) }))
+  // `/quota` before `/{id}`
+  .sort((one, other) => one.segments.filter(isParameter).length - other.segments.filter(isParameter).length);
+
+function operationOf(method: string, path: string): Operation | undefined {
+  const given = segmentsOf(path.replace(/\?.*$/, ''));
+  const found = templates.find(
+    ({ segments }) =>
+      segments.length === given.length &&
+      segments.every((segment, index) => (isParameter(segment) ? given[index] !== '' : segment === given[index])),
+  );
+  return found && document.paths[found.template]?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
+}
+
+const checks = new Map<string, ReturnType<typeof Compile>>();
+
+/** Compiled once for each text of a schema; references lead into the components. */
+function checkOf(schema: Schema): ReturnType<typeof Compile> {
+  const text = JSON.stringify(schema);
+  let check = checks.get(text);
+  if (check === undefined) checks.set(text, (check = Compile({ components: document.components, ...schema })));
+  return check;
+}
+
+function bodyFaults(schema: Schema, text: string): string[] {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return [`the body is not JSON: ${text.slice(0, 100)}`];
+  }
+  const check = checkOf(schema);
+  if (check.Check(body)) return [];
+  const [, errors] = check.Errors(body);
+  return errors.map(({ instancePath, message }) => `body${instancePath}: ${message}`);
+}
+
+function headerFaults(documented: Readonly<Record<string, Header>>, headers: Headers): string[] {
+  const known = new Map(Object.entries(documented).map(([name, header]) => [name.toLowerCase(), resolve(header)]));
+  const lacking = [...known].filter(([name, { required }]) => required === true && !headers.has(name));
+  const unknown = [...headers.keys()].filter((name) => !known.has(name) && !plainHeaders.has(name));
+  const wrong = [...known].filter(([name, { schema }]) => {
+    const value = headers.get(name);
+    return value !== null && schema?.['type'] === 'integer' && !/^\d+$/.test(value);
+  });
+  return [
+    ...lacking.map(([name]) => `the header ${name} is missing`),
+    ...unknown.map((name) => `the header ${name} is not documented`),
+    ...wrong.map(([name]) => `the header ${name} is no integer`),
+  ];
+}
+
+/** What a path or a method that the document does not have is answered with: an error of its own. */
+const strangerOf = (status: number): Response => {
+  const codes = Object.entries(errorStatus).filter(([, of]) => of === status);
+  const named = Object.entries(document.components['schemas'] ?? {}).filter(([, schema]) =>
+    codes.some(([code]) => JSON.stringify(schema).includes(`{"error":{"const":"${code}"}`)),
+  );
+  return {
+    headers: {
+      'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+      ...(status === 405 ? { Allow: { $ref: '#/components/headers/Allow' } } : {}),
+      ...(status === 429 || status === 503 ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
+    },
+    content: {
+      'application/json': {
+        schema: { oneOf: named.map(([name]) => ({ $ref: `#/components/schemas/${name}` })) },
+      },
+    },
+  };
+};
+
+const optionsHeaders = strangerOf(errorStatus.method_not_allowed).headers ?? {};
+
+/** Where the answer is not what the document says; empty: nowhere. */
+export function faultsOf({ method, path, status, headers, text }: Answered): string[] {
+  // Every path has it, so the document lists it nowhere.
+  if (method === 'OPTIONS' && status === 204) return headerFaults(optionsHeaders, headers);
+  const operation = operationOf(method, path);
+  if (operation === undefined && status < 400) return [`the document has no ${method} ${path}`];
+  const documented = operation === undefined ? strangerOf(status) : operation.responses[String(status)];
+  if (documented === undefined) return [`the status ${status} is not documented`];
+  const { headers: documentedHeaders = {}, content } = resolve(documented);
+  const faults = headerFaults(documentedHeaders, headers);
+  if (content === undefined) return text === '' ? faults : [...faults, `the body is not empty: ${text.slice(0, 100)}`];
+  const type = headers.get('content-type') ?? 'none';
+  const media = content[type];
+  if (media === undefined) return [...faults, `the content type ${type} is not documented`];
+  return method === 'HEAD' || type !== 'application/json' ? faults : [...faults, ...bodyFaults(media.schema, text)];
+}
+
+/** @throws Error that names the request and every fault */
+export function holdToDocument(answered: Answered): void {
+  const faults = faultsOf(answered);
+  if (faults.length === 0) return;
+  const { method, path, status, text } = answered;
+  throw new Error(`${method} ${path}: ${status} ${text.slice(0, 300)}\n  ${faults.join('\n  ')}`);
+}
