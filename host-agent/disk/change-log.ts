@@ -29,6 +29,11 @@ export interface ChangeLogParts {
   readonly disk: StateDisk;
 }
 
+export interface SyncedLog extends LazyFile {
+  /** Like `flush`, and the log goes on; `flush` ends with the whole files written. */
+  sync(): Promise<void>;
+}
+
 /** The lines of a log that are complete. */
 export interface Lines<T> {
   readonly lines: readonly T[];
@@ -88,7 +93,7 @@ function decoded<T>(line: Buffer, decode: (bytes: Uint8Array) => T): { readonly 
   }
 }
 
-export function createChangeLog(parts: ChangeLogParts): LazyFile {
+export function createChangeLog(parts: ChangeLogParts): SyncedLog {
   const { path, changes } = parts;
   let { bytes, isWholeDue } = parts;
   /** Something has changed that is not on disk. */
@@ -143,6 +148,7 @@ export function createChangeLog(parts: ChangeLogParts): LazyFile {
   const writer = createLazyWriter(path, write, parts.intervalMs, parts.disk);
   return {
     touch: writer.touch,
+    sync: writer.flush,
     flush: async () => {
       isEnding = true;
       writer.touch();

@@ -7,8 +7,8 @@
 import { join } from 'node:path';
 import Type from 'typebox';
 import type { Log } from '../../lib/log.ts';
-import { createChangeLog, readChangeLog } from './change-log.ts';
-import { readDecoded, writeAtomically, type LazyFile } from './files.ts';
+import { createChangeLog, readChangeLog, type SyncedLog } from './change-log.ts';
+import { readDecoded, writeAtomically } from './files.ts';
 import type { StateDisk } from './state-disk.ts';
 
 const version = 1;
@@ -43,7 +43,7 @@ export interface ContinuedFile<F, L> {
   /** Those that continue the file, in their order. */
   readonly lines: readonly L[];
   /** Begins to follow the contents; called once. */
-  follow(contents: Contents): LazyFile;
+  follow(contents: Contents): SyncedLog;
 }
 
 export async function readContinuedFile<F extends { readonly log?: number }, L extends { readonly log: number }>(

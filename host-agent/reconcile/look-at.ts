@@ -25,7 +25,7 @@ import { afterLook } from './restart/look.ts';
 import { blank, type RestartState } from './restart/restart-state.ts';
 import type { RestartStore } from './restart/restart-store.ts';
 import type { Outcome } from './step.ts';
-import { isUpdating, lookAtVersions, planOther, preparationOf, unverifiedMs, type Watch } from './update.ts';
+import { isUpdating, lookAtVersions, planVersions, preparationOf, unverifiedMs, type Watch } from './update.ts';
 
 export interface LookParts {
   readonly engine: CachedEngine;
@@ -118,11 +118,17 @@ export function createLookAt(parts: LookParts): LookAt {
     await carryOutBeside({ id, wanted: prepared, observed }, plan(prepared, observed, restart, steadyMs()));
   };
 
-  /** The preparation ends with its phase, or with the update that it was for. */
-  const noteUpdate = (id: ContainerId, { update: before }: RestartState, { update }: RestartState): void => {
-    if (before?.since === update?.since && before?.phase === update?.phase) return;
+  /**
+   * The preparation ends with its phase, or with the update that it was for. The phase is on disk
+   * before its steps begin: the stop of a swap must not count as an end after a restart.
+   */
+  const noteUpdate = async (id: ContainerId, before: RestartState, after: RestartState): Promise<void> => {
+    restartStore.set(id, after);
+    const { update } = after;
+    if (before.update?.since === update?.since && before.update?.phase === update?.phase) return;
     if (update !== null) log.info('update', { container: id, phase: update.phase, ...update.why });
     endPreparation(id);
+    if (update !== null) await restartStore.sync();
   };
 
   return async (id, watchedSinceMs) => {
@@ -137,15 +143,13 @@ export function createLookAt(parts: LookParts): LookAt {
     const watch = { nowMs: steadyMs(), watchedSinceMs, backoff };
     const before = { restart: restartStore.of(id), preparation: preparations.get(id) ?? blank };
     const { restart, roles } = lookAtVersions(before, wanted, found, { ...watch, verifyMs: updateVerifyMs });
-    noteUpdate(id, before.restart, restart);
-    restartStore.set(id, restart);
+    await noteUpdate(id, before.restart, restart);
     followLogs(roles.observed, restart);
     const seen = { id, wanted: roles.wanted, observed: roles.observed };
     reports.looked(seen, restart);
     const isPreparing = restart.update?.phase === 'preparing' && wanted.want === 'running' && isUpdating(wanted);
     if (isPreparing) await prepare(id, wanted, roles.other, watch);
-    const first = restart.operation === null ? planOther(roles, restart) : undefined;
-    await carryOut(seen, first ?? plan(roles.wanted, roles.observed, restart, steadyMs()));
+    await carryOut(seen, planVersions(roles, restart, steadyMs()));
     const leftMs = unverifiedMs(restart, roles, steadyMs(), updateVerifyMs);
     if (leftMs !== undefined) parts.lookLater(id, leftMs);
   };

@@ -5,12 +5,13 @@
  * engine until the owner has heard how the update ended. Pure.
  */
 import type { UpdatePhase } from '../../schemas/api/container.ts';
+import { policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
 import { observedFrom, unhealthyWhy, type Found, type Observed } from './observe/observed.ts';
 import { afterLook, upMsOf, type Look } from './restart/look.ts';
 import { blank, type RestartState, type UpdateState } from './restart/restart-state.ts';
-import { isGivenUp, stopOf } from './plan.ts';
+import { isGivenUp, plan, stopOf } from './plan.ts';
 import type { Step } from './step.ts';
 
 /** The copies of one container, by what they are for. */
@@ -21,6 +22,8 @@ export interface Roles {
   readonly observed: Observed;
   /** The copy of the other version. */
   readonly other: Found | undefined;
+  /** `observed` is the copy of an earlier update, which runs until this one's version is made. */
+  readonly isInterim?: true;
 }
 
 /** In these phases the old version is the one that runs. */
@@ -34,6 +37,11 @@ export function rolesOf(wanted: Wanted, found: readonly Found[], update: UpdateS
   const previous: Declared = { ...next, ...ofWanted.previous };
   const [active, beside] = isOldUp(update.phase) ? [previous, next] : [next, previous];
   const other = found.find((each) => isCopyOf(beside, each));
+  const interim = update.phase === 'preparing' ? interimOf(active, beside, found) : undefined;
+  if (interim !== undefined) {
+    const extra = found.filter((each) => each !== interim && each !== other && !isCopyOf(active, each));
+    return { wanted: active, observed: { kind: 'present', found: interim, extra }, other, isInterim: true };
+  }
   return {
     wanted: active,
     observed: observedFrom(
@@ -48,6 +56,16 @@ export const isUpdating = (wanted: Wanted): wanted is Declared & Updating => 'up
 
 const isCopyOf = ({ container, spec }: Declared, found: Found): boolean =>
   found.placement === container.placement && found.spec === spec;
+
+/**
+ * The copy of an update that was not over when another one replaced it: what runs of the first runs
+ * on, until it ends or the second is made.
+ */
+function interimOf(active: Declared, beside: Declared, found: readonly Found[]): Found | undefined {
+  const up = found.filter(({ state }) => state.phase === 'running');
+  if (up.some((each) => isCopyOf(active, each))) return undefined;
+  return up.find((each) => each.placement === active.container.placement && !isCopyOf(beside, each));
+}
 
 /** The new version while it is made: like a copy for a move, it is not started. */
 export function preparationOf({ update: _, ...next }: Declared & Updating): Declared {
@@ -115,6 +133,8 @@ export function advance(restart: RestartState, progress: Progress): RestartState
 
 function afterPreparing(restart: RestartState, update: UpdateState, { roles, preparation }: Progress): RestartState {
   const { attempt, failures, why, operation, image } = preparation;
+  // Nothing but a start runs it again, also in another version: its owner is about to say so.
+  if (restart.attempt.phase === 'ended') return restart;
   if (isGivenUp(attempt) || failures >= limits.updateTries)
     return { ...restart, update: { ...update, phase: 'rolled_back', why } };
   const isMade = roles.other !== undefined && operation === null;
@@ -133,11 +153,14 @@ function afterVerifying(
   { roles, nowMs, verifyMs }: Progress,
 ): RestartState {
   const { attempt, failures, why } = restart;
-  const { observed } = roles;
+  const { observed, wanted } = roles;
   const state = observed.kind === 'present' ? observed.found.state : undefined;
   const unhealthy = state?.phase === 'running' && state.health === 'unhealthy' ? unhealthyWhy(state) : undefined;
   if (attempt.phase === 'ended' && why?.reason === 'completed') return withPhase(restart, update, 'done');
   if (isGivenUp(attempt) || failures >= limits.updateEnds || unhealthy !== undefined) {
+    // The run of the old version is over, and it may have no second one.
+    if ('container' in wanted && policyOf(wanted.container).restart === 'never')
+      return withPhase(restart, update, 'done');
     return {
       ...afresh(restart),
       countedRun: roles.other?.state.phase === 'exited' ? roles.other.state.run : null,
@@ -178,6 +201,15 @@ export function unverifiedMs(
   if (state.phase !== 'running') return undefined;
   return Math.max(0, verifyMs - upMsOf(nowMs - state.startedAtMs, restart, nowMs));
 }
+
+/** The next step of the version that runs, or of the copies beside it. */
+export function planVersions(roles: Roles, restart: RestartState, nowMs: number): Step {
+  if (roles.isInterim) return none;
+  const first = restart.operation === null ? planOther(roles, restart) : undefined;
+  return first ?? plan(roles.wanted, roles.observed, restart, nowMs);
+}
+
+const none: Step = { kind: 'none' };
 
 /**
  * The step that the other version's copy needs before the one that runs: only one of them may be

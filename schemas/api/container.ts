@@ -254,6 +254,12 @@ export const UpdateView = Type.Object(
     reason: nullable(Reason),
     message: nullable(Type.String()),
     at: Timestamp,
+    pull: Type.Optional(
+      Type.Unsafe<PullProgress>({
+        ...PullProgress,
+        description: 'While it is preparing, once the host has told how far its pull is.',
+      }),
+    ),
   },
   { additionalProperties: false, description: 'The newest update; absent if there was none.' },
 );

@@ -26,7 +26,7 @@ import {
   type Turn,
   type TurnContext,
 } from '../turn.ts';
-import { moveUpdate } from './moves.ts';
+import { moveUpdate, preparationOf } from './moves.ts';
 import {
   leaveTombstone,
   changed,
@@ -38,7 +38,7 @@ import {
   want,
   withNext,
 } from './transitions.ts';
-import { isSameVersion, patched, versionOf } from './updates.ts';
+import { isSameVersion, isUpdating, patched, versionOf } from './updates.ts';
 import { containerJson, containerStatusView, containerView, shownStatus, unobserved } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -341,18 +341,29 @@ function excessOfUpdate(tenant: TenantView, record: ContainerRecord, next: Conta
   return excessInRegion(tenant, record.placement.region, more);
 }
 
-/** Whether the host that has the container has room for what it takes more. */
+/**
+ * Whether the host that makes the new version has room for what it takes more: the host of the
+ * placement, or the one that prepares the container for a move.
+ */
 function hasRoomFor(record: ContainerRecord, next: ContainerRecord, context: TurnContext): boolean {
   if (record.placement.phase === 'unplaced') return true;
-  const host = context.fleet.host(record.placement.host);
+  const host = context.fleet.host(preparationOf(record)?.host ?? record.placement.host);
   // A host that says nothing judges by itself.
   if (host === undefined || host.capacity === null) return true;
   const [before, after] = [amountsOf(record), amountsOf(next)];
   const [cpuMillis, memBytes] = [after.cpuMillis - before.cpuMillis, after.memBytes - before.memBytes];
   return (
     (cpuMillis <= 0 || host.used.cpu_millis + cpuMillis <= host.capacity.cpu_millis) &&
-    (memBytes <= 0 || host.used.mem_bytes + memBytes <= host.capacity.mem_bytes)
+    (memBytes <= 0 || host.used.mem_bytes + memBytes <= host.capacity.mem_bytes) &&
+    (host.freePorts === null || morePorts(record, next) <= host.freePorts)
   );
+}
+
+/** While the old version runs, it keeps its published ports: other ones are needed beside them. */
+function morePorts({ spec: before }: ContainerRecord, next: ContainerRecord): number {
+  const { ports } = next.spec;
+  if (JSON.stringify(ports) === JSON.stringify(before.ports)) return 0;
+  return isUpdating(next) ? ports.length : Math.max(0, ports.length - before.ports.length);
 }
 
 export function get(state: PartitionView, ask: Of<'container.get'>, context: TurnContext): Turn {

@@ -115,7 +115,7 @@ export function observe(
   const isOver = hasEnded(seen, item.ended === true);
   const next = isOver ? atRest(seen, context) : seen;
   const events = isNews(record.observed, next.observed) ? [toldByHost(next)] : [];
-  const settled = endOfUpdate(record, next);
+  const settled = endOfUpdate(record, seen);
   return {
     records: [next],
     deletes: [],
@@ -128,6 +128,7 @@ export function observe(
   };
 }
 
+/** One that the end of a run, or a stop, breaks off has proved nothing, and ends without a word. */
 function endOfUpdate(before: ContainerRecord, { update }: ContainerRecord): 'updated' | 'update_failed' | undefined {
   if (!isUpdating(before) || update?.previous !== undefined) return undefined;
   return update?.phase === 'rolled_back' ? 'update_failed' : 'updated';
@@ -135,15 +136,15 @@ function endOfUpdate(before: ContainerRecord, { update }: ContainerRecord): 'upd
 
 /**
  * How far a pull is: kept in memory alone, because it changes every second and nobody misses it
- * after a crash. On the host of the placement it counts only while the stored status is `pulling`;
- * on another host it keeps the preparation from being given up.
+ * after a crash. On the host of the placement it counts only while the stored status is `pulling`,
+ * or an update is prepared; on another host it keeps the preparation from being given up.
  */
 export function observePull(state: PartitionView, host: HostKey, item: PullItem, context: TurnContext): Changes {
   const { tenant, id, generation, layers, bytes, total } = item;
   const record = state.tenant(tenant).containers.get(id);
   if (record?.placement.phase !== 'placed' || record.generation !== generation) return noChanges;
   if (record.placement.host !== host) return hearPull(record, host, context);
-  if (record.observed.status !== 'pulling') return noChanges;
+  if (record.observed.status !== 'pulling' && record.update?.phase !== 'preparing') return noChanges;
   return { ...noChanges, heard: { id, pull: { layers, bytes, total } } };
 }
 

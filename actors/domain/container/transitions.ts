@@ -168,6 +168,10 @@ function withUnreadyCopy(record: ContainerRecord): ContainerRecord {
   return { ...record, preparing };
 }
 
+/** How the last run of what should not run ended stays known until a start. */
+const isTriedAgain = ({ desired, observed }: ContainerRecord): boolean =>
+  desired === 'running' && observed.status === 'failed';
+
 /** A new version of the container, under a new generation. */
 export function updated(record: ContainerRecord, version: Version, context: TurnContext): ContainerRecord {
   return withNext(withUnreadyCopy(record), context, {
@@ -175,7 +179,7 @@ export function updated(record: ContainerRecord, version: Version, context: Turn
     update: updateTo(record, version, context),
     // What was too large for a host may fit now.
     rejections: [],
-    observed: record.observed.status === 'failed' ? again(record.observed, 'pending') : record.observed,
+    observed: isTriedAgain(record) ? again(record.observed, 'pending') : record.observed,
   });
 }
 

@@ -101,17 +101,23 @@ export function containerStatusView(
     started_at: observed.started_at,
     addresses: observed.addresses,
     ...(status === 'pulling' && pull !== undefined ? { pull } : {}),
-    ...(record.update === undefined ? {} : { update: updateView(record.update) }),
+    ...(record.update === undefined
+      ? {}
+      : { update: updateView(record.update, status === 'pulling' ? undefined : pull) }),
   };
 }
 
-const updateView = ({ phase, from, to, reason, message, atMs }: Update): UpdateView => ({
+const updateView = (
+  { phase, from, to, reason, message, atMs }: Update,
+  pull: PullProgress | undefined,
+): UpdateView => ({
   phase,
   from,
   to,
   reason,
   message,
   at: timestamp(atMs),
+  ...(phase === 'preparing' && pull !== undefined ? { pull } : {}),
 });
 
 /** The detail of a container that no host has taken up. */

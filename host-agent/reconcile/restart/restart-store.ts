@@ -114,6 +114,9 @@ export interface RestartStore {
   orphans(): OrphanState;
   setOrphans(state: OrphanState): void;
   ids(): Iterable<ContainerId>;
+  /** Resolves when what has changed is on disk, or when the disk refused it. */
+  sync(): Promise<void>;
+  /** The same, for the end of the agent. */
   flush(): Promise<void>;
 }
 
@@ -189,6 +192,7 @@ export async function loadRestartStore(
       if (haveOrphansChanged) writer.touch();
     },
     ids: () => states.keys(),
+    sync: () => writer.sync(),
     flush: () => writer.flush(),
   };
 }

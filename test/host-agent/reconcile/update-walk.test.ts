@@ -13,7 +13,7 @@ import type { Operation, Outcome, Step } from '../../../host-agent/reconcile/ste
 import {
   isUpdating,
   lookAtVersions,
-  planOther,
+  planVersions,
   preparationOf,
   unverifiedMs,
 } from '../../../host-agent/reconcile/update.ts';
@@ -173,7 +173,7 @@ function turn(world: World, want: Wanted, luck: Luck): boolean {
     world.preparation = carryOut(world, world.preparation, step, nextSpec, luck);
     steps.push(step);
   }
-  const step = planOther(roles, restart) ?? plan(roles.wanted, roles.observed, restart, world.atMs);
+  const step = planVersions(roles, restart, world.atMs);
   world.restart = carryOut(world, restart, step, 'spec' in roles.wanted ? roles.wanted.spec : '', luck);
   steps.push(step);
   if (luck === 'killed') restartAgent(world);

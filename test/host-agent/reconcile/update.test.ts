@@ -2,12 +2,14 @@
 import t from 'tap';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Declared, Updating } from '../../../host-agent/workload/wanted.ts';
+import { defaultPolicy, type Policy } from '../../../schemas/api/policy.ts';
 import type { EngineState, Found } from '../../../host-agent/reconcile/observe/observed.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import {
   advance,
   begun,
   planOther,
+  planVersions,
   preparationOf,
   rolesOf,
   unverifiedMs,
@@ -101,6 +103,60 @@ t.test('preparing', (t) => {
   t.equal(phaseAfter([oldCopy(up)], { failures: 4, why }).update?.phase, 'preparing');
   t.match(phaseAfter([oldCopy(up)], { failures: 5, why }).update, { phase: 'rolled_back', why });
   t.match(preparationOf(updating), { want: 'prepared', container: { tag: '2' } });
+  t.end();
+});
+
+t.test('a second update: what runs of the first runs on until the new version is made', (t) => {
+  const first = found(up, { dockerId: 'first', spec: 'first' });
+  const stepOf = (restart: RestartState, ...copies: readonly Found[]) =>
+    planVersions(rolesIn(restart, ...copies), restart, nowMs);
+  const preparing = at('preparing');
+  const roles = rolesIn(preparing, oldCopy(down()), first, newCopy(created), { ...stray, state: created });
+  t.match(roles, { isInterim: true, observed: { found: { dockerId: 'first' }, extra: [{ dockerId: 'stray' }] } });
+  t.equal(roles.other?.dockerId, 'new');
+  t.same(stepOf(preparing, oldCopy(down()), first), { kind: 'none' });
+  t.match(
+    stepOf(preparing, oldCopy(down()), { ...first, state: down() }),
+    { kind: 'drain', dockerId: 'first' },
+    'it has ended: what ran before both starts again',
+  );
+  t.match(stepOf(preparing, oldCopy(down())), { kind: 'start', dockerId: 'old' });
+  const elsewhere = { ...first, placement: 2 };
+  t.match(stepOf(preparing, elsewhere), { kind: 'stop', dockerId: 'first' }, 'not a copy of another placement');
+  for (const phase of ['verifying', 'rolled_back'] as const) {
+    const drained = at(phase, { drainedBeside: 'old' });
+    t.match(stepOf(drained, oldCopy(down()), first, newCopy(created)), { kind: 'stop', dockerId: 'first' }, phase);
+  }
+  t.end();
+});
+
+t.test('a job', (t) => {
+  const policy = (restart: Policy['restart']): Policy => ({ ...defaultPolicy, restart });
+  const job = (restart: Policy['restart']) => {
+    const [one, two] = [container({ policy: policy(restart) }), container({ ...next, policy: policy(restart) })];
+    const declared = wanted('running', two) as Declared;
+    return { ...declared, update: { since: 4, previous: { container: one, spec: specHash(one) } } };
+  };
+  const why = { reason: 'exited', message: 'exited with code 1', exitCode: 1 } as const;
+  const after = (restart: Policy['restart'], before: RestartState, ...copies: readonly Found[]) => {
+    const roles = rolesOf(job(restart), copies, before.update);
+    return advance(before, { roles, preparation: { ...blank, image }, nowMs, verifyMs: 60_000 }).update?.phase;
+  };
+  const ended = { attempt: { phase: 'ended' }, why } as const;
+  for (const [restart, phase] of [
+    ['never', 'done'],
+    ['on_failure', 'rolled_back'],
+  ] as const) {
+    const copies = [oldCopy(down()), newCopy(down())];
+    t.equal(after(restart, at('verifying', ended), ...copies), phase, `${restart}: whether the old one runs again`);
+    t.equal(after(restart, at('verifying', { failures: 3, why }), ...copies), phase, restart);
+    t.equal(after(restart, at('preparing'), oldCopy(up), newCopy(created)), 'verifying', restart);
+    t.equal(
+      after(restart, at('preparing', ended), oldCopy(down()), newCopy(created)),
+      'preparing',
+      'the old version has run to its end: the new one needs a start',
+    );
+  }
   t.end();
 });
 

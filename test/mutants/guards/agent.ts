@@ -463,4 +463,18 @@ export const agentMutants: readonly Mutant[] = [
     changes: [{ in: 'begun', never: "!('container' in wanted)" }],
     killedBy: 'test/host-agent/reconcile/update.test.ts',
   },
+  {
+    name: 'old version of a job runs again',
+    guard: 'An update never runs the old version of a job with the policy `never` a second time (ADR 35)',
+    file: 'host-agent/reconcile/update.ts',
+    changes: [{ in: 'afterVerifying', never: "policyOf(wanted.container).restart === 'never'" }],
+    killedBy: 'test/host-agent/reconcile/update.test.ts',
+  },
+  {
+    name: 'new version of a job that has ended starts',
+    guard: 'A job that ends while its new version is made needs a start (ADR 35)',
+    file: 'host-agent/reconcile/update.ts',
+    changes: [{ in: 'afterPreparing', never: "restart.attempt.phase === 'ended'" }],
+    killedBy: 'test/host-agent/reconcile/update.test.ts',
+  },
 ];

@@ -351,4 +351,18 @@ export const domainMutants: readonly Mutant[] = [
     changes: [{ in: 'leaveDrained', never: 'isUpdating(record)' }],
     killedBy: 'test/actors/domain/container/updates.test.ts',
   },
+  {
+    name: 'end of a job forgotten by a change',
+    guard: 'What is known of the end of a job stays known until a start (ADR 36)',
+    file: 'actors/domain/container/transitions.ts',
+    changes: [{ in: 'isTriedAgain', always: "desired === 'running'" }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
+  {
+    name: 'ports of an update not counted',
+    guard: 'An update to other ports goes to a host that has them free beside the old ones (ADR 35)',
+    file: 'actors/domain/container/decide.ts',
+    changes: [{ in: 'hasRoomFor', always: 'morePorts(record, next) <= host.freePorts' }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
 ];

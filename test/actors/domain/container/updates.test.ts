@@ -1,11 +1,18 @@
 /** How a container changes what it is made from (ADR 35). */
 import t from 'tap';
 import * as decide from '../../../../actors/domain/container/decide.ts';
-import { observe, settle } from '../../../../actors/domain/container/observe.ts';
+import { observe, observePull, settle } from '../../../../actors/domain/container/observe.ts';
+import * as policies from '../../../../actors/domain/container/policy.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
-import type { Changes, FleetView, Turn } from '../../../../actors/domain/turn.ts';
+import { noChanges, type Changes, type FleetHost, type FleetView, type Turn } from '../../../../actors/domain/turn.ts';
 import { declarationTag, declarationTagOf } from '../../../../schemas/api/declaration-tag.ts';
-import type { ContainerPatch, ContainerRecord, Observation } from '../../../../schemas/api/container.ts';
+import type {
+  ContainerPatch,
+  ContainerRecord,
+  ContainerStatusView,
+  Observation,
+} from '../../../../schemas/api/container.ts';
+import { defaultPolicy, type Policy } from '../../../../schemas/api/policy.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
 import { defaultTenant, type TenantRecord } from '../../../../schemas/api/tenant.ts';
 import type { ReportItem } from '../../../../schemas/wire/host.ts';
@@ -24,6 +31,7 @@ import {
   none,
   observation,
   placedOn,
+  region,
   stateOf,
   unplaced,
 } from '../../support/records.ts';
@@ -61,6 +69,11 @@ function world(first: ContainerRecord, fleet: FleetView = oneHost, settings: Par
           contextOf(fleet),
         ),
       ),
+    put: (policy: Policy) => turn(policies.put(state, { ...ask('policy.put'), policy }, contextOf(fleet))),
+    status: () => {
+      const { reply } = decide.status(state, ask('container.status'), contextOf(fleet));
+      return (JSON.parse(String(reply.body)) as { readonly data: ContainerStatusView }).data;
+    },
     stop: () => turn(decide.stop(state, ask('container.stop'), contextOf(fleet))),
     sweep: (seen = fleet) => after(settle(state, record(), contextOf(seen))),
     tell: (
@@ -160,15 +173,45 @@ t.test('what does not run is replaced at once', (t) => {
   const failed = world(tagged('1', { observed: observation('failed', { reason: 'image_not_found' }) }));
   failed.patch({ tag: '2' });
   t.match(failed.record().observed, { status: 'pending', reason: null }, 'a failed one is tried again');
+  for (const [name, more] of [
+    ['a job that failed', { observed: observation('failed', { reason: 'exited', exit_code: 3 }) }],
+    ['one whose host was lost', { placement: unplaced, observed: observation('failed', { reason: 'host_lost' }) }],
+    ['a job that completed', { observed: observation('stopped', { reason: 'completed', exit_code: 0 }) }],
+  ] as const satisfies readonly (readonly [string, Partial<ContainerRecord>])[]) {
+    const over = world(tagged('1', { desired: 'stopped', policy: { ...defaultPolicy, restart: 'never' }, ...more }));
+    over.patch({ tag: '2' });
+    t.match(over.record(), { spec: { tag: '2' }, observed: more.observed }, `${name}: its end stays known`);
+  }
   t.end();
 });
 
 t.test('a stop ends the update, and the new version stays', (t) => {
   const one = world(tagged('1'));
   one.patch({ tag: '2' });
-  one.stop();
+  one.tell('verifying');
+  const before = one.record();
+  t.same(typesOf(one.stop().changes), ['stop_requested']);
   t.same(one.told(), ['2', undefined, 'stopped']);
   t.match(one.record().update, { phase: 'done', message: /stopped before/ });
+  for (const phase of ['done', 'rolled_back'] as const) {
+    const late = { since: before.update?.since ?? 0, phase, reason: null, message: null };
+    const more = { generation: before.generation, update: late };
+    t.same(one.tell(undefined, observation('running'), more), noChanges, `${phase}: said before the stop was known`);
+  }
+  t.end();
+});
+
+t.test('the end of a job ends its update', (t) => {
+  for (const [phase, events] of [
+    ['preparing', ['status']],
+    ['done', ['status', 'updated']],
+  ] as const) {
+    const one = world(tagged('1', { policy: { ...defaultPolicy, restart: 'on_failure' } }));
+    one.patch({ tag: '2' });
+    const end = observation('stopped', { reason: 'completed', exit_code: 0 });
+    t.same(typesOf(one.tell(phase, end, { ended: true })), events, phase);
+    t.match(one.record(), { desired: 'stopped', spec: { tag: '2' }, update: { phase: 'done' }, observed: end }, phase);
+  }
   t.end();
 });
 
@@ -294,6 +337,145 @@ t.test('what its host has no room for goes to another one', (t) => {
     }
     t.end();
   });
+  t.end();
+});
+
+t.test('other ports need room beside those that the old version keeps', (t) => {
+  const few = fleetHost(h1, { freePorts: 1 });
+  const here = (more: Partial<ContainerRecord> = {}, ...others: readonly FleetHost[]) => {
+    const { spec } = tagged('1');
+    return world(tagged('1', { spec: { ...spec, ports: [80] }, ...more }), fleetOf(few, ...others));
+  };
+  t.equal(here().patch({ ports: [81] }).reply.code, 'ok');
+  t.match(here().patch({ ports: [80, 81] }).reply, { code: 'conflict', body: /no host has room/ });
+  t.equal(here().patch({ tag: '2' }).reply.code, 'ok', 'the same ports stay published');
+  t.equal(here().patch({ ports: [] }).reply.code, 'ok');
+  const stopped = { desired: 'stopped', observed: observation('stopped') } as const;
+  t.equal(here(stopped).patch({ ports: [80, 81] }).reply.code, 'ok', 'what does not run gives its own back');
+  t.equal(here(stopped).patch({ ports: [80, 81, 82] }).reply.code, 'conflict');
+  const moving = here({}, fleetHost(h2));
+  moving.patch({ ports: [80, 81] });
+  t.match(moving.record(), { placement: { host: h1 }, preparing: { host: h2 } });
+  t.end();
+});
+
+t.test('while a drain prepares it elsewhere', (t) => {
+  const from = fleetHost(h1, { draining: true, schedulable: false });
+  const small = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
+  const draining = (to: Partial<FleetHost> = {}) => {
+    const one = world(tagged('1'), fleetOf(from, fleetHost(h2, to)));
+    one.sweep();
+    return one;
+  };
+  t.test('the new version is made there, and the old one runs on here', (t) => {
+    const one = draining();
+    const since = one.record().preparing?.since ?? 0;
+    const { generation } = one.record();
+    one.patch({ tag: '2' });
+    t.same(
+      [one.told(), one.told(h2)],
+      [
+        ['1', undefined, 'running'],
+        ['2', undefined, 'prepare'],
+      ],
+    );
+    one.tell(undefined, observation('stopped'), { prepared: since, generation }, h2);
+    t.match(one.record().placement, { host: h1 }, 'a copy of the old version is ready there: that does not count');
+    one.tell(undefined, observation('stopped'), { prepared: since }, h2);
+    t.match(one.record(), { placement: { host: h2 }, leaving: { host: h1 }, update: { phase: 'preparing' } });
+    one.tell(undefined, observation('stopped'), {}, h1);
+    t.same(one.told(h2), ['2', '1', 'running'], 'it is verified there');
+    one.tell('done', observation('running'), {}, h2);
+    t.match(one.record(), { spec: { tag: '2' }, update: { phase: 'done' } });
+    t.end();
+  });
+  t.test('there must be room there', (t) => {
+    const full = { capacity: small, used: { cpu_millis: 500, mem_bytes: 0, containers: 1 } };
+    t.match(draining(full).patch({ cpu_limit: '1.1' }).reply, { code: 'conflict', body: /no host has room/ });
+    t.equal(draining({ capacity: small }).patch({ cpu_limit: '1.1' }).reply.code, 'ok');
+    t.end();
+  });
+  t.end();
+});
+
+t.test('its host is silent: the update waits for it', (t) => {
+  const one = world(tagged('1'), fleetOf(fleetHost(h1, { standing: 'silent' }), fleetHost(h2)));
+  t.equal(one.patch({ tag: '2' }).reply.code, 'ok');
+  one.sweep();
+  t.match(one.record(), { placement: { host: h1 }, preparing: undefined, update: { phase: 'preparing' } });
+  t.same(one.told(), ['2', '1', 'running']);
+  one.tell('rolled_back');
+  t.match(one.record(), { spec: { tag: '1' }, update: { phase: 'rolled_back' } });
+  t.end();
+});
+
+t.test('its host is lost, and the new version needs more', (t) => {
+  const small = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
+  const lost = fleetHost(h1, { standing: 'lost', capacity: small, used: small });
+  for (const [chosenBy, placed] of [
+    ['platform', { host: h2 }],
+    ['tenant', { host: h1 }],
+  ] as const) {
+    const one = world(tagged('1', { placement: placedOn(h1, chosenBy) }), fleetOf(lost, fleetHost(h2)));
+    t.equal(one.patch({ cpu_limit: '1.0' }).reply.code, chosenBy === 'platform' ? 'ok' : 'conflict');
+    const { since } = one.record().preparing ?? { since: 0 };
+    one.tell(undefined, observation('stopped'), { prepared: since }, h2);
+    one.sweep();
+    t.match(one.record(), { placement: placed, leaving: undefined }, chosenBy);
+  }
+  t.end();
+});
+
+t.test('what is stopped leaves a full host for one in another region of its tenant', (t) => {
+  const small = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
+  const full = fleetHost(h1, { capacity: small, used: small });
+  const fleet = fleetOf(full, fleetHost(h2, { region: region('west') }));
+  const stopped = tagged('1', { desired: 'stopped', observed: observation('stopped') });
+  const both = [region('default'), region('west')];
+  const elsewhere = world(stopped, fleet, { regions: both });
+  t.equal(elsewhere.patch({ cpu_limit: '1.0' }).reply.code, 'ok');
+  t.match(elsewhere.record(), {
+    desired: 'stopped',
+    placement: { host: h2, region: 'west' },
+    leaving: { host: h1 },
+    observed: { status: 'stopped' },
+    update: { phase: 'done' },
+  });
+  t.equal(world(stopped, fleet).patch({ cpu_limit: '1.0' }).reply.code, 'conflict', 'not one in a foreign region');
+  const capped = { regions: both, regionCaps: { west: { ...defaultTenant(acme).caps, cpu_millis: 900 } } };
+  t.equal(world(stopped, fleet, capped as Partial<TenantRecord>).patch({ cpu_limit: '1.0' }).reply.code, 'conflict');
+  t.end();
+});
+
+t.test('the pull of a new version shows in its update', (t) => {
+  const one = world(tagged('1'));
+  const pulled = (): unknown => one.status().update?.pull;
+  const pull = { layers: 2, bytes: 100, total: 300 };
+  const tell = () => {
+    const { tenant, id, generation } = one.record();
+    apply(one.state, observePull(one.state, h1, { tenant, id, generation, ...pull }, contextOf(oneHost)));
+  };
+  tell();
+  t.equal(one.status().update, undefined);
+  one.patch({ tag: '2' });
+  t.equal(pulled(), undefined, 'the host has not told');
+  tell();
+  t.same(pulled(), pull);
+  t.equal(one.status().pull, undefined, 'the container runs');
+  one.tell('verifying');
+  t.equal(pulled(), undefined);
+  t.end();
+});
+
+t.test('a policy that changes during an update is that of both versions', (t) => {
+  const one = world(tagged('1'));
+  one.patch({ tag: '2' });
+  one.tell('verifying');
+  const policy = { ...defaultPolicy, stop_grace_seconds: 1 };
+  one.put(policy);
+  t.match(one.record(), { generation: 4, update: { since: 3, phase: 'verifying', previous: { policy } } });
+  one.tell('rolled_back');
+  t.match(one.record(), { spec: { tag: '1' }, policy });
   t.end();
 });
 

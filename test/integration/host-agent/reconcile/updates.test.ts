@@ -150,6 +150,24 @@ t.test('what fails is rolled back', async (t) => {
   await process.stop();
 });
 
+t.test('of two updates in a row, the first runs until the second is made', async (t) => {
+  const rig = await startRig(t);
+  const { controlPlane, engine, agent } = rig;
+  const process = agent(quickly);
+  const { id, address } = await running(rig);
+  const first = await engine.only(id);
+  controlPlane.update(id, { env: { VERSION: 'two' } });
+  await controlPlane.reported(id, (item) => phaseIs('verifying')(item) && item.observation.status === 'running');
+  const { generation } = controlPlane.update(id, { env: { VERSION: 'three' } });
+  await controlPlane.reported(id, (item) => item.generation === generation && phaseIs('done')(item));
+  const kept = (await engine.containers(id)).find(({ Id }) => Id === first.Id);
+  t.equal(kept?.State.StartedAt, first.State.StartedAt, 'what ran before both never started again');
+  t.equal((await engine.containers(id)).length, 2);
+  controlPlane.settle(id);
+  await settled(rig, id, address, 'three');
+  await process.stop();
+});
+
 t.test('without the control plane', async (t) => {
   const rig = await startRig(t);
   const { controlPlane, agent, script } = rig;
