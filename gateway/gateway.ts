@@ -30,6 +30,7 @@ import { createMeters, registerGauges, type Meters } from './metrics.ts';
 import { hostHandlers } from './operator/hosts.ts';
 import { networkHandlers } from './operator/networks.ts';
 import { tenantHandlers } from './operator/tenants.ts';
+import { Sessions } from './sessions/sessions.ts';
 import { EventReader } from './streams/events.ts';
 import { streamHandlers } from './streams/handlers.ts';
 import { StreamHost, type Polls } from './streams/host.ts';
@@ -109,7 +110,8 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   let stopping = false;
   const ready = (): boolean => !stopping && backend.ready() && access.keysLoaded();
   const streams = streamHostOf(parts, () => connection);
-  const services = servicesOf(parts, streams);
+  const sessions = new Sessions({ clock, log });
+  const services = servicesOf(parts, streams, sessions);
   const forage = forageOf(parts, services, () => listenUrl);
   const handlers = handlersOf(services, forage, { version: dependencies.version, ready });
   const dispatcher = dispatcherOf(parts, services, forage, handlers);
@@ -125,6 +127,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     revocations: () => revocations.count(),
     tenantsRefused: () => backend.tenantsRefused(),
     inFlight: () => engine.inFlight(),
+    tunnels: () => sessions.count,
     ready,
   });
 
@@ -134,6 +137,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   nats
     .then((nc) => {
       connection = nc;
+      sessions.serve(nc);
       return backend.start(nc);
     })
     .catch((error: unknown) => log.error('backend_failed', { error }));
@@ -145,7 +149,10 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
       stopping = true;
       // After the delay: until then this gateway listens, and an ended stream would reconnect to
       // it.
-      setTimeout(() => streams.endStreams(), configuration.SHUTDOWN_DELAY_MS);
+      setTimeout(() => {
+        streams.endStreams();
+        sessions.stop();
+      }, configuration.SHUTDOWN_DELAY_MS);
       setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
       await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });
       backend.stop();
@@ -177,7 +184,11 @@ function streamHostOf(
   });
 }
 
-function servicesOf({ configuration, access, backend, nats, clock, log, meters }: Parts, streams: StreamHost) {
+function servicesOf(
+  { configuration, access, backend, nats, clock, log, meters }: Parts,
+  streams: StreamHost,
+  sessions: Sessions,
+) {
   const newId = ascendingIds(clock);
   const services: Services = {
     ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
@@ -187,6 +198,7 @@ function servicesOf({ configuration, access, backend, nats, clock, log, meters }
     clock,
     log,
     streams,
+    sessions,
     logs: new LogReader(nats, clock, () => meters.badLogBlock()),
     events: new EventReader(nats, clock, () => meters.badLogBlock()),
     newOperationId: () => randomUUID() as string as OperationId,

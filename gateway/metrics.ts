@@ -21,6 +21,7 @@ export interface Gauges {
   revocations(): number;
   tenantsRefused(): number;
   inFlight(): number;
+  tunnels(): number;
   ready(): boolean;
 }
 
@@ -150,5 +151,6 @@ export function registerGauges(registry: Registry, gauges: Gauges): void {
     gauges.tenantsRefused,
   );
   simple('longshore_gateway_requests_in_flight', 'Requests without a complete reply yet.', gauges.inFlight);
+  simple('longshore_gateway_tunnels', 'Open sessions with hosts, such as an exec.', gauges.tunnels);
   simple('longshore_gateway_ready', '1 if /readyz answers 200.', () => (gauges.ready() ? 1 : 0));
 }

@@ -30,6 +30,8 @@ import type { EngineMonitor } from './docker/engine-monitor.ts';
 import type { Transport } from './docker/transport.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { createMetrics, registerGauges, type Gauges, type Metrics } from './metrics.ts';
+import { createSessions, type Sessions } from './sessions/sessions.ts';
+import { targetOf } from './sessions/target.ts';
 import type { AgentSettings } from './settings.ts';
 import { loadState, type State } from './state.ts';
 import { roomOf } from './workload/capacity.ts';
@@ -85,6 +87,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     faults,
     containers: () => containers,
     standing: () => standing,
+    sessions: { serve: (nc, agent) => sessions.serve(nc, agent) },
   });
   const reporter = createReporter({
     sender: credentials.sender,
@@ -111,6 +114,14 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     metrics,
     log,
   });
+  const sessions = createSessions({
+    kinds: [],
+    targetOf: (about) => targetOf(containers.engine, containers.reconciler.wanted(about.id), about),
+    request: control.request,
+    clock,
+    metrics,
+    log,
+  });
   const standing = createStanding({
     contact: state.contact,
     fence: state.fence,
@@ -120,7 +131,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     renewSession: control.renewSession,
     log,
   });
-  const gauges = gaugesOf({ containers, control, reporter, credentials, faults });
+  const gauges = gaugesOf({ containers, control, reporter, credentials, faults, sessions });
   registerGauges(registry, gauges, () => clock.nowMs());
 
   containers.reconciler.setDesired(state.desired);
@@ -168,6 +179,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     deadlineMs: limits.stopAgentMs,
     stop: async () => {
       ending.abort();
+      sessions.stop();
       await Promise.all([containers.stop(), ...running]);
       await control.leave();
       await connector.close();
@@ -186,6 +198,7 @@ interface ControlLinks {
   /** Made after the control plane's side, and used by it once it runs. */
   readonly containers: () => Containers;
   readonly standing: () => Standing;
+  readonly sessions: Pick<Sessions, 'serve'>;
 }
 
 function controlOf({ settings, identity, clock, log }: AgentParts, links: ControlLinks): Control {
@@ -213,6 +226,7 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
       onSuperseded: (isSuperseded) => standing().superseded(isSuperseded),
     },
     credentials,
+    sessions: links.sessions,
     beat: () => ({
       used: containers().reconciler.used(),
       engine: engineWord(containers().monitor),
@@ -246,13 +260,16 @@ const gaugesOf = ({
   reporter,
   credentials,
   faults,
+  sessions,
 }: {
   readonly containers: Containers;
   readonly control: Control;
   readonly reporter: Reporter;
   readonly credentials: Credentials;
   readonly faults: Faults;
+  readonly sessions: Sessions;
 }): Gauges => ({
+  tunnels: sessions.count,
   containers: () => countByStatus(reporter),
   engineUp: () => containers.monitor.status().phase === 'up',
   sessionHeld: control.hasSession,

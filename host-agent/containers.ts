@@ -58,6 +58,7 @@ export interface ContainersParts {
 }
 
 export interface Containers {
+  readonly engine: CachedEngine;
   readonly reconciler: Reconciler;
   readonly monitor: EngineMonitor;
   readonly firewall: Firewall;
@@ -206,6 +207,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   const share = createDisk(parts, engine, { images, reconciler, monitor, rootDir: () => engineHost.rootDir });
 
   return {
+    engine,
     reconciler,
     monitor,
     firewall,

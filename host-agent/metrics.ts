@@ -7,12 +7,13 @@ import type { LossCause } from './logs/loss.ts';
 import type { RateScope } from './logs/rates.ts';
 import { deniedCounters, type DeniedCounter } from './network/firewall-rules.ts';
 import type { SandboxCounts, SandboxSource } from './sandbox/counts.ts';
+import type { TunnelMetrics } from './sessions/tunnel-metrics.ts';
 import { firewallStates, type FirewallState } from './network/firewall-state.ts';
 
 /** Where a log is read: in the engine's files, or through the engine. */
 export type LogReadFrom = 'files' | 'engine';
 
-export interface Metrics {
+export interface Metrics extends TunnelMetrics {
   engineCall(call: string, outcome: 'ok' | 'refused' | 'failed', seconds: number): void;
   step(step: string, result: string): void;
   pull(result: 'present' | 'pulled' | 'failed'): void;
@@ -38,6 +39,8 @@ export interface Metrics {
 
 /** Values that each scrape reads. */
 export interface Gauges {
+  /** Open sessions with gateways. */
+  tunnels(): number;
   containers(): ReadonlyMap<ContainerStatus, number>;
   engineUp(): boolean;
   sessionHeld(): boolean;
@@ -91,6 +94,18 @@ export function createMetrics(registry: Registry): Metrics {
     name: 'longshore_agent_health_checks_total',
     help: 'Health checks over the network, by result.',
     labelNames: ['result'],
+    registers,
+  });
+  const tunnelsOpened = new Counter({
+    name: 'longshore_agent_tunnels_opened_total',
+    help: 'Sessions that gateways opened with this host, such as an exec, by kind.',
+    labelNames: ['kind'],
+    registers,
+  });
+  const tunnelsEnded = new Counter({
+    name: 'longshore_agent_tunnels_ended_total',
+    help: 'Sessions with gateways that ended or were refused, by kind and reason.',
+    labelNames: ['kind', 'reason'],
     registers,
   });
   const syncs = new Counter({
@@ -185,6 +200,8 @@ export function createMetrics(registry: Registry): Metrics {
     pull: (result) => pulls.labels(result).inc(),
     restart: () => restarts.inc(),
     healthCheck: (hasPassed) => healthChecks.labels(hasPassed ? 'passed' : 'failed').inc(),
+    tunnelOpened: (kind) => tunnelsOpened.labels(kind).inc(),
+    tunnelEnded: (kind, reason) => tunnelsEnded.labels(kind, reason).inc(),
     sync: (result) => syncs.labels(result).inc(),
     report: (result, items) => reports.labels(result).inc(items),
     logLines: (count) => logLines.inc(count),
@@ -304,6 +321,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     'Ports of PUBLISH_PORTS that no container has; -1: unknown, or SANDBOX=off.',
     () => gauges.portsFree() ?? -1,
   );
+  simple('longshore_agent_tunnels', 'Open sessions with gateways, such as an exec.', gauges.tunnels);
   simple('longshore_agent_orphans_held', 'Orphans that wait for the approval of an operator.', () =>
     gauges.orphansHeld(),
   );

@@ -17,6 +17,7 @@ import { partition } from './limits/actors/partition.ts';
 import { programs } from './limits/programs.ts';
 import { rpc } from './limits/rpc.ts';
 import { scrub } from './limits/actors/scrub.ts';
+import { sessions } from './limits/sessions.ts';
 import { streams } from './limits/gateway/streams.ts';
 import { vpn } from './limits/gateway/vpn.ts';
 
@@ -40,4 +41,5 @@ export const limits = {
   ...vpn,
   ...operations,
   ...programs,
+  ...sessions,
 } as const;

@@ -5,6 +5,7 @@
 import type { Ask, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import * as container from './container/decide.ts';
 import * as policy from './container/policy.ts';
+import { session } from './container/session.ts';
 import * as host from './host/decide.ts';
 import { drain } from './host/drain.ts';
 import * as network from './network/decide.ts';
@@ -40,6 +41,8 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
       return container.status(state, ask, context);
     case 'container.trace':
       return container.trace(state, ask);
+    case 'container.session':
+      return session(state, ask, context);
     case 'container.inspect':
       return container.inspect(state, ask, context);
     case 'tenant.quota':

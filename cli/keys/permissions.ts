@@ -8,6 +8,7 @@ import { limits } from '../../schemas/limits.ts';
 import { anySender, anyUnboundSender, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 
 const unlimited = -1;
+const nanosecondsOfMs = 1_000_000;
 export const accountLimits: OperatorLimits = {
   subs: unlimited,
   data: unlimited,
@@ -38,7 +39,14 @@ const crossings = [
   { from: 'CP', type: 'service', subject: 'agent.*.*.hello', responses: 'Singleton' },
   // JetStream acknowledges each block of log lines.
   { from: 'CP', type: 'service', subject: 'host.*.log.>', responses: 'Singleton' },
+  { from: 'CP', type: 'service', subject: 'agent.*.*.session', responses: 'Singleton' },
+  /**
+   * A service and no stream, because the server replaces the reply subject of what crosses as one:
+   * a gateway may answer what it hears, so a host must not choose where (ADR 39).
+   */
+  { from: 'CP', type: 'service', subject: 'tunnel.*.*.*.*', responses: 'Singleton' },
   { from: 'CP', type: 'stream', subject: 'desired.>' },
+  { from: 'CP', type: 'stream', subject: 'session.*.*.*' },
   { from: 'HOSTS', type: 'stream', subject: 'agent.*.*.beat' },
   // For agents older than 0.1.0, whose subjects do not name the agent's key (ADR 22).
   { from: 'CP', type: 'service', subject: 'host.*.sync', responses: 'Stream' },
@@ -73,14 +81,24 @@ export const importsOf = (account: AccountName, publicKeyOf: (name: AccountName)
 /**
  * A gateway asks owners of partitions, asks actors for what JetStream stores, and hears doorbells.
  * It may not call JetStream: with a reply subject of its choice it could make the server write on
- * its behalf (ADR 18).
+ * its behalf (ADR 18). It may answer hosts, each ask once: what they ask crosses accounts, where
+ * the server itself names the subject of the answer (ADR 39).
  */
 export const gatewayPermissions = (publicKey: string): Partial<User> => ({
-  pub: { allow: ['part.*', 'owner.*', 'read.*'], deny: [] },
+  pub: { allow: ['part.*', 'owner.*', 'read.*', 'session.*.*.*'], deny: [] },
   sub: {
-    allow: [`${subjects.userInbox(publicKey)}.>`, 'changed.>', 'event.>', 'host.*.log.>', clusterSubject],
+    allow: [
+      `${subjects.userInbox(publicKey)}.>`,
+      'changed.>',
+      'event.>',
+      'host.*.log.>',
+      clusterSubject,
+      subjects.hostSession(anySender),
+      `tunnel.${publicKey}.*.*.*`,
+    ],
     deny: [],
   },
+  resp: { max: 1, ttl: limits.answerTtlMs * nanosecondsOfMs },
 });
 
 /** The subjects on which agents send. */

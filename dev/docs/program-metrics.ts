@@ -45,6 +45,7 @@ function fillGateway(registry: Registry): void {
     revocations: neverRead,
     tenantsRefused: neverRead,
     inFlight: neverRead,
+    tunnels: neverRead,
     ready: neverRead,
   });
 }
@@ -71,6 +72,7 @@ function fillAgent(registry: Registry): void {
       diskUsedPercent: neverRead,
       diskUseUnknown: neverRead,
       orphansHeld: neverRead,
+      tunnels: neverRead,
       faults: neverRead,
       firewall: neverRead,
       pulls: neverRead,

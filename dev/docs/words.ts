@@ -242,6 +242,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_gateway_ready: '0 for longer than a minute, and not stopping: see the runbook, “NATS outage”.',
   longshore_gateway_request_duration_seconds: 'The 99th percentile of creates and of reads: what users notice first.',
   longshore_gateway_requests_in_flight: 'At 4,096 the gateway refuses new ones with 503.',
+  longshore_gateway_tunnels: 'At 512 the gateway refuses more.',
   longshore_gateway_requests_total: 'The share of 5xx. 503 and 504: a problem behind the gateway; 500: a bug.',
   longshore_gateway_retries_total:
     '`no_responders` and `not_owner` while a partition moves; `lost` counts attempts without an answer in time.',
@@ -348,6 +349,10 @@ export const metricWords: Readonly<Record<string, string>> = {
     'By `cause`. `rate`: a container logs more than its host sends. `late`: the host was cut off, or its agent away.',
   longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',
   longshore_agent_logs_abandoned_total: 'Any: event `log_abandoned` names the container, and why.',
+  longshore_agent_tunnels: 'At 256 the host refuses more.',
+  longshore_agent_tunnels_ended_total:
+    'A rate of `lost`: connections between gateways, NATS and this host break. `failed`: the agent’s log says why.',
+  longshore_agent_tunnels_opened_total: 'How much tenants use them.',
   longshore_agent_orphans_held: 'Over 0: see the runbook, “Held orphans”.',
   longshore_agent_ports_free: 'Near 0: containers with ports go to other hosts. Widen PUBLISH_PORTS, or add hosts.',
   longshore_agent_pulls:

@@ -12,6 +12,7 @@ import type { Exchange } from './engine/engine.ts';
 import type { Result } from './respond.ts';
 import type { EventReader } from '../streams/events.ts';
 import type { LogReader } from '../streams/logs.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { StreamHost } from '../streams/host.ts';
 import type { Body } from '../validation/bodies.ts';
 import type { QueryValues } from '../validation/query.ts';
@@ -70,6 +71,7 @@ export interface Services {
   readonly log: Log;
   readonly logs: Pick<LogReader, 'newest' | 'after' | 'positionAfter'>;
   readonly events: Pick<EventReader, 'newest' | 'after' | 'positionAfter'>;
+  readonly sessions: Pick<Sessions, 'open'>;
   readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'follow' | 'waitsOver' | 'polls'>;
   newOperationId(): OperationId;
   newContainerId(): ContainerId;

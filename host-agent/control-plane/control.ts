@@ -16,6 +16,7 @@ import type { Metrics } from '../metrics.ts';
 import { createBinding } from './identity/binding.ts';
 import type { Credentials } from './identity/credentials.ts';
 import { createLine, type Request } from './line.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { Reporter } from './reporter.ts';
 import { createSessionLoop } from './session-loop.ts';
 import { askBound, farewell, hello, type HelloParts } from './session.ts';
@@ -56,6 +57,8 @@ export interface ControlParts {
   readonly onSynced: () => void;
   readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'onUnknown' | 'credentials' | 'backoff' | 'log'>;
   readonly credentials: Credentials;
+  /** Absent: this agent has none. */
+  readonly sessions?: Pick<Sessions, 'serve'>;
   readonly beat: () => Omit<Beat, 'v' | 'session'>;
   readonly beatMs: number;
   readonly syncMs: number;
@@ -75,6 +78,9 @@ export function createControl(parts: ControlParts): Control {
   const line = createLine(parts.answers, clock);
   const { request } = line;
   let reporter: Reporter | undefined;
+  /** Whether this connection serves sessions; undefined: this agent has none. */
+  let servesSessions: boolean | undefined;
+  let reconnect: (() => void) | undefined;
 
   const onContact = (): void => {
     parts.onContact();
@@ -96,6 +102,11 @@ export function createControl(parts: ControlParts): Control {
     hello: (signal) => hello(helloParts, signal),
     onGreeted: (greeting) => {
       credentials.proved();
+      // The permissions of a connection are those that it began with.
+      if (servesSessions === false && credentials.permitSessions()) {
+        line.close();
+        reconnect?.();
+      }
       parts.onGreeted();
       onContact();
       target.orphanWord(greeting.orphan_word);
@@ -119,9 +130,20 @@ export function createControl(parts: ControlParts): Control {
     },
   });
 
+  const serveSessions = (nc: NatsConnection): boolean | undefined => {
+    const { host, user } = sender();
+    // Unbound credentials are exchanged first.
+    if (parts.sessions === undefined || user === undefined) return undefined;
+    if (!credentials.permitSessions()) return false;
+    parts.sessions.serve(nc, { host, user });
+    return true;
+  };
+
   const serve = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
     const ending = new AbortController();
     const serving = AbortSignal.any([signal, ending.signal]);
+    reconnect = () => ending.abort();
+    servesSessions = serveSessions(nc);
     hearDoorbells(nc, subjects.desiredOfHost(sender().host), syncs.ring, log);
     void watchReconnects(nc, () => {
       line.reconnected();

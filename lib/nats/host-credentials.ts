@@ -52,10 +52,13 @@ const hostLimits = {
 /** Where a host may publish and subscribe with its credentials. */
 function permissionsOf(sender: Sender) {
   const { host, user } = sender;
-  const publishes = user === undefined ? [`host.${host}.>`] : [`agent.${host}.${user}.*`, `host.${host}.log.*.*`];
+  const hears = [subjects.desiredOfHost(host), `${subjects.hostInbox(sender)}.>`];
+  if (user === undefined) return { pub: { allow: [`host.${host}.>`], deny: [] }, sub: { allow: hears, deny: [] } };
+  const agent = { host, user };
+  const publishes = [`agent.${host}.${user}.*`, `host.${host}.log.*.*`, subjects.tunnelsOfHost(agent)];
   return {
     pub: { allow: publishes, deny: [] },
-    sub: { allow: [subjects.desiredOfHost(host), `${subjects.hostInbox(sender)}.>`], deny: [] },
+    sub: { allow: [...hears, subjects.sessionsOfHost(agent)], deny: [] },
   };
 }
 

@@ -5,6 +5,8 @@ export const nats = {
   /** A server that does not answer two pings in a row is away, and another is tried. */
   natsPingMs: 5 * seconds,
   natsConnectMs: 5 * seconds,
+  /** How long after a request of a host a gateway may answer it. */
+  answerTtlMs: 15 * seconds,
   /** The same for gateways and actors, whose callers wait meanwhile. */
   natsPingUrgentMs: 1 * seconds,
   natsConnectUrgentMs: 2 * seconds,

@@ -50,6 +50,10 @@ export const ContainerTrace = Type.Object({
 });
 export type ContainerTrace = Static<typeof ContainerTrace>;
 
+/** Who runs a container: its host, the agent's key there, and the generation of the placement. */
+export const SessionPlace = Type.Object({ host: id<HostKey>(), agent: Type.String(), placement: Type.Integer() });
+export type SessionPlace = Static<typeof SessionPlace>;
+
 /** Oldest first. Earlier events that are not among these are in the stream. */
 export const RecentEvents = Type.Object({
   events: Type.Unsafe<readonly Event[]>(Type.Array(fieldsOf(Event, 'id', 'ts', 'type', 'container_id'))),

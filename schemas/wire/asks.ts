@@ -32,6 +32,7 @@ import {
   Reservation,
   RevocationLines,
   RevocationPage,
+  SessionPlace,
   StaleSecrets,
   dataOf,
   fieldsOf,
@@ -127,6 +128,8 @@ const reads = {
   'policy.get': ask(ofContainer, forwarded<typeof Policy>()),
   'container.status': ask(ofContainer, dataOf(fieldsOf(ContainerStatusView, 'status', 'desired'))),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
+  /** Owners of release 0.1.0 do not know it. */
+  'container.session': ask(ofContainer, dataOf(SessionPlace)),
   'container.inspect': ask(ofContainer, forwarded<TSchema>()),
   /**
    * Events that the stream EVENTS may not show yet: not published, or published a moment ago.

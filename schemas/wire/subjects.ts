@@ -35,6 +35,10 @@ const inboxes = '_INBOX.';
  */
 export const isInbox = (reply: string | undefined): reply is string => reply?.startsWith(inboxes) === true;
 
+/** The user of the account CP whose inboxes have this prefix; undefined: it is none of theirs. */
+export const userOfInbox = (prefix: string): string | undefined =>
+  isInbox(prefix) ? prefix.slice(inboxes.length) : undefined;
+
 /** Who speaks for a host. The NATS server holds each agent to the subjects of its credentials. */
 export interface Sender<Host = HostKey> {
   readonly host: Host;
@@ -43,6 +47,12 @@ export interface Sender<Host = HostKey> {
    * name none.
    */
   readonly user: string | undefined;
+}
+
+/** An agent whose credentials name its key. */
+export interface BoundSender {
+  readonly host: HostKey;
+  readonly user: string;
 }
 
 const prefixOf = ({ host, user }: Sender<HostKey | '*'>): string =>
@@ -94,6 +104,18 @@ export const subjects = {
   hostReport: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.report`,
   hostBeat: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.beat`,
   hostUnseal: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.unseal`,
+  /** Agent → the gateway that has just rung: what is the session about? */
+  hostSession: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.session`,
+  /**
+   * Gateway → agent: a doorbell without content, and then what the gateway sends into the tunnel of
+   * the session. Nobody else knows the last token.
+   */
+  session: (agent: BoundSender, session: string) => `session.${agent.host}.${agent.user}.${session}`,
+  sessionsOfHost: (agent: BoundSender) => `session.${agent.host}.${agent.user}.*`,
+  /** Agent → the gateway with this token: what the agent sends into the tunnel. */
+  tunnel: (gateway: string, agent: BoundSender, session: string) =>
+    `tunnel.${gateway}.${agent.host}.${agent.user}.${session}`,
+  tunnelsOfHost: (agent: BoundSender) => `tunnel.*.${agent.host}.${agent.user}.*`,
   hostLog: (host: HostKey | '*', tenant: TenantId, id: ContainerId) => `host.${host}.log.${tenant}.${id}`,
   /**
    * Prefix of the inbox of an agent. It contains the agent's key, so that holders of earlier keys

@@ -96,6 +96,9 @@ export function servicesWith(
     get streams() {
       return unexpected();
     },
+    get sessions() {
+      return unexpected();
+    },
     newOperationId: () => 'operation-00000000' as OperationId,
     newContainerId: () => 'container' as ContainerId,
     newSecret: () => 's'.repeat(43),

@@ -17,6 +17,7 @@ export const exceptions: Record<RuleName, Record<string, string>> = {
   bounds: {
     'actors/retention/budgets.ts': stored,
     'actors/scrub/scrub-stream.ts': unit,
+    'cli/keys/permissions.ts': unit,
     'gateway/auth/revocations.ts': stored,
     'gateway/validation/container.ts': standard,
     'gateway/vpn/pki/pkcs12.ts': standard,
@@ -29,6 +30,7 @@ export const exceptions: Record<RuleName, Record<string, string>> = {
     'host-agent/logs/lines.ts': standard,
     'host-agent/logs/publish.ts': stored,
     'schemas/records/cluster.ts': unit,
+    'schemas/wire/tunnel.ts': standard,
   },
 };
 

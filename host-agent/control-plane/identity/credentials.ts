@@ -4,16 +4,27 @@
  * enrolled again with another key.
  *
  * An agent enrolled before 0.1.0 has unbound credentials, and trades them for bound ones, which
- * name its key in their subjects (ADR 22). It keeps both until the unbound ones expire: a control
+ * name its key in their subjects (ADR 22). Bound ones from before 0.2.0 do not permit sessions, and
+ * are renewed at once (ADR 39). It keeps both until the unbound ones expire: a control
  * plane that is rolled back to before 0.1.0 answers those alone. Bound ones reach the disk once the
  * control plane has answered them, so a crash at any step leaves credentials that work.
  */
 import { backoffMs, type BackoffBounds } from '../../../lib/time/backoff.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
+import { limits } from '../../../schemas/limits.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { createLazyFile } from '../../disk/files.ts';
-import { identityPath, isOver, lifetimeOf, newest, readOnce, senderOf, type StoredIdentity } from './identity.ts';
+import {
+  identityPath,
+  isOver,
+  lifetimeOf,
+  newest,
+  permitsSessions,
+  readOnce,
+  senderOf,
+  type StoredIdentity,
+} from './identity.ts';
 import type { StateDisk } from '../../disk/state-disk.ts';
 
 export interface Credentials {
@@ -26,6 +37,8 @@ export interface Credentials {
   expiryMs(): number | null;
   /** The key to send with a hello while new credentials are due. */
   renewKey(): string | undefined;
+  /** Whether the next connection may serve sessions. */
+  permitSessions(): boolean;
   /** How often to check `renewKey`. */
   readonly checkEveryMs: number;
   renewed(jwt: string): void;
@@ -82,8 +95,17 @@ export function createCredentials(
   let isFallenBack = false;
   let failures = 0;
   let askedAtMs = 0;
+  /** When the control plane last renewed them without the right to serve sessions. */
+  let unpermittedAtMs: number | undefined;
   /** Each message, and each round of the loops, asks what they say. */
-  const read = readOnce((jwt) => ({ sender: senderOf({ host: initial.host, jwt }), life: lifetimeOf(jwt) }), jwtsInUse);
+  const read = readOnce(
+    (jwt) => ({
+      sender: senderOf({ host: initial.host, jwt }),
+      life: lifetimeOf(jwt),
+      permitsSessions: permitsSessions(jwt),
+    }),
+    jwtsInUse,
+  );
   const file = createLazyFile(identityPath(stateDir), () => JSON.stringify(identity), 0, disk);
 
   const isBound = (jwt: string): boolean => read(jwt).sender.user !== undefined;
@@ -102,6 +124,12 @@ export function createCredentials(
     file.touch();
   };
   const hasFallback = (): boolean => isBound(inUse()) && !isBound(identity.jwt) && !hasEnded(identity.jwt);
+  /** Bound ones from before 0.2.0. A control plane of that release has no others. */
+  const lacksRights = (): boolean => {
+    const { sender, permitsSessions: isPermitted } = read(inUse());
+    if (sender.user === undefined || isPermitted) return false;
+    return unpermittedAtMs === undefined || clock.monotonicMs() - unpermittedAtMs >= limits.boundRetryMaxMs;
+  };
   const failed = (): void => {
     failures += 1;
     askedAtMs = clock.monotonicMs();
@@ -115,13 +143,16 @@ export function createCredentials(
     expiryMs: () => read(inUse()).life?.untilMs ?? null,
     renewKey() {
       const { life } = read(inUse());
+      if (lacksRights()) return publicKey;
       if (life === undefined) return undefined;
       return life.untilMs - clock.nowMs() < (life.untilMs - life.sinceMs) * renewWithLeft ? publicKey : undefined;
     },
     checkEveryMs:
       initialLife === undefined ? hourMs : Math.min(hourMs, (initialLife.untilMs - initialLife.sinceMs) / 20),
+    permitSessions: () => read(inUse()).permitsSessions,
     renewed(jwt) {
       store(jwt);
+      if (!read(jwt).permitsSessions) unpermittedAtMs = clock.monotonicMs();
       log.info('credentials_renewed', { untilMs: read(jwt).life?.untilMs ?? null });
     },
     askBoundInMs() {

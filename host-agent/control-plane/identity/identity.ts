@@ -66,12 +66,11 @@ export const newest = ({ host, jwt, bound_jwt: bound }: StoredIdentity): Pick<Id
  * apart, so that a claim of an unknown form does not hide when the credentials expire.
  */
 const decodeTimes = decoder(Type.Object({ iat: Type.Optional(Type.Number()), exp: Type.Optional(Type.Number()) }));
+const Subjects = Type.Object({ allow: Type.Optional(Type.Array(Type.String())) });
 const decodeUser = decoder(
   Type.Object({
     sub: Type.Optional(Type.String()),
-    nats: Type.Optional(
-      Type.Object({ pub: Type.Optional(Type.Object({ allow: Type.Optional(Type.Array(Type.String())) })) }),
-    ),
+    nats: Type.Optional(Type.Object({ pub: Type.Optional(Subjects), sub: Type.Optional(Subjects) })),
   }),
 );
 
@@ -107,6 +106,10 @@ export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender 
   const isBound = nats?.pub?.allow?.some((subject) => subject.startsWith('agent.')) === true;
   return { host, user: isBound ? sub : undefined };
 }
+
+/** Whether they permit sessions. Those from before 0.2.0 do not. */
+export const permitsSessions = (jwt: string): boolean =>
+  claimsOf(jwt, decodeUser).nats?.sub?.allow?.some((subject) => subject.startsWith('session.')) === true;
 
 /** Reads each of the JWTs in use once; `most` are remembered. */
 export function readOnce<T>(read: (jwt: string) => T, most: number): (jwt: string) => T {

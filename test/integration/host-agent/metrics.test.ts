@@ -22,6 +22,8 @@ function everything(): Registry {
   metrics.logAbandoned();
   metrics.diskEviction();
   metrics.imageRemoved();
+  metrics.tunnelOpened('exec');
+  metrics.tunnelEnded('exec', 'done');
   metrics.sandbox('ready');
   metrics.firewallRepaired();
   metrics.firewallDenied('host', 2);
@@ -36,6 +38,7 @@ function everything(): Registry {
       diskUseUnknown: () => 0,
       diskUsedPercent: () => 50,
       orphansHeld: () => 0,
+      tunnels: () => 1,
       faults: () => ['state_unwritable'],
       firewall: () => 'enforced',
       pulls: () => ({ waiting: 1, running: 2, aside: 0, queued: 0 }),

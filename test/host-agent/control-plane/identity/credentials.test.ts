@@ -12,14 +12,24 @@ const hourMs = 3_600_000;
 const startMs = Date.parse('2026-01-02T03:00:00Z');
 
 /** A token of which the agent reads the claims alone. */
-function jwt(name: string, claims: { readonly bound?: boolean; readonly sinceMs?: number; readonly untilMs?: number }) {
-  const { bound = false, sinceMs, untilMs } = claims;
+function jwt(
+  name: string,
+  claims: {
+    readonly bound?: boolean;
+    /** With bound ones: from before 0.2.0, without sessions. */
+    readonly isOlder?: boolean;
+    readonly sinceMs?: number;
+    readonly untilMs?: number;
+  },
+) {
+  const { bound = false, isOlder = false, sinceMs, untilMs } = claims;
+  const hears = ['desired.h1.*', ...(bound && !isOlder ? ['session.h1.UKEY.*'] : [])];
   const payload = {
     name,
     sub: 'UKEY',
     ...(sinceMs === undefined ? {} : { iat: sinceMs / 1000 }),
     ...(untilMs === undefined ? {} : { exp: untilMs / 1000 }),
-    nats: { pub: { allow: [bound ? 'agent.h1.UKEY.>' : 'host.h1.>'] } },
+    nats: { pub: { allow: [bound ? 'agent.h1.UKEY.>' : 'host.h1.>'] }, sub: { allow: hears } },
   };
   return `e30.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.x`;
 }
@@ -63,6 +73,24 @@ t.test('credentials without an end are never renewed', (t) => {
   t.same([credentials.expiryMs(), credentials.renewKey(), credentials.checkEveryMs], [null, undefined, hourMs]);
   t.end();
 });
+
+t.test(
+  'bound credentials that do not permit sessions are renewed at once, and seldom where there are no others',
+  (t) => {
+    const before = { bound: true, isOlder: true } as const;
+    const { credentials, pass } = start(t, { jwt: jwt('first', before) });
+    t.notOk(credentials.permitSessions());
+    t.equal(credentials.renewKey(), 'UKEY');
+    credentials.renewed(jwt('of the last release', before));
+    t.equal(credentials.renewKey(), undefined, 'this control plane has no others');
+    pass(hourMs);
+    t.equal(credentials.renewKey(), 'UKEY', 'it may have been upgraded');
+    credentials.renewed(jwt('of this release', { bound: true }));
+    t.ok(credentials.permitSessions());
+    t.equal(credentials.renewKey(), undefined);
+    t.end();
+  },
+);
 
 t.test('bound credentials reach the disk after the control plane has answered them', async (t) => {
   const [old, bound] = [jwt('old', {}), jwt('bound', { bound: true })];

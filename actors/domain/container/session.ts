@@ -1,0 +1,33 @@
+/** Where a session about a container goes: to the agent of the host that runs it (ADR 39). Pure. */
+import type { ContainerStatus } from '../../../schemas/api/container.ts';
+import type { SessionPlace } from '../../../schemas/wire/answers.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import type { PartitionView } from '../state.ts';
+import { answer, data, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { find } from './decide.ts';
+import { shownStatus } from './view.ts';
+
+/** It may have a process; its host knows. */
+const mayRun: ReadonlySet<ContainerStatus> = new Set(['starting', 'running', 'stopping']);
+
+export function session(
+  state: PartitionView,
+  ask: Extract<Ask, { type: 'container.session' }>,
+  { fleet }: TurnContext,
+): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const { status } = shownStatus(record, fleet);
+  if (status === 'unknown') return refuse('unavailable', 'the host of the container is silent; try again');
+  const { placement } = record;
+  if (!mayRun.has(status) || placement.phase !== 'placed') {
+    return refuse('conflict', `the container does not run: it is ${status}`);
+  }
+  const agent = fleet.host(placement.host)?.agent;
+  if (agent === undefined) {
+    return refuse('unavailable', 'the host of the container is not known here yet; try again');
+  }
+  const place: SessionPlace = { host: placement.host, agent, placement: placement.since };
+  return answer(data('ok', place));
+}

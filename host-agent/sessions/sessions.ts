@@ -1,0 +1,189 @@
+/**
+ * The sessions that gateways open at this host (ADR 39). A ring has no content: the agent asks what
+ * the session is about, finds the container, and lets the kind of the session take it up.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Clock } from '../../lib/time/clock.ts';
+import { messageDecoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
+import { Tunnels } from '../../lib/tunnel/tunnels.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import {
+  isSessionId,
+  SessionAnswer,
+  type SessionAbout,
+  type SessionAsk,
+  type SessionEnd,
+} from '../../schemas/wire/session.ts';
+import { subjects, type BoundSender } from '../../schemas/wire/subjects.ts';
+import { spoken } from '../../schemas/wire/version.ts';
+import type { Request } from '../control-plane/line.ts';
+import { detailOf } from '../docker/errors.ts';
+import type { SessionTarget } from './target.ts';
+import type { TunnelMetrics } from './tunnel-metrics.ts';
+
+const decodeAnswer = messageDecoder(SessionAnswer);
+
+/** Takes up sessions of one kind. */
+export interface SessionKind {
+  /** For the log and the metrics. */
+  readonly name: string;
+  isOf(about: SessionAbout): boolean;
+  /** Whether they count against what a container may have. */
+  readonly isLimited: boolean;
+  /**
+   * Prepares what the session needs; it is open once its port is there. The port's `onEnd` is
+   * called whatever happens later. Rejects where it can't.
+   */
+  open(target: SessionTarget, about: SessionAbout, tunnel: Tunnel): Promise<TunnelPort | SessionEnd>;
+}
+
+export interface SessionsParts {
+  readonly kinds: readonly SessionKind[];
+  readonly targetOf: (about: SessionAbout) => Promise<SessionTarget | SessionEnd>;
+  readonly request: Request;
+  readonly clock: Clock;
+  readonly metrics: TunnelMetrics;
+  readonly log: Log;
+}
+
+export interface Sessions {
+  /** Serves the rings of this connection until it is closed. */
+  serve(nc: NatsConnection, agent: BoundSender): void;
+  readonly count: () => number;
+  /** Ends every session now, and opens no more. */
+  stop(): void;
+}
+
+/** What a gateway has sent into a tunnel before the agent knows what the session is about. */
+interface Early {
+  readonly messages: Uint8Array[];
+}
+
+export function createSessions(parts: SessionsParts): Sessions {
+  const { kinds, request, clock, metrics, log } = parts;
+  const tunnels = new Tunnels();
+  const open = new Map<string, Tunnel>();
+  const early = new Map<string, Early>();
+  /** Sessions that count against what their container may have. */
+  const limited = new Map<ContainerId, number>();
+  let isStopping = false;
+
+  const fetchAbout = async (agent: BoundSender, session: string): Promise<SessionAnswer> => {
+    const ask: SessionAsk = { v: 1, ...spoken, session };
+    return decodeAnswer(await request(subjects.hostSession(agent), JSON.stringify(ask), limits.sessionFetchMs));
+  };
+
+  /** Counts one more; undefined: the container has as many as it may have. */
+  const takePlace = (id: ContainerId): (() => void) | undefined => {
+    const count = limited.get(id) ?? 0;
+    if (count >= limits.sessionsPerContainer) return undefined;
+    limited.set(id, count + 1);
+    return () => {
+      const left = (limited.get(id) ?? 1) - 1;
+      if (left === 0) limited.delete(id);
+      else limited.set(id, left);
+    };
+  };
+
+  const takeUp = async (about: SessionAbout, kind: SessionKind, tunnel: Tunnel): Promise<void> => {
+    try {
+      const target = await parts.targetOf(about);
+      const port = 'reason' in target ? target : await kind.open(target, about, tunnel);
+      if ('reason' in port) tunnel.end(port);
+      else tunnel.attach(port);
+    } catch (error) {
+      log.warn('session_failed', { kind: kind.name, container: about.id, error });
+      tunnel.end({ reason: 'failed', message: `the host could not open the session: ${detailOf(error)}` });
+    }
+  };
+
+  const begin = (nc: NatsConnection, agent: BoundSender, session: string, { gateway, about }: SessionAnswer): void => {
+    const kind = kinds.find((one) => one.isOf(about));
+    const name = kind?.name ?? 'unknown';
+    const subject = subjects.tunnel(gateway, agent, session);
+    let leave: (() => void) | undefined;
+    const tunnel = tunnels.add({
+      publish: (message) => nc.publish(subject, message),
+      clock,
+      onEnded: (end) => {
+        open.delete(session);
+        leave?.();
+        metrics.tunnelEnded(name, end.reason);
+        const { tenant, id: container } = about;
+        log.info('session_ended', { kind: name, tenant, container, reason: end.reason, message: end.message });
+      },
+    });
+    open.set(session, tunnel);
+    metrics.tunnelOpened(name);
+    for (const message of early.get(session)?.messages ?? []) tunnel.receive(message);
+    early.delete(session);
+    if (tunnel.ended !== undefined) return;
+    if (kind === undefined) {
+      tunnel.end({ reason: 'unsupported', message: 'the agent of this host has no such sessions: upgrade it' });
+    } else if (isStopping) {
+      tunnel.end({ reason: 'stopping', message: 'the agent of the host stops' });
+    } else if (tunnels.count > limits.sessionsPerHost) {
+      tunnel.end({ reason: 'too_many', message: `the host has ${limits.sessionsPerHost} sessions; close one` });
+    } else if (kind.isLimited && (leave = takePlace(about.id)) === undefined) {
+      const most = limits.sessionsPerContainer;
+      tunnel.end({ reason: 'too_many', message: `the container has ${most} sessions; close one` });
+    } else void takeUp(about, kind, tunnel);
+  };
+
+  const ring = async (nc: NatsConnection, agent: BoundSender, session: string): Promise<void> => {
+    // A host that makes this agent hear rings makes it ask no more often than this.
+    if (isStopping || early.size >= limits.sessionFetches) return;
+    early.set(session, { messages: [] });
+    try {
+      const answer = await fetchAbout(agent, session);
+      begin(nc, agent, session, answer);
+    } catch (error) {
+      log.debug('session_not_fetched', { error });
+    } finally {
+      early.delete(session);
+    }
+  };
+
+  const hear = (nc: NatsConnection, agent: BoundSender, session: string, content: Uint8Array): void => {
+    const tunnel = open.get(session);
+    if (tunnel !== undefined) tunnel.receive(content);
+    else if (content.length > 0) keepEarly(early.get(session), content);
+    else if (isSessionId(session) && !early.has(session)) void ring(nc, agent, session);
+  };
+
+  return {
+    serve: (nc, agent) => {
+      nc.subscribe(subjects.sessionsOfHost(agent), {
+        callback: (error, { subject, data }) => {
+          if (error === null) hear(nc, agent, subject.slice(subject.lastIndexOf('.') + 1), data);
+          else log.warn('sessions_not_permitted', { error });
+        },
+      });
+      void endWhenCut(nc, tunnels);
+    },
+    count: () => tunnels.count,
+    stop: () => {
+      isStopping = true;
+      tunnels.endAll({ reason: 'stopping', message: 'the agent of the host stops' });
+    },
+  };
+}
+
+/**
+ * Before it is open, a gateway sends beats and perhaps the end; of more than that, the tunnel
+ * misses one and ends.
+ */
+function keepEarly(early: Early | undefined, content: Uint8Array): void {
+  if (early !== undefined && early.messages.length < earlyMessages) early.messages.push(content);
+}
+const earlyMessages = 8;
+
+/** What is under way when a connection breaks or is closed may be lost. */
+async function endWhenCut(nc: NatsConnection, tunnels: Tunnels): Promise<void> {
+  const lost = { reason: 'lost', message: 'the host lost its connection to NATS' } as const;
+  for await (const { type } of nc.status()) if (type === 'disconnect') tunnels.endAll(lost);
+  tunnels.endAll(lost);
+}

@@ -1,0 +1,46 @@
+/** Sessions between a gateway and a host: exec, forward, stats (ADR 39). */
+import { KiB, seconds, minutes } from './units.ts';
+
+export const sessions = {
+  /**
+   * Bytes that one end of a tunnel may send before the other has taken them. The client of a
+   * WebSocket has the same.
+   */
+  tunnelWindowBytes: 256 * KiB,
+  /** Control messages that may be sent before the other end has dealt with them. */
+  tunnelWindowControls: 64,
+  tunnelMessageBytes: 32 * KiB,
+  tunnelControlBytes: 4 * KiB,
+  /** A window that is given back in smaller parts costs a message for each. */
+  tunnelCreditBytes: 64 * KiB,
+  /** An end that has sent nothing for this long says that it is there. */
+  tunnelBeatMs: 3 * seconds,
+  /** An end that has heard nothing for this long takes the other for gone. */
+  tunnelSilentMs: 10 * seconds,
+  /** How often ends look at the time, and whether the token of a session is still valid. */
+  sessionLookMs: 250,
+  /** From the ring at the host to its word that the session is open. */
+  sessionOpenMs: 5 * seconds,
+  /** The time between two rings while the agent does not ask. */
+  sessionRingMs: 1 * seconds,
+  /** The time of an agent's request for what a session is about. */
+  sessionFetchMs: 3 * seconds,
+  /** Requests under way of one agent: anyone who can make it hear a ring could cause them. */
+  sessionFetches: 32,
+  /** 128 random bits: nobody guesses the id of a session. */
+  sessionIdBytes: 16,
+  /** Sessions of one gateway, of one tenant at one gateway, of one host, and of one container. */
+  sessions: 512,
+  sessionsPerTenant: 16,
+  sessionsPerHost: 256,
+  sessionsPerContainer: 8,
+  /** A session in which nothing has passed for this long ends. */
+  sessionIdleMs: 30 * minutes,
+  /** The command of an exec, its user and its working directory. */
+  execArguments: 64,
+  execArgumentChars: 4096,
+  execUserChars: 64,
+  execWorkdirChars: 1024,
+  /** The characters of a reason that an end of a session gives. */
+  sessionReasonChars: 1024,
+} as const;
