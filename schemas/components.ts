@@ -26,6 +26,7 @@ export const components = {
   ContainerStatus: container.ContainerStatus,
   ContainerStatusView: container.ContainerStatusView,
   ConfigFile: container.ConfigFile,
+  OperatorContainer: container.OperatorContainer,
   OperatorFields: container.OperatorFields,
   Port: container.Port,
   PortAddress: container.PortAddress,
@@ -51,6 +52,7 @@ export const components = {
   RevocationCreate: tenant.RevocationBody,
   Tenant: tenant.TenantView,
   TenantPut: tenant.TenantBody,
+  TenantSummary: tenant.TenantSummary,
 
   BlockedContainer: drain.BlockedContainer,
   Capacity: host.Capacity,

@@ -9,6 +9,7 @@ import {
   ContainerStatus,
   ContainerStatusView,
   CreateBody,
+  OperatorContainer,
   OperatorFields,
   UpdateBody,
 } from './api/container.ts';
@@ -40,7 +41,7 @@ import {
   VpnProfile,
 } from './api/peer.ts';
 import { Policy, PolicyBody } from './api/policy.ts';
-import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantView } from './api/tenant.ts';
+import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantSummary, TenantView } from './api/tenant.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -370,6 +371,39 @@ export const routes = [
     success: 'ok',
     data: Container,
     errors: ['not_found', 'conflict'],
+  },
+  {
+    name: 'tenant.list',
+    method: 'GET',
+    path: `${operator}/tenants`,
+    access: 'operator',
+    scopes: ['operator:read', 'operator:tenants'],
+    summary: 'The tenants of which something is stored, by id.',
+    query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
+    success: 'ok',
+    data: Type.Array(TenantSummary),
+    beside: nextCursor,
+    errors: ['forbidden', 'invalid'],
+  },
+  {
+    name: 'container.find',
+    method: 'GET',
+    path: `${operator}/containers`,
+    access: 'operator',
+    scopes: ['operator:read', 'operator:tenants'],
+    summary:
+      'Containers of all tenants, in an order that stays the same. A page may be short or empty: the list ends where `next_cursor` is absent.',
+    query: {
+      tenant: { schema: TenantId, description: 'Only those of this tenant.' },
+      host: { schema: HostKey, description: 'Only those that are placed on this host.' },
+      status: { schema: ContainerStatus, description: 'Only those that have this status now.' },
+      limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'),
+      cursor,
+    },
+    success: 'ok',
+    data: Type.Array(OperatorContainer),
+    beside: nextCursor,
+    errors: ['forbidden', 'invalid'],
   },
   {
     name: 'tenant.get',

@@ -4,6 +4,7 @@
  */
 import type { Ask, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import * as container from './container/decide.ts';
+import { find } from './container/find.ts';
 import * as policy from './container/policy.ts';
 import { session } from './container/session.ts';
 import * as host from './host/decide.ts';
@@ -45,6 +46,10 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
       return session(state, ask, context);
     case 'container.inspect':
       return container.inspect(state, ask, context);
+    case 'container.find':
+      return find(state, ask, context);
+    case 'tenant.list':
+      return tenant.list(state, ask);
     case 'tenant.quota':
       return tenant.quota(state, ask, context);
     case 'tenant.hosts':

@@ -29,6 +29,8 @@ export interface PartitionView {
   readonly epoch: number;
   tenant(tenant: TenantId): TenantView;
   tenants(): Iterable<TenantView>;
+  /** By id, from this one on. */
+  tenantsFrom(first: string): Iterable<TenantView>;
   /**
    * Tenants whose revocations changed after this change, or can't be read; in the order of the
    * changes.
@@ -98,8 +100,22 @@ export interface PlacementLedger {
 
 const noContainers: ReadonlyMap<ContainerId, ContainerRecord> = new Map();
 
+/** The place of the first text that is not below this one. */
+function indexFrom(sorted: readonly string[], first: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? '') < first) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 export class PartitionState implements PartitionView {
   readonly #tenants = new Map<TenantId, TenantState>();
+  /** Their ids, in order while `#isOrdered`. */
+  readonly #tenantIds: TenantId[] = [];
+  #isOrdered = true;
   readonly #hosts = new Map<HostKey, HostRecord>();
   readonly #revokedKeys = new Map<string, RevokedKeyRecord>();
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
@@ -158,6 +174,15 @@ export class PartitionState implements PartitionView {
   }
   tenants(): Iterable<TenantView> {
     return this.#tenants.values();
+  }
+  /** Most reads find the ids in order; new ones at the end cost a sort little. */
+  *tenantsFrom(first: string): Generator<TenantView, void, void> {
+    if (!this.#isOrdered) this.#tenantIds.sort();
+    this.#isOrdered = true;
+    for (let at = indexFrom(this.#tenantIds, first); at < this.#tenantIds.length; at++) {
+      const tenant = this.#tenants.get(this.#tenantIds[at] as TenantId);
+      if (tenant !== undefined) yield tenant;
+    }
   }
   host(key: HostKey): HostRecord | undefined {
     return this.#hosts.get(key);
@@ -339,7 +364,10 @@ export class PartitionState implements PartitionView {
 
   #own(tenant: TenantId): TenantState {
     let state = this.#tenants.get(tenant);
-    if (state === undefined) this.#tenants.set(tenant, (state = new TenantState(tenant)));
+    if (state !== undefined) return state;
+    this.#tenants.set(tenant, (state = new TenantState(tenant)));
+    this.#tenantIds.push(tenant);
+    this.#isOrdered = false;
     return state;
   }
 

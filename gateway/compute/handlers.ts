@@ -1,13 +1,14 @@
 /** Containers of a tenant: declare, list, look at, change, start, stop, remove. */
 import { createHash } from 'node:crypto';
-import { decodeCursor, decodeKeyCursor } from '../../schemas/api/cursor.ts';
+import { decodeCursor } from '../../schemas/api/cursor.ts';
+import type { TenantHost } from '../../schemas/api/host.ts';
 import { declarationTagOf } from '../../schemas/api/declaration-tag.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import { succeeded, tenantOf, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isHostKey } from '../../schemas/ids.ts';
 import { canonicalSpec } from '../validation/container.ts';
-import { pageResult, wrongCursor } from '../http/pages.ts';
+import { listByKey, wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 
 /** Visible ASCII. */
@@ -118,13 +119,13 @@ export function containerHandlers(services: Services) {
     return ask('read', call, { type: 'tenant.quota', tenant: tenantOf(call), region, rid: call.requestId });
   };
 
-  const hosts: HandlerOf<'tenant.hosts'> = async (call) => {
-    const { cursor, limit } = call.query;
-    const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isHostKey);
-    if (after === undefined) return wrongCursor;
-    const question = { type: 'tenant.hosts', tenant: tenantOf(call), limit, after, rid: call.requestId } as const;
-    const outcome = await ask('read', call, question);
-    return succeeded(outcome) ? pageResult(decodeAnswer('tenant.hosts', outcome.body), ({ key }) => key) : outcome;
+  const hosts: HandlerOf<'tenant.hosts'> = (call) => {
+    const { limit } = call.query;
+    const tenant = tenantOf(call);
+    return listByKey(call.query, { isKey: isHostKey, keyOf: ({ key }: TenantHost) => key }, async (after) => {
+      const outcome = await ask('read', call, { type: 'tenant.hosts', tenant, limit, after, rid: call.requestId });
+      return succeeded(outcome) ? [decodeAnswer('tenant.hosts', outcome.body)] : outcome;
+    });
   };
 
   return {

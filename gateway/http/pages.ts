@@ -3,8 +3,8 @@
  * these are merged into one. Pure.
  */
 import type { KeyPage } from '../../schemas/wire/answers.ts';
-import { encodeKeyCursor } from '../../schemas/api/cursor.ts';
-import { invalid, type TextResult } from './respond.ts';
+import { decodeKeyCursor, encodeKeyCursor } from '../../schemas/api/cursor.ts';
+import { invalid, type Result, type TextResult } from './respond.ts';
 
 export const wrongCursor = invalid({ cursor: ['must be the `next_cursor` of an earlier answer'] });
 
@@ -23,8 +23,29 @@ export function mergePages<T>(pages: readonly KeyPage<T>[], limit: number, keyOf
   return { data: shown, more: end !== undefined || shown.length < all.length };
 }
 
-export function pageResult<T>({ data, more }: KeyPage<T>, keyOf: (item: T) => string): TextResult {
+function pageResult<T>({ data, more }: KeyPage<T>, keyOf: (item: T) => string): TextResult {
   const last = data.at(-1);
   const cursor = more && last !== undefined ? { next_cursor: encodeKeyCursor(keyOf(last)) } : {};
   return { code: 'ok', body: JSON.stringify({ data, ...cursor }) };
+}
+
+export interface Keys<T> {
+  readonly isKey: (text: string) => boolean;
+  readonly keyOf: (item: T) => string;
+}
+
+/**
+ * A page of a list by key.
+ * @param pagesAfter the pages of all who have a part of the list, from after this key (empty: from
+ *   the beginning), or the failure of one of them
+ */
+export async function listByKey<T>(
+  { cursor, limit }: { readonly cursor: string | undefined; readonly limit: number },
+  { isKey, keyOf }: Keys<T>,
+  pagesAfter: (after: string) => Promise<readonly KeyPage<T>[] | Result>,
+): Promise<Result> {
+  const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isKey);
+  if (after === undefined) return wrongCursor;
+  const pages = await pagesAfter(after);
+  return 'code' in pages ? pages : pageResult(mergePages(pages, limit, keyOf), keyOf);
 }

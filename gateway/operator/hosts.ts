@@ -1,16 +1,14 @@
 /** The fleet: hosts, their join tokens, and enrolment, the only call that accepts a join token. */
 import type { DrainProgress, DrainShare } from '../../schemas/api/drain.ts';
-import type { HostView } from '../../schemas/api/host.ts';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
 import { succeeded, type Call, type HandlerOf, type Services } from '../http/call.ts';
-import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
 import { created, failure, ok, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import { askAll, listOfAll } from './lists.ts';
 
 /** `lsj_<host key>_<secret>`: the key determines the partition, whose owner checks the secret. */
 const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
@@ -19,16 +17,6 @@ const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
 export function hostOfJoinToken(joinToken: string): HostKey | undefined {
   const key = joinTokenPattern.exec(joinToken)?.[1];
   return key !== undefined && isHostKey(key) ? key : undefined;
-}
-
-const keyOf = ({ key }: Pick<HostView, 'key'>): string => key;
-
-/** Merges the pages of all partitions; if an ask failed, the result is the first failure. */
-export function mergeHosts(outcomes: readonly Outcome[], limit: number): Result {
-  const failed = outcomes.find((outcome) => !succeeded(outcome));
-  if (failed !== undefined) return failed;
-  const pages = outcomes.map(({ body }) => decodeAnswer('host.list', body));
-  return pageResult(mergePages(pages, limit, keyOf), keyOf);
 }
 
 /** Undefined: one of them did not answer. */
@@ -60,25 +48,16 @@ export function hostHandlers(services: Services) {
   };
   const writeOf = (call: Call) => ({ rid: call.requestId, op: services.newOperationId() });
 
-  const list: HandlerOf<'host.list'> = async (call) => {
-    const partitions = services.partitions();
-    if (partitions === undefined) return failure('unavailable');
-    const { cursor, limit } = call.query;
-    const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isHostKey);
-    if (after === undefined) return wrongCursor;
-    const asks = Array.from({ length: partitions }, (_, partition) =>
-      services.ask('read', { type: 'host.list', partition, limit, after, rid: call.requestId }, call.deadlineMs),
-    );
-    return mergeHosts(await Promise.all(asks), limit);
-  };
-
   /** What all partitions have on the host; undefined: not all have answered. */
   const drainOf = async (call: Call, of: HostKey): Promise<DrainShare | undefined> => {
     const deadlineMs = Math.min(call.deadlineMs, services.clock.monotonicMs() + limits.drainAskMs);
-    const asks = Array.from({ length: services.partitions() ?? 0 }, (_, partition) =>
-      services.ask('read', { type: 'host.drain', partition, of, rid: call.requestId }, deadlineMs),
-    );
-    return mergeDrain(await Promise.all(asks));
+    const asked = askAll(services, { deadlineMs }, (partition) => ({
+      type: 'host.drain',
+      partition,
+      of,
+      rid: call.requestId,
+    }));
+    return mergeDrain((await asked) ?? []);
   };
 
   const get: HandlerOf<'host.get'> = async (call) => {
@@ -140,7 +119,7 @@ export function hostHandlers(services: Services) {
   };
 
   return {
-    'host.list': list,
+    'host.list': listOfAll(services, 'host.list', { isKey: isHostKey, keyOf: ({ key }) => key }),
     'host.create': create,
     'host.get': get,
     'host.update': update,

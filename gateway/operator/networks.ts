@@ -1,6 +1,5 @@
 /** The operator's VPN networks, and the files that a network's VPN server fetches. */
 import { isNetworkName } from '../../schemas/ids.ts';
-import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import type { NetworkRecord, NetworkView } from '../../schemas/api/network.ts';
 import type { CallOf, HandlerOf } from '../http/call.ts';
@@ -11,7 +10,7 @@ import { keyringOf, type Keyring } from '../vpn/service/keyring.ts';
 import { refusing } from '../vpn/service/refusal.ts';
 import { resealAll } from '../vpn/service/reseal.ts';
 import { nftablesOfServer, swanctlOfServer, wireguardOfServer } from '../vpn/service/networks/server-files.ts';
-import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
+import { listByKey } from '../http/pages.ts';
 import { ok } from '../http/respond.ts';
 
 /** Routes of a network's files that its VPN server fetches. */
@@ -20,21 +19,22 @@ type ServerFile = Extract<
   `network.${'wireguard' | 'swanctl' | 'nftables' | 'server_certificate' | 'server_key' | 'ca'}`
 >;
 
-const nameOf = ({ name }: Pick<NetworkView, 'name'>): string => name;
 const text = 'text/plain; charset=utf-8';
 const pem = 'application/x-pem-file';
 
 export function networkHandlers({ actors, networks, keyring, clock, log }: Forage) {
-  const list = refusing<'network.list'>(log, async (call) => {
-    const { cursor, limit } = call.query;
-    const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isNetworkName);
-    if (after === undefined) return wrongCursor;
-    const pages = await Promise.all(
-      actors
-        .partitions()
-        .map(async (partition) => actors.read(call, { type: 'network.list', partition, limit, after })),
+  const list = refusing<'network.list'>(log, (call) => {
+    const { limit } = call.query;
+    return listByKey(
+      call.query,
+      { isKey: isNetworkName, keyOf: ({ name }: Pick<NetworkView, 'name'>) => name },
+      (after) =>
+        Promise.all(
+          actors
+            .partitions()
+            .map(async (partition) => actors.read(call, { type: 'network.list', partition, limit, after })),
+        ),
     );
-    return pageResult(mergePages(pages, limit, nameOf), nameOf);
   });
 
   const create = refusing<'network.create'>(log, async (call) => {

@@ -1,10 +1,12 @@
 /** The operator's view of tenants and of their containers. */
 import type { Revocation, RevocationBody } from '../../schemas/api/tenant.ts';
+import { isTenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
 import { succeeded, type HandlerOf, type Services } from '../http/call.ts';
 import { created } from '../http/respond.ts';
+import { findContainers, listOfAll } from './lists.ts';
 
 /**
  * A revocation of tokens by `jti`, by `sub`, or, without either, of all tokens of the tenant. It
@@ -85,6 +87,8 @@ export function tenantHandlers(services: Services) {
     );
 
   return {
+    'tenant.list': listOfAll(services, 'tenant.list', { isKey: isTenantId, keyOf: ({ id }) => id }),
+    'container.find': findContainers(services),
     'tenant.get': get,
     'tenant.put': put,
     'tenant.revoke': revoke,

@@ -12,6 +12,7 @@ interface ParameterSchema {
   readonly enum?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly pattern?: string;
 }
 
 type Read = { readonly ok: true; readonly value: QueryValue } | { readonly ok: false; readonly fault: string };
@@ -37,7 +38,9 @@ function readParameter(schema: ParameterSchema, text: string): Read {
         ? { ok: true, value: text === 'true' }
         : { ok: false, fault: 'must be true or false' };
     default:
-      return { ok: true, value: text };
+      return schema.pattern === undefined || new RegExp(schema.pattern).test(text)
+        ? { ok: true, value: text }
+        : { ok: false, fault: `must match ${schema.pattern}` };
   }
 }
 

@@ -289,6 +289,13 @@ export const ContainerStatusView = Type.Object(
 );
 export type ContainerStatusView = Static<typeof ContainerStatusView>;
 
+/** A container in an operator's list. */
+export const OperatorContainer = Type.Object(
+  { container: Container, status: ContainerStatusView },
+  { additionalProperties: false },
+);
+export type OperatorContainer = Static<typeof OperatorContainer>;
+
 /** A file that an operator puts into a container before it starts. */
 export const ConfigFile = Type.Object(
   {

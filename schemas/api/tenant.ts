@@ -78,6 +78,20 @@ export const TenantView = Type.Object(
 );
 export type TenantView = Static<typeof TenantView>;
 
+/** A tenant in an operator's list. */
+export const TenantSummary = Type.Object(
+  {
+    id: TenantId,
+    regions: nullable(
+      Type.Array(Region, { description: 'Null: its record is damaged (docs/runbook.md); so are its caps.' }),
+    ),
+    caps: nullable(Type.Record(Type.String(), Cap)),
+    usage: Type.Record(Type.String(), Type.Integer(), { description: 'In all regions.' }),
+  },
+  { additionalProperties: false },
+);
+export type TenantSummary = Static<typeof TenantSummary>;
+
 export type QuotaAmounts = Readonly<Record<QuotaDimension, number>>;
 export type QuotaCaps = Readonly<Record<QuotaDimension, number | null>>;
 export type TenantCaps = QuotaCaps & { readonly deletes_per_hour: number | null };

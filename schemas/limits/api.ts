@@ -10,6 +10,12 @@ export const api = {
   memBytesMax: 16 * 1024 * 1024 * MiB,
   listDefault: 100,
   listMax: 100,
+  /**
+   * A page of all containers (docs/api): how many one ask looks at, which takes a partition some
+   * milliseconds, and how many asks there are.
+   */
+  operatorScan: 5000,
+  operatorAsks: 32,
   logsDefault: 50,
   logsMax: 500,
   eventsDefault: 100,

@@ -3,11 +3,13 @@
  * asks.ts says which ask has which.
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import { ContainerStatus, OperatorContainer } from '../api/container.ts';
+import type { Place } from '../api/cursor.ts';
 import { Event } from '../api/event.ts';
 import type { RevocationEntry } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
 import { TokenScope, peerProblems } from '../api/peer.ts';
-import { TenantId, type HostKey, type PeerId, type Region } from '../ids.ts';
+import { TenantId, type ContainerId, type HostKey, type PeerId, type Region } from '../ids.ts';
 import { LeaseRecordShape, NetworkRecordShape, RevocationShape, SecretPlaceShape, id, shape } from './shapes.ts';
 import type { Sealed } from '../api/network.ts';
 import type { StaleSecret } from '../api/peer.ts';
@@ -42,6 +44,29 @@ export interface KeyPage<T> {
   readonly more: boolean;
 }
 export const keyPageOf = <S extends TSchema>(item: S) => Type.Object({ data: Type.Array(item), more: Type.Boolean() });
+
+export const PlaceShape = shape<Place>()(
+  Type.Object({
+    tenant: id<TenantId>(),
+    insertedAtMs: Type.Number(),
+    id: Type.Union([id<ContainerId>(), Type.Literal('')]),
+  }),
+);
+
+/** Which containers an operator looks for: absent fields let all pass. */
+export const FindFilter = Type.Object({
+  tenant: Type.Optional(id<TenantId>()),
+  host: Type.Optional(id<HostKey>()),
+  status: Type.Optional(ContainerStatus),
+});
+export type FindFilter = Static<typeof FindFilter>;
+
+/** Containers of one partition, and where the next page of it begins; null at its end. */
+export const FoundContainers = Type.Object({
+  data: Type.Array(fieldsOf(OperatorContainer)),
+  next: nullable(PlaceShape),
+});
+export type FoundContainers = Static<typeof FoundContainers>;
 
 /** The hosts that a container ran on, newest last; available for seven days after its removal. */
 export const ContainerTrace = Type.Object({

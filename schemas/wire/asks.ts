@@ -18,16 +18,19 @@ import { NetworkView } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
 import { Policy } from '../api/policy.ts';
 import { PeerView, type PeerKeys, type PeerRecord, type PeerToken, type PeerTokenView } from '../api/peer.ts';
-import { TenantSettings, type QuotaView, type TenantView } from '../api/tenant.ts';
+import { TenantSettings, TenantSummary, type QuotaView, type TenantView } from '../api/tenant.ts';
 import type { ContainerId, HostKey, NetworkName, OperationId, PeerId, PeerTokenId, Region, TenantId } from '../ids.ts';
 import {
   ContainerTrace,
   Enrolment,
+  FindFilter,
+  FoundContainers,
   LeasePage,
   Learned,
   PeerCount,
   PeerGrant,
   PeerThere,
+  PlaceShape,
   RecentEvents,
   Reservation,
   RevocationLines,
@@ -148,6 +151,16 @@ const reads = {
   'tenant.quota': ask({ ...ofTenant, region: text }, forwarded<typeof QuotaView>()),
   /** Hosts of the tenant's regions, by key. `after`: the last key of the page before, or empty. */
   'tenant.hosts': ask({ ...ofTenant, limit: number, after: text }, keyPageOf(TenantHost)),
+  /** Tenants of one partition of which something is stored, by id; `after` as in `host.list`. */
+  'tenant.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(TenantSummary, 'id'))),
+  /**
+   * Containers of one partition from a place on. `next`: where the next page begins; null at the
+   * end. A page may be short, and `next` there nevertheless.
+   */
+  'container.find': ask(
+    { ...ofPartition, limit: number, from: nullable(PlaceShape), only: FindFilter },
+    FoundContainers,
+  ),
   'tenant.get': ask(ofTenant, forwarded<typeof TenantView>()),
   /** `drain_total`: of a drained host, as far as it was known when the drain began. */
   'host.get': ask(ofHost, dataOf(Type.Object({ draining: flag, drain_total: Type.Optional(number) }))),

@@ -108,7 +108,7 @@ function headerFaults(documented: Readonly<Record<string, Header>>, headers: Hea
   ];
 }
 
-/** What a path or a method that the document does not have is answered with: an error of its own. */
+/** What is answered to a path or a method that the document does not have: an error of its own. */
 const strangerOf = (status: number): Response => {
   const codes = Object.entries(errorStatus).filter(([, of]) => of === status);
   const named = Object.entries(document.components['schemas'] ?? {}).filter(([, schema]) =>

@@ -11,6 +11,7 @@ import {
   isCovered,
   type Revocation,
   type TenantRecord,
+  type TenantSummary,
   type TenantView,
 } from '../../../schemas/api/tenant.ts';
 import type { PartitionView } from '../state.ts';
@@ -27,6 +28,7 @@ import {
 } from '../turn.ts';
 import { regionCaps } from './quota.ts';
 import { deletedLately } from './remembered.ts';
+import type { TenantView as KnownTenant } from './state.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -89,6 +91,32 @@ const view = (record: TenantRecord): TenantView => ({
 export function get(state: PartitionView, ask: Of<'tenant.get'>): Turn {
   const tenant = state.tenant(ask.tenant);
   return tenant.settingsDamaged ? damagedTenant : answer(data('ok', view(tenant.record)));
+}
+
+/** Whether something of it is stored: settings, containers, peers, or what remains of them. */
+function isStored({ record, settingsDamaged, containers, damaged, tombstones, peers }: KnownTenant): boolean {
+  if (record.updatedAtMs > 0 || settingsDamaged) return true;
+  return [containers, damaged, tombstones, peers.records, peers.damaged, peers.tombstones].some(({ size }) => size > 0);
+}
+
+function summary(tenant: KnownTenant): TenantSummary {
+  const { record, settingsDamaged } = tenant;
+  return {
+    id: tenant.tenant,
+    regions: settingsDamaged ? null : [...record.regions],
+    caps: settingsDamaged ? null : capsOf(record.caps),
+    usage: tenant.usage('*'),
+  };
+}
+
+function* storedAfter(state: PartitionView, after: string): Generator<KnownTenant, void, void> {
+  for (const tenant of state.tenantsFrom(after)) if (tenant.tenant !== after && isStored(tenant)) yield tenant;
+}
+
+export function list(state: PartitionView, { limit, after }: Of<'tenant.list'>): Turn {
+  const bounds = { bytes: limits.answerPartBytes, items: limit };
+  const { values, next } = fill(storedAfter(state, after), bounds, (tenant) => line(JSON.stringify(summary(tenant))));
+  return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"more":${next !== undefined}}` });
 }
 
 const damagedUntilRepaired = refuse(

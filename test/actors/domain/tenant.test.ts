@@ -8,7 +8,7 @@ import { defaultCaps, limits } from '../../../schemas/limits.ts';
 import { capsOf, defaultTenant, type Revocation, type TenantRecord } from '../../../schemas/api/tenant.ts';
 import { hosts } from '../../../actors/domain/tenant/decide.ts';
 import { hostKey, tenantId } from '../support.ts';
-import { acme, contextOf, fleetHost, fleetOf, h1, h2, h3, region, stateOf } from '../support/records.ts';
+import { acme, container, contextOf, fleetHost, fleetOf, h1, h2, h3, region, stateOf } from '../support/records.ts';
 import { read, write } from '../support/vpn.ts';
 
 const ride = { rid: 'r', budgetMs: 1000 };
@@ -149,6 +149,31 @@ t.test('only what was set is stored, so that the rest follows from it', (t) => {
   put({ ports: 7 });
   t.same(state.tenant(acme).record.caps, { ports: 7 });
   t.match(capsOf(state.tenant(acme).record.caps), { containers: 20, ports: 7, deletes_per_hour: 300 });
+  t.end();
+});
+
+t.test('an operator’s list has the tenants of which something is stored, by id', (t) => {
+  const [b, c, d, e] = ['b', 'C', 'd-1', 'e'].map(tenantId) as [TenantId, TenantId, TenantId, TenantId];
+  const gone = container({ tenant: e });
+  const state = stateOf({ ...defaultTenant(d), updatedAtMs: 1 }, container({ tenant: b }), gone);
+  state.quarantine(keys.tenant(c));
+  state.delete(keys.container(e, gone.id));
+  const list = (limit: number, after = '') =>
+    read(state, { type: 'tenant.list', partition: 0, limit, after }).body as {
+      data: { id: string; regions: unknown; caps: unknown; usage: object }[];
+      more: boolean;
+    };
+  const ids = ({ data, more }: ReturnType<typeof list>) => [data.map(({ id }) => id).join(' '), more];
+  t.same(ids(list(10)), ['C b d-1', false], 'not one whose last container is forgotten');
+  state.tenant(tenantId('never'));
+  state.put(container({ tenant: acme }));
+  t.same(ids(list(10)), ['C acme b d-1', false]);
+  t.same(ids(list(2)), ['C acme', true]);
+  t.same(ids(list(2, acme)), ['b d-1', false]);
+  t.same(ids(list(2, 'abc')), ['acme b', true], 'the last of a page may be gone');
+  const [damaged, used] = list(2).data;
+  t.match(damaged, { regions: null, caps: null, usage: { containers: 0 } });
+  t.match(used, { regions: ['default'], caps: { containers: 20 }, usage: { containers: 1, cpu_millis: 100 } });
   t.end();
 });
 

@@ -30,6 +30,11 @@ const containerFields = [
   'updated_at',
 ];
 
+interface FoundPage {
+  readonly data: readonly { readonly container: Container }[];
+  readonly next_cursor?: string;
+}
+
 const compute = '/api/v2/compute';
 const absent = '01890000-0000-7000-8000-000000000000';
 const takesBody = (route: Route): boolean => route.body !== undefined;
@@ -343,6 +348,62 @@ t.test('compute API', async (t) => {
       ({ status }) => status === 401,
     );
     t.same(refused.body, { error: 'unauthenticated' });
+  });
+
+  t.test('an operator lists tenants, and containers of all of them', async (t) => {
+    const lists = '/api/v2/operator';
+    t.equal((await (await rig.client('onlooker')).list()).status, 200);
+    const tenants = await operator.call<{ data: { id: string; usage: object }[] }>('GET', `${lists}/tenants`);
+    const listed = tenants.body.data.map(({ id }) => id);
+    t.ok(['acme', 'lister', 'quota'].every((id) => listed.includes(id)));
+    t.notOk(listed.includes('onlooker'), 'a tenant that has never written anything is not listed');
+    t.same(listed, listed.toSorted());
+
+    const find = async (query: string): Promise<Container[]> => {
+      const found: Container[] = [];
+      let next = '';
+      do {
+        const path = `${lists}/containers?limit=2&${query}${next}`;
+        const { body, text } = await operator.call<FoundPage>('GET', path);
+        t.ok(body.data.length <= 2, text);
+        found.push(...body.data.map(({ container }) => container));
+        next = body.next_cursor === undefined ? '' : `&cursor=${body.next_cursor}`;
+      } while (next !== '');
+      return found;
+    };
+    /** They settle while this test looks: what one list shows, the other does. */
+    const agree = async (what: string, one: () => Promise<Container[]>, other: () => Promise<Container[]>) =>
+      eventually(
+        what,
+        async () => Promise.all([one(), other()]),
+        ([shown, wanted]) => shown.length > 0 && JSON.stringify(shown) === JSON.stringify(wanted),
+      );
+    const all = async (which: (one: Container) => boolean) => (await find('')).filter(which);
+    await agree(
+      'those of a tenant, as it sees them, oldest first',
+      async () => find('tenant=acme'),
+      async () => (await acme.list()).body.data.toReversed(),
+    );
+    await agree(
+      'those of a tenant among all',
+      async () => find('tenant=acme'),
+      async () => all(({ tenant_id }) => tenant_id === 'acme'),
+    );
+    await agree(
+      'those on a host',
+      async () => find(`host=${hostKey}`),
+      async () => all(({ host_key }) => host_key === hostKey),
+    );
+    for (const status of ['running', 'failed', 'pending'] as const) {
+      await agree(
+        status,
+        async () => find(`status=${status}`),
+        async () => all((one) => one.status === status),
+      );
+    }
+    const ids = (await find('')).map(({ id }) => id);
+    t.equal(new Set(ids).size, ids.length, 'each once');
+    t.same(await find('host=nowhere'), []);
   });
 
   t.test('a host is listed, cordoned and uncordoned', async (t) => {

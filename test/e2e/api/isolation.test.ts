@@ -67,6 +67,16 @@ t.test('one tenant cannot reach another', async (t) => {
     }
   });
 
+  t.test('an operator’s lists show a tenant nothing, not even of itself', async (t) => {
+    for (const query of ['', '?tenant=alice', '?tenant=mallory', '?host=h1&status=pending', '?tenant=a.b']) {
+      for (const list of ['tenants', 'containers']) {
+        const { status, text } = await mallory.call('GET', `/api/v2/operator/${list}${query}`);
+        t.ok(status === 403 || (status === 422 && query.includes('.')), `${list}${query} → ${status}`);
+        t.notMatch(text, /alices-secret|private/);
+      }
+    }
+  });
+
   t.test('a tenant id with special characters of NATS subjects is refused', async (t) => {
     for (const tenant of ['*', '>', 'alice.>', 'a b', '', 'alice/../x', 'x'.repeat(65)]) {
       const trickster = await rig.client(tenant);

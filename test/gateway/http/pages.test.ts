@@ -1,7 +1,7 @@
 /** Lists by key over partitions: every item once, in order, whatever fits a page of a partition. */
 import fc from 'fast-check';
 import t from 'tap';
-import { mergePages, pageResult } from '../../../gateway/http/pages.ts';
+import { listByKey, mergePages, wrongCursor } from '../../../gateway/http/pages.ts';
 import { decodeKeyCursor, encodeKeyCursor } from '../../../schemas/api/cursor.ts';
 import type { KeyPage } from '../../../schemas/wire/answers.ts';
 
@@ -38,14 +38,21 @@ t.test('every item comes once, and in order', (t) => {
   t.end();
 });
 
-t.test('cursors', (t) => {
+t.test('cursors', async (t) => {
   const isKey = (key: string): boolean => /^[a-z0-9-]+$/.test(key);
   t.equal(decodeKeyCursor(encodeKeyCursor('host-1'), isKey), 'host-1');
-  for (const text of ['', 'a', '!!!!', 'AAAA', 'x'.repeat(101)]) t.equal(decodeKeyCursor(text, isKey), undefined, text);
-  t.same(JSON.parse(pageResult({ data: ['a', 'b'], more: true }, keyOf).body), {
-    data: ['a', 'b'],
-    next_cursor: encodeKeyCursor('b'),
-  });
-  t.same(JSON.parse(pageResult({ data: ['a'], more: false }, keyOf).body), { data: ['a'] });
-  t.end();
+  for (const text of ['', 'a', '!!!!', 'AAAA', 'x'.repeat(201)]) t.equal(decodeKeyCursor(text, isKey), undefined, text);
+  const all = ['a', 'b', 'c'];
+  const list = async (cursor: string | undefined, limit: number) =>
+    listByKey({ cursor, limit }, { isKey, keyOf }, async (after) => {
+      const rest = all.filter((key) => key > after);
+      return Promise.resolve([{ data: rest.slice(0, limit), more: rest.length > limit }]);
+    });
+  const next_cursor = encodeKeyCursor('b');
+  t.same(JSON.parse(String((await list(undefined, 2)).body)), { data: ['a', 'b'], next_cursor });
+  t.same(JSON.parse(String((await list(next_cursor, 2)).body)), { data: ['c'] });
+  t.equal(await list('!!!!', 2), wrongCursor);
+  const failed = { code: 'timeout', body: '' } as const;
+  const none = listByKey({ cursor: undefined, limit: 1 }, { isKey, keyOf }, async () => Promise.resolve(failed));
+  t.equal(await none, failed);
 });

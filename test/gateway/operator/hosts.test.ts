@@ -1,5 +1,5 @@
 import t from 'tap';
-import { hostHandlers, hostOfJoinToken, mergeDrain, mergeHosts, progressOf } from '../../../gateway/operator/hosts.ts';
+import { hostHandlers, hostOfJoinToken, mergeDrain, progressOf } from '../../../gateway/operator/hosts.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { hostKey } from '../../actors/support.ts';
 import { callOf, servicesWith } from '../calls.ts';
@@ -11,16 +11,6 @@ t.test('a join token names its host', (t) => {
   for (const wrong of ['', `lsj_host-1_${secret}x`, `lsj__${secret}`, `lsj_Host_${secret}`, `x${secret}`]) {
     t.equal(hostOfJoinToken(wrong), undefined, wrong);
   }
-  t.end();
-});
-
-t.test('a list of hosts is whole or not at all', (t) => {
-  const page = (...keys: string[]) =>
-    ({ code: 'ok', body: JSON.stringify({ data: keys.map(hostOf), more: false }) }) as const;
-  const hostOf = (key: string) => ({ key, region: 'eu', status: 'ready' });
-  const merged = mergeHosts([page('b'), page('a', 'c')], 10);
-  t.match(JSON.parse(String(merged.body)), { data: [{ key: 'a' }, { key: 'b' }, { key: 'c' }] });
-  t.equal(mergeHosts([page('a'), { code: 'unavailable', body: '' }], 10).code, 'unavailable');
   t.end();
 });
 

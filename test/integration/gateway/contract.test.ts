@@ -1,11 +1,11 @@
 /**
- * The statuses and bodies that the API promises, over real sockets, on both engines. Every answer is
- * held to the OpenAPI document.
+ * The statuses and bodies that the API promises, over real sockets, on both engines. Every answer
+ * is held to the OpenAPI document.
  */
 import { createUser } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { v4 as uuid } from 'uuid';
-import { regionPattern } from '../../../schemas/ids.ts';
+import { hostKeyPattern, regionPattern, tenantIdPattern } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { routes } from '../../../schemas/routes.ts';
 import { engines, memoryOwner, serveOwner } from '../../gateway/support.ts';
@@ -235,7 +235,18 @@ function common(t: Test, url: string) {
 
 function operatorRoutes(t: Test, url: string) {
   return t.test('operator routes', async (t) => {
-    t.equal((await call(url, '/api/v2/operator/hosts', { headers: operator })).status, 200);
+    for (const list of ['hosts', 'tenants', 'containers', 'containers?tenant=acme&host=h1&status=lost&limit=5']) {
+      const answer = await call(url, `/api/v2/operator/${list}`, { headers: operator });
+      t.same([answer.status, answer.json], [200, { data: [] }], list);
+    }
+    const misfit = await call(url, '/api/v2/operator/containers?tenant=a.b&host=H&status=up&limit=0', {
+      headers: operator,
+    });
+    t.match(misfit, { status: 422, json: { details: { tenant: [String], host: [String], status: [String] } } });
+    const { tenant, host } = (misfit.json as { details: Record<string, string[]> }).details;
+    t.same([tenant, host], [[`must match ${tenantIdPattern}`], [`must match ${hostKeyPattern}`]]);
+    const astray = await call(url, '/api/v2/operator/containers?cursor=x', { headers: operator });
+    t.match(astray, { status: 422, json: { details: { cursor: ['must be the `next_cursor` of an earlier answer'] } } });
     const made = await call(
       url,
       '/api/v2/operator/hosts',

@@ -50,7 +50,7 @@ const requests = fc.record({
   method: fc.option(fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'), { freq: 8 }),
   parts: fc.array(odd, { minLength: 3, maxLength: 3 }),
   suffix: fc.option(odd, { freq: 10 }),
-  query: fc.dictionary(fc.constantFrom('limit', 'cursor', 'region', 'status', 'timeout', 'x'), odd),
+  query: fc.dictionary(fc.constantFrom('limit', 'cursor', 'region', 'status', 'timeout', 'tenant', 'host', 'x'), odd),
   body: fc.oneof(
     json.map((value) => JSON.stringify(value)),
     fc.string({ maxLength: 30 }),

@@ -31,6 +31,20 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/tenant/remembered.test.ts',
   },
   {
+    name: 'an operator’s list looks at every container at once',
+    guard: 'One ask of a list of all containers looks at a bounded number of them (docs/api.md)',
+    file: 'actors/domain/container/find.ts',
+    changes: [{ in: 'find', replace: 'seen++ === limits.operatorScan', by: 'seen++ < 0' }],
+    killedBy: 'test/actors/domain/container/find.test.ts',
+  },
+  {
+    name: 'an operator’s list filters by what hosts last said',
+    guard: 'The filter of an operator’s list and the GET of a tenant agree on a status (docs/api.md)',
+    file: 'actors/domain/container/find.ts',
+    changes: [{ in: 'matches', replace: 'shownStatus(record, fleet).status', by: 'record.observed.status' }],
+    killedBy: 'test/actors/domain/container/find.test.ts',
+  },
+  {
     name: 'operations of another tenant forgotten',
     guard: 'When a partition remembers too many operations, only the tenant with the most loses some',
     file: 'actors/domain/sweep.ts',

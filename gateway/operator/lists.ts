@@ -1,0 +1,91 @@
+/** Lists of an operator, whose items are spread over all partitions. */
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import type { Outcome } from '../../lib/rpc/partition-client.ts';
+import { decodePlaceCursor, encodePlaceCursor, type PlaceCursor } from '../../schemas/api/cursor.ts';
+import type { OperatorContainer } from '../../schemas/api/container.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { AnswerOf, Question } from '../../schemas/wire/asks.ts';
+import { partitionOf } from '../../schemas/wire/subjects.ts';
+import { succeeded, type Call, type CallOf, type HandlerOf, type Services } from '../http/call.ts';
+import { listByKey, wrongCursor, type Keys } from '../http/pages.ts';
+import { failure, type Result } from '../http/respond.ts';
+
+type KeyList = 'host.list' | 'tenant.list';
+type ItemOf<List extends KeyList> = AnswerOf<List>['data'][number];
+
+/** An ask to every partition; undefined until the cluster is known. */
+export function askAll(
+  services: Services,
+  call: Pick<Call, 'deadlineMs'>,
+  questionFor: (partition: number) => Question,
+): Promise<Outcome[]> | undefined {
+  const partitions = services.partitions();
+  if (partitions === undefined) return undefined;
+  return Promise.all(
+    Array.from({ length: partitions }, (_, partition) => services.ask('read', questionFor(partition), call.deadlineMs)),
+  );
+}
+
+/** If an ask failed, the result is the first failure. */
+export function pagesOf<List extends KeyList>(type: List, outcomes: readonly Outcome[]): AnswerOf<List>[] | Outcome {
+  const failed = outcomes.find((outcome) => !succeeded(outcome));
+  return failed ?? outcomes.map(({ body }) => decodeAnswer(type, body));
+}
+
+/** The handler of a list that every partition gives a page of. */
+export const listOfAll =
+  <List extends KeyList>(services: Services, type: List, keys: Keys<ItemOf<List>>): HandlerOf<List> =>
+  (call: CallOf<KeyList>) => {
+    const { limit } = call.query;
+    return listByKey<ItemOf<List>>(call.query, keys, async (after) => {
+      const asked = askAll(services, call, (partition) => ({ type, partition, limit, after, rid: call.requestId }));
+      return asked === undefined ? failure('unavailable') : pagesOf(type, await asked);
+    });
+  };
+
+interface Found {
+  readonly data: OperatorContainer[];
+  bytes: number;
+}
+
+/**
+ * Asks partition by partition until the page is full, so that the work of a page has a bound even
+ * where few containers match.
+ */
+export function findContainers(services: Services): HandlerOf<'container.find'> {
+  const pageFrom = async (call: CallOf<'container.find'>, start: PlaceCursor, end: number): Promise<Result> => {
+    const { tenant, host, status, limit } = call.query;
+    const only = {
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(host === undefined ? {} : { host }),
+      ...(status === undefined ? {} : { status }),
+    };
+    const found: Found = { data: [], bytes: 0 };
+    let place = start;
+    for (let asks = 0; place.partition < end && asks < limits.operatorAsks; asks++) {
+      if (found.data.length >= limit || found.bytes >= limits.answerPartBytes) break;
+      const { partition, from } = place;
+      const rest = limit - found.data.length;
+      const question = { type: 'container.find', partition, limit: rest, from, only, rid: call.requestId } as const;
+      const outcome = await services.ask('read', question, call.deadlineMs);
+      if (!succeeded(outcome)) return outcome;
+      const { data, next } = decodeAnswer('container.find', outcome.body);
+      found.data.push(...(data as OperatorContainer[]));
+      found.bytes += outcome.body.length;
+      place = next === null ? { partition: partition + 1, from: null } : { partition, from: next };
+    }
+    const cursor = place.partition < end ? { next_cursor: encodePlaceCursor(place) } : {};
+    return { code: 'ok', body: JSON.stringify({ data: found.data, ...cursor }) };
+  };
+
+  return (call) => {
+    const partitions = services.partitions();
+    if (partitions === undefined) return failure('unavailable');
+    const { cursor, tenant } = call.query;
+    const first = tenant === undefined ? 0 : partitionOf(tenant, partitions);
+    const end = tenant === undefined ? partitions : first + 1;
+    const place = cursor === undefined ? { partition: first, from: null } : decodePlaceCursor(cursor);
+    if (place === undefined || place.partition < first || place.partition >= end) return wrongCursor;
+    return pageFrom(call, place, end);
+  };
+}
