@@ -5,10 +5,14 @@
 import Type from 'typebox';
 import { sleep } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
+import { Container, ContainerStatusView } from '../../schemas/api/container.ts';
+import { Event } from '../../schemas/api/event.ts';
+import { QuotaView } from '../../schemas/api/tenant.ts';
+import { seenOf, type Version } from './check/history.ts';
 import { createHttpClient, type HttpClient } from './load/client.ts';
 import type { Growth } from './world/memory.ts';
 import { encoded } from './load/requests.ts';
-import { tenants } from './load/tenants.ts';
+import { crashingTag, missingTag, tenants } from './load/tenants.ts';
 import type { Failure } from './load/workload.ts';
 import type { World } from './world/world.ts';
 
@@ -25,28 +29,41 @@ interface Wanted {
   readonly tenant: string;
   readonly id: string;
   readonly desired: string;
+  readonly tag: string;
+  readonly version: Version | null;
+  readonly update: ContainerStatusView['update'];
 }
 
-const decodeList = decoder(Type.Object({ data: Type.Array(Type.Object({ id: Type.String() })) }));
-const decodeStatus = decoder(Type.Object({ data: Type.Object({ desired: Type.String() }) }));
+const decodeList = decoder(Type.Object({ data: Type.Array(Container) }));
+const decodeStatus = decoder(Type.Object({ data: ContainerStatusView }));
+const decodeQuota = decoder(Type.Object({ data: QuotaView }));
+const decodeEvents = decoder(Type.Object({ data: Type.Array(Event) }));
 
-async function wantedNow(world: World, http: HttpClient): Promise<Wanted[]> {
-  const wanted: Wanted[] = [];
+type Ask = <T>(path: string, decode: (bytes: Uint8Array) => T) => Promise<T>;
+
+/** Asks as a tenant. Rejects where it is not answered with 200. */
+async function askerOf(world: World, http: HttpClient, tenant: string): Promise<Ask> {
+  const token = await world.token(tenant);
   const [gateway] = world.gateways;
-  for (const tenant of tenants) {
-    const token = await world.token(tenant);
-    const ask = async <T>(path: string, decode: (bytes: Uint8Array) => T): Promise<T> => {
-      const heard = await http.send({ baseUrl: gateway?.baseUrl ?? '', method: 'GET', path, token });
-      if (heard.kind === 'answer' && heard.status === 200) return decode(encoded(heard.body));
-      throw new Error(`${tenant}: ${path}: ${heard.kind === 'answer' ? heard.status : heard.why}`);
-    };
-    for (const { id } of (await ask('/api/v2/compute', decodeList)).data) {
-      const { desired } = (await ask(`/api/v2/compute/${id}/status`, decodeStatus)).data;
-      wanted.push({ tenant, id, desired });
-    }
+  return async (path, decode) => {
+    const call = { baseUrl: gateway?.baseUrl ?? '', method: 'GET', path: `/api/v2/compute${path}`, token } as const;
+    const heard = await http.send(call);
+    if (heard.kind === 'answer' && heard.status === 200) return decode(encoded(heard.body));
+    throw new Error(`${tenant}: ${path}: ${heard.kind === 'answer' ? heard.status : heard.why}`);
+  };
+}
+
+async function wantedOf(tenant: string, ask: Ask): Promise<Wanted[]> {
+  const wanted: Wanted[] = [];
+  for (const container of (await ask('', decodeList)).data) {
+    const { id, tag } = container;
+    const { desired, update } = (await ask(`/${id}/status`, decodeStatus)).data;
+    wanted.push({ tenant, id, desired, tag: tag ?? '', version: seenOf(container).version, update });
   }
   return wanted;
 }
+
+const isBad = (tag: string): boolean => tag === crashingTag || tag === missingTag;
 
 function differences(wanted: readonly Wanted[], world: World): string[] {
   const running = world.engine.running();
@@ -56,11 +73,18 @@ function differences(wanted: readonly Wanted[], world: World): string[] {
   return [
     ...wanted.filter(({ desired }) => desired === 'removed').map(({ tenant, id }) => `${tenant} ${id} is still there`),
     ...[...shouldRun.values()]
-      .filter(({ id }) => !counts.has(id))
+      .filter(({ id, tag }) => !counts.has(id) && !isBad(tag))
       .map(({ tenant, id }) => `${tenant} ${id} does not run`),
     ...running
       .filter(({ container }) => !shouldRun.has(container))
       .map(({ tenant, container }) => `${tenant} ${container} runs, and should not`),
+    ...running.flatMap(({ tenant, container, tag }) => {
+      const declared = shouldRun.get(container)?.tag ?? tag;
+      return declared === tag ? [] : [`${tenant} ${container} runs ${tag}, and ${declared} is declared`];
+    }),
+    ...wanted
+      .filter(({ update }) => update?.phase === 'preparing' || update?.phase === 'verifying')
+      .map(({ tenant, id, update }) => `${tenant} ${id}: its update is ${update?.phase}`),
     ...running
       .filter(({ hasNetwork }) => !hasNetwork)
       .map(({ tenant, container }) => `${tenant} ${container} has no network`),
@@ -75,8 +99,9 @@ export async function judgeConvergence(world: World): Promise<Judgement> {
   let faults: string[] = ['it was not checked'];
   try {
     while (performance.now() < endMs) {
-      faults = await wantedNow(world, http).then(
-        (wanted) => differences(wanted, world),
+      const asked = tenants.map(async (tenant) => wantedOf(tenant, await askerOf(world, http, tenant)));
+      faults = await Promise.all(asked).then(
+        (wanted) => differences(wanted.flat(), world),
         (error: unknown) => [error instanceof Error ? error.message : String(error)],
       );
       if (faults.length === 0) break;
@@ -86,6 +111,39 @@ export async function judgeConvergence(world: World): Promise<Judgement> {
     http.close();
   }
   return { what: `what is desired is what runs, within ${settleDeadlineMs / 1000} s`, faults };
+}
+
+/**
+ * When all updates are over, the quota counts exactly what is declared, and each roll-back that a
+ * status shows has an event with the reason.
+ */
+export async function judgeUpdates(world: World): Promise<Judgement> {
+  const http = createHttpClient(1);
+  const faults: string[] = [];
+  try {
+    for (const tenant of tenants) {
+      const ask = await askerOf(world, http, tenant);
+      const wanted = await wantedOf(tenant, ask);
+      const { usage } = (await ask('/quota', decodeQuota)).data;
+      const sum = (of: (version: Version) => number): number =>
+        wanted.reduce((total, { version }) => total + (version === null ? 0 : of(version)), 0);
+      const declared = [wanted.length, sum(({ cpuMillis }) => cpuMillis), sum(({ memBytes }) => memBytes)].join();
+      const counted = [usage.containers, usage.cpu_millis, usage.mem_bytes].join();
+      if (counted !== declared) faults.push(`${tenant}: the quota counts ${counted}, and ${declared} is declared`);
+      for (const { id, update } of wanted) {
+        if (update?.phase !== 'rolled_back') continue;
+        const { data: events } = await ask(`/${id}/events?limit=500`, decodeEvents);
+        const last = events.findLast(({ type }) => type === 'update_failed' || type === 'updated');
+        if (last?.type !== 'update_failed' || last.reason === null)
+          faults.push(`${tenant} ${id} was rolled back, and no event says why: ${JSON.stringify(last)}`);
+      }
+    }
+  } catch (error) {
+    faults.push(error instanceof Error ? error.message : String(error));
+  } finally {
+    http.close();
+  }
+  return { what: 'when updates are over, caps are exact, and an event says why one was rolled back', faults };
 }
 
 export const judgeDoubles = (world: World): Judgement => ({

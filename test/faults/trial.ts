@@ -10,13 +10,13 @@ import { check, explain } from './check/check.ts';
 import { encodeHistory, type History } from './check/history.ts';
 import { createHttpClient } from './load/client.ts';
 import { scheduleOf, type Scheduled } from './faults/schedule.ts';
-import { judgeConvergence, judgeDoubles, judgeGraceful, judgeMemory, type Judgement } from './judge.ts';
+import { judgeConvergence, judgeDoubles, judgeGraceful, judgeMemory, judgeUpdates, type Judgement } from './judge.ts';
 import { watchMemory, type Growth } from './world/memory.ts';
 import { settings, startProbes, type Probes } from './load/probes.ts';
 import { startJetStreamProbes, type JetStreamProbes } from './load/jetstream.ts';
 import { coveredMs, lengthMs } from './load/silence.ts';
 import { createScope } from './world/scope.ts';
-import { caps, tenants } from './load/tenants.ts';
+import { caps, goodTags, tenants } from './load/tenants.ts';
 import { startWorkload, type Workload } from './load/workload.ts';
 import { startWorld, type World } from './world/world.ts';
 
@@ -153,10 +153,11 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
     probes.stop();
     world.engine.setTrouble(false);
     const convergence = await judgeConvergence(world);
+    const updates = await judgeUpdates(world);
     await workload.finalLists(finalDeadlineMs);
     memory.stop();
 
-    const history: History = { caps, operations: workload.operations };
+    const history: History = { caps, goodTags, operations: workload.operations };
     writeFileSync(join(folder, 'history.jsonl'), encodeHistory(history));
     const checkMs = performance.now();
     const findings = check(history);
@@ -180,6 +181,7 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
         { what: 'each tenant’s history is linearizable', faults: findings.map(explain) },
         judgeDoubles(world),
         convergence,
+        updates,
         judgeMemory(growths),
       ],
       growths,

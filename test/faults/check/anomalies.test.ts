@@ -3,38 +3,56 @@ import t from 'tap';
 import { createRandom, type Random } from '../../actors/support/random.ts';
 import { check, explain, type Rule } from './check.ts';
 import { generate, type Shape } from './generate.ts';
-import type { History, Operation, Request, Result, Seen } from './history.ts';
+import type { History, Operation, Request, Result, Seen, Version } from './history.ts';
 
 const caps: History['caps'] = { containers: 2, cpuMillis: null, memBytes: null };
 
+const first: Version = { tag: '1', cpuMillis: 100, memBytes: 1000 };
 const seen = (id: string, more: Partial<Seen> = {}): Seen => ({
   id,
   name: `n-${id}`,
+  version: first,
   host: 'h1',
   isRemoving: false,
   desired: null,
   generation: null,
+  update: null,
   ...more,
 });
-const status = (id: string, desired: NonNullable<Seen['desired']>, generation: number): Seen =>
-  seen(id, { name: null, desired, generation, isRemoving: desired === 'removed' });
+const status = (
+  id: string,
+  desired: NonNullable<Seen['desired']>,
+  generation: number,
+  update: Seen['update'] = 'none',
+): Seen => seen(id, { name: null, version: null, desired, generation, update, isRemoving: desired === 'removed' });
 
 const of = (container: Seen): Result => ({ kind: 'ok', told: { of: 'container', container } });
 const list = (...containers: Seen[]): Result => ({ kind: 'ok', told: { of: 'list', containers, isWhole: true } });
+const used = (cpuMillis: number): Result => ({
+  kind: 'ok',
+  told: { of: 'quota', quota: { usage: { containers: 1, cpuMillis, memBytes: 1000 }, caps } },
+});
 const refused = (code: string): Result => ({ kind: 'refused', code });
 const unknown: Result = { kind: 'unknown', why: 'timeout' };
 
 const create = (name: string, idempotencyKey: string | null = null): Request => ({
   kind: 'create',
   name,
-  cpuMillis: 100,
-  memBytes: 1000,
+  version: first,
   idempotencyKey,
 });
+const patch = (tag: string, cpuMillis = 100): Request => ({
+  kind: 'patch',
+  id: 'c1',
+  change: { tag, cpuMillis },
+  read: null,
+});
+const tagged = (tag: string): Seen => seen('c1', { version: { ...first, tag } });
 
 /** Operations of one tenant, each a process of its own. */
 const story = (...operations: [number, number | null, Request, Result][]): History => ({
   caps,
+  goodTags: ['1', 'good'],
   operations: operations.map(([invokedMs, answeredMs, request, result], index): Operation => {
     return { process: `p${index}`, tenant: 't', request, invokedMs, answeredMs, result };
   }),
@@ -161,6 +179,103 @@ const table: readonly { readonly what: string; readonly history: History; readon
   {
     what: 'two containers with one name',
     history: story(made, [20, 30, create('n-c1'), of(seen('c2', { name: 'n-c1' }))]),
+    rules: ['not linearizable'],
+  },
+  {
+    what: 'an update that fails is rolled back under a generation of its own',
+    history: story(
+      made,
+      [20, 30, patch('bad'), of(tagged('bad'))],
+      [40, 50, { kind: 'get', id: 'c1' }, of(status('c1', 'running', 3, 'under way'))],
+      [60, 70, { kind: 'list' }, list(tagged('bad'))],
+      [80, 90, { kind: 'get', id: 'c1' }, of(status('c1', 'running', 4, 'rolled back'))],
+      [100, 110, { kind: 'list' }, list(tagged('1'))],
+    ),
+    rules: [],
+  },
+  {
+    what: 'the second of two updates falls back on the version before both, or on the first',
+    history: story(
+      made,
+      [20, 30, patch('bad'), of(tagged('bad'))],
+      [40, 50, patch('worse'), of(tagged('worse'))],
+      [60, 70, { kind: 'list' }, list(tagged('1'))],
+    ),
+    rules: [],
+  },
+  {
+    what: 'an update that nobody rolled back and that is gone',
+    history: story(
+      made,
+      [20, 30, patch('bad'), of(tagged('bad'))],
+      [40, 50, { kind: 'list' }, list(tagged('1'))],
+      [60, 70, { kind: 'get', id: 'c1' }, of(status('c1', 'running', 2))],
+    ),
+    rules: ['not linearizable'],
+  },
+  {
+    what: 'a good version that is rolled back',
+    history: story(made, [20, 30, patch('good'), of(tagged('good'))], [40, 50, { kind: 'list' }, list(tagged('1'))]),
+    rules: ['not linearizable'],
+  },
+  {
+    what: 'a version that no client asked for',
+    history: story(made, [20, 30, patch('bad'), of(tagged('bad'))], [40, 50, { kind: 'list' }, list(tagged('good'))]),
+    rules: ['not linearizable'],
+  },
+  {
+    what: 'a version that comes back after its update was done',
+    history: story(
+      made,
+      [20, 30, patch('bad'), of(tagged('bad'))],
+      [40, 50, { kind: 'get', id: 'c1' }, of(status('c1', 'running', 3, 'done'))],
+      [60, 70, { kind: 'list' }, list(tagged('1'))],
+    ),
+    rules: ['not linearizable'],
+  },
+  {
+    what: 'an update in the place of a declaration that the client had not read',
+    history: story(
+      made,
+      [20, 30, patch('good'), of(tagged('good'))],
+      [40, 50, { kind: 'patch', id: 'c1', change: { cpuMillis: 1 }, read: first }, of(tagged('good'))],
+    ),
+    rules: ['not linearizable'],
+  },
+  {
+    what: 'a change refused although the client had read what is declared',
+    history: story(made, [
+      20,
+      30,
+      { kind: 'patch', id: 'c1', change: { tag: 'good' }, read: first },
+      refused('precondition_failed'),
+    ]),
+    rules: ['not linearizable'],
+  },
+  {
+    what: 'a quota that counts less than either version of an update',
+    history: story(made, [20, 30, patch('bad', 300), of(tagged('bad'))], [40, 50, { kind: 'quota' }, used(99)]),
+    rules: ['not linearizable'],
+  },
+  {
+    what: 'a quota that counts the larger version of an update',
+    history: story(
+      made,
+      [20, 30, patch('bad', 50), of(tagged('bad'))],
+      [40, 50, { kind: 'quota' }, used(100)],
+      [60, 70, { kind: 'get', id: 'c1' }, of(status('c1', 'running', 3, 'under way'))],
+      [80, 90, { kind: 'quota' }, used(100)],
+    ),
+    rules: [],
+  },
+  {
+    what: 'a quota that still counts a version whose update is over',
+    history: story(
+      made,
+      [20, 30, patch('bad', 50), of(tagged('bad'))],
+      [40, 50, { kind: 'get', id: 'c1' }, of(status('c1', 'running', 3, 'done'))],
+      [60, 70, { kind: 'quota' }, used(100)],
+    ),
     rules: ['not linearizable'],
   },
   {

@@ -15,7 +15,7 @@ export function check(history: History): Finding[] {
   const findings = judge(history);
   for (const [tenant, operations] of grouped(history.operations, (operation) => operation.tenant)) {
     const items = itemsOf(operations);
-    const verdict = search(items, history.caps);
+    const verdict = search(items, history);
     switch (verdict.kind) {
       case 'linearizable':
         break;
@@ -49,7 +49,8 @@ export const explain = ({ rule, tenant, words, operations }: Finding): string =>
 function stateText([state, ...others]: readonly TenantState[]): string {
   if (state === undefined) return 'nothing was there';
   const containers = [...state.containers].map(
-    ([id, { name, desired, generation, host }]) => `${name} (${id}) ${desired} generation ${generation} on ${host}`,
+    ([id, { name, desired, generation, host, version, update }]) =>
+      `${name}:${version.tag} (${id}) ${desired} generation ${generation} on ${host}, update ${update}`,
   );
   const more = others.length === 0 ? '' : ` (or one of ${others.length} others)`;
   return `before it there were: ${containers.join(', ') || 'none'}${more}`;

@@ -1,10 +1,21 @@
 /**
  * Tries every order (Wing and Gong); too slow for anything but the test of search.ts.
  */
-import type { Quota } from './history.ts';
-import { after, removeGone, matches, place, TenantState, type Item, type Sight, type WriteAction } from './model.ts';
+import type { Terms } from './history.ts';
+import {
+  after,
+  removeGone,
+  matches,
+  place,
+  TenantState,
+  updateEnds,
+  type Item,
+  type Sight,
+  type WriteAction,
+} from './model.ts';
 
-export function isLinearizable(items: readonly Item[], caps: Quota['caps']): boolean {
+export function isLinearizable(items: readonly Item[], terms: Terms): boolean {
+  const { caps, goodTags } = terms;
   const seen = new Set<string>();
   const hosts = new Map<string, Set<string | null>>();
   for (const item of items) {
@@ -26,12 +37,13 @@ export function isLinearizable(items: readonly Item[], caps: Quota['caps']): boo
       if (item.is === 'look') {
         if (matches(state, item.sight, caps) && go(state, rest)) return true;
       } else if (item.untilMs >= latestCall(items, left) || item.untilMs === Infinity || item.mustHappen) {
-        if (after(state, withUnseen(item.action), caps).some((next) => go(next, rest))) return true;
+        if (after(state, withUnseen(item.action), terms).some((next) => go(next, rest))) return true;
       }
     }
     for (const id of state.containers.keys()) {
       const without = removeGone(state, id);
       if (without !== undefined && go(without, left)) return true;
+      if (updateEnds(state, id, goodTags).some((next) => go(next, left))) return true;
       for (const host of hosts.get(id) ?? []) {
         const placed = place(state, id, host);
         if (placed !== undefined && placements(state, id) < 3 && go(placed, left)) return true;
@@ -42,7 +54,7 @@ export function isLinearizable(items: readonly Item[], caps: Quota['caps']): boo
   return go(new TenantState(), items);
 }
 
-const placements = (state: TenantState, id: string): number => state.containers.get(id)?.generation ?? 0;
+const placements = (state: TenantState, id: string): number => state.containers.get(id)?.left.length ?? 0;
 
 /** An operation takes effect no earlier than the last call among those already placed. */
 const latestCall = (items: readonly Item[], left: readonly Item[]): number =>

@@ -4,7 +4,15 @@
  * answers are lost. Independent of model.ts, which it tests.
  */
 import type { Random } from '../../actors/support/random.ts';
-import type { History, Operation, Request, Result, Seen } from './history.ts';
+import {
+  isSameVersion,
+  type History,
+  type Operation,
+  type Request,
+  type Result,
+  type Seen,
+  type Version,
+} from './history.ts';
 
 export interface Shape {
   readonly tenants: number;
@@ -23,10 +31,16 @@ interface Kept {
   host: string | null;
   desired: 'running' | 'stopped' | 'removed';
   generation: number;
+  version: Version;
+  /** Undefined: no update is under way. */
+  previous: Version | undefined;
+  update: NonNullable<Seen['update']>;
 }
 
 const cpuMillis = 100;
 const memBytes = 1000;
+const tags = ['1', '2', 'bad'] as const;
+const goodTags = ['1', '2'];
 
 class Tenant {
   readonly #kept: Kept[] = [];
@@ -50,8 +64,13 @@ class Tenant {
           told: { of: 'list', containers: this.#kept.map((kept) => view(kept, false)).reverse(), isWhole: true },
         };
       case 'quota': {
-        const containers = this.#kept.length;
-        const usage = { containers, cpuMillis: containers * cpuMillis, memBytes: containers * memBytes };
+        const usage = {
+          containers: this.#kept.length,
+          cpuMillis: this.#kept.reduce((sum, { version, previous }) => {
+            return sum + Math.max(version.cpuMillis, previous?.cpuMillis ?? 0);
+          }, 0),
+          memBytes: this.#kept.length * memBytes,
+        };
         return { kind: 'ok', told: { of: 'quota', quota: { usage, caps: capsOf(this.#cap) } } };
       }
       default:
@@ -59,7 +78,7 @@ class Tenant {
     }
   }
 
-  #create({ name, idempotencyKey: key }: Extract<Request, { kind: 'create' }>): Result {
+  #create({ name, version, idempotencyKey: key }: Extract<Request, { kind: 'create' }>): Result {
     const earlier = key === null ? undefined : this.#keys.get(key);
     if (earlier !== undefined) {
       const kept = this.#kept.find(({ id }) => id === earlier);
@@ -67,28 +86,54 @@ class Tenant {
     }
     if (this.#kept.some((kept) => kept.name === name)) return { kind: 'refused', code: 'invalid', nameTaken: true };
     if (this.#kept.length >= this.#cap) return { kind: 'refused', code: 'over_quota' };
-    const kept: Kept = { id: this.#newId(), name, host: 'h1', desired: 'running', generation: 2 };
+    const started = { host: 'h1', desired: 'running', generation: 2, previous: undefined, update: 'none' } as const;
+    const kept: Kept = { id: this.#newId(), name, version, ...started };
     this.#kept.push(kept);
     this.everSeen.push(kept.id);
     if (key !== null) this.#keys.set(key, kept.id);
     return ok(view(kept, false));
   }
 
-  #toOne({ kind, id }: Extract<Request, { id: string }>): Result {
+  #toOne(request: Extract<Request, { id: string }>): Result {
+    const { kind, id } = request;
     const kept = this.#kept.find((one) => one.id === id);
     if (kept === undefined) return { kind: 'refused', code: 'not_found' };
     if (kind === 'get') return ok(view(kept, true));
     if (kept.desired === 'removed') {
       return kind === 'delete' ? ok(view(kept, false)) : { kind: 'refused', code: 'conflict' };
     }
+    if (request.kind === 'patch') return this.#patch(kept, request);
     const desired = kind === 'start' ? 'running' : kind === 'stop' ? 'stopped' : 'removed';
     if (kept.desired !== desired) kept.generation++;
     kept.desired = desired;
+    if (desired !== 'running' && kept.previous !== undefined) {
+      kept.previous = undefined;
+      kept.update = 'done';
+    }
     return ok(view(kept, false));
   }
 
-  /** A host confirms a removal, or the platform moves a container. */
+  #patch(kept: Kept, { change, read }: Extract<Request, { kind: 'patch' }>): Result {
+    if (read !== null && !isSameVersion(read, kept.version)) return { kind: 'refused', code: 'precondition_failed' };
+    const version = { ...kept.version, ...change };
+    if (isSameVersion(version, kept.version)) return ok(view(kept, false));
+    const previous = kept.previous ?? kept.version;
+    const isUnderWay = kept.desired === 'running' && !isSameVersion(version, previous);
+    kept.version = version;
+    kept.previous = isUnderWay ? previous : undefined;
+    kept.update = isUnderWay ? 'under way' : 'done';
+    kept.generation++;
+    return ok(view(kept, false));
+  }
+
+  /** What a client may have read. */
+  declared(id: string): Version | null {
+    return this.#kept.find((one) => one.id === id)?.version ?? null;
+  }
+
+  /** A host confirms a removal or ends an update, or the platform moves a container. */
   live(random: Random): void {
+    for (const kept of this.#kept) if (random.once(2)) endUpdate(kept);
     const index = this.#kept.findIndex(({ desired }) => desired === 'removed');
     if (index >= 0) this.#kept.splice(index, 1);
     const moved = this.#kept.find(({ desired, host }) => desired === 'running' && host === 'h1');
@@ -98,9 +143,21 @@ class Tenant {
   }
 }
 
-const view = ({ id, name, host, desired, generation }: Kept, isStatus: boolean): Seen => ({
+function endUpdate(kept: Kept): void {
+  const { previous, version } = kept;
+  if (previous === undefined) return;
+  kept.previous = undefined;
+  kept.update = goodTags.includes(version.tag) ? 'done' : 'rolled back';
+  if (kept.update === 'done') return;
+  kept.version = previous;
+  kept.generation++;
+}
+
+const view = ({ id, name, host, desired, generation, version, update }: Kept, isStatus: boolean): Seen => ({
   id,
   name: isStatus ? null : name,
+  version: isStatus ? null : version,
+  update: isStatus ? update : null,
   host,
   isRemoving: desired === 'removed',
   desired: isStatus ? desired : null,
@@ -159,7 +216,7 @@ export function generate(random: Random, shape: Shape): History {
     }
   }
   for (let event = events.shift(); event !== undefined; event = events.shift()) event.happen();
-  return { caps: capsOf(shape.capContainers), operations };
+  return { caps: capsOf(shape.capContainers), goodTags, operations };
 }
 
 function requestFrom(random: Random, tenant: Tenant, shape: Shape, newKey: () => string): Request {
@@ -167,12 +224,18 @@ function requestFrom(random: Random, tenant: Tenant, shape: Shape, newKey: () =>
   if (dice < 5 || tenant.everSeen.length === 0) {
     const name = `n${random.below(shape.names)}`;
     const idempotencyKey = random.once(4) ? newKey() : null;
-    return { kind: 'create', name, cpuMillis, memBytes, idempotencyKey };
+    return { kind: 'create', name, version: { tag: '1', cpuMillis, memBytes }, idempotencyKey };
   }
   if (dice < 8) return { kind: 'list' };
   if (dice < 9) return { kind: 'quota' };
   const recent = tenant.everSeen.slice(-2 * shape.capContainers);
   const id = recent[random.below(recent.length)] ?? '';
   if (dice < 12) return { kind: 'get', id };
+  if (dice < 15) {
+    const change = random.once(4)
+      ? { cpuMillis: random.once(2) ? cpuMillis : 2 * cpuMillis }
+      : { tag: random.pick(tags) };
+    return { kind: 'patch', id, change, read: random.once(3) ? tenant.declared(id) : null };
+  }
   return { kind: random.pick(['start', 'stop', 'stop', 'delete'] as const), id };
 }

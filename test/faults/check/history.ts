@@ -3,6 +3,18 @@
  * simulation write one, an operation a line, and check.ts judges it. It holds only what a client
  * can see: an operation is one HTTP request, however often a gateway asked an owner for it.
  */
+import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
+import type { UpdatePhase } from '../../../schemas/api/container.ts';
+
+/** What a container is made from, as far as clients change it. */
+export interface Version {
+  readonly tag: string;
+  readonly cpuMillis: number;
+  readonly memBytes: number;
+}
+
+/** How far the newest update is. */
+export type UpdateSeen = 'none' | 'under way' | 'done' | 'rolled back';
 
 /** The judged part of a view of a container, which leaves out what its host reports. */
 export interface Seen {
@@ -13,11 +25,14 @@ export interface Seen {
    * `host_key` of the view. Each placement raises the generation too, so the two are read together.
    */
   readonly host: string | null;
+  /** Null where the name is null. */
+  readonly version: Version | null;
   /** Its status is `removing`. */
   readonly isRemoving: boolean;
   /** Only `GET /:id/status` has these; null elsewhere. */
   readonly desired: 'running' | 'stopped' | 'removed' | null;
   readonly generation: number | null;
+  readonly update: UpdateSeen | null;
 }
 
 export interface Amounts {
@@ -37,8 +52,7 @@ export type Request =
   | {
       readonly kind: 'create';
       readonly name: string;
-      readonly cpuMillis: number;
-      readonly memBytes: number;
+      readonly version: Version;
       /**
        * `Idempotency-Key`, or null. A key belongs to one body: another body is answered with 422
        * and changes nothing.
@@ -46,6 +60,16 @@ export type Request =
       readonly idempotencyKey: string | null;
     }
   | { readonly kind: 'start' | 'stop' | 'delete'; readonly id: string }
+  | {
+      readonly kind: 'patch';
+      readonly id: string;
+      readonly change: Partial<Version>;
+      /**
+       * Its ETag is sent as `If-Match`: only a container that is declared so is changed. ETags
+       * stand for the host too, so a history has them only where hosts keep their containers.
+       */
+      readonly read: Version | null;
+    }
   /** `GET /:id` or `GET /:id/status`. */
   | { readonly kind: 'get'; readonly id: string }
   /**
@@ -68,8 +92,9 @@ export type Result =
   | { readonly kind: 'ok'; readonly told: Told }
   /**
    * Every 4xx, and 503: it changed nothing. `code` is the error's (`not_found`, `conflict`,
-   * `invalid`, `over_quota`, `unavailable`, `rate_limited`). One exception, which the checker
-   * knows: if the gateway repeats a write after its container is gone, the answer is `not_found`.
+   * `invalid`, `over_quota`, `precondition_failed`, `unavailable`, `rate_limited`). One exception,
+   * which the checker knows: if the gateway repeats a write after its container is gone, the answer
+   * is `not_found`.
    */
   | { readonly kind: 'refused'; readonly code: string; readonly nameTaken?: boolean }
   /** 504, 500, or a broken connection: it may have been done, be done later, or never. */
@@ -89,35 +114,76 @@ export interface Operation {
   readonly result: Result;
 }
 
-export interface History {
+/** What holds for all of a history. */
+export interface Terms {
   /** The caps of every tenant of the history. */
   readonly caps: Quota['caps'];
+  /** An update to such a version is never rolled back. */
+  readonly goodTags: readonly string[];
+  /**
+   * Clients start what they do not know to be stopped. A start of what backs off raises its
+   * generation, and only its host knows whether it does.
+   */
+  readonly startsAgain?: true;
+}
+
+export interface History extends Terms {
   readonly operations: readonly Operation[];
 }
 
-/** A history as a file: its caps on the first line, then one operation a line, in any order. */
-export const encodeHistory = ({ caps, operations }: History): string =>
-  [JSON.stringify({ caps }), ...operations.map((operation) => JSON.stringify(operation))].join('\n') + '\n';
+/** A history as a file: first what it says of all, then one operation a line, in any order. */
+export const encodeHistory = ({ operations, ...ofAll }: History): string =>
+  [JSON.stringify(ofAll), ...operations.map((operation) => JSON.stringify(operation))].join('\n') + '\n';
 
 export function decodeHistory(text: string): History {
   const [first = '', ...lines] = text.split('\n').filter((line) => line !== '');
-  const { caps } = JSON.parse(first) as Pick<History, 'caps'>;
-  return { caps, operations: lines.map((line) => JSON.parse(line) as Operation) };
+  const ofAll = JSON.parse(first) as Omit<History, 'operations'>;
+  return { ...ofAll, operations: lines.map((line) => JSON.parse(line) as Operation) };
 }
 
 /** From a view of the API: `Container` (create, get, list) or `ContainerStatusView`. */
-export const seenOf = (view: {
-  readonly id: string;
-  readonly name?: string;
-  readonly host_key: string | null;
-  readonly status: string;
-  readonly desired?: NonNullable<Seen['desired']>;
-  readonly generation?: number;
-}): Seen => ({
+export const seenOf = (view: View): Seen => ({
   id: view.id,
   name: view.name ?? null,
+  version: versionIn(view),
   host: view.host_key,
   isRemoving: view.status === 'removing',
   desired: view.desired ?? null,
   generation: view.generation ?? null,
+  update: view.desired === undefined ? null : updateIn(view.update?.phase),
 });
+
+export interface View {
+  readonly id: string;
+  readonly name?: string;
+  readonly tag?: string | null;
+  readonly cpu_limit?: string;
+  readonly mem_limit?: string;
+  readonly host_key: string | null;
+  readonly status: string;
+  readonly desired?: NonNullable<Seen['desired']>;
+  readonly generation?: number;
+  readonly update?: { readonly phase: UpdatePhase };
+}
+
+function versionIn({ tag, cpu_limit: cpu, mem_limit: mem }: View): Version | null {
+  if (cpu === undefined || mem === undefined) return null;
+  return { tag: tag ?? '', cpuMillis: cpuMillis(cpu) ?? 0, memBytes: memBytes(mem) ?? 0 };
+}
+
+function updateIn(phase: UpdatePhase | undefined): UpdateSeen {
+  switch (phase) {
+    case undefined:
+      return 'none';
+    case 'preparing':
+    case 'verifying':
+      return 'under way';
+    case 'done':
+      return 'done';
+    case 'rolled_back':
+      return 'rolled back';
+  }
+}
+
+export const isSameVersion = (one: Version, other: Version): boolean =>
+  one.tag === other.tag && one.cpuMillis === other.cpuMillis && one.memBytes === other.memBytes;

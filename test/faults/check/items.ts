@@ -77,7 +77,7 @@ export function itemsOf(operations: readonly Operation[]): Item[] {
     const until = operation.answeredMs ?? nowhere;
     switch (request.kind) {
       case 'create': {
-        const { name, cpuMillis, memBytes, idempotencyKey: key } = request;
+        const { name, version, idempotencyKey: key } = request;
         const told = result.kind === 'ok' && result.told.of === 'container' ? result.told.container : undefined;
         const known = key === null ? undefined : idOfKey.get(key);
         const guessed = known === undefined ? (orphans.get(name) ?? []) : [known];
@@ -89,15 +89,14 @@ export function itemsOf(operations: readonly Operation[]): Item[] {
           unseenId: told === undefined && known === undefined ? `unseen-${items.length}` : null,
           isAnswered: told !== undefined,
           host: told?.host ?? null,
-          cpuMillis,
-          memBytes,
+          version,
           key,
         };
         if (result.kind === 'ok') mustHappen(operation, action);
         else if (result.kind === 'unknown') mayHappen(operation, action);
         // Done, then gone, then repeated by the gateway.
         else if (result.code === 'not_found') mayHappen(operation, action, until);
-        else if (result.code === 'over_quota') look(operation, { kind: 'over quota', cpuMillis, memBytes });
+        else if (result.code === 'over_quota') look(operation, { kind: 'over quota', version });
         else if (result.code === 'conflict' && key !== null) look(operation, { kind: 'key spent', key });
         else if (result.nameTaken === true) look(operation, { kind: 'name taken', name });
         break;
@@ -111,6 +110,21 @@ export function itemsOf(operations: readonly Operation[]): Item[] {
         else if (result.code === 'conflict') look(operation, { kind: 'removing', id });
         else if (result.code === 'not_found') {
           mayHappen(operation, { kind, id }, until);
+          look(operation, { kind: 'absent', id });
+        }
+        break;
+      }
+      case 'patch': {
+        const { id, change, read } = request;
+        const action: WriteAction = { kind: 'patch', id, change, read };
+        if (result.kind === 'ok') mustHappen(operation, action);
+        else if (result.kind === 'unknown') mayHappen(operation, action);
+        else if (result.code === 'conflict') look(operation, { kind: 'removing', id });
+        else if (result.code === 'over_quota') look(operation, { kind: 'over quota by change', id, change });
+        else if (result.code === 'precondition_failed' && read !== null)
+          look(operation, { kind: 'declared otherwise', id, read });
+        else if (result.code === 'not_found') {
+          mayHappen(operation, action, until);
           look(operation, { kind: 'absent', id });
         }
         break;

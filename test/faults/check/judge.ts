@@ -33,17 +33,20 @@ const describeRequest = ({ request }: Operation): string => {
     case 'list':
     case 'quota':
       return request.kind;
+    case 'patch':
+      return `patch ${request.id} to ${JSON.stringify(request.change)}`;
     default:
       return `${request.kind} ${request.id}`;
   }
 };
 
-const seenText = ({ id, name, isRemoving, desired, generation, host }: Seen): string =>
+const seenText = ({ id, name, isRemoving, desired, generation, host, version, update }: Seen): string =>
   [
-    name ?? id,
+    version === null ? (name ?? id) : `${name ?? id}:${version.tag}`,
     desired ?? (isRemoving ? 'removing' : 'there'),
     ...(generation === null ? [] : [`generation ${generation}`]),
     host === null ? 'no host' : `on ${host}`,
+    ...(update === null || update === 'none' ? [] : [`update ${update}`]),
   ].join(' ');
 
 /** One line: when, who, what, and what came of it. */
@@ -65,13 +68,14 @@ export function describe(operation: Operation): string {
 interface Tenant {
   readonly tenant: string;
   readonly caps: History['caps'];
+  readonly goodTags: History['goodTags'];
   readonly operations: readonly Operation[];
   /** By container: creates that it answered, writes and reads that name it, lists that show it. */
   readonly of: ReadonlyMap<string, readonly Operation[]>;
   readonly lists: readonly Operation[];
 }
 
-export function judge({ caps, operations }: History): Finding[] {
+export function judge({ caps, goodTags, operations }: History): Finding[] {
   const tenants = grouped(operations, ({ tenant }) => tenant);
   return [...tenants].flatMap(([tenant, its]) => {
     const of = new Map<string, Operation[]>();
@@ -85,7 +89,7 @@ export function judge({ caps, operations }: History): Finding[] {
       }
     }
     const lists = its.filter(({ result }) => result.kind === 'ok' && result.told.of === 'list' && result.told.isWhole);
-    const known: Tenant = { tenant, caps, operations: its, of, lists };
+    const known: Tenant = { tenant, caps, goodTags, operations: its, of, lists };
     return [
       ...capsExceeded(known),
       ...doneTwice(known),
@@ -164,8 +168,8 @@ interface Glimpse {
   readonly host: string | null;
 }
 
-/** A generation never falls, and rises by no more than the number of requests. */
-function* generations({ tenant, of }: Tenant): Generator<Finding> {
+/** A generation never falls, and rises by no more than requests and roll-backs make it. */
+function* generations({ tenant, of, goodTags }: Tenant): Generator<Finding> {
   for (const [id, operations] of of) {
     const glimpses: Glimpse[] = operations.flatMap((operation) =>
       viewsIn(operation).flatMap((seen) =>
@@ -187,7 +191,11 @@ function* generations({ tenant, of }: Tenant): Generator<Finding> {
       const between = changes.filter(
         (change) => !(first !== undefined && isBefore(change, first.operation)) && !isAfter(change, later.operation),
       );
-      if (later.generation - earlier.generation <= between.length) continue;
+      // The update may be older than both.
+      const updates = changes.filter(
+        (change) => mayRollBack(change.request, goodTags) && !isAfter(change, later.operation),
+      );
+      if (later.generation - earlier.generation <= between.length + updates.length) continue;
       const words = `${id}: from generation ${earlier.generation} to ${later.generation} with ${between.length} requests for it`;
       yield { rule: 'done twice', tenant, words, operations: [earlier.operation, ...between, later.operation] };
     }
@@ -195,7 +203,10 @@ function* generations({ tenant, of }: Tenant): Generator<Finding> {
 }
 
 const isChange = (kind: Operation['request']['kind']): boolean =>
-  kind === 'start' || kind === 'stop' || kind === 'delete';
+  kind === 'start' || kind === 'stop' || kind === 'delete' || kind === 'patch';
+
+const mayRollBack = (request: Operation['request'], goodTags: History['goodTags']): boolean =>
+  request.kind === 'patch' && !(request.change.tag !== undefined && goodTags.includes(request.change.tag));
 
 /** What a look says about a container; undefined: nothing. */
 function saidOf(id: string, look: Operation): 'absent' | Seen | undefined {

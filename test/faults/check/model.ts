@@ -1,9 +1,9 @@
 /**
- * A tenant as a sequential object: what each operation does to it, and what it may be answered. Two
- * things happen without a request: a host confirms that a container is gone, and the platform
- * places one. Both are steps of their own, taken when an answer needs them.
+ * A tenant as a sequential object: what each operation does to it, and what it may be answered.
+ * Three things happen without a request: a host confirms that a container is gone, the platform
+ * places one, and an update ends. They are steps of their own, taken when an answer needs them.
  */
-import type { Operation, Quota, Seen } from './history.ts';
+import { isSameVersion, type Operation, type Quota, type Seen, type Terms, type Version } from './history.ts';
 
 export interface Holding {
   readonly name: string;
@@ -12,8 +12,13 @@ export interface Holding {
   readonly left: readonly (string | null)[];
   readonly desired: 'running' | 'stopped' | 'removed';
   readonly generation: number;
-  readonly cpuMillis: number;
-  readonly memBytes: number;
+  readonly version: Version;
+  /**
+   * What a roll-back may bring back: what ran before the update, or before one whose end no answer
+   * has shown. None: no update is under way.
+   */
+  readonly fallbacks: readonly Version[];
+  readonly update: NonNullable<Seen['update']>;
 }
 
 export class TenantState {
@@ -53,12 +58,16 @@ export class TenantState {
   /** Equal texts, equal states. */
   get text(): string {
     this.#text ??= [...this.containers]
-      .map(([id, { host, desired, generation }]) => `${id} ${host} ${desired} ${generation}`)
+      .map(([id, holding]) => `${id} ${textOf(holding)}`)
       .sort()
       .join('\n');
     return this.#text;
   }
 }
+
+const versionText = ({ tag, cpuMillis, memBytes }: Version): string => `${tag}/${cpuMillis}/${memBytes}`;
+const textOf = ({ host, desired, generation, version, fallbacks, update }: Holding): string =>
+  [host, desired, generation, versionText(version), update, ...fallbacks.map(versionText)].join(' ');
 
 /** The judged part of an operation: a write, or a look, at an instant between call and answer. */
 export type Item = Write | Look;
@@ -92,11 +101,11 @@ export type WriteAction =
       /** If not, its first host is unknown. */
       readonly isAnswered: boolean;
       readonly host: string | null;
-      readonly cpuMillis: number;
-      readonly memBytes: number;
+      readonly version: Version;
       readonly key: string | null;
     }
-  | { readonly kind: 'start' | 'stop' | 'delete'; readonly id: string };
+  | { readonly kind: 'start' | 'stop' | 'delete'; readonly id: string }
+  | { readonly kind: 'patch'; readonly id: string; readonly change: Partial<Version>; readonly read: Version | null };
 
 export type Sight =
   | { readonly kind: 'there'; readonly container: Seen }
@@ -106,17 +115,35 @@ export type Sight =
   | { readonly kind: 'quota'; readonly quota: Quota }
   | { readonly kind: 'name taken'; readonly name: string }
   | { readonly kind: 'key spent'; readonly key: string }
-  | { readonly kind: 'over quota'; readonly cpuMillis: number; readonly memBytes: number };
+  | { readonly kind: 'over quota'; readonly version: Version }
+  | { readonly kind: 'over quota by change'; readonly id: string; readonly change: Partial<Version> }
+  /** It is declared otherwise than the client had read. */
+  | { readonly kind: 'declared otherwise'; readonly id: string; readonly read: Version };
 
-/** `least`: without containers that are being removed, which may be gone by now. */
-export function usageOf(state: TenantState): { readonly least: Quota['usage']; readonly most: Quota['usage'] } {
+type Range = { readonly [Bound in 'least' | 'most']: Quota['usage'] };
+
+/** What one container takes: the larger of both versions until its update is over. */
+function amountsOf({ version, fallbacks, desired }: Holding): Range {
+  const versions = [version, ...fallbacks];
+  const of = (pick: (...amounts: number[]) => number, containers: number): Quota['usage'] => ({
+    containers,
+    cpuMillis: pick(...versions.map(({ cpuMillis }) => cpuMillis)),
+    memBytes: pick(...versions.map(({ memBytes }) => memBytes)),
+  });
+  // It may be gone by now.
+  const least = desired === 'removed' ? { containers: 0, cpuMillis: 0, memBytes: 0 } : of(Math.min, 1);
+  return { least, most: of(Math.max, 1) };
+}
+
+/** The least and the most that a tenant may be using: removals and updates may be over by now. */
+export function usageOf(state: TenantState): Range {
   const least = { containers: 0, cpuMillis: 0, memBytes: 0 };
   const most = { containers: 0, cpuMillis: 0, memBytes: 0 };
-  for (const { desired, cpuMillis, memBytes } of state.containers.values()) {
-    for (const sum of desired === 'removed' ? [most] : [least, most]) {
-      sum.containers++;
-      sum.cpuMillis += cpuMillis;
-      sum.memBytes += memBytes;
+  for (const holding of state.containers.values()) {
+    const amounts = amountsOf(holding);
+    for (const dimension of dimensions) {
+      least[dimension] += amounts.least[dimension];
+      most[dimension] += amounts.most[dimension];
     }
   }
   return { least, most };
@@ -125,7 +152,8 @@ export function usageOf(state: TenantState): { readonly least: Quota['usage']; r
 export const dimensions = ['containers', 'cpuMillis', 'memBytes'] as const;
 
 /** Every state that the write may lead to from this one; none: it cannot happen now. */
-export function after(state: TenantState, action: WriteAction, caps: Quota['caps']): readonly TenantState[] {
+export function after(state: TenantState, action: WriteAction, terms: Terms): readonly TenantState[] {
+  const { caps, startsAgain } = terms;
   switch (action.kind) {
     case 'create':
       return afterCreate(state, action, caps);
@@ -134,30 +162,76 @@ export function after(state: TenantState, action: WriteAction, caps: Quota['caps
       const holding = state.containers.get(action.id);
       if (holding === undefined || holding.desired === 'removed') return [];
       const desired = action.kind === 'start' ? 'running' : 'stopped';
-      if (holding.desired === desired) return [state];
-      return [state.with(action.id, { ...holding, desired, generation: holding.generation + 1 })];
+      if (holding.desired === desired) {
+        if (desired === 'stopped' || startsAgain !== true) return [state];
+        return [state, state.with(action.id, { ...holding, generation: holding.generation + 1 })];
+      }
+      const ended = desired === 'stopped' ? over(holding) : holding;
+      return [state.with(action.id, { ...ended, desired, generation: holding.generation + 1 })];
     }
     case 'delete': {
       const holding = state.containers.get(action.id);
       if (holding === undefined) return [];
       if (holding.desired === 'removed') return [state];
-      return [state.with(action.id, { ...holding, desired: 'removed', generation: holding.generation + 1 })];
+      return [state.with(action.id, { ...over(holding), desired: 'removed', generation: holding.generation + 1 })];
     }
+    case 'patch':
+      return afterPatch(state, action, caps);
   }
 }
 
+/** Its update is over, and the new version stays. */
+const over = (holding: Holding): Holding =>
+  holding.fallbacks.length === 0 ? holding : { ...holding, fallbacks: [], update: 'done' };
+
+function afterPatch(
+  state: TenantState,
+  { id, change, read }: Extract<WriteAction, { kind: 'patch' }>,
+  caps: Quota['caps'],
+): readonly TenantState[] {
+  const holding = state.containers.get(id);
+  if (holding === undefined || holding.desired === 'removed') return [];
+  if (read !== null && !isSameVersion(holding.version, read)) return [];
+  const version = { ...holding.version, ...change };
+  if (isSameVersion(version, holding.version)) return [state];
+  const [{ least }, own] = [usageOf(state), amountsOf(holding)];
+  const takes = (one: 'cpuMillis' | 'memBytes'): number => least[one] - own.least[one] + version[one];
+  if (sized.some((one) => takes(one) > (caps[one] ?? Infinity))) return [];
+  // Only its host knows whether it runs; what does not is replaced at once.
+  const isUnderWay = holding.desired === 'running';
+  const fallbacks = isUnderWay ? distinct([...holding.fallbacks, holding.version], version) : [];
+  const update = isUnderWay ? 'under way' : 'done';
+  return [state.with(id, { ...holding, version, fallbacks, update, generation: holding.generation + 1 })];
+}
+
+const sized = ['cpuMillis', 'memBytes'] as const;
+
+const distinct = (versions: readonly Version[], except: Version): readonly Version[] =>
+  versions.filter(
+    (one, index) => !isSameVersion(one, except) && versions.findIndex((other) => isSameVersion(one, other)) === index,
+  );
+
 function afterCreate(
   state: TenantState,
-  { name, ids, isAnswered, host, cpuMillis, memBytes, key }: Extract<WriteAction, { kind: 'create' }>,
+  { name, ids, isAnswered, host, version, key }: Extract<WriteAction, { kind: 'create' }>,
   caps: Quota['caps'],
 ): readonly TenantState[] {
   const earlier = key === null ? undefined : state.keys.get(key);
   if (earlier !== undefined) return ids.includes(earlier) && state.containers.has(earlier) ? [state] : [];
   if (state.holderOf(name) !== undefined) return [];
   const { least } = usageOf(state);
-  const more = { containers: 1, cpuMillis, memBytes };
+  const more = { containers: 1, ...version };
   if (dimensions.some((dimension) => least[dimension] + more[dimension] > (caps[dimension] ?? Infinity))) return [];
-  const declared: Holding = { name, host: null, left: [], desired: 'running', generation: 1, cpuMillis, memBytes };
+  const declared: Holding = {
+    name,
+    host: null,
+    left: [],
+    desired: 'running',
+    generation: 1,
+    version,
+    fallbacks: [],
+    update: 'none',
+  };
   const placed: Holding = { ...declared, host: host ?? 'unseen', generation: 2 };
   const made = isAnswered ? [host === null ? declared : placed] : [declared, placed];
   return ids
@@ -185,8 +259,20 @@ export function place(state: TenantState, id: string, host: string | null): Tena
   });
 }
 
+/** How an update may have ended by now: the new version stays, or a former one is back. */
+export function updateEnds(state: TenantState, id: string, goodTags: readonly string[]): readonly TenantState[] {
+  const holding = state.containers.get(id);
+  if (holding === undefined || holding.fallbacks.length === 0) return [];
+  const stays = state.with(id, over(holding));
+  if (goodTags.includes(holding.version.tag)) return [stays];
+  const back = { ...holding, fallbacks: [], update: 'rolled back', generation: holding.generation + 1 } as const;
+  return [stays, ...holding.fallbacks.map((version) => state.with(id, { ...back, version }))];
+}
+
 export const shows = (seen: Seen, holding: Holding): boolean =>
   (seen.name === null || seen.name === holding.name) &&
+  (seen.version === null || isSameVersion(seen.version, holding.version)) &&
+  (seen.update === null || seen.update === holding.update) &&
   seen.host === holding.host &&
   seen.isRemoving === (holding.desired === 'removed') &&
   (seen.desired === null || seen.desired === holding.desired) &&
@@ -227,8 +313,22 @@ export function matches(state: TenantState, sight: Sight, caps: Quota['caps']): 
     }
     case 'over quota': {
       const { most } = usageOf(state);
-      const more = { containers: 1, cpuMillis: sight.cpuMillis, memBytes: sight.memBytes };
+      const more = { containers: 1, ...sight.version };
       return dimensions.some((one) => most[one] + more[one] > (caps[one] ?? Infinity));
+    }
+    case 'over quota by change': {
+      const holding = containers.get(sight.id);
+      if (holding === undefined) return false;
+      const [{ most }, own] = [usageOf(state), amountsOf(holding)];
+      const version = { ...holding.version, ...sight.change };
+      return sized.some((one) => {
+        const more = version[one] - own.least[one];
+        return more > 0 && most[one] + more > (caps[one] ?? Infinity);
+      });
+    }
+    case 'declared otherwise': {
+      const holding = containers.get(sight.id);
+      return holding !== undefined && holding.desired !== 'removed' && !isSameVersion(holding.version, sight.read);
     }
   }
 }

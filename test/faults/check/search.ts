@@ -10,7 +10,7 @@
  * it, or with one that does, and so on. The test compares this with a search through every order.
  */
 import { Evidence } from './evidence.ts';
-import type { Quota } from './history.ts';
+import type { Terms } from './history.ts';
 import {
   after,
   removeGone,
@@ -18,6 +18,7 @@ import {
   matches,
   place,
   shows,
+  updateEnds,
   usageOf,
   TenantState,
   type Item,
@@ -55,8 +56,8 @@ const textOf = ({ state, placed }: Configuration): string =>
 
 class TooMany extends Error {}
 
-export function search(items: readonly Item[], caps: Quota['caps']): Verdict {
-  const rules: Rules = { caps, evidence: new Evidence(items) };
+export function search(items: readonly Item[], terms: Terms): Verdict {
+  const rules: Rules = { ...terms, evidence: new Evidence(items) };
   const moments = momentsOf(items);
   const underWay = new Set<Item>();
   let possible: readonly Configuration[] = [{ state: new TenantState(), placed: new Set() }];
@@ -83,8 +84,7 @@ export function search(items: readonly Item[], caps: Quota['caps']): Verdict {
   return { kind: 'linearizable' };
 }
 
-interface Rules {
-  readonly caps: Quota['caps'];
+interface Rules extends Terms {
   readonly evidence: Evidence;
 }
 
@@ -150,6 +150,8 @@ interface Interest {
   readonly gone: Set<string>;
   /** The hosts of containers in looks. */
   readonly hosts: Map<string, string | null>;
+  /** Containers whose update may have ended before. */
+  readonly updates: Set<string>;
 }
 
 function* placing(
@@ -175,7 +177,7 @@ function* placing(
         continue;
       }
     } else {
-      for (const state of after(one.state, item.action, rules.caps)) {
+      for (const state of after(one.state, item.action, rules)) {
         yield withLooks({ state, placed: new Set([...one.placed, item.index]) }, looks, rules);
       }
     }
@@ -212,6 +214,9 @@ function* steps(
     const state = place(one.state, id, host);
     if (state !== undefined) yield next(state, one.placed);
   }
+  for (const id of interest.updates) {
+    for (const state of updateEnds(one.state, id, rules.goodTags)) yield next(state, one.placed);
+  }
   const alike = new Set<string>();
   for (const write of open) {
     if (!tokensOf(write).some((token) => interest.tokens.has(token))) continue;
@@ -223,7 +228,7 @@ function* steps(
     }
     const action = possibly(write, nowMs, evidence);
     if (action === undefined) continue;
-    for (const state of after(one.state, action, rules.caps)) {
+    for (const state of after(one.state, action, rules)) {
       // A doubtful write that changes nothing need not be placed.
       if (state === one.state && !write.mustHappen) continue;
       yield next(state, new Set([...one.placed, write.index]));
@@ -248,9 +253,7 @@ function possibly({ action, mustHappen }: Write, nowMs: number, evidence: Eviden
 }
 
 function likenessOf({ action }: Write): string {
-  if (action.kind !== 'create') return `${action.kind} ${action.id}`;
-  const { name, cpuMillis, memBytes, key } = action;
-  return `create ${name} ${cpuMillis} ${memBytes} ${key ?? ''}`;
+  return JSON.stringify(action.kind === 'create' ? { ...action, ids: [], unseenId: null } : action);
 }
 
 /** Tokens of writes that use more of the quota, or less. */
@@ -263,6 +266,8 @@ function tokensOf({ action }: Write): readonly string[] {
       return [more, `name ${action.name}`, ...action.ids];
     case 'delete':
       return [less, action.id];
+    case 'patch':
+      return [more, less, action.id];
     default:
       return [action.id];
   }
@@ -275,7 +280,7 @@ function interestOf(
   unseen: readonly Look[],
   rules: Rules,
 ): Interest {
-  const interest: Interest = { tokens: new Set(), gone: new Set(), hosts: new Map() };
+  const interest: Interest = { tokens: new Set(), gone: new Set(), hosts: new Map(), updates: new Set() };
   if (item.is === 'look') want(state, item.sight, interest);
   else touch(state, item, interest, rules);
   const rest = new Set<Item>([...open, ...unseen]);
@@ -297,10 +302,13 @@ function interestOf(
 }
 
 /** Adds what a write is about, and what must be gone before it. */
-function touch(state: TenantState, write: Write, { tokens, gone }: Interest, rules: Rules): void {
+function touch(state: TenantState, write: Write, { tokens, gone, updates }: Interest, rules: Rules): void {
   const { action } = write;
   if (action.kind !== 'create') {
     tokens.add(action.id);
+    updates.add(action.id);
+    if (action.kind !== 'patch') return;
+    if (after(state, action, rules).length === 0) tokens.add(less);
     return;
   }
   for (const id of action.ids) tokens.add(id);
@@ -309,11 +317,11 @@ function touch(state: TenantState, write: Write, { tokens, gone }: Interest, rul
   if (holder !== undefined) {
     tokens.add(holder);
     gone.add(holder);
-  } else if (after(state, action, rules.caps).length === 0) tokens.add(less);
+  } else if (after(state, action, rules).length === 0) tokens.add(less);
 }
 
 /** Adds what a look shows that differs from this state. */
-function want(state: TenantState, sight: Sight, { tokens, gone, hosts }: Interest): void {
+function want(state: TenantState, sight: Sight, { tokens, gone, hosts, updates }: Interest): void {
   const wantThere = (id: string, name: string | null): void => {
     tokens.add(id);
     if (name === null) return;
@@ -328,6 +336,7 @@ function want(state: TenantState, sight: Sight, { tokens, gone, hosts }: Interes
       const { id, name, host } = sight.container;
       wantThere(id, name);
       hosts.set(id, host);
+      updates.add(id);
       return;
     }
     case 'absent':
@@ -343,6 +352,7 @@ function want(state: TenantState, sight: Sight, { tokens, gone, hosts }: Interes
         if (holding !== undefined && shows(seen, holding)) continue;
         wantThere(id, seen.name);
         hosts.set(id, seen.host);
+        updates.add(id);
       }
       for (const id of state.containers.keys()) {
         if (sight.containers.has(id) || !sight.isWhole) continue;
@@ -358,6 +368,14 @@ function want(state: TenantState, sight: Sight, { tokens, gone, hosts }: Interes
     }
     case 'over quota':
       tokens.add(more);
+      return;
+    case 'over quota by change':
+      tokens.add(more);
+      tokens.add(sight.id);
+      return;
+    case 'declared otherwise':
+      tokens.add(sight.id);
+      updates.add(sight.id);
       return;
     case 'name taken':
       tokens.add(`name ${sight.name}`);
@@ -381,10 +399,12 @@ function isAbout(state: TenantState, sight: Sight, tokens: ReadonlySet<string>):
       return tokens.has(sight.container.id);
     case 'absent':
     case 'removing':
+    case 'declared otherwise':
       return tokens.has(sight.id);
     case 'list':
     case 'quota':
     case 'over quota':
+    case 'over quota by change':
       return true;
     case 'name taken':
       return tokens.has(`name ${sight.name}`) || tokens.has(state.holderOf(sight.name) ?? '');

@@ -3,16 +3,18 @@
  * work, and calls that fail for one tenant. It also says what runs, and what ran twice.
  */
 import { sleep } from '../../../lib/time/backoff.ts';
+import { crashingTag, missingTag } from '../load/tenants.ts';
 import { labels as ours } from '../../../host-agent/docker/ownership.ts';
 import type { Random } from '../../actors/support/random.ts';
 import type { EngineCall } from '../../support/engine/api.ts';
-import { EngineModel, refusal, type EngineCounts } from '../../support/engine/model.ts';
+import { EngineModel, refusal, type EngineCounts, type SimulatedContainer } from '../../support/engine/model.ts';
 import { startSimulatedEngine, type Verdict } from '../../support/engine/server.ts';
 
 export interface Running {
   readonly dockerId: string;
   readonly tenant: string;
   readonly container: string;
+  readonly tag: string;
   /** It has the network that it was made with. */
   readonly hasNetwork: boolean;
 }
@@ -42,6 +44,8 @@ const errorOnceIn = 50;
 const delayMaxMs = 15;
 const stopMaxMs = 300;
 const pullMaxMs = 200;
+/** How long an image that crashes runs. */
+const crashMaxMs = 300;
 
 /** `unlucky`: the tenant whose containers crash and fail; the others only lose connections. */
 export async function startTroubledEngine(
@@ -69,8 +73,22 @@ export async function startTroubledEngine(
     return random.once(cutOnceIn) ? random.pick(['cut', 'cut_after']) : undefined;
   };
 
+  const tagOf = (made: SimulatedContainer): string => model.referenceOf(made)?.split(':').at(-1) ?? '';
+
+  const crashSoon = async (made: SimulatedContainer): Promise<void> => {
+    await pause(crashMaxMs);
+    model.exit(made, 1);
+  };
+
   const intercept = async (call: EngineCall): Promise<Verdict> => {
     await pause(delayMaxMs);
+    const reference = call.query.get('fromImage') ?? '';
+    if (reference.endsWith(`:${missingTag}`)) {
+      return refusal(404, `manifest for ${reference} not found: manifest unknown`);
+    }
+    const { container } = call;
+    if (container !== undefined && call.path.endsWith('/start') && tagOf(container) === crashingTag)
+      void crashSoon(container);
     const trouble = troubleOf(call);
     if (trouble !== undefined) troubles += 1;
     const isStopped = call.path.endsWith('/stop') && call.container?.state.status === 'running';
@@ -86,6 +104,7 @@ export async function startTroubledEngine(
         dockerId: made.id,
         tenant: made.labels[ours.tenant] ?? '',
         container: made.labels[ours.container] ?? '',
+        tag: tagOf(made),
         hasNetwork: model.hasNetwork(made),
       })),
     doubles: model.doubles,

@@ -8,7 +8,7 @@ import { Agent, request, type ClientRequest } from 'node:http';
 export const clientDeadlineMs = 12_000;
 
 export type Heard =
-  | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
+  | { readonly kind: 'answer'; readonly status: number; readonly body: unknown; readonly etag: string | undefined }
   /** `sent: false`: there was no connection, so nothing was executed. */
   | { readonly kind: 'broken'; readonly sent: boolean; readonly why: string; readonly onKeptConnection: boolean };
 
@@ -19,7 +19,7 @@ export interface HttpClient {
 
 export interface HttpCall {
   readonly baseUrl: string;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly token: string;
   readonly body?: unknown;
@@ -64,7 +64,7 @@ export function createHttpClient(connections: number): HttpClient {
           response.once('end', () => {
             try {
               const body: unknown = JSON.parse(Buffer.concat(chunks).toString() || 'null');
-              settle({ kind: 'answer', status: response.statusCode ?? 0, body });
+              settle({ kind: 'answer', status: response.statusCode ?? 0, body, etag: response.headers.etag });
             } catch {
               broken('the answer is not JSON');
             }

@@ -3,22 +3,23 @@ import Type from 'typebox';
 import { decoder } from '../../../lib/decode.ts';
 import { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
 import { QuotaView } from '../../../schemas/api/tenant.ts';
-import { seenOf, type Quota, type Request, type Result, type Told } from '../check/history.ts';
+import { seenOf, type Quota, type Request, type Result, type Told, type Version } from '../check/history.ts';
 import type { Heard, HttpCall } from './client.ts';
 import { exactTenants } from './tenants.ts';
 
 const compute = '/api/v2/compute';
-interface Size {
-  readonly cpu_limit: string;
-  readonly mem_limit: string;
-  readonly cpuMillis: number;
-  readonly memBytes: number;
-}
+export type Size = Omit<Version, 'tag'>;
 export const sizes: readonly [Size, ...Size[]] = [
-  { cpu_limit: '0.25', mem_limit: '64m', cpuMillis: 250, memBytes: 64 * 1024 ** 2 },
-  { cpu_limit: '0.5', mem_limit: '128m', cpuMillis: 500, memBytes: 128 * 1024 ** 2 },
-  { cpu_limit: '1', mem_limit: '256m', cpuMillis: 1_000, memBytes: 256 * 1024 ** 2 },
+  { cpuMillis: 250, memBytes: 64 * 1024 ** 2 },
+  { cpuMillis: 500, memBytes: 128 * 1024 ** 2 },
+  { cpuMillis: 1_000, memBytes: 256 * 1024 ** 2 },
 ];
+
+const fieldsOf = ({ tag, cpuMillis, memBytes }: Partial<Version>): object => ({
+  tag,
+  cpu_limit: cpuMillis === undefined ? undefined : (cpuMillis / 1000).toFixed(2),
+  mem_limit: memBytes === undefined ? undefined : `${memBytes / 1024 ** 2}m`,
+});
 
 /** A parsed body as the bytes that decoders take. */
 export const encoded = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
@@ -34,27 +35,35 @@ const decodeError = decoder(
   }),
 );
 
-/** The HTTP call of a request, without gateway and token. */
+/**
+ * The HTTP call of a request, without gateway and token.
+ * @param etag for `If-Match`
+ */
 export function callOf(
   request: Request,
   tenant: string,
-  withStatus: boolean,
+  { withStatus, etag }: { readonly withStatus: boolean; readonly etag?: string },
 ): Pick<HttpCall, 'method' | 'path' | 'body' | 'headers'> {
   switch (request.kind) {
     case 'create': {
-      const { name, cpuMillis, idempotencyKey } = request;
-      const size = sizes.find((each) => each.cpuMillis === cpuMillis) ?? sizes[0];
-      const { cpu_limit, mem_limit } = size;
+      const { name, version, idempotencyKey } = request;
       return {
         method: 'POST',
         path: compute,
-        body: { name, registry: 'registry.test', repository: tenant, cpu_limit, mem_limit },
+        body: { name, registry: 'registry.test', repository: tenant, ...fieldsOf(version) },
         ...(idempotencyKey === null ? {} : { headers: { 'idempotency-key': idempotencyKey } }),
       };
     }
     case 'start':
     case 'stop':
       return { method: 'POST', path: `${compute}/${request.id}/${request.kind}` };
+    case 'patch':
+      return {
+        method: 'PATCH',
+        path: `${compute}/${request.id}`,
+        body: fieldsOf(request.change),
+        ...(etag === undefined ? {} : { headers: { 'if-match': etag } }),
+      };
     case 'delete':
       return { method: 'DELETE', path: `${compute}/${request.id}` };
     case 'get':

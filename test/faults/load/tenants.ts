@@ -13,6 +13,20 @@ export const unluckyTenant = 't4';
  * generations out.
  */
 export const exactTenants: readonly string[] = ['t1', 't2'];
+/**
+ * Tags of the images of a run: any version runs with a good one; a bad one crashes or is not there.
+ */
+export const goodTags = ['latest', 'stable', 'next'] as const;
+export const crashingTag = 'crashing';
+export const missingTag = 'missing';
+const allTags = [...goodTags, ...goodTags, crashingTag, missingTag] as const;
+/**
+ * A roll-back raises a generation when its host says so. Clients of tenants whose generations are
+ * judged update only to good versions, which are never rolled back.
+ */
+export const tagsOf = (tenant: string): readonly [string, ...string[]] =>
+  exactTenants.includes(tenant) ? goodTags : allTags;
+
 /** Small enough to bind: a tenant's clients always want more containers than this. */
 export const caps = { containers: 6, cpuMillis: 2_000, memBytes: 768 * 1024 ** 2 } as const;
 

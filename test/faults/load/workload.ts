@@ -1,15 +1,15 @@
 /**
- * Clients that create, start, stop, delete, read, list and ask for quotas. The history gets each
- * request with its times and its answer. A client stays with one gateway; when a request fails, it
- * uses the other for a while, as a client behind a load balancer does.
+ * Clients that create, update, start, stop, delete, read, list and ask for quotas. The history gets
+ * each request with its times and its answer. A client stays with one gateway; when a request
+ * fails, it uses the other for a while, as a client behind a load balancer does.
  */
 import { setMaxListeners } from 'node:events';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Random } from '../../actors/support/random.ts';
-import type { Operation, Request, Result } from '../check/history.ts';
+import type { Operation, Request, Result, Version } from '../check/history.ts';
 import { createHttpClient, type Heard, type HttpClient } from './client.ts';
 import { callOf, resultOf, sizes } from './requests.ts';
-import { exactTenants, homeOf, quietTenants, tenants } from './tenants.ts';
+import { exactTenants, goodTags, homeOf, quietTenants, tagsOf, tenants } from './tenants.ts';
 import type { Gateway, World } from '../world/world.ts';
 
 const clientsPerTenant = 4;
@@ -61,6 +61,12 @@ interface Starts {
   isStopped: boolean;
 }
 
+/** The declaration that an answer showed, for `If-Match`. */
+interface Read {
+  readonly etag: string;
+  readonly version: Version;
+}
+
 interface Known {
   readonly ids: string[];
   readonly starts: Map<string, Starts>;
@@ -74,6 +80,8 @@ interface Worker {
   readonly http: HttpClient;
   readonly onlyReads: boolean;
   readonly pauseMaxMs: number;
+  /** By container: others may have changed it since. */
+  readonly read: Map<string, Read>;
   readonly home: number;
   awayUntilMs: number;
 }
@@ -114,9 +122,18 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     };
   };
 
-  const perform = async (worker: Worker, request: Request): Promise<Result> => {
+  /** Remembers what was read of a container, with its ETag. */
+  const noteRead = ({ read }: Worker, heard: Heard, result: Result): void => {
+    if (heard.kind !== 'answer' || heard.etag === undefined) return;
+    if (result.kind !== 'ok' || result.told.of !== 'container') return;
+    const { id, version, host } = result.told.container;
+    if (version !== null && host !== null) read.set(id, { etag: heard.etag, version });
+  };
+
+  const perform = async (worker: Worker, request: Request, etag?: string): Promise<Result> => {
     const { process, tenant, token, http } = worker;
-    const call = callOf(request, tenant, worker.random.once(2));
+    const withStatus = worker.random.once(2);
+    const call = callOf(request, tenant, { withStatus, ...(etag === undefined ? {} : { etag }) });
     const settle = 'id' in request ? track(tenant, request.kind, request.id) : undefined;
     const invokedMs = performance.now();
     const send = async (): Promise<{ heard: Heard; gateway: Gateway }> => {
@@ -135,6 +152,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     }
     const result = resultOf(request, heard, tenant);
     settle?.(result);
+    noteRead(worker, heard, result);
     const answeredMs = heard.kind === 'answer' ? performance.now() : null;
     operations.push({ process, tenant, request, invokedMs, answeredMs, result });
     if (heard.kind === 'broken' || heard.status >= 500) {
@@ -169,10 +187,10 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
 
   const create = async (worker: Worker): Promise<void> => {
     const { random } = worker;
-    const { cpuMillis, memBytes } = random.pick(sizes);
+    const version = { tag: goodTags[0], ...random.pick(sizes) };
     const idempotencyKey = random.once(2) ? null : `${worker.process}-${++keys}`;
     const name = `c${random.below(namesPerTenant)}`;
-    const request: Request = { kind: 'create', name, cpuMillis, memBytes, idempotencyKey };
+    const request: Request = { kind: 'create', name, version, idempotencyKey };
     let result = await perform(worker, request);
     if (idempotencyKey === null) return;
     // Now and then, a client repeats a create that succeeded: the answer must be the same
@@ -181,6 +199,13 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     for (let repeat = 0; result.kind === 'unknown' && repeat < repeatsOfUnknown && !signal.aborted; repeat++) {
       result = await perform(worker, request);
     }
+  };
+
+  const update = async (worker: Worker, id: string): Promise<void> => {
+    const { random, tenant } = worker;
+    const change = { tag: random.pick(tagsOf(tenant)), ...(random.once(3) ? random.pick(sizes) : {}) };
+    const read = random.once(2) ? worker.read.get(id) : undefined;
+    await perform(worker, { kind: 'patch', id, change, read: read?.version ?? null }, read?.etag);
   };
 
   const step = async (worker: Worker): Promise<void> => {
@@ -195,7 +220,8 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
       return void (await perform(worker, { kind: mayStart ? 'start' : 'get', id }));
     }
     if (dice < 42) return void (await perform(worker, { kind: 'stop', id }));
-    if (dice < 55) return void (await perform(worker, { kind: 'delete', id }));
+    if (dice < 51) return void (await perform(worker, { kind: 'delete', id }));
+    if (dice < 60 && !worker.onlyReads) return update(worker, id);
     if (dice < 80) return void (await perform(worker, { kind: 'get', id }));
     return void (await perform(worker, { kind: dice < 91 ? 'list' : 'quota' }));
   };
@@ -213,6 +239,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
         http: createHttpClient(1),
         onlyReads,
         pauseMaxMs: quietTenants.includes(tenant) && !onlyReads ? quietPauseMaxMs : pauseMaxMs,
+        read: new Map(),
         home: homeOf(tenant) + Number(onlyReads),
         awayUntilMs: 0,
       });

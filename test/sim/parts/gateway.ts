@@ -15,6 +15,7 @@ import {
   type Operation,
   type Request,
   type Result,
+  type Version,
 } from '../../faults/check/history.ts';
 import type { Nats } from '../world/nats.ts';
 import type { Process, World } from '../world/time.ts';
@@ -29,8 +30,7 @@ export interface GatewayOptions {
 
 export const requestDeadlineMs = 4000;
 
-const cpuMillis = 100;
-const memBytes = 16 * 1024 * 1024;
+const first: Version = { tag: '1', cpuMillis: 100, memBytes: 16 * 1024 * 1024 };
 
 export class Gateway {
   readonly process: Process;
@@ -80,6 +80,15 @@ export class Gateway {
       case 'delete': {
         const id = request.id as ContainerId;
         return resultOf(request, await this.ask('write', { type: `container.${request.kind}`, ...ride, op, id }));
+      }
+      case 'patch': {
+        const { tag, cpuMillis } = request.change;
+        const patch = {
+          ...(tag === undefined ? {} : { tag }),
+          ...(cpuMillis === undefined ? {} : { cpu_limit: String(cpuMillis / 1000) }),
+        };
+        const id = request.id as ContainerId;
+        return resultOf(request, await this.ask('write', { type: 'container.update', ...ride, op, id, patch }));
       }
       case 'get': {
         const id = request.id as ContainerId;
@@ -151,7 +160,12 @@ export const createScribe = (unwanted = new Set<string>()): Scribe => ({
   unwanted,
 });
 
-export const historyOf = ({ operations }: Scribe, caps: History['caps']): History => ({ caps, operations });
+export const historyOf = ({ operations }: Scribe, caps: History['caps']): History => ({
+  caps,
+  // A host that is to prepare a version for a move may not get round to it.
+  goodTags: [],
+  operations,
+});
 
 /** Asks and records the outcome, including for an ask without an answer because the world ends. */
 export async function record(
@@ -214,7 +228,7 @@ function requestFrom(random: Random, known: readonly string[], newKey: () => str
   const id = recent[random.below(recent.length)];
   if (dice < 5 || id === undefined) {
     const idempotencyKey = random.once(2) ? newKey() : null;
-    return { kind: 'create', name: `n${random.below(6)}`, cpuMillis, memBytes, idempotencyKey };
+    return { kind: 'create', name: `n${random.below(6)}`, version: first, idempotencyKey };
   }
   if (dice < 8) return { kind: 'list' };
   if (dice < 9) return { kind: 'quota' };

@@ -17,6 +17,8 @@ export interface SimulatedContainer {
   readonly id: string;
   readonly name: string;
   readonly labels: Labels;
+  /** As the call named it: a reference or an id. */
+  readonly image?: string;
   readonly network: string | null;
   /** What it publishes while it runs. */
   readonly published?: Published;
@@ -149,6 +151,7 @@ export class EngineModel {
       id: this.#newId(),
       name,
       labels,
+      image: body.Image,
       network,
       published,
       state: { status: 'created' },
@@ -285,6 +288,11 @@ export class EngineModel {
   imageId(name: string): string | undefined {
     if (this.#hasEveryImage) return anyImage;
     return this.#images.get(name) ?? [...this.#images.values()].find((id) => id === name);
+  }
+
+  /** The reference that the image of a container was pulled by. */
+  referenceOf({ image }: SimulatedContainer): string | undefined {
+    return [...this.#images].find(([reference, id]) => reference === image || id === image)?.[0];
   }
 
   networks(asked: Labels): Answer {
