@@ -1,6 +1,6 @@
 /** A wrong answer fails: otherwise every test that holds answers to the document shows nothing. */
 import t from 'tap';
-import { faultsOf, holdToDocument, type Answered } from './api-answers.ts';
+import { faultsOf, holdToComponent, holdToDocument, type Answered } from './api-answers.ts';
 
 const id = '0190c9b0-0000-7000-8000-000000000000';
 const container = {
@@ -71,6 +71,14 @@ t.test('answers as they are documented', (t) => {
     options: got({ method: 'OPTIONS', status: 204, text: '', headers: { allow: 'GET', 'x-request-id': 'r' } }),
   };
   for (const [name, answered] of Object.entries(right)) t.same(faultsOf(answered), [], name);
+  t.end();
+});
+
+t.test('what is not of a component’s form', (t) => {
+  const entry = { ts: '2026-01-01T00:00:00Z', stream: 'stdout', line: 'ready', seq: 1 };
+  holdToComponent('LogEntry', entry);
+  t.throws(() => holdToComponent('LogEntry', { ...entry, stream: 'log' }), /LogEntry.*\n.*body\/stream/);
+  t.throws(() => holdToComponent('Container', entry), /required/);
   t.end();
 });
 

@@ -45,6 +45,7 @@ const plainHeaders = new Set([
   'transfer-encoding',
   // The engine’s name for itself.
   'uwebsockets',
+  'x-accel-buffering',
   'x-content-type-options',
 ]);
 
@@ -80,6 +81,13 @@ function checkOf(schema: Schema): ReturnType<typeof Compile> {
   return check;
 }
 
+function valueFaults(schema: Schema, value: unknown): string[] {
+  const check = checkOf(schema);
+  if (check.Check(value)) return [];
+  const [, errors] = check.Errors(value);
+  return errors.map(({ instancePath, message }) => `body${instancePath}: ${message}`);
+}
+
 function bodyFaults(schema: Schema, text: string): string[] {
   let body: unknown;
   try {
@@ -87,10 +95,7 @@ function bodyFaults(schema: Schema, text: string): string[] {
   } catch {
     return [`the body is not JSON: ${text.slice(0, 100)}`];
   }
-  const check = checkOf(schema);
-  if (check.Check(body)) return [];
-  const [, errors] = check.Errors(body);
-  return errors.map(({ instancePath, message }) => `body${instancePath}: ${message}`);
+  return valueFaults(schema, body);
 }
 
 function headerFaults(documented: Readonly<Record<string, Header>>, headers: Headers): string[] {
@@ -145,6 +150,12 @@ export function faultsOf({ method, path, status, headers, text }: Answered): str
   const media = content[type];
   if (media === undefined) return [...faults, `the content type ${type} is not documented`];
   return method === 'HEAD' || type !== 'application/json' ? faults : [...faults, ...bodyFaults(media.schema, text)];
+}
+
+/** @throws Error if the value is not what the document says of the component */
+export function holdToComponent(name: string, value: unknown): void {
+  const faults = valueFaults({ $ref: `#/components/schemas/${name}` }, value);
+  if (faults.length > 0) throw new Error(`${name} ${JSON.stringify(value).slice(0, 300)}\n  ${faults.join('\n  ')}`);
 }
 
 /** @throws Error that names the request and every fault */

@@ -51,7 +51,7 @@ function contentOf(route: Route): Json {
     properties: { data: route.data, ...route.beside },
     additionalProperties: false,
   };
-  const frames = { type: 'string', description: 'Server-Sent Events.' };
+  const frames = { type: 'string', description: 'Server-Sent Events; the `data` of each is an item of the list.' };
   return {
     'application/json': { schema: route.bare === true ? route.data : wrapped },
     ...(route.streams === true ? { 'text/event-stream': { schema: frames } } : {}),

@@ -16,6 +16,7 @@ import { sleep } from '../../../lib/time/backoff.ts';
 import type { TestIssuer } from '../../gateway/tokens.ts';
 import { engines, okData, memoryOwner, refusal, serveOwner, statusEvent, statusView } from '../../gateway/support.ts';
 import { runGateway, startGround } from './support.ts';
+import { holdToComponent, holdToDocument } from '../../support/api-answers.ts';
 import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
@@ -87,11 +88,17 @@ interface Frame {
   readonly data: unknown;
 }
 
+const hold = (url: string, { status, headers }: Response, text: string): void => {
+  const { pathname, search } = new URL(url);
+  holdToDocument({ method: 'GET', path: pathname + search, status, headers, text });
+};
+
 /** A client of Server-Sent Events that keeps the frames that it received. */
 async function listen(t: Test, url: string, headers: Record<string, string>) {
   const abort = new AbortController();
   t.teardown(() => abort.abort());
   const response = await fetch(url, { headers, signal: abort.signal });
+  if (response.status === 200) hold(url, response, '');
   const frames: Frame[] = [];
   const raw = { text: '', ended: false };
   const read = async (): Promise<void> => {
@@ -122,10 +129,16 @@ async function listen(t: Test, url: string, headers: Record<string, string>) {
   return { response, frames, raw, leave: () => abort.abort() };
 }
 
+/** What frames of an event carry, each as the document says. */
+function carriedBy<T>(frames: readonly Frame[], wanted: string, component: string): T[] {
+  const carried = frames.filter(({ event }) => event === wanted).map(({ data }) => data);
+  for (const data of carried) holdToComponent(component, data);
+  return carried as T[];
+}
+
 const seqsOf = (frames: readonly Frame[]): number[] =>
-  frames.filter(({ event }) => event === 'log').map(({ data }) => (data as LogEntry).seq);
-const idsOf = (frames: readonly Frame[]): string[] =>
-  frames.filter(({ event }) => event === 'event').map(({ data }) => (data as Event).id);
+  carriedBy<LogEntry>(frames, 'log', 'LogEntry').map(({ seq }) => seq);
+const idsOf = (frames: readonly Frame[]): string[] => carriedBy<Event>(frames, 'event', 'Event').map(({ id }) => id);
 
 const authorization = async (issuer: TestIssuer, claims = {}) => ({
   authorization: `Bearer ${await issuer.mint(claims)}`,
@@ -136,8 +149,11 @@ for (const engine of engines) {
     const gateway = await runGateway(t, ground, { engine });
     const headers = await authorization(ground.issuer);
     const get = async (path: string): Promise<{ status: number; data: unknown[] }> => {
-      const response = await fetch(`${gateway.url}${compute}${path}`, { headers });
-      const body = (await response.json()) as { data?: unknown[] };
+      const url = `${gateway.url}${compute}${path}`;
+      const response = await fetch(url, { headers });
+      const text = await response.text();
+      hold(url, response, text);
+      const body = JSON.parse(text) as { data?: unknown[] };
       return { status: response.status, data: body.data ?? [] };
     };
     const logsOf = async (id: string, query = ''): Promise<number[]> =>
