@@ -17,7 +17,8 @@ import { probesOf } from './compute/probes.ts';
 import type { IssuerSetting } from './configuration/issuers.ts';
 import { redisAccessOf } from './configuration/redis.ts';
 import type { GatewayConfiguration } from './configuration/settings.ts';
-import { defaultNetworkOf, publicUrlOf, vaultKeysOf } from './configuration/vpn.ts';
+import { vaultKeysOf } from './configuration/vault.ts';
+import { defaultNetworkOf, publicUrlOf } from './configuration/vpn.ts';
 import type { Handlers, Services } from './http/call.ts';
 import { Dispatcher } from './http/dispatch.ts';
 import { createEngine } from './http/engine/choose.ts';
@@ -30,6 +31,8 @@ import { createMeters, registerGauges, type Meters } from './metrics.ts';
 import { hostHandlers } from './operator/hosts.ts';
 import { networkHandlers } from './operator/networks.ts';
 import { tenantHandlers } from './operator/tenants.ts';
+import { secretHandlers } from './secrets/handlers.ts';
+import { UnsealService } from './secrets/unseal.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { EventReader } from './streams/events.ts';
 import { streamHandlers } from './streams/handlers.ts';
@@ -38,6 +41,7 @@ import { LogReader } from './streams/logs.ts';
 import { createBodyValidators } from './validation/bodies.ts';
 import { artifactHandlers } from './vpn/downloads.ts';
 import { peerHandlers } from './vpn/peers.ts';
+import { Vault } from './vault/vault.ts';
 import { createForage, type Forage } from './vpn/vpn.ts';
 
 export interface GatewayDependencies {
@@ -112,8 +116,10 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const streams = streamHostOf(parts, () => connection);
   const sessions = new Sessions({ clock, log });
   const services = servicesOf(parts, streams, sessions);
-  const forage = forageOf(parts, services, () => listenUrl);
-  const handlers = handlersOf(services, forage, { version: dependencies.version, ready });
+  const vault = vaultOf(configuration);
+  const forage = forageOf(parts, { services, vault, listenUrl: () => listenUrl });
+  const unseal = unsealOf(parts, vault);
+  const handlers = handlersOf({ services, forage, vault }, { version: dependencies.version, ready });
   const dispatcher = dispatcherOf(parts, services, forage, handlers);
   const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
     log,
@@ -138,7 +144,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     .then((nc) => {
       connection = nc;
       sessions.serve(nc);
-      return backend.start(nc);
+      return Promise.all([backend.start(nc), unseal?.start(nc)]);
     })
     .catch((error: unknown) => log.error('backend_failed', { error }));
 
@@ -155,6 +161,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
       }, configuration.SHUTDOWN_DELAY_MS);
       setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
       await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });
+      await unseal?.stop();
       backend.stop();
       await forage.stop();
       access.stopKeys();
@@ -209,11 +216,39 @@ function servicesOf(
   return services;
 }
 
-function forageOf({ configuration, version }: Parts, services: Services, listenUrl: () => string): Forage {
+/** Undefined without keys: what needs them is answered 503. */
+function vaultOf(configuration: GatewayConfiguration): Vault | undefined {
+  const keys = vaultKeysOf(configuration);
+  return keys.length === 0 ? undefined : new Vault(keys);
+}
+
+function unsealOf({ backend, clock, log, meters }: Parts, vault: Vault | undefined): UnsealService | undefined {
+  if (vault === undefined) return undefined;
+  return new UnsealService({
+    vault,
+    ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
+    newRequestId: randomUUID,
+    clock,
+    log,
+    count: (result) => meters.unseal(result),
+  });
+}
+
+/** What handlers share. */
+interface Rooms {
+  readonly services: Services;
+  readonly forage: Forage;
+  readonly vault: Vault | undefined;
+}
+
+function forageOf(
+  { configuration, version }: Parts,
+  { services, vault, listenUrl }: Omit<Rooms, 'forage'> & { readonly listenUrl: () => string },
+): Forage {
   const publicUrl = publicUrlOf(configuration);
   return createForage({
     services,
-    vaultKeys: vaultKeysOf(configuration),
+    vault,
     publicUrl: () => publicUrl ?? listenUrl(),
     defaultNetwork: defaultNetworkOf(configuration),
     metricsToken: configuration.FORAGE_METRICS_TOKEN,
@@ -221,8 +256,9 @@ function forageOf({ configuration, version }: Parts, services: Services, listenU
   });
 }
 
-const handlersOf = (services: Services, forage: Forage, about: Parameters<typeof publicHandlers>[0]): Handlers => ({
+const handlersOf = ({ services, forage, vault }: Rooms, about: Parameters<typeof publicHandlers>[0]): Handlers => ({
   ...containerHandlers(services),
+  ...secretHandlers(services, vault),
   ...streamHandlers(services),
   ...tenantHandlers(services),
   ...hostHandlers(services),

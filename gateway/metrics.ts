@@ -4,6 +4,9 @@ import { FrequentHistogram, frequentCounter } from '../lib/frequent-metrics.ts';
 import type { PartitionClientMeters } from '../lib/rpc/partition-client.ts';
 import { laneKinds, type LaneKind } from '../lib/rpc/lane.ts';
 
+/** How an agent's ask for a value ended. */
+export type Unsealed = 'sealed' | 'no_login' | 'invalid' | 'refused' | 'unavailable' | 'limited';
+
 export interface Meters extends PartitionClientMeters {
   request(route: string, status: number, seconds: number, waited: boolean): void;
   token(result: 'hit' | 'miss'): void;
@@ -12,6 +15,7 @@ export interface Meters extends PartitionClientMeters {
   streamOpened(route: string): void;
   streamClosed(route: string): void;
   badLogBlock(): void;
+  unseal(result: Unsealed): void;
 }
 
 /** Read at each scrape. */
@@ -98,6 +102,13 @@ export function createMeters(registry: Registry): Meters {
     registers,
   });
 
+  const unseals = new Counter({
+    name: 'longshore_gateway_unseals_total',
+    help: 'Asks of agents for secrets and registry logins, by result.',
+    labelNames: ['result'],
+    registers,
+  });
+
   const batchChildren = new Map(laneKinds.map((kind) => [kind, batches.child({ lane: kind })]));
   const tokenChildren = { hit: tokens({ result: 'hit' }), miss: tokens({ result: 'miss' }) };
   const ofRoute = memoized((route: string) => ({
@@ -117,6 +128,7 @@ export function createMeters(registry: Registry): Meters {
     streamOpened: (route) => streams.labels(route).inc(),
     streamClosed: (route) => streams.labels(route).dec(),
     badLogBlock: () => badBlocks.inc(),
+    unseal: (result) => unseals.labels(result).inc(),
     batch: (lane, items) => batchChildren.get(lane)?.observe(items),
     retry: (reason, items) => retries.labels(reason).inc(items),
   };

@@ -12,6 +12,7 @@ import * as network from './api/network.ts';
 import * as peer from './api/peer.ts';
 import * as policy from './api/policy.ts';
 import { RegistryRules } from './api/registry.ts';
+import * as secret from './api/secret.ts';
 import * as tenant from './api/tenant.ts';
 
 /** Answers about the API itself. */
@@ -40,6 +41,14 @@ export const components = {
   HealthCheck: policy.HealthCheck,
   Policy: policy.Policy,
   PolicyPut: policy.PolicyBody,
+
+  ContainerSecrets: secret.ContainerSecrets,
+  ContainerSecretsPut: secret.ContainerSecretsBody,
+  RegistryLogin: secret.LoginView,
+  RegistryLoginPut: secret.LoginBody,
+  Secret: secret.SecretView,
+  SecretPut: secret.SecretBody,
+  SecretUses: secret.SecretUses,
 
   Event,
   LogEntry,

@@ -34,6 +34,8 @@ export const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9
 export const hostKeyPattern = '^[a-z0-9][a-z0-9-]{0,62}$';
 export const regionPattern = '^[a-z0-9][a-z0-9-]{0,31}$';
 export const networkNamePattern = '^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$';
+/** The name of an environment variable. */
+export const envKeyPattern = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$';
 export const operationIdPattern = '^[A-Za-z0-9_-]{16,64}$';
 
 export const TenantId = Type.Unsafe<TenantId>(Type.String({ pattern: tenantIdPattern }));

@@ -18,6 +18,7 @@ import { programs } from './limits/programs.ts';
 import { rpc } from './limits/rpc.ts';
 import { scrub } from './limits/actors/scrub.ts';
 import { sessions } from './limits/sessions.ts';
+import { secrets } from './limits/gateway/secrets.ts';
 import { streams } from './limits/gateway/streams.ts';
 import { vpn } from './limits/gateway/vpn.ts';
 
@@ -27,6 +28,7 @@ export const limits = {
   ...http,
   ...auth,
   ...streams,
+  ...secrets,
   ...api,
   ...rpc,
   ...nats,

@@ -41,6 +41,7 @@ import {
   VpnProfile,
 } from './api/peer.ts';
 import { Policy, PolicyBody } from './api/policy.ts';
+import { ContainerSecrets, ContainerSecretsBody, LoginBody, LoginView, SecretBody, SecretView } from './api/secret.ts';
 import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantSummary, TenantView } from './api/tenant.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -170,6 +171,9 @@ export const pathParameters = {
   peer: PeerId,
   token: PeerTokenId,
   network: NetworkName,
+  // A wrong one in a PUT is answered by 422 with the reason, not by 404.
+  secret: Type.String({ description: 'A name: 1 to 64 of A-Z a-z 0-9 _ -' }),
+  registry: Type.String({ description: 'A registry: `host` or `host:port`; `docker.io` is Docker Hub.' }),
 } as const;
 
 export const routes = [
@@ -242,6 +246,73 @@ export const routes = [
     streams: true,
   },
   {
+    name: 'registry.list',
+    method: 'GET',
+    path: `${compute}/registries`,
+    access: 'tenant',
+    summary: 'The caller’s logins at registries, without their passwords.',
+    success: 'ok',
+    data: Type.Array(LoginView),
+    errors: [],
+  },
+  {
+    name: 'registry.put',
+    method: 'PUT',
+    path: `${compute}/registries/:registry`,
+    access: 'tenant',
+    summary: 'Set the login that pulls from this registry use. Containers that the registry refused are tried again.',
+    body: LoginBody,
+    // Room for a password whose characters are escaped.
+    maxBodyBytes: 4 * limits.bodyDefaultBytes,
+    success: 'ok',
+    data: LoginView,
+    errors: [...bodyErrors, 'conflict'],
+  },
+  {
+    name: 'registry.remove',
+    method: 'DELETE',
+    path: `${compute}/registries/:registry`,
+    access: 'tenant',
+    summary: 'Remove a login; later pulls from this registry are anonymous.',
+    success: 'no_content',
+    data: Type.Null(),
+    errors: ['not_found'],
+  },
+  {
+    name: 'secret.list',
+    method: 'GET',
+    path: `${compute}/secrets`,
+    access: 'tenant',
+    summary: 'The caller’s secrets, without their values.',
+    success: 'ok',
+    data: Type.Array(SecretView),
+    errors: [],
+  },
+  {
+    name: 'secret.put',
+    method: 'PUT',
+    path: `${compute}/secrets/:secret`,
+    access: 'tenant',
+    summary:
+      'Set the value of a secret. Another value is a new version, to which the containers that use the secret are updated; the same value changes nothing.',
+    body: SecretBody,
+    // Room for a value whose characters are escaped.
+    maxBodyBytes: limits.bodyBytes,
+    success: 'ok',
+    data: SecretView,
+    errors: [...bodyErrors, 'conflict'],
+  },
+  {
+    name: 'secret.remove',
+    method: 'DELETE',
+    path: `${compute}/secrets/:secret`,
+    access: 'tenant',
+    summary: 'Remove a secret that no container uses.',
+    success: 'no_content',
+    data: Type.Null(),
+    errors: ['not_found', 'conflict'],
+  },
+  {
     name: 'container.get',
     method: 'GET',
     path: `${compute}/:id`,
@@ -307,6 +378,29 @@ export const routes = [
     body: PolicyBody,
     success: 'ok',
     data: Policy,
+    errors: [...bodyErrors, 'not_found', 'conflict'],
+  },
+  {
+    name: 'container.secrets',
+    method: 'GET',
+    path: `${compute}/:id/secrets`,
+    access: 'tenant',
+    summary: 'Where secrets go in the container.',
+    success: 'ok',
+    data: ContainerSecrets,
+    errors: ['not_found'],
+  },
+  {
+    name: 'container.secrets.put',
+    method: 'PUT',
+    path: `${compute}/:id/secrets`,
+    access: 'tenant',
+    summary: 'Replace the uses of secrets: environment variables, and files on tmpfs. It is an update.',
+    body: ContainerSecretsBody,
+    // Room for the paths of all files.
+    maxBodyBytes: 4 * limits.bodyDefaultBytes,
+    success: 'ok',
+    data: ContainerSecrets,
     errors: [...bodyErrors, 'not_found', 'conflict'],
   },
   {
@@ -842,7 +936,7 @@ export const routes = [
     path: `${operator}/vpn-keys/reseal`,
     access: 'operator',
     scopes: ['operator:networks'],
-    summary: 'Seal every secret of the VPN area under the current key; older keys can then be removed.',
+    summary: 'Seal every secret under the current key of the vault; older keys can then be removed.',
     success: 'ok',
     data: Resealed,
     errors: ['forbidden'],

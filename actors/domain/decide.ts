@@ -11,7 +11,11 @@ import * as host from './host/decide.ts';
 import { drain } from './host/drain.ts';
 import * as network from './network/decide.ts';
 import * as peer from './peer/decide.ts';
-import * as secret from './secret/decide.ts';
+import * as login from './secret/logins.ts';
+import * as reseal from './secret/reseal.ts';
+import * as secret from './secret/secrets.ts';
+import { unseal } from './secret/unseal.ts';
+import * as uses from './secret/uses.ts';
 import type { PartitionView } from './state.ts';
 import * as tenant from './tenant/decide.ts';
 import type { Turn, TurnContext } from './turn.ts';
@@ -87,7 +91,19 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
     case 'network.revocations':
       return network.revocations(state, ask, context);
     case 'secret.stale':
-      return secret.stale(state, ask);
+      return reseal.stale(state, ask);
+    case 'secret.list':
+      return secret.list(state, ask);
+    case 'secret.material':
+      return secret.material(state, ask);
+    case 'secret.unseal':
+      return unseal(state, ask, context);
+    case 'login.list':
+      return login.list(state, ask);
+    case 'login.material':
+      return login.material(state, ask);
+    case 'container.secrets':
+      return uses.get(state, ask);
     default:
       return unreachable(ask);
   }
@@ -162,7 +178,17 @@ export function decideWrite(
     case 'network.learn':
       return network.learn(state, ask, context);
     case 'secret.replace':
-      return secret.replace(state, ask, context);
+      return reseal.replace(state, ask, context);
+    case 'secret.put':
+      return secret.put(state, ask, context);
+    case 'secret.remove':
+      return secret.remove(state, ask, context);
+    case 'login.put':
+      return login.put(state, ask, context);
+    case 'login.remove':
+      return login.remove(state, ask, context);
+    case 'container.secrets.put':
+      return uses.put(state, ask, context);
     default:
       return unreachable(ask);
   }

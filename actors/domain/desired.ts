@@ -7,6 +7,7 @@ import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import type { DesiredContainer, DesiredVersion } from '../../schemas/wire/host.ts';
 import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
 import { isDefaultPolicy } from '../../schemas/api/policy.ts';
+import { usesIn } from '../../schemas/api/secret.ts';
 import { leavingOf, preparationOf } from './container/moves.ts';
 import { versionOf } from './container/updates.ts';
 import { limitsOf } from './tenant/state.ts';
@@ -32,7 +33,7 @@ function project(record: ContainerRecord): DesiredContainer {
 }
 
 function desiredVersion(version: Version): DesiredVersion {
-  const { spec, policy } = version;
+  const { spec, policy, secrets } = version;
   const { cpuMillis, memBytes } = limitsOf(version);
   return {
     registry: spec.registry,
@@ -47,6 +48,7 @@ function desiredVersion(version: Version): DesiredVersion {
     secret_refs: [...version.secretRefs],
     config_files: [...version.configFiles],
     ...(isDefaultPolicy(policy) ? {} : { policy }),
+    ...(usesIn(secrets).length === 0 ? {} : { secrets }),
   };
 }
 
@@ -85,7 +87,7 @@ function projectUpdate(record: ContainerRecord, desired: DesiredContainer, previ
   const version = desiredVersion(previous);
   const update = updateOn(record);
   if (update !== undefined) return { ...desired, update: { ...update, previous: version } };
-  const { policy: _, ...rest } = desired;
+  const { policy: _policy, secrets: _secrets, ...rest } = desired;
   return { ...rest, ...version };
 }
 

@@ -56,6 +56,9 @@ function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): v
       marks.markDirty(networkDirtyKey(record.network));
       return;
     case 'tenant':
+    case 'secret':
+    case 'secret_floor':
+    case 'login':
     case 'peer':
     case 'peer_tombstone':
       marks.markDirty(tenantDirtyKey(record.tenant));
@@ -93,7 +96,7 @@ function touchDeleted(key: string, marks: DirtyMarks): void {
   // A sync tells a host that it was removed, and its agent then stops its containers.
   if (kind === 'host' && isHostKey(first)) marks.markDirty(hostDirtyKey(first));
   if (isOfNetwork(kind) && isNetworkName(first)) marks.markDirty(networkDirtyKey(first));
-  else if (kind === 'peer') marks.markDirty(tenantDirtyKey(first));
+  else if (kind === 'peer' || kind === 'secret' || kind === 'login') marks.markDirty(tenantDirtyKey(first));
 }
 
 /** The event in its wire form; the id stays the same over redelivery. */
@@ -152,7 +155,9 @@ function createdMs(record: StateRecord): number {
 const idOf = (record: StateRecord): string => ('id' in record ? record.id : recordKey(record));
 
 export const records: RecordFormat<StateRecord> = {
-  isKey: (key) => /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key)\./.test(key),
+  isKey: (key) =>
+    /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key|secret|secret_floor|login)\./.test(key),
+  isNewKey: (key) => /^(?:secret|secret_floor|login)\./.test(key),
   isRecord: isWellFormed,
   keyOf: recordKey,
   /** The order of creation, so that a tenant's list keeps it. */
@@ -200,6 +205,7 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
     hear: (state, heard) => {
       if ('pull' in heard) state.hearPull(heard.id, heard.pull);
       else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
+      else if ('tried' in heard) state.loginTried(heard.tried);
       else state.hear(heard.id, heard.order);
     },
     release: (state) => state.release(),

@@ -114,6 +114,9 @@ const isWellFormedRecord = either('kind', {
     ),
     updatedAtMs: number,
   }),
+  secret: object({ tenant: text, name: text, version: number, sealed: text, updatedAtMs: number }),
+  secret_floor: object({ tenant: text, version: number, updatedAtMs: number }),
+  login: object({ tenant: text, registry: text, version: number, username: text, sealed: text, updatedAtMs: number }),
   host: object({
     key: text,
     region: text,

@@ -3,6 +3,7 @@ import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/contain
 import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
 import type { PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
+import type { LoginRecord, SecretFloorRecord, SecretRecord } from '../../schemas/api/secret.ts';
 import type { TenantRecord } from '../../schemas/api/tenant.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 
@@ -29,7 +30,16 @@ export type NetworkKind = (typeof networkKinds)[number];
 export const isOfNetwork = (kind: string | undefined): kind is NetworkKind =>
   networkKinds.some((known) => known === kind);
 
-export type StateRecord = ContainerRecord | TombstoneRecord | TenantRecord | HostRecord | RevokedKeyRecord | VpnRecord;
+export type StateRecord =
+  | ContainerRecord
+  | TombstoneRecord
+  | TenantRecord
+  | SecretRecord
+  | SecretFloorRecord
+  | LoginRecord
+  | HostRecord
+  | RevokedKeyRecord
+  | VpnRecord;
 
 export const recordKey = (record: StateRecord): string => {
   switch (record.kind) {
@@ -38,6 +48,12 @@ export const recordKey = (record: StateRecord): string => {
       return keys.container(record.tenant, record.id);
     case 'tenant':
       return keys.tenant(record.tenant);
+    case 'secret':
+      return keys.secret(record.tenant, record.name, record.version);
+    case 'secret_floor':
+      return keys.secretFloor(record.tenant);
+    case 'login':
+      return keys.login(record.tenant, record.registry);
     case 'host':
       return keys.host(record.key);
     case 'revoked_key':

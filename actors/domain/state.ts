@@ -16,8 +16,9 @@ import {
 } from '../../schemas/ids.ts';
 import { DesiredChanges } from './desired-changes.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
-import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
+import { changedAtMs, isOfNetwork, recordKey, type StateRecord } from './records.ts';
 import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
+import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
 import type { PreparationSeen } from './turn.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
 
@@ -79,7 +80,19 @@ export interface PartitionView {
   /** Hosts whose record is damaged: what runs there is unknown. */
   damagedHosts(): Iterable<HostKey>;
   readonly vpn: VpnView;
+  /** Some containers may be made from another value than the current one. */
+  secretsWithOldValues(): Iterable<SecretOf>;
+  /** Logins that were put, or loaded, since containers were last tried again because of them. */
+  loginsToTry(): Iterable<LoginRecord>;
 }
+
+export interface SecretOf {
+  readonly tenant: TenantId;
+  readonly name: string;
+}
+
+/** Of the key of a login. */
+const registryIn = (part: string): string => Buffer.from(part, 'base64url').toString();
 
 /** What placed containers take of their host. */
 export interface PlacedAmounts {
@@ -128,6 +141,9 @@ export class PartitionState implements PartitionView {
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
+  /** By their key without the version. */
+  readonly #oldValues = new Map<string, SecretOf>();
+  readonly #loginsToTry = new Map<string, LoginRecord>();
   /** This partition's share of the ledger. */
   readonly #accounted = new Map<HostKey, { -readonly [Of in keyof PlacedAmounts]: number } & { containers: number }>();
   readonly #ledger: PlacementLedger;
@@ -237,6 +253,12 @@ export class PartitionState implements PartitionView {
   damagedHosts(): Iterable<HostKey> {
     return this.#damagedHosts;
   }
+  secretsWithOldValues(): Iterable<SecretOf> {
+    return this.#oldValues.values();
+  }
+  loginsToTry(): Iterable<LoginRecord> {
+    return this.#loginsToTry.values();
+  }
 
   /**
    * A report that changed nothing: its order counts until the next change of the container, which
@@ -253,6 +275,12 @@ export class PartitionState implements PartitionView {
 
   seePreparation(id: ContainerId, seen: PreparationSeen): void {
     if (this.#moving.has(id)) this.#preparations.set(id, seen);
+  }
+
+  /** No container waits for this login; one that was put since is tried by itself. */
+  loginTried(login: LoginRecord): void {
+    const key = recordKey(login);
+    if (this.#loginsToTry.get(key) === login) this.#loginsToTry.delete(key);
   }
 
   /** What is desired of the container on the host changes. */
@@ -272,6 +300,7 @@ export class PartitionState implements PartitionView {
         tenant.claimKey(record);
         tenant.note(record);
         tenant.count(record, 1);
+        tenant.secrets.note(record, true);
         this.#place(record);
         return;
       }
@@ -292,6 +321,16 @@ export class PartitionState implements PartitionView {
         if (isNews && record.revocations.length > 0) this.#noteRevocations(record.tenant);
         return;
       }
+      case 'secret':
+        this.#putSecret(record.tenant, record.name, record.version, record);
+        return;
+      case 'secret_floor':
+        this.#own(record.tenant).secrets.floorRecord = record;
+        return;
+      case 'login':
+        this.#own(record.tenant).secrets.logins.set(record.registry, record);
+        this.#loginsToTry.set(recordKey(record), record);
+        return;
       case 'host':
         this.#hosts.set(record.key, record);
         this.#damagedHosts.delete(record.key);
@@ -314,12 +353,14 @@ export class PartitionState implements PartitionView {
   }
 
   delete(key: string): void {
-    const [kind, first = '', second = ''] = key.split('.');
+    const [kind, first = '', second = '', third = ''] = key.split('.');
     if (kind === 'host' && isHostKey(first)) {
       this.#hosts.delete(first);
       this.#damagedHosts.delete(first);
     }
     if (kind === 'revoked_key') this.#revokedKeys.delete(first);
+    if (kind === 'secret' && isTenantId(first)) this.#deleteSecret(first, second, Number(third));
+    if (kind === 'login' && isTenantId(first)) this.#deleteLogin(key, first, registryIn(second));
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
     if (kind === 'peer' && isTenantId(first) && isPeerId(second)) {
       this.vpn.deletePeer(this.#own(first).peers, first, second);
@@ -329,12 +370,14 @@ export class PartitionState implements PartitionView {
 
   /** The record under a key can't be read: keeps what the key itself says, and fails closed. */
   quarantine(key: string): void {
-    const [kind, first = '', second = ''] = key.split('.');
+    const [kind, first = '', second = '', third = ''] = key.split('.');
     if (kind === 'tenant' && isTenantId(first)) {
       this.#own(first).settingsDamaged = true;
       this.#noteRevocations(first);
     }
     if (kind === 'host' && isHostKey(first)) this.#damagedHosts.add(first);
+    if (kind === 'secret' && isTenantId(first)) this.#putSecret(first, second, Number(third), null);
+    if (kind === 'login' && isTenantId(first)) this.#own(first).secrets.logins.set(registryIn(second), null);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) {
       this.#own(first).damaged.add(second);
       this.#damaged.add(second);
@@ -355,6 +398,28 @@ export class PartitionState implements PartitionView {
     this.#accounted.clear();
     this.#placed.clear();
     this.#moving.clear();
+  }
+
+  #putSecret(tenant: TenantId, name: string, version: number, record: SecretRecord | null): void {
+    const { secrets } = this.#own(tenant);
+    secrets.put(name, version, record);
+    this.#noteOldValues(tenant, name);
+  }
+
+  #deleteSecret(tenant: TenantId, name: string, version: number): void {
+    this.#own(tenant).secrets.delete(name, version);
+    this.#noteOldValues(tenant, name);
+  }
+
+  #noteOldValues(tenant: TenantId, name: string): void {
+    const count = this.tenant(tenant).secrets.values.get(name)?.size ?? 0;
+    if (count > 1) this.#oldValues.set(`${tenant}.${name}`, { tenant, name });
+    else this.#oldValues.delete(`${tenant}.${name}`);
+  }
+
+  #deleteLogin(key: string, tenant: TenantId, registry: string): void {
+    this.#own(tenant).secrets.logins.delete(registry);
+    this.#loginsToTry.delete(key);
   }
 
   #noteRevocations(tenant: TenantId): void {
@@ -378,6 +443,7 @@ export class PartitionState implements PartitionView {
     tenant.names.delete(before.spec.name);
     tenant.releaseKey(before);
     tenant.count(before, -1);
+    tenant.secrets.note(before, false);
     this.#unplaced.delete(id);
     this.#heard.delete(id);
     this.#pulls.delete(id);

@@ -10,6 +10,8 @@ import { limits } from '../../schemas/limits.ts';
 import { movesFrom } from './container/moves.ts';
 import { settle } from './container/observe.ts';
 import { observeSilence } from './host/decide.ts';
+import { tryAgain } from './secret/logins.ts';
+import { rollSecrets } from './secret/roll.ts';
 import type { PartitionView } from './state.ts';
 import { noChanges, type Changes, type TurnContext } from './turn.ts';
 
@@ -34,6 +36,8 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   for (const record of [...state.hosts()]) {
     yield observeSilence(record, { ...context, regionIsSilent: () => context.regionIsSilent(record.key) });
   }
+  yield* rollSecrets(state, context, context.onFault);
+  yield* tryAgain(state, context);
   let budget: number = limits.sweepChanges;
   // What found no room a moment ago finds none now: ten thousand that wait cost one look for each
   // kind of them.

@@ -6,6 +6,7 @@
 import type { ContainerRecord, ContainerStatus, ObservationOrder, PullProgress } from '../../schemas/api/container.ts';
 import { errorBody, type ErrorCode, type FieldErrors, type SuccessCode } from '../../schemas/errors.ts';
 import type { EventType } from '../../schemas/api/event.ts';
+import type { LoginRecord } from '../../schemas/api/secret.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.ts';
 import type { HostRoom } from '../../schemas/wire/host.ts';
@@ -50,6 +51,8 @@ export interface FleetHost {
 export interface FleetView {
   host(key: HostKey): FleetHost | undefined;
   standing(key: HostKey): HostStanding;
+  /** The key of the agent that is enrolled; null: none is. Undefined: not known here. */
+  enrolledKey(key: HostKey): string | null | undefined;
   /** Wall time of the last heartbeat; null when none was heard by this process. */
   lastHeardMs(key: HostKey): number | null;
   beat(key: HostKey): {
@@ -107,12 +110,13 @@ export interface PreparationSeen {
 
 /**
  * What memory keeps and nothing commits: the order of a report that repeats what is stored, how far
- * a pull is, or that a preparation gets on.
+ * a pull is, that a preparation gets on, or that no container waits for a login any more.
  */
 export type Heard =
   | { readonly id: ContainerId; readonly order: ObservationOrder }
   | { readonly id: ContainerId; readonly pull: PullProgress }
-  | { readonly id: ContainerId; readonly preparation: PreparationSeen };
+  | { readonly id: ContainerId; readonly preparation: PreparationSeen }
+  | { readonly tried: LoginRecord };
 
 export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };
 

@@ -157,6 +157,10 @@ export class Fleet implements FleetView {
     return publicKey === undefined || isEnrolled({ publicKey, ...(isBound === undefined ? {} : { isBound }) }, sender);
   }
 
+  enrolledKey(key: HostKey): string | null | undefined {
+    return this.#entries.get(key)?.publicKey;
+  }
+
   standing(key: HostKey): HostStanding {
     const entry = this.#entries.get(key);
     if (entry === undefined) {

@@ -91,6 +91,8 @@ export const wholePartition = '*';
 export interface RecordFormat<R> {
   /** Of a record, and not of the runtime's own. */
   isKey(key: string): boolean;
+  /** Of a record that release 0.1.0 does not know, and so does not count in its digests. */
+  isNewKey(key: string): boolean;
   /** Whether a value that was decoded has the shape of a record. */
   isRecord(value: unknown): value is R;
   keyOf(record: R): string;

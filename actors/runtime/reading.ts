@@ -36,7 +36,7 @@ export class Reading<R> {
   constructor(format: RecordFormat<R>) {
     this.#format = format;
     this.#shape = { Check: (value) => format.isRecord(value) };
-    this.digest = new RecordsDigest((key) => format.isKey(key));
+    this.digest = new RecordsDigest(format);
   }
 
   /** By key. */

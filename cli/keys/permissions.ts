@@ -37,6 +37,8 @@ const crossings = [
   { from: 'CP', type: 'service', subject: 'agent.*.*.sync', responses: 'Stream' },
   { from: 'CP', type: 'service', subject: 'agent.*.*.report', responses: 'Singleton' },
   { from: 'CP', type: 'service', subject: 'agent.*.*.hello', responses: 'Singleton' },
+  // Gateways answer it.
+  { from: 'CP', type: 'service', subject: 'agent.*.*.unseal', responses: 'Singleton' },
   // JetStream acknowledges each block of log lines.
   { from: 'CP', type: 'service', subject: 'host.*.log.>', responses: 'Singleton' },
   { from: 'CP', type: 'service', subject: 'agent.*.*.session', responses: 'Singleton' },
@@ -82,7 +84,7 @@ export const importsOf = (account: AccountName, publicKeyOf: (name: AccountName)
  * A gateway asks owners of partitions, asks actors for what JetStream stores, and hears doorbells.
  * It may not call JetStream: with a reply subject of its choice it could make the server write on
  * its behalf (ADR 18). It may answer hosts, each ask once: what they ask crosses accounts, where
- * the server itself names the subject of the answer (ADR 39).
+ * the server itself names the subject of the answer (ADR 37, ADR 39).
  */
 export const gatewayPermissions = (publicKey: string): Partial<User> => ({
   pub: { allow: ['part.*', 'owner.*', 'read.*', 'session.*.*.*'], deny: [] },
@@ -94,6 +96,7 @@ export const gatewayPermissions = (publicKey: string): Partial<User> => ({
       'host.*.log.>',
       clusterSubject,
       subjects.hostSession(anySender),
+      subjects.hostUnseal(anySender),
       `tunnel.${publicKey}.*.*.*`,
     ],
     deny: [],

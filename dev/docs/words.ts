@@ -37,7 +37,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Use a method from `Allow`.',
   },
   conflict: {
-    when: 'The container is being removed, so it can’t be started, stopped or changed, or can’t reach the status waited for. Or no host has room for the limits that an update wants. Or the container of an `Idempotency-Key` is gone, a host key is taken, or a tenant already has 1,000 revocations of single tokens and subjects.',
+    when: 'The container is being removed, so it can’t be started, stopped or changed, or can’t reach the status waited for. Or a secret is used by containers, or has too many values in use, or there are too many secrets or logins. Or no host has room for the limits that an update wants. Or the container of an `Idempotency-Key` is gone, a host key is taken, or a tenant already has 1,000 revocations of single tokens and subjects.',
     client: 'Read the `message`; do not send the same request again.',
   },
   precondition_failed: {
@@ -148,7 +148,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   image_auth: {
     meaning: 'The registry refuses access. Docker Hub also says this of repositories that do not exist.',
-    todo: 'Check the name; give the hosts access to the image, then start.',
+    todo: 'Check the name; put the login of the registry (`PUT /registries/:registry`): the container is then tried again.',
   },
   image_pull: {
     meaning: 'The pull failed for a reason that may pass: the network, a rate limit, trouble at the registry.',
@@ -178,8 +178,9 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     todo: 'Read the message; fix the image or command. The start is retried with back-off. Operator: the engine’s message is in the agent’s log (`step`, field `detail`).',
   },
   secret_missing: {
-    meaning: 'A secret that the operator’s fields name is not in the host’s secrets folder.',
-    todo: 'Operator: put the file into `SECRETS_DIR` of the hosts. The start is retried with back-off, on another host if the platform chose this one.',
+    meaning:
+      'The host can’t get a secret of the tenant (`message` says which, and why), or a secret that the operator’s fields name is not in its secrets folder.',
+    todo: 'Wait: the start is retried with back-off, on another host if the platform chose this one. If the message says that the value is damaged, put it again. Operator: check that gateways have the vault’s keys, and may answer hosts (event `unseal_not_served`); put the operator’s file into `SECRETS_DIR` of the hosts.',
   },
   host_fault: {
     meaning:
@@ -250,6 +251,8 @@ export const metricWords: Readonly<Record<string, string>> = {
     'How many a gateway holds. If a tenant’s revocations do not fit (event `revocations_full`), only that tenant is refused.',
   longshore_gateway_tenants_refused:
     'Over 0: the record of a tenant is damaged (event `revocations_unreadable`), or it has more revocations than a gateway keeps (`revocations_full`). Its tokens get 503; see the runbook.',
+  longshore_gateway_unseals_total:
+    '`unavailable`: owners or the vault’s keys are away. `refused`: a host asked for what it may not have (event `unseal_refused`): after a re-enrolment, or an attack. `limited`: a host asks too often.',
   longshore_gateway_token_cache_entries: 'At 20,000 the cache is full, and the gateway verifies tokens repeatedly.',
   longshore_gateway_token_cache_lookups_total:
     'The share of `hit`. Low: many short-lived tokens, and CPU spent on signatures.',

@@ -12,7 +12,7 @@ export function probesOf(services: Services): Partial<Handlers> {
       { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
       call.deadlineMs,
     );
-  const container: HandlerOf<'container.wait' | 'container.update' | 'policy.put'> = (call) =>
+  const container: HandlerOf<'container.wait' | 'container.update' | 'policy.put' | 'container.secrets.put'> = (call) =>
     services.ask(
       'read',
       { type: 'container.get', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
@@ -33,6 +33,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     'container.wait': container,
     'container.update': container,
     'policy.put': container,
+    'container.secrets.put': container,
     'container.operate': (call) =>
       services.ask(
         'read',

@@ -84,10 +84,14 @@ export const settings = {
   PUBLIC_URL: optionalText(
     'URL at which phones and VPN servers reach this API, like https://vpn.example.com. Certificates and profiles contain it. Absent: the address that the API listens on.',
   ),
-  VPN_KEYS: optionalText(
-    'Keys that seal the secrets of the VPN area: lines of `<id>:<base64 of 32 bytes>`, the current key first.',
+  VAULT_KEYS: optionalText(
+    'Keys that seal what is secret at rest (secrets, registry logins, VPN keys): lines of `<id>:<base64 of 32 bytes>`, the current key first.',
   ),
-  VPN_KEYS_FILE: optionalText('File with those keys, in place of VPN_KEYS. With neither, the VPN area answers 503.'),
+  VAULT_KEYS_FILE: optionalText(
+    'File with those keys, in place of VAULT_KEYS. With neither, all routes that need them answer 503.',
+  ),
+  VPN_KEYS: optionalText('Former name of VAULT_KEYS.'),
+  VPN_KEYS_FILE: optionalText('Former name of VAULT_KEYS_FILE.'),
   VPN_DEFAULT_NETWORK: text('Network of peers that name none.', { fallback: 'default' }),
   FORAGE_METRICS_TOKEN: optionalText(
     'Bearer token that opens /metrics/forage. Absent: it is open to all who reach it.',

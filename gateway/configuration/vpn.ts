@@ -1,17 +1,8 @@
-/** Settings of the VPN area: its keys, its URL, its default network. */
-import { ConfigurationError, readSettingFile } from '../../lib/config.ts';
+/** Settings of the VPN area: its URL, its default network. */
+import { ConfigurationError } from '../../lib/config.ts';
 import { isNetworkName, type NetworkName } from '../../schemas/ids.ts';
-import { parseVaultKeys, type VaultKey } from '../vpn/pki/vault.ts';
 import { isBaseUrl } from '../vpn/render/links.ts';
 import type { GatewayConfiguration } from './settings.ts';
-
-/** @throws ConfigurationError */
-export function vaultKeysOf({ VPN_KEYS: given, VPN_KEYS_FILE: file }: GatewayConfiguration): VaultKey[] {
-  if (given !== undefined && file !== undefined)
-    throw new ConfigurationError(['set VPN_KEYS or VPN_KEYS_FILE, not both']);
-  if (file !== undefined) return parseVaultKeys(readSettingFile('VPN_KEYS_FILE', file));
-  return given === undefined ? [] : parseVaultKeys(given);
-}
 
 /**
  * Without a slash at the end. A URL that some format of file cannot hold is refused here, at the

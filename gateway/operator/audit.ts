@@ -23,6 +23,10 @@ export interface AuditEvent {
 
 type OfPeer = 'peer.update' | 'peer.rotate' | 'peer.password' | 'peer.token.remove' | 'peer.remove';
 const ofPeer = (call: CallOf<OfPeer>): Fields => ({ tenant: tenantOf(call), peer: call.params.peer });
+type OfSecret = 'secret.put' | 'secret.remove';
+const ofSecret = (call: CallOf<OfSecret>): Fields => ({ tenant: tenantOf(call), secret: call.params.secret });
+type OfRegistry = 'registry.put' | 'registry.remove';
+const ofRegistry = (call: CallOf<OfRegistry>): Fields => ({ tenant: tenantOf(call), registry: call.params.registry });
 const ofHost = (host: HostKey): Fields => ({ host });
 
 /** Only the changes that decide whether the peer may connect. */
@@ -66,6 +70,10 @@ export const auditKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> } = {
     fields: (call) => ({ ...ofPeer(call), token_id: call.params.token }),
   },
   'peer.remove': { event: 'peer_removed', fields: ofPeer },
+  'secret.put': { event: 'secret_changed', fields: ofSecret },
+  'secret.remove': { event: 'secret_removed', fields: ofSecret },
+  'registry.put': { event: 'registry_changed', fields: ofRegistry },
+  'registry.remove': { event: 'registry_removed', fields: ofRegistry },
   'network.remove': { event: 'network_removed', fields: (call) => ({ network: call.params.network }) },
 };
 

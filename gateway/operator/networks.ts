@@ -8,7 +8,7 @@ import { conditional } from '../http/conditional.ts';
 import type { Forage } from '../vpn/vpn.ts';
 import { keyringOf, type Keyring } from '../vpn/service/keyring.ts';
 import { refusing } from '../vpn/service/refusal.ts';
-import { resealAll } from '../vpn/service/reseal.ts';
+import { resealAll } from '../vault/reseal.ts';
 import { nftablesOfServer, swanctlOfServer, wireguardOfServer } from '../vpn/service/networks/server-files.ts';
 import { listByKey } from '../http/pages.ts';
 import { ok } from '../http/respond.ts';

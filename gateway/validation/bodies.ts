@@ -9,6 +9,7 @@ import { validateNetworkCreate, validateNetworkPut } from './network.ts';
 import { validatePeerToken } from './peer-token.ts';
 import { validatePolicy } from './policy.ts';
 import { validatePeerCreate, validatePeerUpdate } from './peer.ts';
+import { validateContainerSecrets, validateLogin, validateSecret } from '../secrets/bodies.ts';
 
 export type BodyValidator = (body: unknown) => Validated<unknown>;
 
@@ -24,6 +25,9 @@ export const createBodyValidators = (clock: Clock) =>
     'peer.token.create': (body: unknown) => validatePeerToken(body, clock.nowMs()),
     'peer.update': (body: unknown) => validatePeerUpdate(body, clock.nowMs()),
     'policy.put': validatePolicy,
+    'secret.put': validateSecret,
+    'registry.put': validateLogin,
+    'container.secrets.put': validateContainerSecrets,
   }) satisfies Partial<Record<RouteWithBody, BodyValidator>>;
 
 export type BodyValidators = ReturnType<typeof createBodyValidators>;

@@ -9,7 +9,6 @@ import {
   containerDefaults,
   CreateBody,
   digestPattern,
-  envKeyPattern,
   namePattern,
   registryPattern,
   repositoryPattern,
@@ -20,6 +19,7 @@ import {
   type ContainerSpec,
   type Port,
 } from '../../schemas/api/container.ts';
+import { envKeyPattern } from '../../schemas/ids.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

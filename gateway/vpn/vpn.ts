@@ -6,7 +6,7 @@ import type { NetworkName, PeerId, PeerTokenId } from '../../schemas/ids.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import type { Services } from '../http/call.ts';
 import { PkiPool } from './pki/pool.ts';
-import { Vault, type VaultKey } from './pki/vault.ts';
+import type { Vault } from '../vault/vault.ts';
 import { createVpnActors, type VpnActors } from './service/actors.ts';
 import { Artifacts } from './service/artifacts.ts';
 import type { Keyring } from './service/keyring.ts';
@@ -35,20 +35,21 @@ export interface Forage {
 
 export interface ForageOptions {
   readonly services: Pick<Services, 'ask' | 'partitions' | 'newOperationId' | 'countAuthFailure' | 'clock' | 'log'>;
-  readonly vaultKeys: readonly VaultKey[];
+  /** Undefined without keys. */
+  readonly vault: Vault | undefined;
   readonly publicUrl: () => string;
   readonly defaultNetwork: NetworkName;
   readonly metricsToken: string | undefined;
   readonly version: string;
 }
 
-export function createForage({ services, vaultKeys, publicUrl, ...options }: ForageOptions): Forage {
+export function createForage({ services, vault, publicUrl, ...options }: ForageOptions): Forage {
   const { clock, log, ask, partitions } = services;
   const actors = createVpnActors({ ask, partitions, newOperationId: () => services.newOperationId() });
   const materials = new Materials(actors);
   const networks = new NetworkKeeper({ actors, materials, clock, publicUrl, defaultNetwork: options.defaultNetwork });
   const meters = createForageMeters(options.version, () => clock.monotonicMs() / 1000);
-  const keyring = vaultKeys.length === 0 ? undefined : { vault: new Vault(vaultKeys), pool: new PkiPool({ log }) };
+  const keyring = vault === undefined ? undefined : { vault, pool: new PkiPool({ log }) };
   return {
     actors,
     networks,

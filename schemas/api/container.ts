@@ -3,12 +3,13 @@
  * sixteen fields of `Container`; operator-only fields are in `ContainerRecord.operator`.
  */
 import Type, { type Static } from 'typebox';
-import { ContainerId, HostKey, TenantId } from '../ids.ts';
+import { ContainerId, HostKey, TenantId, envKeyPattern } from '../ids.ts';
 import type { Region } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { cpuLimitPattern, memLimitPattern } from '../quantity.ts';
 import { nullable } from './nullable.ts';
 import { HealthCheck, type Policy } from './policy.ts';
+import { SecretUses } from './secret.ts';
 
 /** ARCHITECTURE.md, "Status", describes each status and what may follow it. */
 export const containerStatuses = [
@@ -41,7 +42,6 @@ export const Port = Type.Union([
 export type Port = Static<typeof Port>;
 
 export const namePattern = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$';
-export const envKeyPattern = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$';
 /**
  * The host of a reference (distribution/reference): host[:port], where the host is localhost, a
  * name with a dot, or an IPv6 address in brackets.
@@ -241,6 +241,7 @@ export const Changed = Type.Partial(
     ...Type.Pick(Container, ['registry', 'repository', 'tag', 'digest', 'env', 'ports', 'cpu_limit', 'mem_limit'])
       .properties,
     health: nullable(HealthCheck),
+    secrets: SecretUses,
   }),
 );
 export type Changed = Static<typeof Changed>;
@@ -341,6 +342,7 @@ export const ContainerInspection = Type.Object(
     status: ContainerStatusView,
     secret_refs: Type.Array(SecretRef),
     config_files: Type.Array(ConfigFile),
+    secrets: SecretUses,
     reconciler: Type.Record(Type.String(), Type.Unknown(), {
       description: 'What the platform keeps to decide about it; its fields may change with any release.',
     }),
@@ -373,6 +375,8 @@ export interface ContainerRecord {
   readonly diskBytes?: number;
   /** Absent until somebody sets it: `defaultPolicy` applies. */
   readonly policy?: Policy;
+  /** Absent: none. The versions are those that it is made from (ADR 37). */
+  readonly secrets?: SecretUses;
   readonly desired: DesiredState;
   /**
    * Rises with every change of what is wanted: start, stop, delete, placement, operator fields,
@@ -399,7 +403,10 @@ export interface ContainerRecord {
 }
 
 /** What the engine's container is made from. An update replaces it, and may bring it back. */
-export type Version = Pick<ContainerRecord, 'spec' | 'secretRefs' | 'configFiles'> & { readonly policy: Policy };
+export type Version = Pick<ContainerRecord, 'spec' | 'secretRefs' | 'configFiles'> & {
+  readonly policy: Policy;
+  readonly secrets: SecretUses;
+};
 
 export interface Update {
   /** The generation that it came with. */

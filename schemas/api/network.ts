@@ -3,14 +3,7 @@ import Type, { type Static } from 'typebox';
 import { NetworkName, type PeerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { nullable } from './nullable.ts';
-
-declare const sealed: unique symbol;
-/**
- * A stored secret: `v1.<key id>.<wrapped data key>.<nonce and ciphertext>`, AES-256-GCM twice (a
- * data key for each secret, wrapped by the key with that id), bound to its record and field. Only
- * gateways have the keys.
- */
-export type Sealed = string & { readonly [sealed]: true };
+import type { Sealed } from '../records/sealed.ts';
 
 /** A host name (RFC 1123) or an address; gateway/validation/network.ts checks it more closely. */
 export const hostPattern = '^[A-Za-z0-9.:-]+$';

@@ -2,15 +2,9 @@
 import Type, { type Static } from 'typebox';
 import { NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
-import {
-  AddressText,
-  CidrText,
-  type CertificateRef,
-  type KeptCertificate,
-  type RevocationReason,
-  type Sealed,
-} from './network.ts';
+import { AddressText, CidrText, type CertificateRef, type KeptCertificate, type RevocationReason } from './network.ts';
 import { nullable } from './nullable.ts';
+import type { Sealed } from '../records/sealed.ts';
 
 /**
  * A display name for the device. gateway/validation/peer.ts refuses control and format characters
@@ -247,22 +241,3 @@ export const standingOf = (
   { enabled, expiresAtMs }: Pick<PeerRecord, 'enabled' | 'expiresAtMs'>,
   nowMs: number,
 ): PeerStanding => (!enabled ? 'disabled' : expiresAtMs !== null && expiresAtMs <= nowMs ? 'expired' : 'active');
-
-/**
- * The place of a sealed secret. The secret is authenticated with this text, so that it cannot be
- * moved to another place.
- */
-export type SecretPlace =
-  | {
-      readonly of: 'peer';
-      readonly tenant: TenantId;
-      readonly peer: PeerId;
-      readonly field: 'wireguard' | 'preshared' | 'certificate' | 'password';
-    }
-  | { readonly of: 'network'; readonly network: NetworkName; readonly field: 'wireguard' | 'ca' | 'server' };
-
-/** A secret that is not sealed under the current key yet. */
-export interface StaleSecret {
-  readonly place: SecretPlace;
-  readonly sealed: Sealed;
-}

@@ -41,6 +41,13 @@ function endpointOf(text: string): Endpoint {
   return { host: dockerHub.has(name) ? 'docker.io' : name, port: port === '*' ? port : String(Number(port)) };
 }
 
+/** The one spelling under which a tenant's login is kept: `docker.io`, `registry.example:5000`. */
+export function registryName(registry: string): string {
+  const { host, port } = endpointOf(registry);
+  const name = host.includes(':') ? `[${host}]` : host;
+  return port === httpsPort ? name : `${name}:${port}`;
+}
+
 /** The names that the engine looks up for images of a registry. */
 export const hostsOfRegistry = (registry: string): readonly string[] => {
   const { host } = endpointOf(registry);

@@ -1,9 +1,12 @@
 /**
- * Secrets of a tenant, and where they go in a container (ADR 37). Their values are write-only: no
- * answer of the API has one.
+ * Secrets of a tenant, where they go in a container, and its logins at registries (ADR 37). Values
+ * and passwords are write-only: no answer of the API has one.
  */
 import Type, { type Static } from 'typebox';
+import { ContainerId, type TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { nullable } from './nullable.ts';
+import type { Sealed } from '../records/sealed.ts';
 
 export const secretNamePattern = '^[A-Za-z0-9_-]{1,64}$';
 export const SecretName = Type.String({ pattern: secretNamePattern });
@@ -15,13 +18,11 @@ export const SecretVersion = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE
 export const SecretUse = Type.Object({ name: SecretName, version: SecretVersion });
 export type SecretUse = Static<typeof SecretUse>;
 
+const Mode = Type.Integer({ minimum: 0, maximum: 0o777 });
+const FileId = Type.Integer({ minimum: 0, maximum: limits.secretFileIdMax });
+
 /** A use as a file, which lies on tmpfs and is read-only. */
-export const SecretFileUse = Type.Object({
-  ...SecretUse.properties,
-  mode: Type.Integer({ minimum: 0, maximum: 0o777 }),
-  uid: Type.Integer({ minimum: 0, maximum: limits.secretFileIdMax }),
-  gid: Type.Integer({ minimum: 0, maximum: limits.secretFileIdMax }),
-});
+export const SecretFileUse = Type.Object({ ...SecretUse.properties, mode: Mode, uid: FileId, gid: FileId });
 export type SecretFileUse = Static<typeof SecretFileUse>;
 
 /** By the name of the environment variable, and by the absolute path of the file. */
@@ -30,3 +31,157 @@ export const SecretUses = Type.Object({
   files: Type.Record(Type.String(), SecretFileUse),
 });
 export type SecretUses = Static<typeof SecretUses>;
+
+export const noSecrets: SecretUses = Object.freeze({ env: {}, files: {} });
+
+/** Every use, variables first. */
+export const usesIn = ({ env, files }: SecretUses): readonly SecretUse[] => [
+  ...Object.values(env),
+  ...Object.values(files),
+];
+
+/** The names of the secrets, each once. */
+export const namesIn = (uses: SecretUses): ReadonlySet<string> => new Set(usesIn(uses).map(({ name }) => name));
+
+const sorted = <T>(uses: Readonly<Record<string, T>>): [string, T][] =>
+  Object.entries(uses).sort(([one], [other]) => (one < other ? -1 : 1));
+
+/** The same text for the same uses, whatever the order of their keys. */
+export const textOfUses = ({ env, files }: SecretUses): string =>
+  JSON.stringify([
+    sorted(env).map(([key, { name, version }]) => [key, name, version]),
+    sorted(files).map(([path, { name, version, mode, uid, gid }]) => [path, name, version, mode, uid, gid]),
+  ]);
+
+/** `PUT /secrets/:name`; gateway/secrets/bodies.ts checks the size and the encoding. */
+export const SecretBody = Type.Object(
+  {
+    value: Type.String({ minLength: 1, description: 'Text, or base64 where `encoding` says so; up to 64 KiB.' }),
+    encoding: Type.Optional(Type.Enum(['base64'], { description: 'Absent: the value is text.' })),
+  },
+  { additionalProperties: false },
+);
+
+/** A secret as its tenant sees it: without its value. */
+export const SecretView = Type.Object(
+  {
+    name: SecretName,
+    version: SecretVersion,
+    updated_at: nullable(
+      Type.String({ format: 'date-time', description: 'Null: the stored value is damaged; put it again.' }),
+    ),
+    used_by: Type.Array(ContainerId, { description: `Containers that use it, up to ${limits.secretUsersShown}.` }),
+  },
+  { additionalProperties: false },
+);
+export type SecretView = Static<typeof SecretView>;
+
+const fileDefaults = { mode: 0o400, uid: 0, gid: 0 } as const;
+
+const pathText = 'By absolute path in the container, not below /proc, /sys or /dev.';
+const FileBody = Type.Object(
+  {
+    secret: Type.String({ pattern: secretNamePattern }),
+    mode: Type.Optional(
+      Type.Integer({ ...Mode, default: fileDefaults.mode, description: 'As a number: 256 is octal 400.' }),
+    ),
+    uid: Type.Optional(Type.Integer({ ...FileId, default: fileDefaults.uid })),
+    gid: Type.Optional(Type.Integer({ ...FileId, default: fileDefaults.gid })),
+  },
+  { additionalProperties: false },
+);
+
+/** `PUT /:id/secrets`: all uses of the container; what is absent is used no more. */
+export const ContainerSecretsBody = Type.Object(
+  {
+    env: Type.Optional(
+      Type.Record(Type.String(), Type.String({ pattern: secretNamePattern }), {
+        maxProperties: limits.secretUses,
+        description: 'Names of secrets, by environment variable.',
+      }),
+    ),
+    files: Type.Optional(
+      Type.Record(Type.String(), FileBody, { maxProperties: limits.secretUses, description: pathText }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ContainerSecretsBody = Static<typeof ContainerSecretsBody>;
+
+const FileView = Type.Object({ secret: SecretName, mode: Mode, uid: FileId, gid: FileId });
+
+/** `GET /:id/secrets` */
+export const ContainerSecrets = Type.Object({
+  env: Type.Record(Type.String(), SecretName),
+  files: Type.Record(Type.String(), FileView),
+});
+export type ContainerSecrets = Static<typeof ContainerSecrets>;
+
+export const withFileDefaults = (file: Static<typeof FileBody>): Static<typeof FileView> => ({
+  ...fileDefaults,
+  ...file,
+});
+
+/**
+ * One value of a secret. The one with the highest version is current; earlier ones stay while
+ * containers are made from them, or may go back to them.
+ */
+export interface SecretRecord {
+  readonly kind: 'secret';
+  readonly tenant: TenantId;
+  readonly name: string;
+  readonly version: number;
+  readonly sealed: Sealed;
+  /** Its value is no text, or has a NUL: it can't be an environment variable. */
+  readonly binary?: true;
+  readonly updatedAtMs: number;
+}
+
+/**
+ * The highest version of the secrets and logins that the tenant has deleted. Versions of one name
+ * never come again, because hosts keep values under name and version.
+ */
+export interface SecretFloorRecord {
+  readonly kind: 'secret_floor';
+  readonly tenant: TenantId;
+  readonly version: number;
+  readonly updatedAtMs: number;
+}
+
+/** `PUT /registries/:registry` */
+export const LoginBody = Type.Object(
+  {
+    username: Type.String({
+      minLength: 1,
+      maxLength: limits.registryUsernameChars,
+      pattern: '^[^\\u0000-\\u001f\\u007f:]*$',
+      description: 'Without control characters and colons.',
+    }),
+    password: Type.String({ minLength: 1, maxLength: limits.registryPasswordBytes, description: 'Or a token.' }),
+  },
+  { additionalProperties: false },
+);
+export type LoginBody = Static<typeof LoginBody>;
+
+/** A login as its tenant sees it: without its password. */
+export const LoginView = Type.Object(
+  {
+    host: Type.String({ description: 'The registry, in lower case: `docker.io` is Docker Hub.' }),
+    username: nullable(Type.String({ description: 'Null: the stored login is damaged; put it again.' })),
+    updated_at: nullable(Type.String({ format: 'date-time' })),
+  },
+  { additionalProperties: false },
+);
+export type LoginView = Static<typeof LoginView>;
+
+export interface LoginRecord {
+  readonly kind: 'login';
+  readonly tenant: TenantId;
+  /** As `loginHost` writes it. */
+  readonly registry: string;
+  readonly version: number;
+  readonly username: string;
+  /** The password. */
+  readonly sealed: Sealed;
+  readonly updatedAtMs: number;
+}

@@ -35,6 +35,10 @@ export const api = {
   secretBytes: 64 * KiB,
   secretsPerTenant: 100,
   secretUses: 64,
+  secretPathChars: 256,
+  /** Containers that an answer names for one secret. */
+  secretUsersShown: 100,
+  secretUsersNamed: 10,
   secretFileIdMax: 2 ** 31 - 2,
   /** Values of one secret that are kept, because containers are made from them or may go back. */
   secretVersions: 4,

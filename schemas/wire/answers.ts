@@ -11,8 +11,8 @@ import { nullable } from '../api/nullable.ts';
 import { TokenScope, peerProblems } from '../api/peer.ts';
 import { TenantId, type ContainerId, type HostKey, type PeerId, type Region } from '../ids.ts';
 import { LeaseRecordShape, NetworkRecordShape, RevocationShape, SecretPlaceShape, id, shape } from './shapes.ts';
-import type { Sealed } from '../api/network.ts';
-import type { StaleSecret } from '../api/peer.ts';
+import type { Sealed, StaleSecret } from '../records/sealed.ts';
+import { LoginView, SecretView } from '../api/secret.ts';
 
 /** A schema of the API that accepts fields that the next release may add. */
 export const open = <P extends TProperties>({ properties }: { readonly properties: P }): TObject<P> =>
@@ -155,6 +155,29 @@ export type RevocationLines = Static<typeof RevocationLines>;
 export const StaleSecrets = Type.Array(
   shape<StaleSecret>()(Type.Object({ place: SecretPlaceShape, sealed: id<Sealed>() })),
 );
+
+/** The version of the next value, and the newest; `sealed`: null if it is damaged. */
+export const SecretMaterial = Type.Object({
+  next: Type.Integer(),
+  current: nullable(
+    Type.Object({ version: Type.Integer(), sealed: nullable(id<Sealed>()), view: Type.Object(SecretView.properties) }),
+  ),
+});
+export type SecretMaterial = Static<typeof SecretMaterial>;
+
+/** The same of a login; `current` is null if it is damaged. */
+export const LoginMaterial = Type.Object({
+  next: Type.Integer(),
+  current: nullable(
+    Type.Object({
+      version: Type.Integer(),
+      username: Type.String(),
+      sealed: id<Sealed>(),
+      view: Type.Object(LoginView.properties),
+    }),
+  ),
+});
+export type LoginMaterial = Static<typeof LoginMaterial>;
 
 /** What a host gets for its join token. `jwt`: a NATS user of the account HOSTS, for its nkey. */
 export const Enrolment = Type.Object({

@@ -27,6 +27,7 @@ import {
   FoundContainers,
   LeasePage,
   Learned,
+  LoginMaterial,
   PeerCount,
   PeerGrant,
   PeerThere,
@@ -36,6 +37,7 @@ import {
   RevocationLines,
   RevocationPage,
   SessionPlace,
+  SecretMaterial,
   StaleSecrets,
   dataOf,
   fieldsOf,
@@ -60,7 +62,8 @@ import {
   peerOnServer,
   shape,
 } from './shapes.ts';
-import type { Sealed } from '../api/network.ts';
+import type { Sealed } from '../records/sealed.ts';
+import { ContainerSecrets, type LoginView, type SecretView } from '../api/secret.ts';
 
 const text = Type.String();
 const number = Type.Number();
@@ -195,7 +198,31 @@ const reads = {
   'network.leases': ask({ ...ofNetwork, after: number }, LeasePage),
   /** `after`: the last serial of the page before, or empty. */
   'network.revocations': ask({ ...ofNetwork, after: text }, RevocationLines),
-  'secret.stale': ask({ ...ofPartition, keyId: text }, dataOf(StaleSecrets)),
+  /**
+   * `tenants`: also secrets and logins of tenants, whose places a gateway of release 0.1.0 does not
+   * know.
+   */
+  'secret.stale': ask({ ...ofPartition, keyId: text, tenants: Type.Optional(flag) }, dataOf(StaleSecrets)),
+  'secret.list': ask(ofTenant, forwarded<TSchema>()),
+  /** What a gateway needs to seal the next value. */
+  'secret.material': ask({ ...ofTenant, name: text }, dataOf(SecretMaterial)),
+  'login.list': ask(ofTenant, forwarded<TSchema>()),
+  'login.material': ask({ ...ofTenant, registry: text }, dataOf(LoginMaterial)),
+  'container.secrets': ask(ofContainer, forwarded<typeof ContainerSecrets>()),
+  /**
+   * What an agent asked a gateway for (unseal.ts); null: there is no login. `by`: its subject.
+   * `forbidden`, also if the container does not need it.
+   */
+  'secret.unseal': ask(
+    {
+      ...ofTenant,
+      container: id<ContainerId>(),
+      by: Type.Object({ host: id<HostKey>(), user: text }),
+      secret: Type.Optional(Type.Object({ name: text, version: number })),
+      registry: Type.Optional(text),
+    },
+    dataOf(nullable(Type.Object({ version: number, sealed, username: Type.Optional(text) }))),
+  ),
 };
 
 const writes = {
@@ -304,6 +331,19 @@ const writes = {
     { ...ofNetwork, ...by, told: PeerTold, incarnation: Type.Optional(number) },
     dataOf(nullable(Learned)),
   ),
+  /** `precondition_failed`: the version is not the next one (any more); see `secret.material`. */
+  'secret.put': ask(
+    { ...ofTenant, name: text, version: number, sealed, binary: Type.Optional(Type.Literal(true)) },
+    forwarded<typeof SecretView>(),
+  ),
+  'secret.remove': ask({ ...ofTenant, name: text }, forwarded<Nothing>()),
+  /** As `secret.put`. */
+  'login.put': ask(
+    { ...ofTenant, registry: text, version: number, username: text, sealed },
+    forwarded<typeof LoginView>(),
+  ),
+  'login.remove': ask({ ...ofTenant, registry: text }, forwarded<Nothing>()),
+  'container.secrets.put': ask({ ...ofContainer, secrets: ContainerSecrets }, forwarded<typeof ContainerSecrets>()),
   /** Replaces the secrets that still equal `before`. */
   'secret.replace': ask(
     {

@@ -5,16 +5,10 @@
  */
 import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
 import { Port, PullPolicy, type ContainerSpec } from '../api/container.ts';
-import type {
-  CertificateRef,
-  KeptCertificate,
-  LeaseRecord,
-  NetworkRecord,
-  NetworkSettings,
-  Sealed,
-} from '../api/network.ts';
+import type { CertificateRef, KeptCertificate, LeaseRecord, NetworkRecord, NetworkSettings } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
-import { TokenScope, type PeerRecord, type PeerRevocation, type PeerToken, type SecretPlace } from '../api/peer.ts';
+import { TokenScope, type PeerRecord, type PeerRevocation, type PeerToken } from '../api/peer.ts';
+import type { Sealed, SecretPlace } from '../records/sealed.ts';
 import type { Revocation } from '../api/tenant.ts';
 import type { HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
 
@@ -202,5 +196,7 @@ export const SecretPlaceShape = shape<SecretPlace>()(
       network: id<NetworkName>(),
       field: Type.Enum(['wireguard', 'ca', 'server']),
     }),
+    Type.Object({ of: Type.Literal('secret'), tenant: id<TenantId>(), name: text, version: number }),
+    Type.Object({ of: Type.Literal('login'), tenant: id<TenantId>(), registry: text, version: number }),
   ]),
 );

@@ -40,8 +40,8 @@ export type UnsealAsk = Static<typeof UnsealAsk>;
 /**
  * - `refused`: no container of that tenant here uses it, or the sender's key is not the enrolled
  *   one. The same ask gets the same answer until the desired set changes.
- * - `unavailable`: the owner or the gateway's vault can't say now. Ask again after a pause, as after
- *   no answer.
+ * - `unavailable`: the owner or the gateway's vault can't say now. Ask again after a pause, as
+ *   after no answer.
  */
 export const UnsealAnswer = Type.Union([
   Type.Object({

@@ -96,7 +96,16 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       case 'tenant.hosts':
         return { code: 'ok', body: '{"data":[],"more":false}' };
       case 'peer.list':
+      case 'secret.list':
+      case 'login.list':
         return okData([]);
+      case 'secret.material':
+      case 'login.material':
+        return okData({ next: 1, current: null });
+      case 'secret.put':
+        return okData({ name: ask.name, version: 1, updated_at: timestamps.updated_at, used_by: [] });
+      case 'login.put':
+        return okData({ host: ask.registry, username: ask.username, updated_at: timestamps.updated_at });
       case 'container.create': {
         const { id, tenant: tenant_id, spec } = ask;
         const made = { id, tenant_id, ...spec, status: 'pending', ...timestamps } as unknown as Container;

@@ -1,6 +1,7 @@
 /** What a tenant or an operator asks of a container. Pure: see turn.ts. */
 import type { ContainerRecord, Version } from '../../../schemas/api/container.ts';
 import { declarationTag } from '../../../schemas/api/declaration-tag.ts';
+import { noSecrets } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { ContainerId, Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -284,6 +285,8 @@ export function operate(state: PartitionView, ask: Of<'container.operate'>, cont
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
   const { pull_policy, secret_refs, config_files } = ask.fields;
+  const taken = config_files?.find(({ path }) => Object.hasOwn(record.secrets?.files ?? {}, path));
+  if (taken !== undefined) return invalid({ config_files: [`${taken.path} is the file of a secret of the tenant`] });
   const version: Version = {
     ...versionOf(record),
     spec: { ...record.spec, pull_policy: pull_policy ?? record.spec.pull_policy },
@@ -395,6 +398,7 @@ export function inspect(state: PartitionView, ask: Of<'container.inspect'>, cont
       status: containerStatusView(record, context.fleet, state.pullOf(ask.id)),
       secret_refs: record.secretRefs,
       config_files: record.configFiles,
+      secrets: record.secrets ?? noSecrets,
       reconciler: {
         placement: record.placement,
         history: record.history,

@@ -60,7 +60,7 @@ export function isOnHost(record: ContainerRecord, context: TurnContext): boolean
 }
 
 /** Forgets the explanation that a new attempt replaces, and keeps what counts over attempts. */
-const again = (observed: Observation, status: Observation['status']): Observation => ({
+export const again = (observed: Observation, status: Observation['status']): Observation => ({
   ...unobserved(status, null),
   restart_count: observed.restart_count,
 });

@@ -20,6 +20,7 @@ import {
   type Version,
 } from '../../../schemas/api/container.ts';
 import { isSameForEngine, policyOf } from '../../../schemas/api/policy.ts';
+import { noSecrets, textOfUses } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { ReportItem } from '../../../schemas/wire/host.ts';
@@ -35,6 +36,7 @@ export const versionOf = (record: ContainerRecord): Version => ({
   secretRefs: record.secretRefs,
   configFiles: record.configFiles,
   policy: policyOf(record),
+  secrets: record.secrets ?? noSecrets,
 });
 
 /** The declaration with the patch applied (RFC 7396), or what is wrong with it. */
@@ -112,15 +114,21 @@ const differing = (one: ContainerSpec, other: ContainerSpec) =>
 export const isSameVersion = (one: Version, other: Version): boolean =>
   differing(one.spec, other.spec).length === 0 &&
   isSameForEngine(one.policy, other.policy) &&
+  haveSameSecrets(one, other) &&
   JSON.stringify([one.secretRefs, one.configFiles]) === JSON.stringify([other.secretRefs, other.configFiles]);
+
+const haveSameSecrets = (one: Version, other: Version): boolean =>
+  textOfUses(one.secrets) === textOfUses(other.secrets);
 
 /** Of two versions, what differs: the fields as they are in each. */
 function changesOf(before: Version, after: Version): Pick<Update, 'from' | 'to'> {
   const fields = differing(before.spec, after.spec);
   const hasSameCheck = isSameForEngine(before.policy, after.policy);
-  const pick = ({ spec, policy }: Version): Changed => ({
+  const hasSameSecrets = haveSameSecrets(before, after);
+  const pick = ({ spec, policy, secrets }: Version): Changed => ({
     ...Object.fromEntries(fields.map((field) => [field, spec[field]])),
     ...(hasSameCheck ? {} : { health: policy.health }),
+    ...(hasSameSecrets ? {} : { secrets }),
   });
   return { from: pick(before), to: pick(after) };
 }

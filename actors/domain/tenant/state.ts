@@ -7,6 +7,7 @@ import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
 import { newestOf } from '../order.ts';
+import { TenantSecrets, type SecretsView } from '../secret/state.ts';
 import { TenantPeers, type PeersView } from '../vpn-state.ts';
 
 export interface TenantView {
@@ -34,6 +35,7 @@ export interface TenantView {
    */
   readonly settingsDamaged: boolean;
   readonly peers: PeersView;
+  readonly secrets: SecretsView;
   /** By region; `*` is all. */
   usage(region: string): QuotaAmounts;
 }
@@ -89,6 +91,7 @@ export class TenantState implements TenantView {
   newest: ListCursor | null = null;
   readonly damaged = new Set<ContainerId>();
   readonly peers = new TenantPeers();
+  readonly secrets = new TenantSecrets();
   readonly #usage = new Map<string, MutableAmounts>();
 
   constructor(tenant: TenantId) {

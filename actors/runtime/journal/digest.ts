@@ -6,15 +6,20 @@
 import { crc32 } from 'node:zlib';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { RecordFormat } from '../domain.ts';
 import { checksumOf, type Encoded } from './codec.ts';
 
 /** The stored form. A damaged value changes one of the two sums, a missing record both. */
+const sums = { count: Type.Integer(), keys: Type.Number(), values: Type.Number() };
 const StoredDigest = Type.Object({
   /** The checkpoint mark that it belongs to. */
   mark: Type.Integer(),
-  count: Type.Integer(),
-  keys: Type.Number(),
-  values: Type.Number(),
+  ...sums,
+  /**
+   * Of the kinds of records that release 0.1.0 does not know. Absent from its digests: then these
+   * records are as the last checkpoint of this release left them, and are not compared.
+   */
+  added: Type.Optional(Type.Object(sums)),
 });
 export type StoredDigest = Readonly<Static<typeof StoredDigest>>;
 export const digestShape = Compile(StoredDigest);
@@ -29,38 +34,51 @@ function mix(word: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-export class RecordsDigest {
-  /** By key, the checksum of the record's value. */
-  readonly #checksums = new Map<string, number>();
-  readonly #isRecordKey: (key: string) => boolean;
+/** A number of records, and sums over their keys and values. */
+class Sums {
+  count = 0;
   #keys = 0;
   #values = 0;
 
-  constructor(isRecordKey: (key: string) => boolean) {
-    this.#isRecordKey = isRecordKey;
+  add(key: string, checksum: number, sign: 1 | -1): void {
+    const word = mix(crc32(key));
+    this.count += sign;
+    this.#keys = (this.#keys + sign * word) >>> 0;
+    this.#values = (this.#values + sign * mix(word ^ checksum)) >>> 0;
+  }
+
+  get stored() {
+    return { count: this.count, keys: this.#keys, values: this.#values };
+  }
+}
+
+export class RecordsDigest {
+  /** By key, the checksum of the record's value. */
+  readonly #checksums = new Map<string, number>();
+  readonly #format: Pick<RecordFormat<unknown>, 'isKey' | 'isNewKey'>;
+  readonly #known = new Sums();
+  readonly #added = new Sums();
+
+  constructor(format: Pick<RecordFormat<unknown>, 'isKey' | 'isNewKey'>) {
+    this.#format = format;
   }
 
   /** Null: the key is deleted. Keys of other values do not count. */
   set(key: string, value: Encoded | null): void {
-    if (!this.#isRecordKey(key)) return;
+    if (!this.#format.isKey(key)) return;
+    const sums = this.#format.isNewKey(key) ? this.#added : this.#known;
     const before = this.#checksums.get(key);
-    if (before !== undefined) this.#count(key, before, -1);
+    if (before !== undefined) sums.add(key, before, -1);
     if (value === null) {
       this.#checksums.delete(key);
       return;
     }
     const checksum = checksumOf(value);
     this.#checksums.set(key, checksum);
-    this.#count(key, checksum, 1);
+    sums.add(key, checksum, 1);
   }
 
   at(mark: number): StoredDigest {
-    return { mark, count: this.#checksums.size, keys: this.#keys, values: this.#values };
-  }
-
-  #count(key: string, checksum: number, sign: 1 | -1): void {
-    const word = mix(crc32(key));
-    this.#keys = (this.#keys + sign * word) >>> 0;
-    this.#values = (this.#values + sign * mix(word ^ checksum)) >>> 0;
+    return { mark, ...this.#known.stored, added: this.#added.stored };
   }
 }

@@ -6,7 +6,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../../schemas/limits.ts';
-import type { SecretPlace } from '../../../schemas/api/peer.ts';
+import type { SecretPlace } from '../../../schemas/records/sealed.ts';
 import { invalid } from '../../http/respond.ts';
 import { profileOf } from '../render/profile/profile.ts';
 import { clientConf } from '../render/wireguard/wireguard.ts';

@@ -1,7 +1,8 @@
 /** The VPN area's own resources: the operator's keys, and the threads that make and use keys. */
 import { failure } from '../../http/respond.ts';
 import type { PkiPool } from '../pki/pool.ts';
-import type { Vault } from '../pki/vault.ts';
+import type { Vault } from '../../vault/vault.ts';
+import { noVaultKeys } from '../../vault/vault.ts';
 import { Refusal } from './refusal.ts';
 
 export interface Keyring {
@@ -11,9 +12,6 @@ export interface Keyring {
 
 /** @throws Refusal without configured keys: the gateway can open no secret of the VPN area. */
 export function keyringOf(keyring: Keyring | undefined): Keyring {
-  if (keyring === undefined)
-    throw new Refusal(
-      failure('unavailable', 'this gateway has no VPN keys; the operator must set VPN_KEYS or VPN_KEYS_FILE'),
-    );
+  if (keyring === undefined) throw new Refusal(failure('unavailable', noVaultKeys));
   return keyring;
 }

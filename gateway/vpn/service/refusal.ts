@@ -5,7 +5,7 @@ import type { Log } from '../../../lib/log.ts';
 import type { RouteName } from '../../../schemas/routes.ts';
 import type { Call, CallOf, Handled, HandlerOf } from '../../http/call.ts';
 import { PoolBusy } from '../pki/pool.ts';
-import { SealError } from '../pki/vault.ts';
+import { SealError } from '../../vault/vault.ts';
 import { failure, type Result } from '../../http/respond.ts';
 
 export class Refusal extends Error {

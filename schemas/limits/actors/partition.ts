@@ -166,6 +166,8 @@ export const partition = {
   deleteMarkerTtlMs: 1 * hours,
   sweepIntervalMs: 1 * seconds,
   sweepChanges: 200,
+  /** Containers that one sweep updates because a secret or a login of theirs has changed. */
+  secretRollsPerSweep: 50,
   placementHistory: 32,
   /** Records that a sweep visits in one step (lib/time/slices.ts). */
   sweepStepRecords: 64,

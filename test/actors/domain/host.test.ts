@@ -398,6 +398,8 @@ t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t 
   });
   const onFault = ({ id }: ContainerRecord): void => void outcomes.push(`fault ${id}`);
   faulty.hosts = () => [];
+  faulty.secretsWithOldValues = () => [];
+  faulty.loginsToTry = () => [];
   faulty.hostsWithContainers = () => [];
   faulty.moving = () => [];
   for (const { records } of sweep(faulty, sweepContext(undefined, { onFault }))) {

@@ -21,7 +21,8 @@ import type {
   RevocationEntry,
   RevokedRecord,
 } from '../../../schemas/api/network.ts';
-import type { PeerRecord, StaleSecret } from '../../../schemas/api/peer.ts';
+import type { PeerRecord } from '../../../schemas/api/peer.ts';
+import type { StaleSecret } from '../../../schemas/records/sealed.ts';
 import { acme, apply, stateOf } from '../support/records.ts';
 import {
   bolt,
@@ -450,6 +451,9 @@ t.test('what is damaged keeps what it has', (t) => {
   t.end();
 });
 
+const fieldOf = (place: StaleSecret['place']): string => ('field' in place ? place.field : place.of);
+const ofNetwork = (place: StaleSecret['place']): string => ('network' in place ? place.network : place.of);
+
 t.test('secrets are found by the key that they are under, and replaced where they are still the same', (t) => {
   const office = networkRecord({}, 'office' as NetworkName);
   const phone = peerRecord({ p12Password: sealed('password', 'k2') });
@@ -458,7 +462,7 @@ t.test('secrets are found by the key that they are under, and replaced where the
   const stale = () => dataOf<StaleSecret[]>(read(state, { type: 'secret.stale', partition: 0, keyId: 'k2' }));
   const found = stale();
   t.same(
-    found.map(({ place }) => `${place.of === 'peer' ? place.peer : place.network} ${place.field}`),
+    found.map(({ place }) => `${place.of === 'peer' ? place.peer : ofNetwork(place)} ${fieldOf(place)}`),
     [
       'office wireguard',
       'office ca',
@@ -467,7 +471,7 @@ t.test('secrets are found by the key that they are under, and replaced where the
       ...['wireguard', 'preshared', 'certificate', 'password'].map((field) => `${laptop.id} ${field}`),
     ],
   );
-  const items = found.map(({ place, sealed: before }) => ({ place, before, after: sealed(place.field, 'k2') }));
+  const items = found.map(({ place, sealed: before }) => ({ place, before, after: sealed(fieldOf(place), 'k2') }));
   write(state, { type: 'peer.password', tenant: acme, peer: laptop.id, p12Password: sealed('changed') });
   const ask = { type: 'secret.replace', partition: 0, items } as const;
   const replaced = write(state, ask);
@@ -495,7 +499,7 @@ t.test('a renewal that began before does not bring back the seal of the key befo
   const phone = peerRecord();
   const state = stateOf(office, phone);
   const items = dataOf<StaleSecret[]>(read(state, { type: 'secret.stale', partition: 0, keyId: 'k2' })).map(
-    ({ place, sealed: before }) => ({ place, before, after: sealed(place.field, 'k2') }),
+    ({ place, sealed: before }) => ({ place, before, after: sealed(fieldOf(place), 'k2') }),
   );
   write(state, { type: 'secret.replace', partition: 0, items });
   // What a gateway made of the records that it had read before.
@@ -537,7 +541,7 @@ t.test('a page of secrets is as much as one journal entry holds', (t) => {
     const page = dataOf<StaleSecret[]>(read(state, { type: 'secret.stale', partition: 0, keyId: 'k2' }));
     if (page.length === 0) break;
     t.ok(page.length <= limits.vpnPage);
-    const items = page.map(({ place, sealed: before }) => ({ place, before, after: sealed(place.field, 'k2') }));
+    const items = page.map(({ place, sealed: before }) => ({ place, before, after: sealed(fieldOf(place), 'k2') }));
     const turn = write(state, { type: 'secret.replace', partition: 0, items });
     t.same(dataOf(turn), { replaced: page.length });
     t.ok(JSON.stringify(turn.changes.records).length <= limits.recordBytes + 10_000);

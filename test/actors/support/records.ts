@@ -30,11 +30,15 @@ export const fleetHost = (key: HostKey, more: Partial<FleetHost> = {}): FleetHos
   ...more,
 });
 
+/** Of the agent that is enrolled for a host. */
+export const agentKeyOf = (host: HostKey): string => `U${host.toUpperCase()}`;
+
 export function fleetOf(...hosts: readonly FleetHost[]): FleetView {
   const find = (key: HostKey) => hosts.find((host) => host.key === key);
   return {
     host: find,
     standing: (key): HostStanding => find(key)?.standing ?? 'removed',
+    enrolledKey: (key) => (find(key) === undefined ? undefined : agentKeyOf(key)),
     lastHeardMs: () => null,
     beat: () => null,
     ceiling: defaultHostCeiling,
@@ -125,6 +129,7 @@ export function apply(state: PartitionState, changes: Changes): void {
   if (heard === undefined) return;
   if ('pull' in heard) state.hearPull(heard.id, heard.pull);
   else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
+  else if ('tried' in heard) state.loginTried(heard.tried);
   else state.hear(heard.id, heard.order);
 }
 

@@ -7,13 +7,8 @@ import { decideRead, decideWrite } from '../../../actors/domain/decide.ts';
 import type { Turn } from '../../../actors/domain/turn.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../schemas/ids.ts';
 import type { Ask, WriteAsk } from '../../../schemas/wire/asks.ts';
-import type {
-  KeptCertificate,
-  LeaseRecord,
-  NetworkRecord,
-  NetworkSettings,
-  Sealed,
-} from '../../../schemas/api/network.ts';
+import type { KeptCertificate, LeaseRecord, NetworkRecord, NetworkSettings } from '../../../schemas/api/network.ts';
+import type { Sealed } from '../../../schemas/records/sealed.ts';
 import type { PeerKeys, PeerRecord, PeerToken } from '../../../schemas/api/peer.ts';
 import { operation, tenantId } from '../support.ts';
 import type { LooseRead, LooseWrite } from './partition.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { defaultNetworkOf, publicUrlOf, vaultKeysOf } from '../../../gateway/configuration/vpn.ts';
+import { defaultNetworkOf, publicUrlOf } from '../../../gateway/configuration/vpn.ts';
 import { settings } from '../../../gateway/configuration/settings.ts';
 import { linksOf } from '../../../gateway/vpn/render/links.ts';
 import { readSettings } from '../../../lib/config.ts';
@@ -36,17 +36,6 @@ t.test('a public URL that some file cannot hold is refused', (t) => {
   ]) {
     t.throws(() => publicUrlOf({ PUBLIC_URL: given }), { name: 'ConfigurationError' }, given);
   }
-  t.end();
-});
-
-t.test('keys come from a setting or from a file, not from both', (t) => {
-  const keysOf = (env: Record<string, string>) => vaultKeysOf(readSettings(settings, env));
-  const line = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
-  const file = t.testdir({ keys: `${line}\n` }) + '/keys';
-  t.same(keysOf({}), []);
-  t.match(keysOf({ VPN_KEYS: line }), [{ id: 'k1' }]);
-  t.same(keysOf({ VPN_KEYS_FILE: file }), keysOf({ VPN_KEYS: line }));
-  t.throws(() => keysOf({ VPN_KEYS: line, VPN_KEYS_FILE: file }), /not both/);
   t.end();
 });
 

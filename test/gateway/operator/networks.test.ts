@@ -51,7 +51,7 @@ t.test('the server’s key is opened; without VPN keys no file is served', async
   t.match(await networkHandlers(forage)['network.server_key'](call), { code: 'ok', body: 'server key' });
   const { forage: keyless, asked } = forageWith(material);
   const handlers = networkHandlers({ ...keyless, keyring: undefined });
-  t.match(await handlers['network.server_key'](call), { code: 'unavailable', body: /VPN_KEYS/ });
+  t.match(await handlers['network.server_key'](call), { code: 'unavailable', body: /VAULT_KEYS/ });
   t.match(await handlers['secret.reseal'](callOf('secret.reseal')), { code: 'unavailable' });
   t.same(asked, []);
 });

@@ -1,5 +1,5 @@
 /** The VPN area over owners that answer as a test says, and threads whose products are given. */
-import { Vault } from '../../../gateway/vpn/pki/vault.ts';
+import { Vault } from '../../../gateway/vault/vault.ts';
 import type { JobInput, JobKind, JobOutput } from '../../../gateway/vpn/pki/jobs.ts';
 import type { Keyring } from '../../../gateway/vpn/service/keyring.ts';
 import { networkPlace } from '../../../gateway/vpn/service/networks/authority.ts';
@@ -92,7 +92,7 @@ export function forageWith(answers: Answers, made: Partial<typeof products> = {}
   const forage: Forage = {
     ...createForage({
       services,
-      vaultKeys: [],
+      vault: undefined,
       publicUrl: () => baseUrl,
       defaultNetwork: 'default' as NetworkName,
       metricsToken: undefined,

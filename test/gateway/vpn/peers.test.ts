@@ -58,7 +58,7 @@ t.test('a list refuses a cursor that it did not give; without VPN keys nothing i
   const query = { limit: 10, cursor: 'x' };
   t.match(await handlers['peer.list'](callOf('peer.list', { query })), { code: 'invalid', body: /next_cursor/ });
   const body = { name: 'phone', network: null, expiresAtMs: null, routes: null, dns: null };
-  t.match(await handlers['peer.create'](callOf('peer.create', { body })), { code: 'unavailable', body: /VPN_KEYS/ });
+  t.match(await handlers['peer.create'](callOf('peer.create', { body })), { code: 'unavailable', body: /VAULT_KEYS/ });
   t.match(await handlers['peer.password'](callOf('peer.password', { params })), { code: 'unavailable' });
   t.same(types(), []);
   t.match(await handlers['peer.rotate'](callOf('peer.rotate', { params })), { code: 'unavailable' });

@@ -6,7 +6,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { issueCa, issueClient, issueServer, publicKeyPemOf } from '../../../gateway/vpn/pki/x509.ts';
 import type { Subject } from '../../../gateway/vpn/render/subject.ts';
 import type { NetworkName, PeerId, TenantId } from '../../../schemas/ids.ts';
-import type { KeptCertificate, NetworkRecord, NetworkSettings, Sealed } from '../../../schemas/api/network.ts';
+import type { KeptCertificate, NetworkRecord, NetworkSettings } from '../../../schemas/api/network.ts';
+import type { Sealed } from '../../../schemas/records/sealed.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 
 export const peerId = '01920a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5b' as PeerId;

@@ -21,6 +21,8 @@ const answers: Partial<Record<Ask['type'], AnswerOf>> = {
   'peer.remove': { code: 'no_content', body: '' },
   'peer.token.remove': { code: 'no_content', body: '' },
   'peer.password': okData({}),
+  'secret.remove': { code: 'no_content', body: '' },
+  'login.remove': { code: 'no_content', body: '' },
   'network.remove': { code: 'no_content', body: '' },
 };
 let refusing: AnswerOf | undefined;
@@ -114,6 +116,18 @@ const cases: readonly Case[] = [
     path: `/api/forage/p12/${peer}/password`,
     event: 'peer_password_changed',
     fields: { tenant: 'acme', peer },
+  },
+  {
+    method: 'DELETE',
+    path: '/api/v2/compute/secrets/db',
+    event: 'secret_removed',
+    fields: { tenant: 'acme', secret: 'db' },
+  },
+  {
+    method: 'DELETE',
+    path: '/api/v2/compute/registries/docker.io',
+    event: 'registry_removed',
+    fields: { tenant: 'acme', registry: 'docker.io' },
   },
   { method: 'DELETE', path: `${operator}/networks/office`, event: 'network_removed', fields: { network: 'office' } },
 ];

@@ -15,6 +15,7 @@ const ground = await startGround(t);
 const owner = memoryOwner();
 serveOwner(ground.nc, owner);
 const secret = 'secret-of-the-rival';
+const vaultKeys = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
 const rivalId = uuid();
 owner.containers.set(`rival ${rivalId}`, { id: rivalId, tenant_id: 'rival', name: secret } as never);
 const tokens = [
@@ -69,7 +70,7 @@ const namesNothing = (path: string): boolean => /%(?:00|2f|(?![\da-f]{2}))/i.tes
 for (const engine of engines) {
   t.test(`on ${engine}`, async (t) => {
     const log = recordingLog();
-    const { url } = await runGateway(t, ground, { engine, log });
+    const { url } = await runGateway(t, ground, { engine, log, env: { VAULT_KEYS: vaultKeys } });
     let count = 0;
     await fc.assert(
       fc.asyncProperty(requests, async (request) => {

@@ -159,4 +159,17 @@ export const gatewayMutants: readonly Mutant[] = [
     ],
     killedBy: 'test/integration/gateway/streams.test.ts',
   },
+  {
+    name: 'secret opens in the place of another',
+    guard: 'A sealed secret opens for its tenant, name and version alone (ADR 37)',
+    file: 'gateway/vault/vault.ts',
+    changes: [
+      {
+        in: 'textOf',
+        replace: '`secret/${place.tenant}/${place.name}/${place.version}`',
+        by: '`secret/${place.tenant}/${place.name}`',
+      },
+    ],
+    killedBy: 'test/gateway/vault/vault.test.ts',
+  },
 ];

@@ -1,8 +1,8 @@
 /** A network's certificate authority, ready to sign. */
 import type { NetworkName } from '../../../../schemas/ids.ts';
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
-import type { SecretPlace } from '../../../../schemas/api/peer.ts';
-import type { Vault } from '../../pki/vault.ts';
+import type { SecretPlace } from '../../../../schemas/records/sealed.ts';
+import type { Vault } from '../../../vault/vault.ts';
 
 type Field = Extract<SecretPlace, { of: 'network' }>['field'];
 

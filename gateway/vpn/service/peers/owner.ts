@@ -1,6 +1,6 @@
 /** The owner of a secret; each secret is sealed for its tenant, its peer and its field. */
 import type { PeerId, TenantId } from '../../../../schemas/ids.ts';
-import type { SecretPlace } from '../../../../schemas/api/peer.ts';
+import type { SecretPlace } from '../../../../schemas/records/sealed.ts';
 
 export interface PeerOwner {
   readonly tenant: TenantId;

@@ -67,7 +67,7 @@ function startBehind({ clock }: Process, commits: number) {
       expiry: new CautiousClock(clock, limits.clockAgreedMs, undefined),
       mark: 0,
       pending,
-      digest: new RecordsDigest((key) => key.startsWith('container.')),
+      digest: new RecordsDigest({ isKey: (key) => key.startsWith('container.'), isNewKey: () => false }),
       journal: { isFilling: () => journal.isFilling, inTurn: (write) => write() },
       markAt: (number) => ({ number, journals: [] }),
       onMark: (mark) => void marks.push(mark),

@@ -53,7 +53,7 @@ t.test('an entry of release 0.1.0 is read', (t) => {
  */
 function bucketOf(last: number, mark: number): MemoryBucket {
   const bucket = new MemoryBucket();
-  const digest = new RecordsDigest(records.isKey);
+  const digest = new RecordsDigest(records);
   for (let number = 1; number <= last; number++) {
     const commit = tenantCommit(number);
     bucket.set(legacyKey(number), encodeLegacyEntry(commit));

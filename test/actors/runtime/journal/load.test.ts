@@ -89,7 +89,7 @@ interface Stored {
 /** A partition after so many commits, of which those up to the mark are checkpointed. */
 function storedOf(last: number, mark: number, commitOf: (number: number) => Commit = tenantCommit): Stored {
   const bucket = new MemoryBucket();
-  const digest = new RecordsDigest(records.isKey);
+  const digest = new RecordsDigest(records);
   const commits = Array.from({ length: last }, (_, index) => commitOf(index + 1));
   for (const commit of commits.slice(0, mark)) {
     for (const { key, value } of batchWrites([commit], digest, markAt)) bucket.set(key, value);
@@ -212,7 +212,7 @@ t.test('values: damaged ones are quarantined by key, deleted ones are gone, the 
 });
 
 t.test('a checkpoint writes the newest value of each key, the outcomes, and the mark last', (t) => {
-  const digest = new RecordsDigest(records.isKey);
+  const digest = new RecordsDigest(records);
   const writes = batchWrites(
     [
       tenantCommit(1, { operations: [outcome()] }),

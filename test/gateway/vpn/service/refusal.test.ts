@@ -1,7 +1,7 @@
 import t from 'tap';
 import { failure } from '../../../../gateway/http/respond.ts';
 import { PoolBusy } from '../../../../gateway/vpn/pki/pool.ts';
-import { SealError } from '../../../../gateway/vpn/pki/vault.ts';
+import { SealError } from '../../../../gateway/vault/vault.ts';
 import { keyringOf } from '../../../../gateway/vpn/service/keyring.ts';
 import { Refusal, refusing } from '../../../../gateway/vpn/service/refusal.ts';
 import { callOf } from '../../calls.ts';

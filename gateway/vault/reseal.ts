@@ -1,12 +1,9 @@
-/**
- * Seals every secret of the VPN area under the current key, page by page, while requests continue.
- */
-import type { Sealed } from '../../../schemas/api/network.ts';
-import type { SecretPlace, StaleSecret } from '../../../schemas/api/peer.ts';
-import type { Clock } from '../../../lib/time/clock.ts';
-import type { Log } from '../../../lib/log.ts';
-import { SealError, type Vault } from '../pki/vault.ts';
-import type { Asker, VpnActors } from './actors.ts';
+/** Seals every secret under the current key, page by page, while requests continue. */
+import type { Sealed, SecretPlace, StaleSecret } from '../../schemas/records/sealed.ts';
+import type { Clock } from '../../lib/time/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { SealError, type Vault } from './vault.ts';
+import type { Asker, VpnActors } from '../vpn/service/actors.ts';
 
 export interface Resealing {
   readonly key_id: string;
@@ -34,8 +31,9 @@ export async function resealAll(
       return [{ place, before: sealed, after: vault.reseal(place, sealed) }];
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
-      // Does not name the peer: no log line does.
-      log.error('secret_not_opened', { requestId: asker.requestId, of: place.of, field: place.field, why: error.why });
+      // Names neither peer nor tenant: no log line does.
+      const field = 'field' in place ? { field: place.field } : {};
+      log.error('secret_not_opened', { requestId: asker.requestId, of: place.of, ...field, why: error.why });
       return [];
     }
   };
@@ -47,6 +45,7 @@ export async function resealAll(
         type: 'secret.stale',
         partition,
         keyId,
+        tenants: true,
       });
       const items = stale.flatMap(reseal);
       // Secrets that cannot be opened come first in every page; a page full of them ends the run.

@@ -5,10 +5,13 @@
 import { fill } from '../../../lib/fill.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import type { NetworkRecord, Sealed } from '../../../schemas/api/network.ts';
-import type { PeerRecord, SecretPlace, StaleSecret } from '../../../schemas/api/peer.ts';
+import type { NetworkRecord } from '../../../schemas/api/network.ts';
+import type { PeerRecord } from '../../../schemas/api/peer.ts';
+import type { Sealed, SecretPlace, StaleSecret } from '../../../schemas/records/sealed.ts';
+import type { LoginRecord, SecretRecord } from '../../../schemas/api/secret.ts';
 import { withNext } from '../peer/transitions.ts';
 import type { PartitionView } from '../state.ts';
+import type { TenantView } from '../tenant/state.ts';
 import { answer, data, noChanges, type Turn, type TurnContext } from '../turn.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -45,23 +48,44 @@ function* staleOfNetwork(record: NetworkRecord, keyId: string): Generator<StaleS
   }
 }
 
+const placeOfTenants = (record: SecretRecord | LoginRecord): SecretPlace =>
+  record.kind === 'secret'
+    ? { of: 'secret', tenant: record.tenant, name: record.name, version: record.version }
+    : { of: 'login', tenant: record.tenant, registry: record.registry, version: record.version };
+
+const isStale = ({ sealed }: SecretRecord | LoginRecord, keyId: string): boolean => sealed.split('.', 2)[1] !== keyId;
+
+function* ofTenants({ secrets: { values, logins } }: TenantView): Generator<SecretRecord | LoginRecord, void, void> {
+  for (const versions of values.values()) {
+    for (const record of versions.values()) if (record !== null) yield record;
+  }
+  for (const record of logins.values()) if (record !== null) yield record;
+}
+
 /** Record by record, so that a page is replaced in as few of them as may be. */
-function* staleByRecord(state: PartitionView, keyId: string) {
+function* staleByRecord(state: PartitionView, { keyId, tenants }: Of<'secret.stale'>) {
   for (const { record } of state.vpn.networks()) {
     if (record !== undefined) yield { record, secrets: [...staleOfNetwork(record, keyId)] };
   }
-  for (const { peers } of state.tenants()) {
-    for (const record of peers.records.values()) yield { record, secrets: [...staleOfPeer(record, keyId)] };
+  for (const tenant of state.tenants()) {
+    for (const record of tenant.peers.records.values()) yield { record, secrets: [...staleOfPeer(record, keyId)] };
+    if (tenants !== true) continue;
+    for (const record of ofTenants(tenant)) {
+      const { sealed } = record;
+      yield { record, secrets: isStale(record, keyId) ? [{ place: placeOfTenants(record), sealed }] : [] };
+    }
   }
 }
 
+type Holder = PeerRecord | NetworkRecord | SecretRecord | LoginRecord;
+
 /** How much of a journal entry a record takes. */
-const sizeOf = (record: PeerRecord | NetworkRecord): number => Buffer.byteLength(JSON.stringify(record));
+const sizeOf = (record: Holder): number => Buffer.byteLength(JSON.stringify(record));
 
 /** A page holds what one turn can replace: its records go into one journal entry. */
 export function stale(state: PartitionView, ask: Of<'secret.stale'>): Turn {
   const bounds = { bytes: limits.recordBytes, items: limits.vpnPage };
-  const { values } = fill(staleByRecord(state, ask.keyId), bounds, ({ record, secrets }) =>
+  const { values } = fill(staleByRecord(state, ask), bounds, ({ record, secrets }) =>
     secrets.length === 0 ? undefined : { value: secrets, bytes: sizeOf(record), items: secrets.length },
   );
   return answer(data('ok', values.flat()));
@@ -108,7 +132,7 @@ function countChanged<Field extends string>(before: Record<Field, Sealed>, after
 }
 
 interface Replaced {
-  readonly record: PeerRecord | NetworkRecord;
+  readonly record: Holder;
   readonly count: number;
 }
 
@@ -120,14 +144,47 @@ type Item = Of<'secret.replace'>['items'][number];
  */
 function replacedIn(state: PartitionView, items: readonly Item[], context: TurnContext): Replaced | undefined {
   const place = items[0]?.place;
-  if (place === undefined) return undefined;
-  if (place.of === 'network') {
-    const { record } = state.vpn.network(place.network);
-    if (record === undefined) return undefined;
-    const map = new Map(items.flatMap((item) => (item.place.of === 'network' ? [[item.place.field, item]] : [])));
-    const next = replacedInNetwork(record, map);
-    return { record: next, count: countChanged(secretsOfNetwork(record), secretsOfNetwork(next)) };
+  switch (place?.of) {
+    case undefined:
+      return undefined;
+    case 'network':
+      return replacedOfNetwork(state, place, items);
+    case 'peer':
+      return replacedOfPeer(state, place, items, context);
+    case 'secret':
+    case 'login':
+      return replacedOfTenant(state, place, items);
   }
+}
+
+type At<Kind extends SecretPlace['of']> = Extract<SecretPlace, { of: Kind }>;
+
+function replacedOfTenant(
+  state: PartitionView,
+  place: At<'secret' | 'login'>,
+  [item]: readonly Item[],
+): Replaced | undefined {
+  const { values, logins } = state.tenant(place.tenant).secrets;
+  const record = place.of === 'secret' ? values.get(place.name)?.get(place.version) : logins.get(place.registry);
+  if (record == null || record.version !== place.version) return undefined;
+  const sealed = swap(record.sealed, item);
+  return { record: { ...record, sealed }, count: sealed === record.sealed ? 0 : 1 };
+}
+
+function replacedOfNetwork(state: PartitionView, place: At<'network'>, items: readonly Item[]): Replaced | undefined {
+  const { record } = state.vpn.network(place.network);
+  if (record === undefined) return undefined;
+  const map = new Map(items.flatMap((item) => (item.place.of === 'network' ? [[item.place.field, item]] : [])));
+  const next = replacedInNetwork(record, map);
+  return { record: next, count: countChanged(secretsOfNetwork(record), secretsOfNetwork(next)) };
+}
+
+function replacedOfPeer(
+  state: PartitionView,
+  place: At<'peer'>,
+  items: readonly Item[],
+  context: TurnContext,
+): Replaced | undefined {
   const record = state.tenant(place.tenant).peers.records.get(place.peer);
   if (record === undefined) return undefined;
   const map = new Map(items.flatMap((item) => (item.place.of === 'peer' ? [[item.place.field, item]] : [])));
@@ -139,8 +196,19 @@ function replacedIn(state: PartitionView, items: readonly Item[], context: TurnC
   };
 }
 
-const ownerOf = (place: SecretPlace): string =>
-  place.of === 'peer' ? `peer ${place.tenant} ${place.peer}` : `network ${place.network}`;
+/** What the record of a place is told by. */
+function ownerOf(place: SecretPlace): string {
+  switch (place.of) {
+    case 'peer':
+      return `peer ${place.tenant} ${place.peer}`;
+    case 'network':
+      return `network ${place.network}`;
+    case 'secret':
+      return `secret ${place.tenant} ${place.name} ${place.version}`;
+    case 'login':
+      return `login ${place.tenant} ${place.registry}`;
+  }
+}
 
 /**
  * Compare-and-set, secret by secret; what one journal entry does not hold is left for the next

@@ -9,9 +9,8 @@
  * field. The wrapped data key is also authenticated with the key's id.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { ConfigurationError } from '../../../lib/config.ts';
-import type { Sealed } from '../../../schemas/api/network.ts';
-import type { SecretPlace } from '../../../schemas/api/peer.ts';
+import { ConfigurationError } from '../../lib/config.ts';
+import type { Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
 
 export interface VaultKey {
   readonly id: string;
@@ -37,7 +36,7 @@ export function parseVaultKeys(text: string): VaultKey[] {
   for (const [index, raw] of text.split('\n').entries()) {
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) continue;
-    const where = `VPN keys, line ${index + 1}`;
+    const where = `vault keys, line ${index + 1}`;
     const match = /^([A-Za-z0-9_-]{1,32}):\s*([A-Za-z0-9+/]+=*)$/.exec(line);
     const [, id = '', encoded = ''] = match ?? [];
     const key = Buffer.from(encoded, 'base64');
@@ -47,7 +46,7 @@ export function parseVaultKeys(text: string): VaultKey[] {
     } else if (keys.some((known) => known.id === id)) faults.push(`${where}: has the id of another line`);
     else keys.push({ id, key });
   }
-  if (keys.length === 0 && faults.length === 0) faults.push('VPN keys: there is none');
+  if (keys.length === 0 && faults.length === 0) faults.push('vault keys: there is none');
   if (faults.length > 0) throw new ConfigurationError(faults);
   return keys;
 }
@@ -67,8 +66,18 @@ export class SealError extends Error {
 }
 
 /** No part can contain a slash, so two places never have the same text. */
-const textOf = (place: SecretPlace): string =>
-  place.of === 'peer' ? `peer/${place.tenant}/${place.peer}/${place.field}` : `network/${place.network}/${place.field}`;
+function textOf(place: SecretPlace): string {
+  switch (place.of) {
+    case 'peer':
+      return `peer/${place.tenant}/${place.peer}/${place.field}`;
+    case 'network':
+      return `network/${place.network}/${place.field}`;
+    case 'secret':
+      return `secret/${place.tenant}/${place.name}/${place.version}`;
+    case 'login':
+      return `login/${place.tenant}/${place.registry}/${place.version}`;
+  }
+}
 
 /**
  * The wrapped data key is authenticated with the id of its key, and the secret is not, so a new key
@@ -115,6 +124,9 @@ function partsOf(sealed: Sealed): Parts {
   return { keyId, wrapped, data };
 }
 
+/** What a client is told where this gateway has no vault. */
+export const noVaultKeys = 'this gateway has no vault keys; the operator must set VAULT_KEYS or VAULT_KEYS_FILE';
+
 export class Vault {
   readonly currentKeyId: string;
   readonly #keys: ReadonlyMap<string, Uint8Array>;
@@ -127,7 +139,8 @@ export class Vault {
     this.#keys = new Map(keys.map(({ id, key }) => [id, key]));
   }
 
-  seal(place: SecretPlace, secret: string): Sealed {
+  /** @param secret a text is sealed in UTF-8 */
+  seal(place: SecretPlace, secret: string | Uint8Array): Sealed {
     const dataKey = randomBytes(keyBytes);
     const data = encrypt(dataKey, Buffer.from(secret), dataContext(place));
     return this.#wrap(place, dataKey, data);
@@ -135,8 +148,13 @@ export class Vault {
 
   /** @throws SealError */
   open(place: SecretPlace, sealed: Sealed): string {
+    return this.openBytes(place, sealed).toString();
+  }
+
+  /** @throws SealError */
+  openBytes(place: SecretPlace, sealed: Sealed): Buffer {
     const parts = partsOf(sealed);
-    return decrypt(this.#unwrap(place, parts), parts.data, dataContext(place)).toString();
+    return decrypt(this.#unwrap(place, parts), parts.data, dataContext(place));
   }
 
   /** Wraps the same secret under the current key. @throws SealError */

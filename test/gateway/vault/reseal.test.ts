@@ -1,12 +1,12 @@
 import t from 'tap';
-import { Vault } from '../../../../gateway/vpn/pki/vault.ts';
-import { networkPlace } from '../../../../gateway/vpn/service/networks/authority.ts';
-import { resealAll } from '../../../../gateway/vpn/service/reseal.ts';
-import type { Question } from '../../../../lib/rpc/partition-client.ts';
-import type { NetworkName } from '../../../../schemas/ids.ts';
-import type { StaleSecret } from '../../../../schemas/api/peer.ts';
-import { okData, refusal, type AnswerOf } from '../../support.ts';
-import { forageWith } from '../forage.ts';
+import { Vault } from '../../../gateway/vault/vault.ts';
+import { networkPlace } from '../../../gateway/vpn/service/networks/authority.ts';
+import { resealAll } from '../../../gateway/vault/reseal.ts';
+import type { Question } from '../../../lib/rpc/partition-client.ts';
+import type { NetworkName } from '../../../schemas/ids.ts';
+import type { StaleSecret } from '../../../schemas/records/sealed.ts';
+import { okData, refusal, type AnswerOf } from '../support.ts';
+import { forageWith } from '../vpn/forage.ts';
 
 const keyOf = (id: string, byte: number) => ({ id, key: Buffer.alloc(32, byte) });
 const [before, lost] = [new Vault([keyOf('old', 1)]), new Vault([keyOf('lost', 2)])];

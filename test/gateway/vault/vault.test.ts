@@ -2,11 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
-import { parseVaultKeys, SealError, Vault, type VaultKey } from '../../../../gateway/vpn/pki/vault.ts';
-import { ConfigurationError } from '../../../../lib/config.ts';
-import type { NetworkName, PeerId, TenantId } from '../../../../schemas/ids.ts';
-import type { Sealed } from '../../../../schemas/api/network.ts';
-import type { SecretPlace } from '../../../../schemas/api/peer.ts';
+import { parseVaultKeys, SealError, Vault, type VaultKey } from '../../../gateway/vault/vault.ts';
+import { ConfigurationError } from '../../../lib/config.ts';
+import type { NetworkName, PeerId, TenantId } from '../../../schemas/ids.ts';
+import type { Sealed, SecretPlace } from '../../../schemas/records/sealed.ts';
 
 const newKey = (id: string): VaultKey => ({ id, key: randomBytes(32) });
 const place: SecretPlace = {
@@ -16,6 +15,7 @@ const place: SecretPlace = {
   field: 'wireguard',
 };
 const network = 'demo' as NetworkName;
+const tenant = 'acme' as TenantId;
 
 /** Why it does not open; undefined where it does. */
 function whyClosed(vault: Vault, at: SecretPlace, sealed: string): SealError['why'] | undefined {
@@ -73,6 +73,13 @@ t.test('parts of two seals do not make a third', (t) => {
   t.end();
 });
 
+t.test('bytes come back as they are', (t) => {
+  const vault = new Vault([newKey('a')]);
+  const bytes = randomBytes(65_536);
+  t.ok(vault.openBytes(place, vault.seal(place, bytes)).equals(bytes));
+  t.end();
+});
+
 t.test('a secret opens in its own place alone', (t) => {
   const vault = new Vault([newKey('a')]);
   const places: SecretPlace[] = [
@@ -86,6 +93,13 @@ t.test('a secret opens in its own place alone', (t) => {
     { of: 'network', network, field: 'ca' },
     { of: 'network', network, field: 'server' },
     { of: 'network', network: 'demo2' as NetworkName, field: 'ca' },
+    { of: 'secret', tenant, name: 'db', version: 1 },
+    { of: 'secret', tenant, name: 'db', version: 2 },
+    { of: 'secret', tenant, name: 'db2', version: 1 },
+    { of: 'secret', tenant: 'acme2' as TenantId, name: 'db', version: 1 },
+    { of: 'login', tenant, registry: 'db', version: 1 },
+    { of: 'login', tenant, registry: 'registry.example:5000', version: 1 },
+    { of: 'login', tenant, registry: 'registry.example:5000', version: 2 },
   ];
   for (const [index, from] of places.entries()) {
     const sealed = vault.seal(from, 'secret');

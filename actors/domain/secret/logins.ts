@@ -1,0 +1,104 @@
+/** What a tenant asks of its logins at registries; as with secrets (secrets.ts). Pure. */
+import type { LoginRecord, LoginView } from '../../../schemas/api/secret.ts';
+import { registryName } from '../../../schemas/api/registry.ts';
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import { again, changed, eventOf, withNext } from '../container/transitions.ts';
+import type { PartitionView } from '../state.ts';
+import { answer, data, noChanges, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
+import { floorAbove } from './secrets.ts';
+import { nextVersion } from './versions.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+const viewOf = (host: string, record: LoginRecord | null): LoginView => ({
+  host,
+  username: record?.username ?? null,
+  updated_at: record === null ? null : new Date(record.updatedAtMs).toISOString(),
+});
+
+/** All of them, by registry: there are few. */
+export function list(state: PartitionView, ask: Of<'login.list'>): Turn {
+  const { logins } = state.tenant(ask.tenant).secrets;
+  const hosts = [...logins].sort(([one], [other]) => (one < other ? -1 : 1));
+  return answer(
+    data(
+      'ok',
+      hosts.map(([host, record]) => viewOf(host, record)),
+    ),
+  );
+}
+
+function nextOf(state: PartitionView, { tenant, registry }: Pick<Of<'login.put'>, 'tenant' | 'registry'>): number {
+  const { logins, floor } = state.tenant(tenant).secrets;
+  return nextVersion(logins.get(registry)?.version, floor, state.vpn.incarnation);
+}
+
+/** For the gateway that is to seal a new password. */
+export function material(state: PartitionView, ask: Of<'login.material'>): Turn {
+  const { logins } = state.tenant(ask.tenant).secrets;
+  const current = logins.get(ask.registry);
+  const next = nextOf(state, ask);
+  if (current == null) return answer(data('ok', { next, current: null }));
+  const { version, username, sealed } = current;
+  return answer(data('ok', { next, current: { version, username, sealed, view: viewOf(ask.registry, current) } }));
+}
+
+/** Containers whose pull was refused are tried again (`tryAgain`). */
+export function put(state: PartitionView, ask: Of<'login.put'>, context: TurnContext): Turn {
+  const { logins } = state.tenant(ask.tenant).secrets;
+  if (ask.version !== nextOf(state, ask)) return refuse('precondition_failed', 'the login has changed meanwhile');
+  if (!logins.has(ask.registry) && logins.size >= limits.registriesPerTenant)
+    return refuse(
+      'conflict',
+      `there are already ${limits.registriesPerTenant} logins, which is the most: delete one first`,
+    );
+  const record: LoginRecord = {
+    kind: 'login',
+    tenant: ask.tenant,
+    registry: ask.registry,
+    version: ask.version,
+    username: ask.username,
+    sealed: ask.sealed,
+    updatedAtMs: context.nowMs,
+  };
+  return answer(data('ok', viewOf(ask.registry, record)), { ...noChanges, records: [record] });
+}
+
+export function remove(state: PartitionView, ask: Of<'login.remove'>, context: TurnContext): Turn {
+  const tenant = state.tenant(ask.tenant);
+  const before = tenant.secrets.logins.get(ask.registry);
+  if (before === undefined) return refuse('not_found');
+  const records = [floorAbove(tenant, before?.version ?? 0, context)];
+  const deletes = [keys.login(ask.tenant, ask.registry)];
+  return answer({ code: 'no_content', body: '' }, { ...noChanges, records, deletes });
+}
+
+/** Its pull was refused before the tenant put this login. */
+const waitsFor = ({ spec, desired, observed, observedAtMs }: ContainerRecord, login: LoginRecord): boolean =>
+  desired === 'running' &&
+  observed.reason === 'image_auth' &&
+  (observed.status === 'failed' || observed.status === 'backoff') &&
+  (observedAtMs ?? 0) <= login.updatedAtMs &&
+  registryName(spec.registry) === login.registry;
+
+/**
+ * Tries the containers again that a registry refused before its login was put, a bounded number at
+ * a time; at the end it says that there are none.
+ */
+export function* tryAgain(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
+  let budget: number = limits.secretRollsPerSweep;
+  for (const login of [...state.loginsToTry()]) {
+    let passed = 0;
+    for (const record of [...state.tenant(login.tenant).containers.values()]) {
+      if (++passed % limits.sweepStepRecords === 0) yield noChanges;
+      if (!waitsFor(record, login)) continue;
+      if (budget-- === 0) return;
+      const next = withNext(record, context, { observed: again(record.observed, 'pending') });
+      yield changed(next, [eventOf('registry_changed', next, context)]);
+    }
+    yield { ...noChanges, heard: { tried: login } };
+  }
+}

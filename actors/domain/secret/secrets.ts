@@ -1,0 +1,134 @@
+/**
+ * What a tenant asks of its secrets. Owners keep only sealed values: a gateway seals a value for
+ * the version that it asked for, and opens the one before to see whether it changes. Pure.
+ */
+import type { SecretFloorRecord, SecretRecord, SecretView } from '../../../schemas/api/secret.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import type { PartitionView } from '../state.ts';
+import type { TenantView } from '../tenant/state.ts';
+import { answer, data, invalid, noChanges, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { currentOf, type Values } from './state.ts';
+import { nextVersion, userIds, usersOf, versionsInUse } from './versions.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
+
+function viewOf(
+  tenant: TenantView,
+  name: string,
+  version: number,
+  record: SecretRecord | null | undefined,
+): SecretView {
+  const used_by = userIds(tenant, name).slice(0, limits.secretUsersShown);
+  return { name, version, updated_at: timeOf(record?.updatedAtMs), used_by };
+}
+
+const shownAt = (tenant: TenantView, name: string, values: Values): SecretView => {
+  const version = currentOf(values) ?? 0;
+  return viewOf(tenant, name, version, values.get(version));
+};
+
+/** All of them, by name: there are few. */
+export function list(state: PartitionView, ask: Of<'secret.list'>): Turn {
+  const tenant = state.tenant(ask.tenant);
+  const names = [...tenant.secrets.values].sort(([one], [other]) => (one < other ? -1 : 1));
+  return answer(
+    data(
+      'ok',
+      names.map(([name, values]) => shownAt(tenant, name, values)),
+    ),
+  );
+}
+
+/** For the gateway that is to seal a new value. */
+export function material(state: PartitionView, ask: Of<'secret.material'>): Turn {
+  const tenant = state.tenant(ask.tenant);
+  const values = tenant.secrets.values.get(ask.name);
+  const version = currentOf(values);
+  const next = nextVersion(version, tenant.secrets.floor, state.vpn.incarnation);
+  if (values === undefined || version === undefined) return answer(data('ok', { next, current: null }));
+  const sealed = values.get(version)?.sealed ?? null;
+  return answer(data('ok', { next, current: { version, sealed, view: shownAt(tenant, ask.name, values) } }));
+}
+
+const changedMeanwhile = 'the secret has changed meanwhile';
+
+/**
+ * Another value. The containers that use it follow one by one (roll.ts).
+ * `precondition_failed`: the version is not the next one any more.
+ */
+export function put(state: PartitionView, ask: Of<'secret.put'>, context: TurnContext): Turn {
+  const { name, version, sealed, binary } = ask;
+  const tenant = state.tenant(ask.tenant);
+  const { secrets } = tenant;
+  const values = secrets.values.get(name);
+  const current = currentOf(values);
+  if (version !== nextVersion(current, secrets.floor, state.vpn.incarnation))
+    return refuse('precondition_failed', changedMeanwhile);
+  if (values === undefined && secrets.values.size >= limits.secretsPerTenant)
+    return refuse(
+      'conflict',
+      `there are already ${limits.secretsPerTenant} secrets, which is the most: delete one first`,
+    );
+  if (binary === true && isVariable(tenant, name))
+    return invalid({ value: ['must be text without NUL: a container has it in an environment variable'] });
+  const inUse = versionsInUse(tenant, name);
+  if (inUse.size >= limits.secretVersions)
+    return refuse('conflict', 'updates to earlier values are under way: wait until they have ended');
+  const record: SecretRecord = {
+    kind: 'secret',
+    tenant: ask.tenant,
+    name,
+    version,
+    sealed,
+    ...(binary === true ? { binary } : {}),
+    updatedAtMs: context.nowMs,
+  };
+  const deletes = unusedOf(tenant, name).map((old) => keys.secret(ask.tenant, name, old));
+  return answer(data('ok', viewOf(tenant, name, version, record)), { ...noChanges, records: [record], deletes });
+}
+
+const isVariable = (tenant: TenantView, name: string): boolean =>
+  [...usersOf(tenant, name)].some(({ secrets }) => Object.values(secrets?.env ?? {}).some((use) => use.name === name));
+
+/** Versions that no container needs, the current one among them. */
+export function unusedOf(tenant: TenantView, name: string): readonly number[] {
+  // What a damaged container is made from is unknown.
+  if (tenant.damaged.size > 0) return [];
+  const inUse = versionsInUse(tenant, name);
+  return [...(tenant.secrets.values.get(name)?.keys() ?? [])].filter((version) => !inUse.has(version));
+}
+
+export function remove(state: PartitionView, ask: Of<'secret.remove'>, context: TurnContext): Turn {
+  const tenant = state.tenant(ask.tenant);
+  const values = tenant.secrets.values.get(ask.name);
+  if (values === undefined) return refuse('not_found');
+  if (tenant.damaged.size > 0)
+    return refuse('conflict', 'the record of a container is damaged, which may use it: contact support');
+  const users = userIds(tenant, ask.name);
+  if (users.length > 0) return refuse('conflict', usedBy(users));
+  const deletes = [...values.keys()].map((version) => keys.secret(ask.tenant, ask.name, version));
+  const records = [floorAbove(tenant, currentOf(values) ?? 0, context)];
+  return answer({ code: 'no_content', body: '' }, { ...noChanges, records, deletes });
+}
+
+function usedBy(users: readonly string[]): string {
+  const shown = users.slice(0, limits.secretUsersNamed);
+  const more = users.length - shown.length;
+  return `it is used by ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}: take it out of their secrets first`;
+}
+
+/** Remembers a version that is deleted. */
+export const floorAbove = (
+  { tenant, secrets }: TenantView,
+  version: number,
+  context: TurnContext,
+): SecretFloorRecord => ({
+  kind: 'secret_floor',
+  tenant,
+  version: Math.max(secrets.floor, version),
+  updatedAtMs: context.nowMs,
+});

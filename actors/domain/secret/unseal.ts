@@ -1,0 +1,67 @@
+/**
+ * Whether a host may have a value of a tenant: only its enrolled agent, and only what a container
+ * needs that it runs, prepares or is about to stop (ADR 37, invariant A7). Pure.
+ */
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { registryName } from '../../../schemas/api/registry.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import { otherHostsOf } from '../container/moves.ts';
+import { previousOf } from '../container/updates.ts';
+import type { PartitionView } from '../state.ts';
+import type { TenantView } from '../tenant/state.ts';
+import { answer, data, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { versionsIn } from './state.ts';
+
+type Unseal = Extract<Ask, { type: 'secret.unseal' }>;
+
+export function unseal(state: PartitionView, ask: Unseal, context: TurnContext): Turn {
+  const { host, user } = ask.by;
+  const refusal = refusalOf(host, user, context);
+  if (refusal !== undefined) return refusal;
+  const tenant = state.tenant(ask.tenant);
+  if (tenant.damaged.has(ask.container)) return refuse('internal', 'the record of this container is damaged');
+  const record = tenant.containers.get(ask.container);
+  if (record === undefined || !isOn(record, host)) return refuse('forbidden', 'this host has no such container');
+  if (ask.secret !== undefined) return secretFor(tenant, record, ask.secret);
+  return ask.registry === undefined ? refuse('forbidden') : loginFor(tenant, record, ask.registry);
+}
+
+/** By the directory, as for a sync of a host that another owner has. */
+function refusalOf(host: HostKey, user: string, { fleet }: TurnContext): Turn | undefined {
+  const standing = fleet.standing(host);
+  if (standing === 'fenced' || standing === 'removed') return refuse('forbidden', 'this host was removed');
+  const enrolled = fleet.enrolledKey(host);
+  if (enrolled === undefined) return refuse('unavailable', 'the key of this host is not known yet');
+  return enrolled === user ? undefined : refuse('forbidden', 'this key is not enrolled for this host');
+}
+
+const isOn = (record: ContainerRecord, host: HostKey): boolean =>
+  (record.placement.phase === 'placed' && record.placement.host === host) || otherHostsOf(record).includes(host);
+
+function secretFor(
+  tenant: TenantView,
+  record: ContainerRecord,
+  { name, version }: NonNullable<Unseal['secret']>,
+): Turn {
+  if (![...versionsIn(record, name)].includes(version))
+    return refuse('forbidden', 'this container does not use this version of the secret');
+  const value = tenant.secrets.values.get(name)?.get(version);
+  if (value === undefined) return refuse('not_found', 'there is no such version of the secret any more');
+  return value === null
+    ? refuse('internal', 'the stored value is damaged: put it again')
+    : answer(data('ok', { version, sealed: value.sealed }));
+}
+
+function loginFor(tenant: TenantView, record: ContainerRecord, registry: string): Turn {
+  const name = registryName(registry);
+  const pulls = [record.spec, previousOf(record)?.spec].some(
+    (spec) => spec !== undefined && registryName(spec.registry) === name,
+  );
+  if (!pulls) return refuse('forbidden', 'this container does not come from this registry');
+  const login = tenant.secrets.logins.get(name);
+  if (login === undefined) return answer(data('ok', null));
+  if (login === null) return refuse('internal', 'the stored login is damaged: put it again');
+  const { version, username, sealed } = login;
+  return answer(data('ok', { version, username, sealed }));
+}

@@ -1,0 +1,80 @@
+/** What a tenant asks of the secrets of a container (ADR 37). Pure. */
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { noSecrets, type ContainerSecrets, type SecretUses } from '../../../schemas/api/secret.ts';
+import type { FieldErrors } from '../../../schemas/errors.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import { change, find } from '../container/decide.ts';
+import { versionOf } from '../container/updates.ts';
+import type { PartitionView } from '../state.ts';
+import type { TenantView } from '../tenant/state.ts';
+import { answer, data, invalid, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
+import { currentOf } from './state.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+/** Without versions: a container always comes to the current ones. */
+const viewOf = ({ env, files }: SecretUses): ContainerSecrets => ({
+  env: Object.fromEntries(Object.entries(env).map(([key, { name }]) => [key, name])),
+  files: Object.fromEntries(
+    Object.entries(files).map(([path, { name, mode, uid, gid }]) => [path, { secret: name, mode, uid, gid }]),
+  ),
+});
+
+export function get(state: PartitionView, ask: Of<'container.secrets'>): Turn {
+  const found = find(state, ask);
+  return 'refusal' in found ? found.refusal : answer(data('ok', viewOf(found.record.secrets ?? noSecrets)));
+}
+
+/** Idempotent. Other uses are an update, as another image is. */
+export function put(state: PartitionView, ask: Of<'container.secrets.put'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  const tenant = state.tenant(ask.tenant);
+  const faults = faultsOf(tenant, record, ask.secrets);
+  if (Object.keys(faults).length > 0) return invalid(faults);
+  const secrets = atCurrent(tenant, record, ask.secrets);
+  const reply = repeatable('ok', viewOf(secrets));
+  return change(tenant, record, { ...versionOf(record), secrets }, 'secrets_changed', context, () => reply);
+}
+
+function faultsOf(
+  { secrets: { values } }: TenantView,
+  { configFiles }: ContainerRecord,
+  { env, files }: ContainerSecrets,
+): FieldErrors {
+  const faults: FieldErrors = {};
+  for (const [key, name] of Object.entries(env)) {
+    const known = values.get(name);
+    if (known === undefined) faults[`env.${key}`] = [unknown];
+    else if (known.get(currentOf(known) ?? 0)?.binary === true)
+      faults[`env.${key}`] = ['is no text, or has a NUL: use it as a file'];
+  }
+  for (const [path, { secret }] of Object.entries(files)) {
+    if (!values.has(secret)) faults[`files.${path}.secret`] = [unknown];
+    if (configFiles.some((file) => file.path === path)) faults[`files.${path}`] = [isConfigFile];
+  }
+  return faults;
+}
+
+const unknown = 'is not a secret that you have';
+const isConfigFile = 'is a file that the operator puts there';
+
+/** A use that stays keeps its version: which value it has is decided elsewhere (roll.ts). */
+function atCurrent({ secrets: { values } }: TenantView, record: ContainerRecord, given: ContainerSecrets): SecretUses {
+  const held = record.secrets ?? noSecrets;
+  const use = (name: string, before: { readonly name: string; readonly version: number } | undefined) => ({
+    name,
+    version: before?.name === name ? before.version : (currentOf(values.get(name)) ?? 1),
+  });
+  return {
+    env: Object.fromEntries(Object.entries(given.env).map(([key, name]) => [key, use(name, held.env[key])])),
+    files: Object.fromEntries(
+      Object.entries(given.files).map(([path, { secret, ...file }]) => [
+        path,
+        { ...use(secret, held.files[path]), ...file },
+      ]),
+    ),
+  };
+}

@@ -1,0 +1,56 @@
+/** Which values of a secret containers need, and which they should be made from. Pure. */
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { noSecrets, usesIn, type SecretUse, type SecretUses } from '../../../schemas/api/secret.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import type { TenantView } from '../tenant/state.ts';
+import { currentOf, versionsIn } from './state.ts';
+
+/** Those that are not being removed. */
+export function* usersOf({ secrets, containers }: TenantView, name: string): Generator<ContainerRecord, void, void> {
+  for (const id of secrets.users(name)) {
+    const record = containers.get(id);
+    if (record !== undefined && record.desired !== 'removed') yield record;
+  }
+}
+
+export const userIds = (tenant: TenantView, name: string): readonly ContainerId[] =>
+  Array.from(usersOf(tenant, name), ({ id }) => id);
+
+/** What containers are made from, or may go back to. */
+export function versionsInUse(tenant: TenantView, name: string): ReadonlySet<number> {
+  const versions = new Set<number>();
+  for (const record of usersOf(tenant, name)) for (const version of versionsIn(record, name)) versions.add(version);
+  return versions;
+}
+
+/**
+ * Above every version that the tenant ever had under the name, also before a delete, and before a
+ * restore of an older backup: an incarnation is a time in milliseconds. Hosts keep values by name
+ * and version.
+ */
+export function nextVersion(newest: number | undefined, floor: number, incarnation: number): number {
+  return Math.max(newest ?? floor, incarnation) + 1;
+}
+
+/**
+ * Whether the container is made from another value than this one, and has not gone back from it: a
+ * value that failed is tried again only after the next update.
+ */
+export function isBehind({ secrets, update }: ContainerRecord, name: string, version: number): boolean {
+  const uses = (of: SecretUses | undefined) => (of === undefined ? [] : usesIn(of)).filter((use) => use.name === name);
+  const hasFailed = update?.phase === 'rolled_back' && uses(update.to.secrets).some((use) => use.version === version);
+  return !hasFailed && uses(secrets).some((use) => use.version !== version);
+}
+
+/** The uses of the container, those that are behind at the current version. */
+export function newest({ secrets }: TenantView, record: ContainerRecord): SecretUses {
+  const raised = <U extends SecretUse>(uses: Readonly<Record<string, U>>): Record<string, U> =>
+    Object.fromEntries(
+      Object.entries(uses).map(([key, use]) => {
+        const version = currentOf(secrets.values.get(use.name));
+        return [key, version !== undefined && isBehind(record, use.name, version) ? { ...use, version } : use];
+      }),
+    );
+  const { env, files } = record.secrets ?? noSecrets;
+  return { env: raised(env), files: raised(files) };
+}

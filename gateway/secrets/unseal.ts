@@ -1,0 +1,208 @@
+/**
+ * Gives agents what their containers need (ADR 37). The subject says which agent asks; the owner of
+ * the tenant says whether it may have the value. The gateway opens it, and seals it to the key in
+ * the ask, so that neither NATS nor the agent's disk ever has it in clear text.
+ *
+ * All gateways that have the vault's keys share the asks, also one that drains.
+ */
+import { setImmediate } from 'node:timers/promises';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import Type from 'typebox';
+import { DecodeError, decoder, messageDecoder } from '../../lib/decode.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
+import type { Log } from '../../lib/log.ts';
+import { sparing, type SparingLog } from '../../lib/sparing.ts';
+import type { Clock } from '../../lib/time/clock.ts';
+import { registryName } from '../../schemas/api/registry.ts';
+import type { SecretPlace } from '../../schemas/records/sealed.ts';
+import { isHostKey, type HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { AnswerOf } from '../../schemas/wire/asks.ts';
+import { anySender, senderOfSubject, subjects } from '../../schemas/wire/subjects.ts';
+import { UnsealAsk, type UnsealAnswer, type UnsealedLogin, type UnsealedSecret } from '../../schemas/wire/unseal.ts';
+import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
+import { RateLimiter } from '../auth/rate-limits.ts';
+import { succeeded } from '../http/call.ts';
+import type { Unsealed } from '../metrics.ts';
+import { SealError, type Vault } from '../vault/vault.ts';
+import { sealTo, warmUp } from './box.ts';
+
+const decodeUnseal = messageDecoder(UnsealAsk);
+const decodeError = decoder(Type.Object({ message: Type.Optional(Type.String()) }));
+
+export interface UnsealOptions {
+  readonly vault: Vault;
+  readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
+  readonly newRequestId: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly count: (result: Unsealed) => void;
+}
+
+/** The sender of an ask, with credentials that name its key. */
+interface Agent {
+  readonly host: HostKey;
+  readonly user: string;
+}
+
+export class UnsealService {
+  readonly #options: UnsealOptions;
+  readonly #rates: RateLimiter;
+  readonly #refusals: SparingLog;
+  #subscription: Subscription | undefined;
+  #underWay = 0;
+  /** The last of the seals, which are made one in each turn of the event loop. */
+  #lastSeal: Promise<void> = Promise.resolve();
+
+  constructor(options: UnsealOptions) {
+    const { clock, log } = options;
+    this.#options = options;
+    const rate = { perSecond: limits.unsealsPerSecond, burst: limits.unsealBurst };
+    this.#rates = new RateLimiter(rate, clock, { shared: false });
+    this.#refusals = sparing(log, limits.refusalLogMs, clock);
+  }
+
+  async start(nc: NatsConnection): Promise<void> {
+    await warmUp(() => setImmediate());
+    this.#subscription = nc.subscribe(subjects.hostUnseal(anySender), {
+      queue: 'unseal',
+      callback: (error, message) => {
+        if (error === null) void this.#serve(message);
+        else this.#onError(error);
+      },
+    });
+  }
+
+  /** Answers what has arrived. */
+  async stop(): Promise<void> {
+    await this.#subscription?.drain();
+  }
+
+  /** A NATS user from before 0.2.0 may not subscribe; everything else goes on. */
+  #onError(error: Error): void {
+    this.#options.log.error('unseal_not_served', {
+      error,
+      effect: 'no container gets a secret or a registry login from this gateway',
+      todo: 'run nats-keys again, and give NATS and this gateway what it writes: docs/upgrades.md',
+    });
+  }
+
+  async #serve(message: Msg): Promise<void> {
+    const { log, count } = this.#options;
+    let answer: UnsealAnswer;
+    let result: Unsealed;
+    this.#underWay++;
+    try {
+      [result, answer] = await this.#answerTo(message);
+    } catch (error) {
+      log.error('unseal_failed', { error });
+      [result, answer] = unavailable('the gateway failed; its log says why');
+    } finally {
+      this.#underWay--;
+    }
+    count(result);
+    message.respond(JSON.stringify({ ...spoken, ...answer }));
+  }
+
+  async #answerTo({ subject, data }: Msg): Promise<Answered> {
+    const sender = senderOfSubject(subject);
+    if (!isHostKey(sender.host) || sender.user === undefined) return refused('invalid', 'no such host');
+    const agent: Agent = { host: sender.host, user: sender.user };
+    if (this.#underWay > limits.unsealsUnderWay) return limited('too many asks are under way');
+    if (this.#rates.take(agent.host) > 0) return limited('this host asks too often');
+    let ask: UnsealAsk;
+    try {
+      ask = decodeUnseal(data);
+    } catch (error) {
+      if (!(error instanceof DecodeError || error instanceof ProtocolError)) throw error;
+      this.#refusals.warn('unseal_refused', { host: agent.host, why: error.message });
+      return refused('invalid', error.message);
+    }
+    return this.#unseal(agent, ask);
+  }
+
+  async #unseal(agent: Agent, ask: UnsealAsk): Promise<Answered> {
+    const { clock } = this.#options;
+    const outcome = await this.#options.ask(
+      'read',
+      this.#questionOf(agent, ask),
+      clock.monotonicMs() + limits.unsealMs,
+    );
+    if (!succeeded(outcome)) return this.#refusedByOwner(agent, outcome);
+    const { data: found } = decodeAnswer('secret.unseal', outcome.body);
+    if (found === null) return ['no_login', { ok: true, box: null }];
+    const plain = this.#open(ask, found);
+    if (plain === undefined) return unavailable('the value does not open with the keys of this gateway');
+    try {
+      return ['sealed', { ok: true, box: await this.#seal(ask.key, plain) }];
+    } catch {
+      // The checksum in the text of a key is no part of its pattern.
+      return refused('invalid', 'the key is none');
+    }
+  }
+
+  #questionOf({ host, user }: Agent, { tenant, id: container, secret, registry }: UnsealAsk): Question {
+    return {
+      type: 'secret.unseal',
+      tenant,
+      container,
+      by: { host, user },
+      ...(secret === undefined ? {} : { secret }),
+      ...(registry === undefined ? {} : { registry }),
+      rid: this.#options.newRequestId(),
+    };
+  }
+
+  #refusedByOwner({ host }: Agent, { code, body }: Outcome): Answered {
+    const message = messageIn(body);
+    if (code !== 'forbidden' && code !== 'not_found') return unavailable(message ?? code);
+    this.#refusals.warn('unseal_refused', { host, why: message ?? code });
+    return refused('refused', message ?? code);
+  }
+
+  /** Undefined: it does not open here. Another gateway may have its key. */
+  #open({ tenant, secret, registry }: UnsealAsk, { version, sealed, username }: Found): Buffer | undefined {
+    const place: SecretPlace =
+      secret === undefined
+        ? { of: 'login', tenant, registry: registryName(registry), version }
+        : { of: 'secret', tenant, name: secret.name, version: secret.version };
+    try {
+      const bytes = this.#options.vault.openBytes(place, sealed);
+      const content: UnsealedSecret | UnsealedLogin =
+        secret === undefined
+          ? { username: username ?? '', password: bytes.toString(), version }
+          : { value: bytes.toString('base64') };
+      return Buffer.from(JSON.stringify(content));
+    } catch (error) {
+      if (!(error instanceof SealError)) throw error;
+      this.#options.log.error('secret_not_opened', { of: place.of, why: error.why });
+      return undefined;
+    }
+  }
+
+  /** A seal takes milliseconds, and many asks may have their answers at the same time. */
+  #seal(key: string, plain: Buffer): Promise<string> {
+    const sealed = this.#lastSeal.then(async () => {
+      await setImmediate();
+      return sealTo(key, plain);
+    });
+    this.#lastSeal = sealed.then(
+      () => undefined,
+      () => undefined,
+    );
+    return sealed;
+  }
+}
+
+type Answered = [Unsealed, UnsealAnswer];
+type Found = NonNullable<AnswerOf<'secret.unseal'>['data']>;
+
+const refused = (error: 'invalid' | 'refused', message: string): Answered => [error, { ok: false, error, message }];
+const unavailable = (message: string): Answered => ['unavailable', { ok: false, error: 'unavailable', message }];
+const limited = (message: string): Answered => ['limited', { ok: false, error: 'unavailable', message }];
+
+/** What an owner says in an error. */
+function messageIn(body: string): string | undefined {
+  return body === '' ? undefined : decodeError(Buffer.from(body)).message;
+}

@@ -1,0 +1,16 @@
+/** Secrets and registry logins on their way through a gateway (ADR 37). */
+import { KiB, seconds } from '../units.ts';
+
+export const secrets = {
+  /** How often a new value is sealed again because others have changed the secret meanwhile. */
+  sealAttempts: 4,
+  /** Steps of the values with which the box of agents is warmed up. */
+  boxWarmUpBytes: 8 * KiB,
+  /** The time for the answer of an owner: an agent waits longer. */
+  unsealMs: 4 * seconds,
+  /** Asks of agents under way in a gateway. Each holds a value of at most `secretBytes`. */
+  unsealsUnderWay: 512,
+  /** Of one host; a burst serves a full host that has lost all it kept. */
+  unsealsPerSecond: 50,
+  unsealBurst: 4000,
+} as const;

@@ -1,0 +1,101 @@
+/** Logins at registries, and the pulls that wait for them (ADR 37). */
+import t from 'tap';
+import type { Changes } from '../../../../actors/domain/turn.ts';
+import type { ContainerRecord } from '../../../../schemas/api/container.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { keys } from '../../../../schemas/records/buckets.ts';
+import { specOf } from '../../support.ts';
+import { acme, container, doorbellsOf, h1, observation } from '../../support/records.ts';
+import { bodyOf, sealedAs, secretWorld } from '../../support/secrets.ts';
+
+const registry = 'registry.example:5000';
+const of = (host = registry) => ({ tenant: acme, registry: host });
+
+function loginWorld(records: readonly ContainerRecord[] = []) {
+  const world = secretWorld(records);
+  const material = (host?: string) =>
+    (bodyOf(world.read({ type: 'login.material', ...of(host) })) as { data: { next: number; current: unknown } }).data;
+  return {
+    ...world,
+    material,
+    login: (host?: string, version = material(host).next) =>
+      world.write({ type: 'login.put', ...of(host), version, username: 'ci', sealed: sealedAs(`login@${version}`) }),
+    logins: () => (bodyOf(world.read({ type: 'login.list', tenant: acme })) as { data: unknown[] }).data,
+    logout: (host?: string) => world.write({ type: 'login.remove', ...of(host) }),
+  };
+}
+
+t.test('a login comes, changes and goes; its password is never shown', (t) => {
+  const world = loginWorld();
+  t.same(world.material(), { next: 1, current: null });
+  t.match(bodyOf(world.login().reply), { data: { host: registry, username: 'ci', updated_at: /Z$/ } });
+  t.match(world.material(), { next: 2, current: { version: 1, username: 'ci', sealed: sealedAs('login@1') } });
+  t.match(world.login(registry, 1).reply, { code: 'precondition_failed' });
+  world.login();
+  t.same(Object.keys(world.logins()[0] as object), ['host', 'username', 'updated_at']);
+  t.equal(world.logout().reply.code, 'no_content');
+  t.same(world.logins(), []);
+  t.equal(world.logout().reply.code, 'not_found');
+  t.equal(world.material().next, 3, 'a version never comes again');
+  t.end();
+});
+
+t.test('a tenant has a bounded number of logins; a damaged one can be replaced and removed', (t) => {
+  const world = loginWorld();
+  for (let index = 0; index < limits.registriesPerTenant; index++) world.login(`r${index}.example`);
+  t.match(world.login().reply, { code: 'conflict', body: /delete one first/ });
+  world.state.quarantine(keys.login(acme, 'r0.example'));
+  t.match(world.logins()[0], { host: 'r0.example', username: null, updated_at: null });
+  t.equal(world.login('r0.example').reply.code, 'ok');
+  world.state.quarantine(keys.login(acme, 'r0.example'));
+  t.equal(world.logout('r0.example').reply.code, 'no_content');
+  t.end();
+});
+
+const refused = (host: string, more: Partial<ContainerRecord> = {}, status: 'failed' | 'backoff' = 'failed') =>
+  container({
+    spec: { ...specOf(host), registry: host },
+    observed: observation(status, { reason: 'image_auth' }),
+    ...more,
+  });
+
+const tried = (changes: readonly Changes[]): string[] =>
+  changes.flatMap(({ records }) => records.flatMap((record) => (record.kind === 'container' ? [record.id] : [])));
+
+t.test('a new login tries again what the registry refused, and nothing else', (t) => {
+  const [failed, waits] = [refused(registry), refused('REGISTRY.example:5000', {}, 'backoff')];
+  const others = [
+    refused('elsewhere.example'),
+    refused(`${registry}`, { desired: 'stopped', spec: { ...specOf('stopped'), registry } }),
+    container({ spec: { ...specOf('crash'), registry }, observed: observation('failed', { reason: 'crash_loop' }) }),
+    container({ spec: { ...specOf('runs'), registry } }),
+  ];
+  const world = loginWorld([failed, waits, ...others]);
+  world.login();
+  const changes = world.tryAgain();
+  t.same(tried(changes), [failed.id, waits.id]);
+  t.match(changes[0]?.events, [{ type: 'registry_changed' }]);
+  t.same(doorbellsOf(changes[0]!), [h1]);
+  t.match(world.record(failed.id), { generation: 3, observed: { status: 'pending', reason: null } });
+  t.same(world.tryAgain(), [], 'once');
+  world.login();
+  t.same(world.tryAgain(), [], 'they have not been refused since');
+  t.end();
+});
+
+t.test('a refusal of the new login is not tried again; a sweep tries a bounded number', (t) => {
+  const late = refused(registry, { observedAtMs: 2_000_000 });
+  const world = loginWorld([late]);
+  world.login();
+  t.same(world.tryAgain(), []);
+
+  const many = Array.from({ length: limits.secretRollsPerSweep + 1 }, (_, index) =>
+    refused(registry, { spec: { ...specOf(`c${index}`), registry } }),
+  );
+  const crowd = loginWorld(many);
+  crowd.login();
+  t.equal(tried(crowd.tryAgain()).length, limits.secretRollsPerSweep);
+  t.equal(tried(crowd.tryAgain()).length, 1);
+  t.same([...crowd.state.loginsToTry()], [], 'then nobody looks any more');
+  t.end();
+});

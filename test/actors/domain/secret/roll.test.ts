@@ -1,0 +1,115 @@
+/** How containers follow their secrets, and what is kept meanwhile (ADR 37). */
+import t from 'tap';
+import { desiredOf } from '../../../../actors/domain/desired.ts';
+import type { Changes } from '../../../../actors/domain/turn.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { acme, container, h1, observation, unplaced } from '../../support/records.ts';
+import { secretWorld, using } from '../../support/secrets.ts';
+
+const updated = (changes: readonly Changes[]): string[] =>
+  changes.flatMap(({ records }) => records.flatMap((record) => (record.kind === 'container' ? [record.id] : [])));
+
+t.test('another value is an update of each container that uses it', (t) => {
+  const [web, other] = [using('db', 1), container({}, 'other')];
+  const world = secretWorld([web, other]);
+  world.put('db', 1);
+  t.same(world.roll(), [], 'nobody is behind');
+  world.put('db');
+  t.equal(world.record(web.id).generation, 2, 'not in the turn of the value');
+  const rolled = world.roll();
+  t.same(updated(rolled), [web.id]);
+  t.match(rolled[0]?.events, [{ type: 'secret_changed' }]);
+  t.match(world.record(web.id).update, {
+    phase: 'preparing',
+    from: { secrets: { env: { TOKEN: { name: 'db', version: 1 } } } },
+    to: { secrets: { env: { TOKEN: { name: 'db', version: 2 } } } },
+    previous: { secrets: { env: { TOKEN: { version: 1 } } } },
+  });
+  const desired = [...desiredOf(world.state.wantedOn(h1), h1)].find(({ id }) => id === web.id);
+  t.match(desired, {
+    secrets: { files: { '/run/token': { version: 2 } } },
+    update: { previous: { secrets: { files: { '/run/token': { version: 1 } } } } },
+  });
+  t.same(world.roll(), [], 'once');
+  t.same(world.versions('db'), [1, 2], 'both values are there while it may go back');
+  world.tell(web.id, 'done');
+  t.match(world.roll(), [{ deletes: [/\.1$/] }]);
+  t.same(world.versions('db'), [2]);
+  t.same(world.roll(), []);
+  t.end();
+});
+
+t.test('a value that fails is taken back, kept, and not tried again by itself', (t) => {
+  const web = using('db', 1);
+  const world = secretWorld([web]);
+  world.put('db', 1);
+  world.put('db');
+  world.roll();
+  world.tell(web.id, 'rolled_back');
+  t.match(world.record(web.id), { secrets: { env: { TOKEN: { version: 1 } } }, update: { phase: 'rolled_back' } });
+  t.same(world.roll(), []);
+  t.same(world.versions('db'), [1, 2], 'it runs with the value before');
+  world.put('db');
+  t.same(world.versions('db'), [1, 3], 'the one that failed is needed by nobody');
+  t.same(updated(world.roll()), [web.id], 'the next value is tried');
+  world.tell(web.id, 'done');
+  t.match(world.record(web.id), { secrets: { env: { TOKEN: { version: 3 } } } });
+  t.end();
+});
+
+t.test('an update that is under way ends first', (t) => {
+  const web = using('db', 1);
+  const world = secretWorld([web]);
+  world.put('db', 1);
+  world.write({ type: 'container.update', tenant: acme, id: web.id, patch: { tag: 'next' } });
+  world.put('db');
+  t.same(world.roll(), []);
+  world.tell(web.id, 'rolled_back');
+  t.same(updated(world.roll()), [web.id], 'also if it failed');
+  t.match(world.record(web.id), { secrets: { env: { TOKEN: { version: 2 } } }, spec: { tag: web.spec.tag } });
+  t.end();
+});
+
+t.test('what does not run gets the value at once; what is being removed gets none', (t) => {
+  const stopped = using('db', 1, { desired: 'stopped', observed: observation('stopped') }, 'stopped');
+  const waiting = using('db', 1, { placement: unplaced, observed: observation('pending') }, 'waiting');
+  const removed = using('db', 1, { desired: 'removed' }, 'removed');
+  const world = secretWorld([stopped, waiting, removed]);
+  world.put('db', 1);
+  world.put('db');
+  t.same(updated(world.roll()), [stopped.id, waiting.id]);
+  t.match(world.record(stopped.id), { secrets: { env: { TOKEN: { version: 2 } } }, update: { phase: 'done' } });
+  t.equal(world.record(stopped.id).update?.previous, undefined);
+  t.same(world.versions('db'), [2]);
+  t.end();
+});
+
+t.test('one sweep updates a bounded number, and no secret waits for another', (t) => {
+  const many = Array.from({ length: 2 * limits.secretRollsPerSweep }, (_, index) => using('db', 1, {}, `c${index}`));
+  const one = using('other', 1, {}, 'one');
+  const world = secretWorld([...many, one]);
+  for (const name of ['db', 'other']) {
+    world.put(name, 1);
+    world.put(name);
+  }
+  const first = updated(world.roll());
+  t.ok(first.includes(one.id));
+  t.equal(first.length, limits.secretRollsPerSweep);
+  let sweeps = 1;
+  const seen = new Set(first);
+  for (; seen.size <= many.length && sweeps < 20; sweeps++) for (const id of updated(world.roll())) seen.add(id);
+  t.equal(seen.size, many.length + 1, 'all of them in the end');
+  t.equal(sweeps, 3);
+  t.end();
+});
+
+t.test('a rollback takes away secrets that the version before had not', (t) => {
+  const web = container();
+  const world = secretWorld([web]);
+  world.put('db');
+  world.putUses(web.id, { env: { TOKEN: 'db' } });
+  world.tell(web.id, 'rolled_back');
+  t.same(world.record(web.id).secrets, { env: {}, files: {} });
+  t.match(world.list(), [{ used_by: [] }]);
+  t.end();
+});
