@@ -25,6 +25,7 @@ import { reportPulls } from './control-plane/pull-reports.ts';
 import { createReporter, type Reporter } from './control-plane/reporter.ts';
 import { createStanding, type Standing } from './control-plane/standing.ts';
 import { createSyncTarget } from './control-plane/sync/target.ts';
+import { createUnseal } from './control-plane/unseal.ts';
 import { createStateDisk } from './disk/state-disk.ts';
 import type { EngineMonitor } from './docker/engine-monitor.ts';
 import type { Transport } from './docker/transport.ts';
@@ -32,6 +33,7 @@ import { createFaults, type Faults } from './faults.ts';
 import { createMetrics, registerGauges, type Gauges, type Metrics } from './metrics.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
 import { targetOf } from './sessions/target.ts';
+import { createValues } from './secrets/values.ts';
 import type { AgentSettings } from './settings.ts';
 import { loadState, type State } from './state.ts';
 import { roomOf } from './workload/capacity.ts';
@@ -99,6 +101,16 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     onStaleSession: control.renewSession,
     onContact: control.onContact,
   });
+  const { sealKey, boxes } = state;
+  const unseal = createUnseal({
+    key: sealKey.publicKey,
+    sender: credentials.sender,
+    request: control.request,
+    backoff: retry,
+    steadyMs,
+    metrics,
+    log,
+  });
   const containers = await createContainers({
     settings,
     owner: { cluster, host },
@@ -108,6 +120,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     faults,
     reporter,
     control,
+    values: createValues({ key: sealKey, boxes, unseal, metrics, log }),
     retry,
     clock,
     steadyMs,

@@ -22,7 +22,7 @@ import { createHealthChecks } from './health/checks.ts';
 import { probe } from './health/probe.ts';
 import { createImageCollector, type ImageCollector } from './images/collector.ts';
 import { createPulls, type Pulls } from './images/pulls.ts';
-import { createPermit } from './images/registries.ts';
+import { createPermit, isVouched } from './images/registries.ts';
 import { systemResolve } from './images/resolve.ts';
 import { createCollector } from './logs/collector.ts';
 import { logPathOf } from './logs/files/ring.ts';
@@ -36,6 +36,10 @@ import { createNetworkKeeper } from './network/network.ts';
 import { createExecutor } from './reconcile/execute/execute.ts';
 import { createReconciler, type Reconciler } from './reconcile/reconciler.ts';
 import { SandboxPool, type Sandboxes } from './sandbox/sandboxes.ts';
+import type { Boxes } from './secrets/boxes.ts';
+import { openSecretFiles } from './secrets/files.ts';
+import { neededBoxes } from './secrets/needed.ts';
+import type { Values } from './secrets/values.ts';
 import { logRatesOf, publishPortsOf, type AgentSettings } from './settings.ts';
 import type { State } from './state.ts';
 import { capacityOf, type Machine } from './workload/capacity.ts';
@@ -45,11 +49,12 @@ export interface ContainersParts {
   readonly owner: Owner;
   /** Replaces HTTP to DOCKER_HOST. */
   readonly transport: Transport | undefined;
-  readonly state: Pick<State, 'restartStore' | 'cursors' | 'spool'>;
+  readonly state: Pick<State, 'restartStore' | 'cursors' | 'spool' | 'boxes' | 'imageAccess'>;
   readonly disk: StateDisk;
   readonly faults: Faults;
   readonly reporter: Reporter;
   readonly control: Pick<Control, 'request' | 'syncSoon'>;
+  readonly values: Values;
   readonly retry: BackoffBounds;
   readonly clock: Clock;
   readonly steadyMs: () => number;
@@ -115,12 +120,21 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     policy: settings.IMAGES_COLLECTED,
     wanted: () => reconciler.wantedImages(),
     nowMs,
+    access: state.imageAccess,
     metrics,
     disk: parts.disk,
     log,
   });
   const permit = createPermit(settings.REGISTRIES_ALLOWED, systemResolve);
-  const pulls = createPulls({ engine: images.recording, permit, metrics, log });
+  const pulls = createPulls({
+    engine: images.recording,
+    access: state.imageAccess,
+    logins: parts.values.login,
+    permit,
+    isVouched: (registry) => isVouched(registry, settings.REGISTRIES_ALLOWED),
+    metrics,
+    log,
+  });
   const ensureNetwork = createNetworkKeeper(engine, owner);
   const sandboxes =
     settings.SANDBOX === 'off'
@@ -136,6 +150,13 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           metrics,
           log,
         });
+  const secretFiles = await openSecretFiles({
+    root: settings.SECRET_FILES_DIR,
+    isEngineHere: settings.DOCKER_HOST.kind === 'unix',
+    owner,
+    values: parts.values,
+    log,
+  });
   const executor = createExecutor({
     engine: images.recording,
     owner,
@@ -145,6 +166,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     sandboxes,
     ensureNetwork,
     secretsDir: settings.SECRETS_DIR,
+    values: parts.values,
+    secretFiles,
     publishAddress: settings.PUBLISH_ADDRESS,
     capabilities: settings.CONTAINER_CAPABILITIES,
     diskBytes: settings.CONTAINER_DISK_BYTES,
@@ -161,6 +184,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   const reconciler: Reconciler = createReconciler({
     engine,
     health,
+    secretFiles,
     monitor: () => monitor,
     executor,
     sandboxes,
@@ -231,6 +255,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(limits.portProxyLookMs, log, signal)] : []),
         firewall.run(settings.SYNC_INTERVAL_MS, signal),
         sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
+        pruneBoxes(settings.SYNC_INTERVAL_MS, state.boxes, reconciler, signal),
       ]);
     },
     stop: async () => {
@@ -307,5 +332,20 @@ async function sweepEvery(
       log.debug('sweep_failed', { error });
       monitor.suspect();
     }
+  }
+}
+
+/** Drops sealed values that no container of this host may need again. */
+async function pruneBoxes(
+  intervalMs: number,
+  boxes: Boxes,
+  reconciler: Pick<Reconciler, 'wantedVersions'>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await sleep(intervalMs, signal);
+    if (signal.aborted) return;
+    const versions = reconciler.wantedVersions();
+    await boxes.prune(versions === undefined ? undefined : neededBoxes(versions));
   }
 }

@@ -17,6 +17,8 @@ export interface Metrics extends TunnelMetrics {
   engineCall(call: string, outcome: 'ok' | 'refused' | 'failed', seconds: number): void;
   step(step: string, result: string): void;
   pull(result: 'present' | 'pulled' | 'failed'): void;
+  /** An ask for a sealed value; `damaged`: a value could not be opened. */
+  unseal(result: 'answered' | 'refused' | 'unavailable' | 'damaged'): void;
   restart(): void;
   healthCheck(hasPassed: boolean): void;
   sync(result: string): void;
@@ -82,6 +84,12 @@ export function createMetrics(registry: Registry): Metrics {
   const pulls = new Counter({
     name: 'longshore_agent_pulls_total',
     help: 'Requests for an image, by result.',
+    labelNames: ['result'],
+    registers,
+  });
+  const unseals = new Counter({
+    name: 'longshore_agent_unseals_total',
+    help: 'Asks to the control plane for secrets and registry logins, by result; damaged: values that could not be opened, and were asked for again.',
     labelNames: ['result'],
     registers,
   });
@@ -198,6 +206,7 @@ export function createMetrics(registry: Registry): Metrics {
     engineCall: (call, outcome, seconds) => engineCalls.labels(call, outcome).observe(seconds),
     step: (step, result) => steps.labels(step, result).inc(),
     pull: (result) => pulls.labels(result).inc(),
+    unseal: (result) => unseals.labels(result).inc(),
     restart: () => restarts.inc(),
     healthCheck: (hasPassed) => healthChecks.labels(hasPassed ? 'passed' : 'failed').inc(),
     tunnelOpened: (kind) => tunnelsOpened.labels(kind).inc(),

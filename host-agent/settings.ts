@@ -169,6 +169,10 @@ export const settings = {
   ),
   CONTAINER_EGRESS_DENY: list('Public addresses that containers may not reach, in the same form.', { fallback: [] }),
   SECRETS_DIR: optionalText('Folder with one file for each secret that containers may refer to.'),
+  SECRET_FILES_DIR: text(
+    'Folder on a tmpfs of this host for the secrets of tenants that containers get as files. Elsewhere the agent refuses to write them.',
+    { fallback: '/run/longshore-agent/secrets' },
+  ),
   STOP_ON_DISCONNECT_MS: ms(
     'The agent stops its containers after this long without the control plane; 0: never.',
     0,

@@ -6,10 +6,13 @@ import { loadFence, type Fence } from './control-plane/fence.ts';
 import type { MachineTime } from './control-plane/machine-time.ts';
 import { loadSessionNumber, type SessionNumber } from './control-plane/session.ts';
 import type { StateDisk } from './disk/state-disk.ts';
+import { loadImageAccess, type ImageAccess } from './images/access.ts';
 import { loadCursors, type Cursors } from './logs/cursors.ts';
 import { openSpool, type Spool } from './logs/spool.ts';
 import type { Metrics } from './metrics.ts';
 import { loadRestartStore, type RestartStore } from './reconcile/restart/restart-store.ts';
+import { openBoxes, type Boxes } from './secrets/boxes.ts';
+import { loadSealKey, type SealKey } from './secrets/seal-key.ts';
 import type { AgentSettings } from './settings.ts';
 import { createDesiredStore, type DesiredStore } from './workload/desired-store.ts';
 import type { DesiredSet } from './workload/desired.ts';
@@ -24,6 +27,9 @@ export interface State {
   readonly restartStore: RestartStore;
   readonly cursors: Cursors;
   readonly spool: Spool;
+  readonly sealKey: SealKey;
+  readonly boxes: Boxes;
+  readonly imageAccess: ImageAccess;
   /** Writes what the control plane's side has changed. */
   flush(): Promise<void>;
 }
@@ -51,6 +57,9 @@ export async function loadState(parts: StateParts): Promise<State> {
   const cursors = await loadCursors(stateDir, disk, log);
   const spool = await openSpool(stateDir, wallMs, parts.metrics.logDropped, log);
   const restartStore = await loadRestartStore(stateDir, { wallMs, steadyMs, maxWaitMs }, disk, log);
+  const sealKey = await loadSealKey(stateDir, log);
+  const boxes = await openBoxes(stateDir, log);
+  const imageAccess = await loadImageAccess(stateDir, disk, log);
   return {
     sessions,
     store,
@@ -60,8 +69,11 @@ export async function loadState(parts: StateParts): Promise<State> {
     restartStore,
     cursors,
     spool,
+    sealKey,
+    boxes,
+    imageAccess,
     flush: async () => {
-      await Promise.all([sessions, store, fence, contact].map((kept) => kept.flush()));
+      await Promise.all([sessions, store, fence, contact, imageAccess].map((kept) => kept.flush()));
     },
   };
 }

@@ -147,8 +147,9 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     todo: 'Check registry, repository and tag; push the image, then start. With `never`: put the image on the hosts; the container tries another host, and waits with back-off.',
   },
   image_auth: {
-    meaning: 'The registry refuses access. Docker Hub also says this of repositories that do not exist.',
-    todo: 'Check the name; put the login of the registry (`PUT /registries/:registry`): the container is then tried again.',
+    meaning:
+      'The registry refuses the tenant’s login, or wants one; some say this of repositories that do not exist. Or this host has the image by the login of another tenant alone. `message` says which. `backoff` in place of `failed`: the newest login may not have been tried.',
+    todo: 'Check the name; put a login that has access (`PUT /registries/:registry`): the container is then tried again. Operator: name registries that hold what they say in `REGISTRIES_ALLOWED`.',
   },
   image_pull: {
     meaning: 'The pull failed for a reason that may pass: the network, a rate limit, trouble at the registry.',
@@ -179,8 +180,8 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   secret_missing: {
     meaning:
-      'The host can’t get a secret of the tenant (`message` says which, and why), or a secret that the operator’s fields name is not in its secrets folder.',
-    todo: 'Wait: the start is retried with back-off, on another host if the platform chose this one. If the message says that the value is damaged, put it again. Operator: check that gateways have the vault’s keys, and may answer hosts (event `unseal_not_served`); put the operator’s file into `SECRETS_DIR` of the hosts.',
+      'The host can’t get a secret of the tenant, or has no tmpfs for its file (`message` says which, and why); or a secret that the operator’s fields name is not in its secrets folder.',
+    todo: 'Wait: the start is retried with back-off, on another host if the platform chose this one. If the message says that the value is damaged, put it again. Operator: check that gateways have the vault’s keys, and may answer hosts (event `unseal_not_served`); run `host-agent doctor` for `SECRET_FILES_DIR`; put the operator’s file into `SECRETS_DIR` of the hosts.',
   },
   host_fault: {
     meaning:
@@ -366,6 +367,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_restarts_total:
     'A rate well above its usual value: many containers crash at once, usually because of the host.',
   longshore_agent_session_held: '0 for a minute after a start: see the runbook, “Silent or lost host”.',
+  longshore_agent_unseals_total:
+    '`unavailable` for long: containers with secrets cannot be made, see the gateways and their vault. `refused`: a host asks for what its containers do not use. `damaged`: the state disk, or another `seal.nk`.',
   longshore_agent_steps_total:
     '`retry` and `failed` by step: which step fails on the host. `outage`: the engine did not answer.',
   longshore_agent_sync_age_seconds: 'Over 120: the host works from an old desired set.',
@@ -388,6 +391,7 @@ export const settingWords: Readonly<Record<string, string>> = {
     'For containers that must not run in two places: set it below `HOST_LOST_MS` of the actors.',
   'host-agent PUBLISH_ADDRESS': 'An address that the containers’ clients reach.',
   'host-agent SECRETS_DIR': 'Make it readable only for the agent.',
+  'host-agent SECRET_FILES_DIR': 'See [deployment](deploy.md#secrets-on-hosts).',
 };
 
 interface ToolingWords {

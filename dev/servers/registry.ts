@@ -24,6 +24,8 @@ export interface RegistryOptions {
   /** Holds blobs and manifests; the next start finds them again. */
   readonly folder: string;
   readonly port?: number;
+  /** The member `auth` of its configuration; absent: everyone may pull and push. */
+  readonly auth?: object;
 }
 
 export interface Registry extends Restartable {
@@ -33,11 +35,12 @@ export interface Registry extends Restartable {
 }
 
 /** Configuration of Docker Distribution 2.7 and later. It is YAML, which JSON is a subset of. */
-const registryConfiguration = (folder: string, port: number): string =>
+const registryConfiguration = ({ folder, auth }: RegistryOptions, port: number): string =>
   JSON.stringify({
     version: 0.1,
     log: { level: 'warn' },
     storage: { filesystem: { rootdirectory: join(folder, 'blobs') }, delete: { enabled: true } },
+    ...(auth === undefined ? {} : { auth }),
     http: { addr: `127.0.0.1:${port}`, headers: { 'X-Content-Type-Options': ['nosniff'] } },
   });
 
@@ -47,7 +50,7 @@ export async function startRegistry(options: RegistryOptions): Promise<Registry>
   mkdirSync(folder, { recursive: true });
   const configFile = join(folder, 'config.yml');
   const start = async (port: number): Promise<Registry> => {
-    writeFileSync(configFile, registryConfiguration(folder, port));
+    writeFileSync(configFile, registryConfiguration(options, port));
     const restartable = await startRestartable((signal) =>
       startServer({
         name: 'docker-registry',
@@ -58,7 +61,9 @@ export async function startRegistry(options: RegistryOptions): Promise<Registry>
         env: { ...tool.env, OTEL_TRACES_EXPORTER: 'none' },
         cwd: folder,
         logFile: join(folder, 'registry.log'),
-        ready: async (until) => (await fetch(`http://127.0.0.1:${port}/v2/`, { signal: until })).ok,
+        // 401: it asks for a login.
+        ready: async (until) =>
+          [200, 401].includes((await fetch(`http://127.0.0.1:${port}/v2/`, { signal: until })).status),
         readyDeadlineMs: 15_000,
         stopGraceMs: 5_000,
         ...(signal === undefined ? {} : { signal }),

@@ -250,6 +250,8 @@ function startAgent(ground: Ground, { host, registry, nats, joinToken }: AgentNe
       LONGSHORE_URL: `http://127.0.0.1:${ground.ports.api}`,
       LONGSHORE_JOIN_TOKEN: joinToken,
       STATE_DIR: ground.folders.agent,
+      // The agent refuses it where it is no tmpfs.
+      SECRET_FILES_DIR: '/dev/shm/longshore',
       DOCKER_HOST: engine.host,
       NATS_URLS: nats.url,
       ...(nft === undefined

@@ -243,6 +243,14 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
     unpause: (dockerId) => changing(dockerId, engine.unpause(dockerId)),
     remove: (dockerId) => changing(dockerId, engine.remove(dockerId)),
 
+    pull: async (...given) => {
+      try {
+        await engine.pull(...given);
+      } finally {
+        // The event of a tag that has moved may come later than the end of the pull.
+        forgetAll();
+      }
+    },
     imageId: (reference) => imageIds.get(keyOf(reference), () => engine.imageId(reference)),
     imageDetails: (id) => imageDetails.get(keyOf(id), () => engine.imageDetails(id)),
     networks: (asked) => networks.get(keyOf(JSON.stringify(asked)), () => engine.networks(asked)),

@@ -24,6 +24,7 @@ import { askGateway, judgeClock, judgeGateway } from './gateway.ts';
 import { askNats, judgeNats } from './nats.ts';
 import { judgeLogFiles, judgeNetwork, judgePublishAddress, seeLogFiles, seeRules } from './network.ts';
 import { judgePorts, localRange, portsIn } from './ports.ts';
+import { judgeSecretFolder, seeSecretFolder } from './secret-files.ts';
 
 export interface DoctorParts {
   readonly env: NodeJS.ProcessEnv;
@@ -56,6 +57,7 @@ async function examineAll(parts: DoctorParts): Promise<readonly Finding[]> {
   const checks = await Promise.all([
     examine('engine', () => ofEngine(given, engine)),
     examine('disk', () => ofDisks(given, engine)),
+    examine('secret files', () => ofSecretFiles(given)),
     ofControlPlane(parts, given, credentials),
     examine('network', () => ofNetwork(parts, given, engine, credentials)),
   ]);
@@ -94,6 +96,10 @@ async function ofDisks(given: AgentSettings, engine: Promise<Seen>): Promise<Fin
   const disk = rootDir === undefined ? undefined : await seeDisk(rootDir);
   const at = { imagesHigh: given.IMAGES_HIGH_PERCENT, pressure: given.DISK_PRESSURE_PERCENT };
   return [state, judgeEngineDisk(disk, rootDir, at)];
+}
+
+async function ofSecretFiles({ SECRET_FILES_DIR: folder, DOCKER_HOST: address }: AgentSettings): Promise<Finding[]> {
+  return [judgeSecretFolder(await seeSecretFolder(folder), folder, address.kind === 'unix')];
 }
 
 /** Clock, gateway, credentials and NATS. */

@@ -15,6 +15,7 @@ import type { Engine } from '../docker/engine.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { Metrics } from '../metrics.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
+import type { ImageAccess } from './access.ts';
 
 export const imagePolicies = ['pulled', 'all', 'none'] as const;
 export type ImagePolicy = (typeof imagePolicies)[number];
@@ -43,6 +44,8 @@ export interface ImageCollectorParts {
   /** References of the containers that are desired on this host. */
   readonly wanted: () => Iterable<string>;
   readonly nowMs: () => number;
+  /** Learns which images are left. */
+  readonly access: Pick<ImageAccess, 'images' | 'forget'>;
   readonly metrics: Pick<Metrics, 'imageRemoved'>;
   readonly disk: StateDisk;
   readonly log: Log;
@@ -141,9 +144,9 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
       used(body.Image);
       return result;
     },
-    pull: async (reference, signal, onLine) => {
+    pull: async (reference, signal, options) => {
       const before = await engine.imageId(reference);
-      await engine.pull(reference, signal, onLine);
+      await engine.pull(reference, signal, options);
       const id = await engine.imageId(reference);
       // An image that was present before the pull may belong to someone else.
       if (id !== undefined && (id !== before || pulled.has(key(id, reference)))) record(id, reference);
@@ -179,11 +182,13 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
     if (policy === 'none') return;
     // An image that is pulled while the engine lists its images may be missing from the list.
     const before = [...pulled];
+    const accessible = parts.access.images();
     const images = await engine.images();
     const present = new Set(images.map(({ Id }) => Id));
     for (const [entry, image] of before) {
       if (!present.has(image.id) && pulled.get(entry) === image) pulled.delete(entry);
     }
+    for (const id of accessible) if (!present.has(id)) parts.access.forget(id);
     file.touch();
     const kept = new Set(await engine.imagesInUse());
     const lookedUp = new Set<string>();

@@ -1,13 +1,21 @@
-/** Pulls images: once for all containers that wait for one, a few at a time. */
+/**
+ * Pulls images: once for all containers that wait for one, a few at a time. With a login, a pull is
+ * shared by the containers of one tenant alone, and an image that is there already is given only to
+ * a tenant that has proved its access (access.ts).
+ */
 import type { PullPolicy, PullProgress } from '../../schemas/api/container.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Log } from '../../lib/log.ts';
 import { createNotify } from '../../lib/notify.ts';
+import { registryOf, type RegistryLogin } from '../docker/calls/images.ts';
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
 import type { PullLines } from '../docker/pull-progress.ts';
 import type { Metrics } from '../metrics.ts';
+import { withoutSecrets } from '../secrets/redact.ts';
+import type { Login, Values } from '../secrets/values.ts';
+import type { ImageAccess } from './access.ts';
 import { createPullPlaces, type PlaceBounds } from './pull-places.ts';
 import type { PullState } from './pull-slots.ts';
 import type { Permit } from './registries.ts';
@@ -18,10 +26,30 @@ export interface PullFor {
   readonly id: ContainerId;
 }
 
+/** A pull that the engine or the registry refused, and what it had of a login. */
+export class RefusedPull extends EngineError {
+  /** `old`: a newer one may be accepted. */
+  readonly login: Login['kind'] | 'old';
+
+  constructor({ call, fault, detail }: EngineError, login: Login['kind'] | 'old') {
+    super(call, fault, detail);
+    this.name = 'RefusedPull';
+    this.login = login;
+  }
+}
+
+/** The image is here for other tenants alone, and nothing shows that this one may have it. */
+export class PrivateImageError extends EngineError {
+  constructor(reference: string) {
+    super('image', { kind: 'refused', status: 403 }, `image ${reference} came with a login of another tenant`);
+    this.name = 'PrivateImageError';
+  }
+}
+
 export interface Pulls {
   /**
-   * The id of the image, once it is present. @throws EngineError; RegistryError where the registry
-   * is not allowed
+   * The id of the image, once it is present. @throws RefusedPull, PrivateImageError, EngineError;
+   * RegistryError where the registry is not allowed
    */
   get(reference: string, policy: PullPolicy, forWhom: PullFor): Promise<string>;
   /** The container no longer needs its image; aborts a pull that no container waits for. */
@@ -36,6 +64,7 @@ export interface Pulls {
 
 interface Pull {
   readonly reference: string;
+  readonly login: Login;
   readonly waiting: Map<ContainerId, TenantId>;
   readonly controller: AbortController;
   /** What the engine said of it; undefined before it began. */
@@ -43,8 +72,12 @@ interface Pull {
 }
 
 export interface PullsParts {
-  readonly engine: Pick<Engine, 'pull' | 'imageId'>;
+  readonly engine: Pick<Engine, 'pull' | 'imageId' | 'checkAccess'>;
+  readonly access: Pick<ImageAccess, 'isProved' | 'isPrivate' | 'prove'>;
+  readonly logins: Values['login'];
   readonly permit: Permit;
+  /** Whether a registry has what it says (registries.ts). */
+  readonly isVouched: (registry: string) => boolean;
   readonly metrics: Pick<Metrics, 'pull'>;
   readonly log: Log;
   readonly bounds?: PlaceBounds;
@@ -58,8 +91,11 @@ const usualBounds: PlaceBounds = {
   patienceMs: limits.pullPatienceMs,
 };
 
-export function createPulls({ engine, permit, metrics, log, bounds = usualBounds }: PullsParts): Pulls {
+export function createPulls(parts: PullsParts): Pulls {
+  const { engine, access, logins, permit, metrics, log, bounds = usualBounds } = parts;
   const pulls = new Map<string, { readonly pull: Pull; readonly image: Promise<string> }>();
+  /** Containers that wait for a login or a pull. */
+  const asking = new Set<{ readonly id: ContainerId; readonly controller: AbortController }>();
   const places = createPullPlaces(bounds);
   const moves = createNotify();
   let isQueueLogged = false;
@@ -72,57 +108,93 @@ export function createPulls({ engine, permit, metrics, log, bounds = usualBounds
     log.warn('pull_queued_by_engine', { reference: pull.reference });
   };
 
-  const fetchImage = async (pull: Pull): Promise<string> => {
-    const { reference, controller } = pull;
+  const fetchImage = async (pull: Pull, tenant: TenantId): Promise<string> => {
+    const { reference, controller, login } = pull;
     const { signal } = controller;
     try {
       await permit(registryOf(reference));
-      await engine.pull(reference, signal, (lines) => onLine(pull, lines));
+      const given = login.kind === 'login' ? login.login : undefined;
+      if (reference.includes('@')) await engine.checkAccess(reference, signal, given);
+      await engine.pull(reference, signal, { onLine: (lines) => onLine(pull, lines), login: given });
       const id = await engine.imageId(reference);
       if (id === undefined) throw notThere(reference, 'is not there after its pull');
+      const who = given === undefined ? 'all' : tenant;
+      if (!access.prove(who, id, reference, parts.isVouched(registryOf(reference))))
+        throw new PrivateImageError(reference);
       metrics.pull('pulled');
       return id;
     } catch (error) {
       if (!signal.aborted) metrics.pull('failed');
-      throw error;
+      if (error instanceof PrivateImageError) throw error;
+      throw login.kind === 'login' && error instanceof EngineError ? withoutLogin(error, login.login) : error;
     }
   };
 
-  const join = (reference: string, { tenant, id }: PullFor): Promise<string> => {
-    const known = pulls.get(reference);
+  const join = (reference: string, { tenant, id }: PullFor, login: Login): Promise<string> => {
+    const key = shareOf(reference, tenant, login);
+    const known = pulls.get(key);
     if (known !== undefined) {
       known.pull.waiting.set(id, tenant);
       places.reconsider();
       return known.image;
     }
-    const pull: Pull = { reference, waiting: new Map([[id, tenant]]), controller: new AbortController() };
+    const pull: Pull = { reference, login, waiting: new Map([[id, tenant]]), controller: new AbortController() };
     const { signal } = pull.controller;
     const ask = { tenants: () => new Set(pull.waiting.values()), registry: registryOf(reference), signal };
     const image = places
-      .run(ask, () => fetchImage(pull))
+      .run(ask, () => fetchImage(pull, tenant))
       .finally(() => {
-        if (pulls.get(reference)?.pull === pull) pulls.delete(reference);
+        if (pulls.get(key)?.pull === pull) pulls.delete(key);
       });
-    pulls.set(reference, { pull, image });
+    pulls.set(key, { pull, image });
     return image;
+  };
+
+  /** The image that is there, if this container may have it; undefined: it must be pulled. */
+  const present = async (reference: string, policy: PullPolicy, tenant: TenantId): Promise<string | undefined> => {
+    if (policy === 'always') return undefined;
+    const imageId = await engine.imageId(reference);
+    if (imageId !== undefined && access.isProved(tenant, imageId, reference)) return imageId;
+    if (policy !== 'never') return undefined;
+    if (imageId === undefined) throw notThere(reference, 'is not on this host, and its pull_policy is never');
+    // The operator vouches for what nobody's login has fetched.
+    if (access.isPrivate(imageId)) throw new PrivateImageError(reference);
+    return imageId;
+  };
+
+  const pullAs = async (reference: string, forWhom: PullFor, signal: AbortSignal): Promise<string> => {
+    const login = await logins(forWhom, registryOf(reference));
+    if (signal.aborted) throw givenUp();
+    try {
+      return await join(reference, forWhom, login);
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.fault.kind !== 'refused') throw error;
+      if (error instanceof PrivateImageError) throw error;
+      const isOld = !isSame(login, await logins(forWhom, registryOf(reference)));
+      throw new RefusedPull(error, isOld ? 'old' : login.kind);
+    }
   };
 
   return {
     get: async (reference, policy, forWhom) => {
-      if (policy !== 'always') {
-        const present = await engine.imageId(reference);
-        if (present !== undefined) {
-          metrics.pull('present');
-          return present;
-        }
-        if (policy === 'never') throw notThere(reference, 'is not on this host, and its pull_policy is never');
+      const known = await present(reference, policy, forWhom.tenant);
+      if (known !== undefined) {
+        metrics.pull('present');
+        return known;
       }
-      return join(reference, forWhom);
+      const asked = { id: forWhom.id, controller: new AbortController() };
+      asking.add(asked);
+      try {
+        return await pullAs(reference, forWhom, asked.controller.signal);
+      } finally {
+        asking.delete(asked);
+      }
     },
     leave: (id) => {
-      for (const [reference, { pull }] of pulls) {
+      for (const asked of asking) if (asked.id === id) asked.controller.abort();
+      for (const [key, { pull }] of pulls) {
         if (!pull.waiting.delete(id) || pull.waiting.size > 0) continue;
-        pulls.delete(reference);
+        pulls.delete(key);
         pull.controller.abort();
       }
       places.reconsider();
@@ -141,13 +213,40 @@ export function createPulls({ engine, permit, metrics, log, bounds = usualBounds
       queued: [...pulls.values()].filter(({ pull }) => pull.lines?.isQueued() === true).length,
     }),
     stop: () => {
+      for (const { controller } of asking) controller.abort();
       for (const { pull } of pulls.values()) pull.controller.abort();
     },
   };
 }
 
-/** A reference always begins with its registry (spec/reference.ts). */
-const registryOf = (reference: string): string => reference.slice(0, reference.indexOf('/'));
+/**
+ * Containers that share one pull: of one tenant and version of its login, or all that have none.
+ * Those of whose login nobody could say are apart, because their failure means less.
+ */
+function shareOf(reference: string, tenant: TenantId, login: Login): string {
+  switch (login.kind) {
+    case 'login':
+      return `${reference} ${tenant} ${login.login.version}`;
+    case 'none':
+      return reference;
+    case 'unknown':
+      return `${reference} ?`;
+  }
+}
+
+/** No newer login could have made a difference. */
+const isSame = (used: Login, now: Login): boolean => {
+  if (used.kind !== 'login') return used.kind === now.kind;
+  return now.kind === 'login' && now.isCurrent && now.login.version === used.login.version;
+};
+
+/** A registry may repeat what it was given. */
+const withoutLogin = (error: EngineError, { username, password }: RegistryLogin): EngineError => {
+  const basic = Buffer.from(`${username}:${password}`).toString('base64');
+  return new EngineError(error.call, error.fault, withoutSecrets(error.detail, [password, basic]));
+};
+
+const givenUp = (): EngineError => new EngineError('image pull', { kind: 'aborted' }, 'given up');
 
 const notThere = (reference: string, what: string): EngineError =>
   new EngineError('image', { kind: 'refused', status: 404 }, `image ${reference} ${what}: not found`);

@@ -29,6 +29,25 @@ export class RegistryError extends Error {
   }
 }
 
+/**
+ * Public registries that give an image only to those who may have it: they hold the bytes of what
+ * they name.
+ */
+const honest = [
+  'docker.io',
+  'gcr.io',
+  'ghcr.io',
+  'mcr.microsoft.com',
+  'public.ecr.aws',
+  'quay.io',
+  'registry.gitlab.com',
+  'registry.k8s.io',
+];
+
+/** Whether a registry is one of these, or is named by the operator. A tenant may run any other. */
+export const isVouched = (registry: string, allowed: readonly string[]): boolean =>
+  judgeRegistry(registry, [...honest, ...allowed]) === 'named';
+
 /** Every address of a name. Rejects when the signal aborts. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 

@@ -12,7 +12,8 @@ import type { HealthChecks } from '../health/checks.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
-import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
+import type { SecretFiles } from '../secrets/files.ts';
+import { isMade, type Declared, type Updating, type Wanted } from '../workload/wanted.ts';
 import type { Workload } from '../workload/workload.ts';
 import { createCarryOut } from './execute/carry-out.ts';
 import type { Executor } from './execute/execute.ts';
@@ -33,6 +34,7 @@ export interface LookParts {
   readonly sandboxes: Pick<Sandboxes, 'release'> | undefined;
   readonly logs: LogCollector;
   readonly health: HealthChecks;
+  readonly secretFiles: Pick<SecretFiles, 'keep'>;
   readonly reporter: Pick<Reporter, 'forget'>;
   readonly reports: Reports;
   readonly restartStore: RestartStore;
@@ -138,8 +140,10 @@ export function createLookAt(parts: LookParts): LookAt {
     const wanted = workload.wanted(id);
     if (found.length === 0 && !workload.knows(id)) {
       forget(id);
+      await parts.secretFiles.keep(id, []);
       return;
     }
+    if (wanted.want !== 'untouched') await parts.secretFiles.keep(id, specsOf(wanted, found));
     const watch = { nowMs: steadyMs(), watchedSinceMs, backoff };
     const before = { restart: restartStore.of(id), preparation: preparations.get(id) ?? blank };
     const { restart, roles } = lookAtVersions(before, wanted, found, { ...watch, verifyMs: updateVerifyMs });
@@ -153,6 +157,14 @@ export function createLookAt(parts: LookParts): LookAt {
     const leftMs = unverifiedMs(restart, roles, steadyMs(), updateVerifyMs);
     if (leftMs !== undefined) parts.lookLater(id, leftMs);
   };
+}
+
+/** Of the copies that are there, and of those that are to be made. */
+function specsOf(wanted: Wanted, found: readonly Found[]): string[] {
+  const made = isMade(wanted)
+    ? [wanted.spec, ...(wanted.update === undefined ? [] : [wanted.update.previous.spec])]
+    : [];
+  return [...made, ...found.map(({ spec }) => spec)];
 }
 
 /** The check that the agent itself makes of this copy; undefined: none. */

@@ -8,6 +8,7 @@ import type { Log } from '../../lib/log.ts';
 import { policyOf } from '../../schemas/api/policy.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
 import type { EngineMonitor } from '../docker/engine-monitor.ts';
@@ -18,8 +19,9 @@ import type { HealthChecks } from '../health/checks.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
+import type { SecretFiles } from '../secrets/files.ts';
 import type { DesiredSet } from '../workload/desired.ts';
-import { imagesOf } from '../workload/wanted.ts';
+import { imagesOf, versionsOf } from '../workload/wanted.ts';
 import { createWorkload, type Workload } from '../workload/workload.ts';
 import type { Executor } from './execute/execute.ts';
 import { createJudge } from './judge.ts';
@@ -68,6 +70,8 @@ export interface Reconciler {
   evict(id: ContainerId, dockerId: string, message: string): boolean;
   /** References of the images that this host should run. */
   wantedImages(): string[];
+  /** What this host should have, or may go back to; undefined: not known yet. */
+  wantedVersions(): readonly DesiredContainer[] | undefined;
   /** Looks for changes whose events were lost. */
   sweep(): Promise<void>;
   used(): Capacity;
@@ -84,6 +88,7 @@ export interface ReconcilerParts {
   readonly sandboxes: Pick<Sandboxes, 'look' | 'release'> | undefined;
   readonly logs: LogCollector;
   readonly health: HealthChecks;
+  readonly secretFiles: Pick<SecretFiles, 'keep' | 'ids'>;
   readonly reporter: Reporter;
   readonly faults: Faults;
   readonly restartStore: RestartStore;
@@ -121,7 +126,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const look = (ids: Iterable<ContainerId>): void => {
     for (const id of ids) queue.enqueue(id);
   };
-  const lookAtAll = (): void => look([...workload.ids(), ...(present.all()?.keys() ?? []), ...restartStore.ids()]);
+  const lookAtAll = (): void =>
+    look([...workload.ids(), ...(present.all()?.keys() ?? []), ...restartStore.ids(), ...parts.secretFiles.ids()]);
   const judge = createJudge({ ...parts, workload, present, onChanged: look });
 
   const onOutage = (id: ContainerId): void => {
@@ -213,6 +219,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       return true;
     },
     wantedImages: () => workload.ids().flatMap((id) => imagesOf(workload.wanted(id))),
+    wantedVersions: () =>
+      workload.isComplete() ? workload.ids().flatMap((id) => versionsOf(workload.wanted(id))) : undefined,
     sweep: async () => {
       if (!isUp()) return;
       const before = await listPresent();

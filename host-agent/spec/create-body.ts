@@ -5,6 +5,8 @@ import { engineCheckOf, policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
+import type { SecretUses } from '../../schemas/api/secret.ts';
+import type { Mount } from '../secrets/files.ts';
 import { confinement, type Capability } from './confinement.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 
@@ -15,17 +17,31 @@ import { labels, networkName, ownerLabels, type Owner } from '../docker/ownershi
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
+  const { secrets } = container;
   const healthcheck = healthcheckOf(container);
   return `1-${hash([
     [registry, repository, tag, digest, cpu_millis, mem_bytes],
     ports.map(portKey),
-    Object.entries(env).sort(([left], [right]) => (left < right ? -1 : 1)),
+    sorted(env),
     secret_refs.map(({ env, secret }) => [env, secret]),
     config_files.map(({ path, content, mode }) => [path, content, mode ?? null]),
     // Only where there is one, so that other containers keep their hash.
     ...(healthcheck === undefined ? [] : [healthcheck]),
+    ...(secrets === undefined || !hasSecrets(secrets) ? [] : [secretsKey(secrets)]),
   ]).slice(0, 32)}`;
 }
+
+const hasSecrets = ({ env, files }: SecretUses): boolean =>
+  Object.keys(env).length > 0 || Object.keys(files).length > 0;
+
+/** Names and versions: another value is another version. */
+const secretsKey = ({ env, files }: SecretUses) => ({
+  env: sorted(env).map(([key, { name, version }]) => [key, name, version]),
+  files: sorted(files).map(([path, { name, version, mode, uid, gid }]) => [path, name, version, mode, uid, gid]),
+});
+
+const sorted = <T>(record: Readonly<Record<string, T>>): [string, T][] =>
+  Object.entries(record).sort(([left], [right]) => (left < right ? -1 : 1));
 
 const hash = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
@@ -53,8 +69,10 @@ export interface Making {
   readonly imageId: string;
   /** Names of the image's labels. */
   readonly imageLabels: readonly string[];
-  /** Values of `secret_refs`; they appear in the environment only. */
+  /** Values of `secret_refs` and of the tenant's secrets; they appear in the environment only. */
   readonly secrets: Readonly<Record<string, string>>;
+  /** The tenant's secrets as files. */
+  readonly mounts?: readonly Mount[];
   readonly publishAddress: string;
   readonly hostCpuMillis: number;
   readonly capabilities: readonly Capability[];
@@ -75,6 +93,7 @@ export function createBody({
   imageId,
   imageLabels,
   secrets,
+  mounts = [],
   publishAddress,
   hostCpuMillis,
   capabilities,
@@ -111,6 +130,7 @@ export function createBody({
       Memory: container.mem_bytes,
       // Equal to Memory: no swap on top.
       MemorySwap: container.mem_bytes,
+      ...(mounts.length === 0 ? {} : { Mounts: mounts }),
       ...confinement(capabilities),
       ...(diskBytes === null ? {} : { StorageOpt: { size: String(diskBytes) } }),
       LogConfig: {

@@ -40,11 +40,15 @@ export interface Updating {
 export const isMade = (wanted: Wanted): wanted is Declared & { readonly want: 'running' | 'prepared' } =>
   wanted.want === 'running' || wanted.want === 'prepared';
 
+/** The versions that a container may have here. */
+export function versionsOf(wanted: Wanted): DesiredContainer[] {
+  if (!('container' in wanted) || wanted.want === 'removed') return [];
+  return [wanted.container, ...(wanted.update === undefined ? [] : [wanted.update.previous.container])];
+}
+
 /** The images that a container needs here, but for those whose reference is not valid. */
 export function imagesOf(wanted: Wanted): string[] {
-  if (!('container' in wanted) || wanted.want === 'removed') return [];
-  const versions = [wanted.container, ...(wanted.update === undefined ? [] : [wanted.update.previous.container])];
-  return versions.flatMap((container) => {
+  return versionsOf(wanted).flatMap((container) => {
     const reference = referenceOf(container);
     return reference.kind === 'image' ? [reference.reference] : [];
   });

@@ -17,7 +17,8 @@ type Entry = DeclaredVersion & Partial<Updating>;
 function entryOf(container: DesiredContainer): Entry {
   const version = { container, spec: specHash(container) };
   if (container.update === undefined) return version;
-  const { update, policy: _, ...rest } = container;
+  // What the version before may have lacked.
+  const { update, policy: _, secrets: __, ...rest } = container;
   const previous = { ...rest, ...update.previous };
   return { ...version, update: { since: update.since, previous: { container: previous, spec: specHash(previous) } } };
 }

@@ -69,6 +69,16 @@ export const agent = {
   /** Pulls of one tenant at a time, and in places from one registry, so that neither takes all. */
   pullsPerTenant: 2,
   pullsPerRegistry: 4,
+  /** Asks for sealed values at a time, and how long each waits for its answer. */
+  concurrentUnseals: 8,
+  unsealTimeoutMs: 5 * seconds,
+  /** Bytes of sealed values on the state disk; what is over is asked for at each use. */
+  boxesBytes: 512 * MiB,
+  /** Bytes of secrets as files in the memory of a host, and of one tenant's. */
+  secretFilesBytes: 128 * MiB,
+  secretFilesOfTenant: 16 * MiB,
+  /** Tenants that have proved their access to one image. */
+  imageProvers: 1000,
   /** Rules in the list of a tenant, of one of its regions, or of an agent. */
   registryRules: 64,
   /** How long a registry's name may take to resolve, before the pull that needs it is postponed. */

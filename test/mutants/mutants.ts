@@ -5,6 +5,7 @@
 import { agentMutants } from './guards/agent.ts';
 import { domainMutants } from './guards/domain.ts';
 import { gatewayMutants } from './guards/gateway.ts';
+import { hostSecretMutants } from './guards/host-secrets.ts';
 import { runtimeMutants } from './guards/runtime.ts';
 import { sharedMutants } from './guards/shared.ts';
 import type { Mutant } from './mutant.ts';
@@ -14,6 +15,7 @@ export const mutants: readonly Mutant[] = [
   ...runtimeMutants,
   ...gatewayMutants,
   ...agentMutants,
+  ...hostSecretMutants,
   ...sharedMutants,
 ];
 

@@ -15,8 +15,12 @@ export interface ImageCalls {
    * `limits.imageConfigBytes`.
    */
   imageDetails(id: string): Promise<ImageDetails | undefined>;
-  /** `onLine` is called for each line that says something new, always with the same lines. */
-  pull(reference: string, signal: AbortSignal, onLine?: (said: PullLines) => void): Promise<void>;
+  pull(reference: string, signal: AbortSignal, options?: PullOptions): Promise<void>;
+  /**
+   * Makes the registry say whether it gives this manifest. A pull by digest does not: engines use
+   * a manifest that they have for everyone who asks.
+   */
+  checkAccess(reference: string, signal: AbortSignal, login?: RegistryLogin): Promise<void>;
   /** All images of the engine. */
   images(): Promise<ImageSummary[]>;
   /** Ids of the images that any container of the engine is made of. */
@@ -29,6 +33,37 @@ export interface ImageCalls {
   /** An image whose files are those of a tar archive. */
   importImage(repository: string, tag: string, tar: Uint8Array): Promise<void>;
 }
+
+export interface PullOptions {
+  /** Called for each line that says something new, always with the same lines. */
+  readonly onLine?: ((said: PullLines) => void) | undefined;
+  /** For the registry that the reference names; undefined: without a login. */
+  readonly login?: RegistryLogin | undefined;
+}
+
+export interface RegistryLogin {
+  readonly username: string;
+  readonly password: string;
+}
+
+/**
+ * The header that carries a login. Engines decode base64url with padding alone, and take what they
+ * cannot decode for no login.
+ */
+export function authHeader({ username, password }: RegistryLogin, registry: string): string {
+  // Docker Hub's name from the time of its first API is the one that engines know.
+  const serveraddress = registry === dockerHub ? 'https://index.docker.io/v1/' : registry;
+  const json = Buffer.from(JSON.stringify({ username, password, serveraddress }));
+  return json.toString('base64').replaceAll('+', '-').replaceAll('/', '_');
+}
+
+const headersOf = (reference: string, login: RegistryLogin | undefined) =>
+  login === undefined ? {} : { 'x-registry-auth': authHeader(login, registryOf(reference)) };
+
+const dockerHub = 'docker.io';
+
+/** A reference always begins with its registry (spec/reference.ts). */
+export const registryOf = (reference: string): string => reference.slice(0, reference.indexOf('/'));
 
 /** `pullIdleMs`: a pull that makes no progress for this long has stalled. */
 export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): ImageCalls => ({
@@ -45,8 +80,9 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
     return reply.status === 404 ? undefined : parse(name, decode.imageDetails, reply);
   },
 
-  pull: async (reference, signal, onLine) => {
+  pull: async (reference, signal, { onLine, login } = {}) => {
     const name = 'image pull';
+    const headers = headersOf(reference, login);
     const said = new PullLines();
     // While it waits for other pulls of the engine, its registry is not to blame.
     const idle = createIdle(pullIdleMs, () => said.isQueued());
@@ -58,7 +94,8 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
     ending.addEventListener('abort', abort, { once: true });
     try {
       // The engine sends its headers with the first progress.
-      ({ stream } = await open({ name, method: 'POST', path, deadlineMs: limits.enginePullMs, signal: ending }));
+      const call = { name, method: 'POST', path, headers, deadlineMs: limits.enginePullMs, signal: ending } as const;
+      ({ stream } = await open(call));
       for await (const line of lines(stream, limits.engineLineBytes)) {
         const told = decode.pullLine(line);
         const failure = told.error ?? told.errorDetail?.message;
@@ -75,6 +112,18 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
       idle.end();
       ending.removeEventListener('abort', abort);
       stream?.destroy();
+    }
+  },
+
+  checkAccess: async (reference, signal, login) => {
+    const bounds = { headers: headersOf(reference, login), signal, deadlineMs: pullIdleMs };
+    const call = { name: 'registry check', method: 'GET', path: `/distribution/${reference}/json`, ...bounds } as const;
+    try {
+      await ask(call, [200]);
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.fault.kind !== 'deadline') throw error;
+      // The registry is slow, and the engine waits for it.
+      throw new EngineError(call.name, { kind: 'stalled', ms: pullIdleMs }, error.detail, error);
     }
   },
 

@@ -21,8 +21,11 @@ import type { Network } from '../../docker/answers.ts';
 import type { Sandboxes } from '../../sandbox/sandboxes.ts';
 import type { Pulls } from '../../images/pulls.ts';
 import { RegistryError } from '../../images/registries.ts';
+import type { SecretFiles } from '../../secrets/files.ts';
+import { withoutSecrets } from '../../secrets/redact.ts';
+import type { Missing, Values } from '../../secrets/values.ts';
 import { resolveSecrets } from '../../spec/secrets.ts';
-import { createBody } from '../../spec/create-body.ts';
+import { createBody, specHash } from '../../spec/create-body.ts';
 import { createStops } from './stops.ts';
 import { containerName, isOwnedBy, type Owner } from '../../docker/ownership.ts';
 import type { LogSource } from '../../logs/source.ts';
@@ -45,6 +48,8 @@ export interface ExecutorParts {
   readonly sandboxes: Pick<Sandboxes, 'claim' | 'prepare' | 'start'> | undefined;
   readonly ensureNetwork: () => Promise<Network | undefined>;
   readonly secretsDir: string | undefined;
+  readonly values: Pick<Values, 'env'>;
+  readonly secretFiles: Pick<SecretFiles, 'prepare'>;
   readonly publishAddress: string;
   readonly capabilities: readonly Capability[];
   /** The most that a container may write on this host, in bytes. */
@@ -62,6 +67,12 @@ const imageGone = (reference: string): Outcome => {
   const message = `the image ${reference} was removed from this host`;
   return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'image_gone' };
 };
+const secretMissing = (message: string): Outcome => ({
+  kind: 'retry',
+  why: { reason: 'secret_missing', message, exitCode: null },
+  fault: 'container',
+});
+const missing = ({ secret, why }: Missing): Outcome => secretMissing(`the secret "${secret}" is missing: ${why}`);
 const done: Outcome = { kind: 'done' };
 const changed: Outcome = { kind: 'changed' };
 
@@ -87,10 +98,12 @@ export function createExecutor(parts: ExecutorParts): Executor {
     container: DesiredContainer,
   ): Promise<Outcome> => {
     const secrets = await resolveSecrets(parts.secretsDir, container.secret_refs);
-    if (secrets.kind === 'missing') {
-      const message = `the secret "${secrets.secret}" is not on this host: ask the operator to add it`;
-      return { kind: 'retry', why: { reason: 'secret_missing', message, exitCode: null }, fault: 'container' };
-    }
+    if (secrets.kind === 'missing')
+      return secretMissing(`the secret "${secrets.secret}" is not on this host: ask the operator to add it`);
+    const ofTenant = await parts.values.env(container);
+    if (ofTenant.kind === 'missing') return missing(ofTenant);
+    const files = await parts.secretFiles.prepare(container, specHash(container));
+    if (files.kind === 'missing') return missing(files);
     const image = await checkImage(imageId);
     if (image === undefined) return imageGone(reference);
     if ('refused' in image) return failed('image_refused', image.refused);
@@ -101,11 +114,14 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const sandbox = (await sandboxes?.claim(container)) ?? null;
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
-    const making = { owner, container, reference, imageId, secrets: secrets.env, imageLabels: image.labels, sandbox };
+    const made = { owner, container, reference, imageId, imageLabels: image.labels, sandbox };
+    const making = { ...made, secrets: { ...ofTenant.env, ...secrets.env }, mounts: files.mounts };
     const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
     const name = containerName(owner, container.id, container.update?.since);
-    const result = await createWithQuota(isEnforced ? bytes : null, (diskBytes) =>
-      engine.create(name, createBody({ ...making, publishAddress, hostCpuMillis, capabilities, diskBytes })),
+    const result = await hiding(Object.values(making.secrets), () =>
+      createWithQuota(isEnforced ? bytes : null, (diskBytes) =>
+        engine.create(name, createBody({ ...making, publishAddress, hostCpuMillis, capabilities, diskBytes })),
+      ),
     );
     switch (result.kind) {
       case 'created':
@@ -168,6 +184,9 @@ export function createExecutor(parts: ExecutorParts): Executor {
   ): Promise<Outcome> => {
     const open = unprotected();
     if (open !== undefined) return open;
+    // They are gone after a reboot.
+    const files = await parts.secretFiles.prepare(container, specHash(container));
+    if (files.kind === 'missing') return missing(files);
     if (prepare && container.config_files.length > 0) {
       await engine.upload(dockerId, await tarOf(container.config_files));
     }
@@ -249,4 +268,14 @@ export function createExecutor(parts: ExecutorParts): Executor {
 
     cancelPull: (id) => pulls.leave(id),
   };
+}
+
+/** The engine's refusal may repeat the environment; logs must not. */
+async function hiding<T>(values: readonly string[], call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    throw new EngineError(error.call, error.fault, withoutSecrets(error.detail, values));
+  }
 }

@@ -6,6 +6,7 @@
  */
 import { limits } from '../../../schemas/limits.ts';
 import { detailOf, EngineError, isOutage } from '../../docker/errors.ts';
+import { PrivateImageError, RefusedPull } from '../../images/pulls.ts';
 import { RegistryError } from '../../images/registries.ts';
 import type { Outcome, Why } from '../step.ts';
 
@@ -190,9 +191,48 @@ export function pullFailure(error: unknown): Outcome {
   if (isPullDeadline(error)) return retry(slowPull, detail);
   if (isOutage(error)) return { kind: 'outage' };
   if (isAbsentHere.test(detail)) return { kind: 'retry', why: because(absentHere), fault: 'container', detail };
+  if (error instanceof PrivateImageError) return { kind: 'failed', why: because(privateHere), detail };
   const words = wordsOf(pullPatterns, detail, otherPull);
+  const isAccess = words.reason === 'image_auth' || isAccessOrName.test(detail);
+  if (isAccess && error instanceof RefusedPull) return accessRefused(error.login, detail);
   return words.reason === 'image_pull' ? retry(words, detail) : { kind: 'failed', why: because(words), detail };
 }
+
+const privateHere: Words = {
+  reason: 'image_auth',
+  message:
+    'this host has the image by a login of another tenant, and nothing shows that this one may have it: ask the ' +
+    'operator, who can name the registry in REGISTRIES_ALLOWED',
+};
+
+/** Docker Hub does not say which of the two it is. */
+const isAccessOrName = /may require 'docker login'/;
+
+/** Final only if the newest login was tried, or there is none. */
+function accessRefused(login: RefusedPull['login'], detail: string): Outcome {
+  const words = (message: string): Words => ({ reason: 'image_auth', message });
+  switch (login) {
+    case 'login':
+      return {
+        kind: 'failed',
+        why: because(words('the registry refuses the login, or it has no access to this repository')),
+        detail,
+      };
+    case 'none':
+      return { kind: 'failed', why: because(words(needsLogin)), detail };
+    case 'old':
+      return retry(
+        words('the registry refuses a login that may be out of date; the agent asks for the newest'),
+        detail,
+      );
+    case 'unknown':
+      return retry(words('the registry refuses access, and the control plane could not be asked for a login'), detail);
+  }
+}
+
+const needsLogin =
+  'the registry refuses access to this image without a login, or has no such repository: put a login for this registry, ' +
+  'or correct the name';
 
 function registryFailure({ fault, message: detail }: RegistryError): Outcome {
   const refused = (message: string): Outcome => ({
@@ -217,8 +257,16 @@ function registryFailure({ fault, message: detail }: RegistryError): Outcome {
 const isPullDeadline = (error: unknown): boolean =>
   error instanceof EngineError && error.fault.kind === 'deadline' && error.fault.ms === limits.enginePullMs;
 
+/** The engine runs where it sees other files than the agent. */
+const isSourceUnseen = /bind source path does not exist/i;
+const unseenFiles: Words = {
+  reason: 'secret_missing',
+  message: 'the engine of this host does not see the files of secrets (SECRET_FILES_DIR): ask the operator',
+};
+
 export function createFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
+  if (isSourceUnseen.test(detailOf(error))) return retry(unseenFiles, detailOf(error));
   const isOurFault = error instanceof EngineError && error.fault.kind === 'refused' && error.fault.status === 400;
   const detail = detailOf(error);
   return isOurFault ? { kind: 'failed', why: because(otherCreate), detail } : retry(otherCreate, detail);

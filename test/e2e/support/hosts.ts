@@ -1,4 +1,6 @@
 /** Hosts that run the real agent, all on one engine. */
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { createApi } from '../../../dev/api.ts';
@@ -55,6 +57,8 @@ export async function prepareHosts(t: Test, folder: string, options: HostsOption
   const agentFolder = (key: string): string => join(folder, `agent-${key}`);
   const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });
   const api = createApi(baseUrl);
+  const secretFiles = join('/dev/shm', `longshore-test-${randomUUID()}`);
+  t.teardown(() => rmSync(secretFiles, { recursive: true, force: true }));
   const startAgent = async (key: string, more: Record<string, string> = {}): Promise<Started> => {
     const port = await freePort();
     const program = await startRunning(
@@ -65,6 +69,7 @@ export async function prepareHosts(t: Test, folder: string, options: HostsOption
         LONGSHORE_JOIN_TOKEN: await api.joinToken(operatorToken, { key, region: 'default' }),
         STATE_DIR: agentFolder(key),
         DOCKER_HOST: dockerHost,
+        SECRET_FILES_DIR: secretFiles,
         METRICS_PORT: String(port),
         CAPACITY_CPU_MILLIS: '1000000',
         CAPACITY_MEM_BYTES: String(1024 ** 4),

@@ -133,8 +133,12 @@ class ImagesOfEngine implements Transport {
   #reply = (status: number, body: unknown): Reply => ({ status, headers: {}, body: Buffer.from(JSON.stringify(body)) });
 }
 
+/** Images whose proofs of access the collector forgot. */
+const forgotten: string[] = [];
+
 const collectorOf = async (t: Test, docker: Transport, wanted: () => string[] = () => [], nowMs = () => 0) =>
   createImageCollector({
+    access: { images: () => new Set(['sha256:never']), forget: (id) => void forgotten.push(id) },
     engine: createEngine(docker),
     stateDir: temporaryFolder(t),
     policy: 'pulled',
@@ -157,6 +161,7 @@ t.test('images that were unused for long are removed, however much room there is
     () => nowMs,
   );
   docker.present.set('foreign:1', 'sha256:foreign');
+  forgotten.length = 0;
   for (const reference of ['old:1', 'run:1', 'wanted:1']) await collector.recording.pull(reference, signal);
   docker.inUse = ['sha256:run:1'];
   wanted = ['wanted:1'];
@@ -164,6 +169,7 @@ t.test('images that were unused for long are removed, however much room there is
   await collector.recording.pull('new:1', signal);
   await collector.collectUnused(11);
   t.equal(docker.present.size, 5, 'none is that old');
+  t.same(forgotten, ['sha256:never'], 'what was proved of an image that is gone');
   nowMs = 12;
   await collector.collectUnused(11);
   t.same([...docker.present.keys()], ['foreign:1', 'run:1', 'wanted:1', 'new:1']);

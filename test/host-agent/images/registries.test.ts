@@ -1,6 +1,6 @@
 /** Which registries the agent lets its engine reach. */
 import t from 'tap';
-import { createPermit, type RegistryFault } from '../../../host-agent/images/registries.ts';
+import { createPermit, isVouched, type RegistryFault } from '../../../host-agent/images/registries.ts';
 import { settings } from '../../../host-agent/settings.ts';
 
 const names: Readonly<Record<string, readonly string[]>> = {
@@ -71,5 +71,16 @@ t.test('REGISTRIES_ALLOWED takes patterns of hosts and ports', (t) => {
     Array.from({ length: 65 }, (_, n) => `r${n}.example`).join(),
   ])
     t.equal(parse(bad), undefined, bad.slice(0, 40));
+  t.end();
+});
+
+t.test('a registry is vouched for by the operator who names it, or is known to all', (t) => {
+  const allowed = ['public', 'r.example', '*.corp.example', '127.0.0.1:*'];
+  for (const registry of ['docker.io', 'ghcr.io', 'r.example', 'a.corp.example', '127.0.0.1:5000']) {
+    t.ok(isVouched(registry, allowed), registry);
+  }
+  for (const registry of ['r.example:5000', 'evil.example', 'docker.io.evil.example']) {
+    t.notOk(isVouched(registry, allowed), registry);
+  }
   t.end();
 });

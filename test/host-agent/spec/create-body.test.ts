@@ -3,6 +3,7 @@ import { defaultCapabilities } from '../../../host-agent/spec/confinement.ts';
 import { createBody, specHash } from '../../../host-agent/spec/create-body.ts';
 import { container, owner } from '../support/decisions.ts';
 
+const secretFile = { name: 'a', version: 1, mode: 0o400, uid: 0, gid: 0 };
 const digest = `sha256:${'a'.repeat(64)}`;
 
 t.test('the hash of a spec changes only with fields that a running container cannot change', (t) => {
@@ -29,8 +30,19 @@ t.test('the hash of a spec changes only with fields that a running container can
     { mem_bytes: 1 },
     { secret_refs: [{ env: 'A', secret: 'a' }] },
     { config_files: [{ path: '/a', content: 'b' }] },
+    { secrets: { env: { A: { name: 'a', version: 1 } }, files: {} } },
+    { secrets: { env: {}, files: { '/a': secretFile } } },
   ]) {
     t.not(specHash(container(changes)), base, JSON.stringify(changes));
+  }
+  const secrets = (version: number, more: object = {}) =>
+    specHash(
+      container({ secrets: { env: { A: { name: 'a', version } }, files: { '/a': { ...secretFile, ...more } } } }),
+    );
+  t.equal(specHash(container({ secrets: { env: {}, files: {} } })), base, 'none');
+  t.equal(secrets(1), secrets(1));
+  for (const other of [secrets(2), secrets(1, { version: 2 }), secrets(1, { mode: 0o440 }), secrets(1, { uid: 7 })]) {
+    t.not(other, secrets(1), 'another value or another file is another version');
   }
   t.end();
 });

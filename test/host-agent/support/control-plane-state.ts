@@ -60,8 +60,8 @@ export const defaults = (id: ContainerId): DesiredContainer =>
 /** What a container is made from. */
 export const versionOf = (container: DesiredContainer): DesiredVersion => {
   const { registry, repository, tag, digest, pull_policy, ports, env, cpu_millis, mem_bytes } = container;
-  const { secret_refs, config_files, policy } = container;
+  const { secret_refs, config_files, policy, secrets } = container;
   const image = { registry, repository, tag, digest, pull_policy };
   const version = { ...image, ports, env, cpu_millis, mem_bytes, secret_refs, config_files };
-  return policy === undefined ? version : { ...version, policy };
+  return { ...version, ...(policy === undefined ? {} : { policy }), ...(secrets === undefined ? {} : { secrets }) };
 };

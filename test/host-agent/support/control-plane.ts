@@ -39,6 +39,7 @@ import {
 import { until } from '../../support/until.ts';
 import { answersFor, defaults, host, partitions, versionOf, type Desire, type State } from './control-plane-state.ts';
 import { startEnrolment } from './enrolment.ts';
+import { createVault, type Vault } from './secrets/vault.ts';
 
 const decode = {
   hello: decoder(Hello),
@@ -50,6 +51,8 @@ const decode = {
 
 export interface ControlPlane {
   readonly cluster: string;
+  /** Secrets and logins, as gateways seal them for the agent. */
+  readonly vault: Vault;
   readonly nats: Nats;
   readonly gatewayUrl: string;
   /** Declares a container, or changes one: its generation rises, and the doorbell rings. */
@@ -129,6 +132,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     answeringCluster: cluster,
     incarnation: 0,
   };
+  const vault = createVault();
   const items: ReportItem[] = [];
   const pulls: PullItem[] = [];
   const beats: Beat[] = [];
@@ -231,6 +235,8 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     return subscriptions;
   };
   let serving = await serve();
+  // Gateways serve it, so it is here whatever the owners do.
+  await vault.serve(nc);
 
   const change = (ids: readonly ContainerId[], act: () => void): void => {
     const before = ids.map((id) => state.containers.get(id));
@@ -269,6 +275,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
 
   return {
     cluster,
+    vault,
     nats,
     gatewayUrl: await startEnrolment(t, nats, cluster, jwtFor),
     desire: (desire) => desireAll([desire])[0] as DesiredContainer,

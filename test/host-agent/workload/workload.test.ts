@@ -198,3 +198,17 @@ t.test('only changed containers get a look', (t) => {
   t.same(workload.setDesired(answered([], ['a' as ContainerId])), ['a']);
   t.end();
 });
+
+t.test('the version before an update has its own secrets, or none', (t) => {
+  const secrets = { env: { A: { name: 'a', version: 2 } }, files: {} };
+  const { tenant: _, id: __, generation, placement, desired, name, ...version } = one('a');
+  const updated = one('a', { secrets, update: { since: 4, previous: version } });
+  const workload = workloadOf(answered([updated]));
+  const wanted = workload.wanted('a' as ContainerId);
+  if (!('container' in wanted)) throw new Error('not wanted');
+  t.same(wanted.container.secrets, secrets);
+  t.equal(wanted.update?.previous.container.secrets, undefined);
+  t.not(wanted.update?.previous.spec, wanted.spec);
+  t.same([generation, placement, desired, name], [3, 1, 'running', 'web']);
+  t.end();
+});

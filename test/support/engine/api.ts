@@ -77,6 +77,9 @@ function ofEngine(model: EngineModel, call: EngineCall): Answer {
       const id = model.imageId(decodeURIComponent(path.slice('/images/'.length, -'/json'.length)));
       return id === undefined ? refusal(404, `No such image: ${path}`) : ok({ Id: id, Config: null });
     }
+    // Every registry gives everything.
+    case 'GET distribution':
+      return ok({});
     case 'GET containers':
       return model.list(labelsAsked(query));
     case 'POST containers':

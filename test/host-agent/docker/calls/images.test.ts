@@ -17,7 +17,7 @@ function pulling() {
   };
   const heard: unknown[] = [];
   const ended = createEngine(transport, idleMs)
-    .pull('r/x:1', new AbortController().signal, (said) => heard.push(said.progress()))
+    .pull('r/x:1', new AbortController().signal, { onLine: (said) => heard.push(said.progress()) })
     .then(
       () => 'pulled',
       (error: { fault?: { kind: string } }) => error.fault?.kind,

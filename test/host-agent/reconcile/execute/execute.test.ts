@@ -65,6 +65,8 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
     sandboxes: undefined,
     ensureNetwork: createNetworkKeeper(fake as Engine, owner),
     secretsDir: undefined,
+    values: { env: () => Promise.resolve({ kind: 'env', env: {} }) },
+    secretFiles: { prepare: () => Promise.resolve({ kind: 'prepared', mounts: [] }) },
     publishAddress: '0.0.0.0',
     capabilities: [],
     diskBytes: 10 * GiB,
@@ -74,6 +76,7 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
   });
   return {
     calls,
+    bodies,
     quotas: () => bodies.map(({ HostConfig }) => HostConfig?.StorageOpt !== undefined),
     create: (more: Parameters<typeof container>[0] = {}) =>
       made.short({ kind: 'create', reference, imageId: 'sha256:one' }, container(more)),
@@ -164,6 +167,35 @@ t.test('create: an engine without quotas is asked for one once', async (t) => {
   const undeclared = executor();
   await undeclared.create();
   t.same(undeclared.quotas(), [false], 'a limit that nobody declared is not enforced by the engine');
+});
+
+const secrets = { env: { TOKEN: { name: 'db', version: 1 } }, files: {} };
+const values = { env: () => Promise.resolve({ kind: 'env' as const, env: { TOKEN: 'hunter2', A: 'of the tenant' } }) };
+
+t.test('create: the secrets of the tenant are in the environment and in the mounts', async (t) => {
+  const mount = { Type: 'bind', Source: '/run/x/0', Target: '/etc/x', ReadOnly: true } as const;
+  const secretFiles = { prepare: () => Promise.resolve({ kind: 'prepared' as const, mounts: [mount] }) };
+  const { create, bodies } = executor({ parts: { values, secretFiles } });
+  t.same(await create({ env: { A: 'declared', B: 'b' }, secrets }), { kind: 'done' });
+  t.match(bodies, [{ Env: ['A=of the tenant', 'B=b', 'TOKEN=hunter2'], HostConfig: { Mounts: [mount] } }]);
+});
+
+t.test('a secret that is missing keeps a container from being made and started', async (t) => {
+  const gone = { kind: 'missing', secret: 'db', why: 'away' } as const;
+  const outcome = { kind: 'retry', why: { reason: 'secret_missing', message: 'the secret "db" is missing: away' } };
+  const noValue = executor({ parts: { values: { env: () => Promise.resolve(gone) } } });
+  t.match(await noValue.create({ secrets }), outcome);
+  const noFile = executor({ parts: { secretFiles: { prepare: () => Promise.resolve(gone) } } });
+  t.match(await noFile.create({ secrets }), outcome);
+  t.match(await noFile.start(false, { secrets }), outcome, 'after a reboot');
+  t.same([...noValue.calls, ...noFile.calls], []);
+});
+
+t.test('no value in the words of the engine', async (t) => {
+  const { create } = executor({ creates: [refused('invalid environment variable: TOKEN=hunter2')], parts: { values } });
+  const outcome = await create({ secrets });
+  t.match(outcome, { detail: 'invalid environment variable: TOKEN=[hidden]' });
+  t.notMatch(JSON.stringify(outcome), /hunter2/);
 });
 
 t.test('start: config files go in before the first run alone', async (t) => {

@@ -7,6 +7,7 @@ import {
   startFailure,
   startWords,
 } from '../../../../host-agent/reconcile/execute/failures.ts';
+import { PrivateImageError, RefusedPull } from '../../../../host-agent/images/pulls.ts';
 import { RegistryError } from '../../../../host-agent/images/registries.ts';
 import { settle } from '../../../../host-agent/reconcile/restart/restart-state.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -196,5 +197,29 @@ t.test('failed pulls fall into classes', (t) => {
     why: { reason: 'registry_not_allowed', message: /^(?!.*10\.0\.0\.1)/ },
   });
   t.match(pullFailure(new RegistryError('unresolved', 'x')), { kind: 'retry', why: { reason: 'image_pull' } });
+  t.end();
+});
+
+t.test('a refused login is final if it is the newest, or if there is none', (t) => {
+  const hub = "pull access denied for a/b, repository does not exist or may require 'docker login': denied";
+  for (const detail of ['unauthorized: authentication required', hub]) {
+    for (const [login, kind, message] of [
+      ['login', 'failed', /refuses the login/],
+      ['none', 'failed', /put a login for this registry/],
+      ['old', 'retry', /out of date/],
+      ['unknown', 'retry', /could not be asked/],
+    ] as const) {
+      const outcome = pullFailure(new RefusedPull(refused(detail), login));
+      t.match(outcome, { kind, why: { reason: 'image_auth', message }, detail }, `${login}: ${detail}`);
+    }
+  }
+  t.match(pullFailure(new RefusedPull(refused('manifest unknown'), 'unknown')), { why: { reason: 'image_not_found' } });
+  t.match(pullFailure(new PrivateImageError('r.example/x:1')), { kind: 'failed', why: { reason: 'image_auth' } });
+  t.end();
+});
+
+t.test('an engine that does not see the files of secrets', (t) => {
+  const detail = 'invalid mount config for type "bind": bind source path does not exist: /run/x/0';
+  t.match(createFailure(refused(detail, 400)), { kind: 'retry', why: { reason: 'secret_missing' }, detail });
   t.end();
 });

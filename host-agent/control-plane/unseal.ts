@@ -1,0 +1,87 @@
+/**
+ * Asks the control plane for sealed values: secrets of the containers that this host runs, and
+ * logins of their registries (ADR 38). One ask, one answer; after an ask without one, all rest for
+ * a while, so that a control plane that is away keeps nobody waiting.
+ */
+import { messageDecoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { createPlaces } from '../../lib/places.ts';
+import { backoffMs, type BackoffBounds } from '../../lib/time/backoff.ts';
+import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import type { SecretUse } from '../../schemas/api/secret.ts';
+import { limits } from '../../schemas/limits.ts';
+import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import { UnsealAnswer, type UnsealAsk } from '../../schemas/wire/unseal.ts';
+import { spoken } from '../../schemas/wire/version.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Request } from './line.ts';
+
+const decodeAnswer = messageDecoder(UnsealAnswer);
+
+/** The container that needs a value. */
+export interface Needing {
+  readonly tenant: TenantId;
+  readonly id: ContainerId;
+}
+
+export type Needed = { readonly secret: SecretUse } | { readonly registry: string };
+
+export type Unsealed =
+  /** Null: the tenant has no login for the registry. */
+  | { readonly kind: 'box'; readonly box: string | null }
+  | { readonly kind: 'refused'; readonly message: string }
+  /** Nobody can say now. */
+  | { readonly kind: 'unavailable'; readonly message: string };
+
+/** Never rejects. */
+export type Unseal = (who: Needing, what: Needed) => Promise<Unsealed>;
+
+export interface UnsealParts {
+  /** The public key that answers are sealed to. */
+  readonly key: string;
+  readonly sender: () => Sender;
+  readonly request: Request;
+  readonly backoff: BackoffBounds;
+  /** A clock that never steps. */
+  readonly steadyMs: () => number;
+  readonly metrics: Pick<Metrics, 'unseal'>;
+  readonly log: Log;
+}
+
+const silent = 'the control plane does not answer';
+
+export function createUnseal({ key, sender, request, backoff, steadyMs, metrics, log }: UnsealParts): Unseal {
+  const places = createPlaces(limits.concurrentUnseals);
+  let failures = 0;
+  let restUntilMs = 0;
+
+  const ask = async (who: Needing, what: Needed): Promise<Unsealed> => {
+    // Credentials from before 0.1.0 have no such subject.
+    if (sender().user === undefined || steadyMs() < restUntilMs) return { kind: 'unavailable', message: silent };
+    const asked: UnsealAsk = { v: 1, ...spoken, ...who, ...what, key };
+    try {
+      const subject = subjects.hostUnseal(sender());
+      const answer = decodeAnswer(await request(subject, JSON.stringify(asked), limits.unsealTimeoutMs));
+      failures = 0;
+      if (answer.ok) return { kind: 'box', box: answer.box };
+      const message = answer.message ?? `the control plane answers “${answer.error}”`;
+      return { kind: answer.error === 'unavailable' ? 'unavailable' : 'refused', message };
+    } catch (error) {
+      log.debug('unseal_unanswered', { container: who.id, error });
+      restUntilMs = steadyMs() + backoffMs(failures, backoff);
+      failures += 1;
+      return { kind: 'unavailable', message: silent };
+    }
+  };
+
+  return async (who, what) => {
+    const leave = await places.take();
+    try {
+      const answer = await ask(who, what);
+      metrics.unseal(answer.kind === 'box' ? 'answered' : answer.kind);
+      return answer;
+    } finally {
+      leave();
+    }
+  };
+}

@@ -1,0 +1,97 @@
+/**
+ * Sealed values on the state disk, a file for each: containers start without the control plane, and
+ * nothing here can be read without the agent's key. A file that does not open is dropped and asked
+ * for again, so none needs to be checked at the start.
+ */
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '../../lib/log.ts';
+import type { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { SecretUse } from '../../schemas/api/secret.ts';
+import { readIfPresent, removeFile, writeAtomically } from '../disk/files.ts';
+
+/** What a box is of: one version of a secret, or the newest login of a registry. */
+export type BoxKey =
+  { readonly tenant: TenantId; readonly secret: SecretUse } | { readonly tenant: TenantId; readonly registry: string };
+
+export interface Boxes {
+  /** Undefined: there is none that can be read. */
+  get(key: BoxKey): Promise<string | undefined>;
+  /** Does not reject: a box that is not kept is asked for again. */
+  put(key: BoxKey, box: string): Promise<void>;
+  drop(key: BoxKey): Promise<void>;
+  /**
+   * Drops the boxes of all keys but these.
+   * @param wanted undefined: they are not known yet
+   */
+  prune(wanted: readonly BoxKey[] | undefined): Promise<void>;
+}
+
+/** The name of its file. Registries may be too long for one, and secrets have versions. */
+export const boxName = (key: BoxKey): string => {
+  const of = 'secret' in key ? [key.tenant, key.secret.name, key.secret.version] : [key.tenant, key.registry];
+  return createHash('sha256').update(JSON.stringify(of)).digest('hex');
+};
+
+export async function openBoxes(stateDir: string, log: Log, mostBytes: number = limits.boxesBytes): Promise<Boxes> {
+  const folder = join(stateDir, 'boxes');
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) =>
+    log.warn('boxes_unwritable', { error }),
+  );
+  const pathOf = (name: string): string => join(folder, name);
+  const bytesOf = new Map<string, number>();
+  let bytes = 0;
+  const note = (name: string, size: number | undefined): void => {
+    bytes += (size ?? 0) - (bytesOf.get(name) ?? 0);
+    if (size === undefined) bytesOf.delete(name);
+    else bytesOf.set(name, size);
+  };
+  for (const name of await readdir(folder).catch(() => [])) {
+    const size = await stat(pathOf(name)).then(
+      (found) => found.size,
+      () => 0,
+    );
+    note(name, size);
+  }
+
+  const remove = async (name: string): Promise<void> => {
+    try {
+      await removeFile(pathOf(name));
+      note(name, undefined);
+    } catch (error) {
+      log.warn('box_not_dropped', { error });
+    }
+  };
+
+  return {
+    get: async (key) => {
+      try {
+        return (await readIfPresent(pathOf(boxName(key))))?.toString('latin1');
+      } catch (error) {
+        log.warn('box_unreadable', { error });
+        return undefined;
+      }
+    },
+    put: async (key, box) => {
+      const name = boxName(key);
+      if (bytes - (bytesOf.get(name) ?? 0) + box.length > mostBytes) {
+        log.warn('box_not_kept', { error: 'there are too many boxes on the disk' });
+        return;
+      }
+      note(name, box.length);
+      try {
+        await writeAtomically(pathOf(name), box);
+      } catch (error) {
+        log.warn('box_not_kept', { error });
+      }
+    },
+    drop: (key) => remove(boxName(key)),
+    prune: async (wanted) => {
+      if (wanted === undefined) return;
+      const kept = new Set(wanted.map(boxName));
+      for (const name of [...bytesOf.keys()]) if (!kept.has(name)) await remove(name);
+    },
+  };
+}

@@ -1,0 +1,7 @@
+/**
+ * Texts of the engine and of registries may repeat what they were given; logs must not. Pure.
+ */
+export const withoutSecrets = (text: string, values: readonly string[]): string =>
+  values.reduce((rest, value) => (value === '' ? rest : rest.replaceAll(value, hidden)), text);
+
+const hidden = '[hidden]';

@@ -1,0 +1,152 @@
+/**
+ * The values of secrets, and the logins of registries, as a container needs them. They are opened
+ * for one use and kept nowhere but in that use (ADR 38).
+ */
+import { isUtf8 } from 'node:buffer';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import type { SecretUse } from '../../schemas/api/secret.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import { UnsealedLogin, UnsealedSecret } from '../../schemas/wire/unseal.ts';
+import type { Needing, Unseal } from '../control-plane/unseal.ts';
+import type { Metrics } from '../metrics.ts';
+import type { BoxKey, Boxes } from './boxes.ts';
+import type { SealKey } from './seal-key.ts';
+
+const decodeSecret = decoder(UnsealedSecret);
+const decodeLogin = decoder(UnsealedLogin);
+
+/** A secret that a container can't get now. */
+export interface Missing {
+  readonly kind: 'missing';
+  readonly secret: string;
+  readonly why: string;
+}
+
+export type EnvValues = { readonly kind: 'env'; readonly env: Readonly<Record<string, string>> } | Missing;
+
+export type Value = { readonly kind: 'value'; readonly bytes: Buffer } | Missing;
+
+export type Login =
+  | { readonly kind: 'login'; readonly login: UnsealedLogin; /** The newest there is. */ readonly isCurrent: boolean }
+  /** The tenant has none for this registry. */
+  | { readonly kind: 'none' }
+  /** Nobody could say whether there is one. */
+  | { readonly kind: 'unknown' };
+
+export interface Values {
+  /** Never rejects. */
+  secret(who: Needing, use: SecretUse): Promise<Value>;
+  /** The values of a container's environment. Never rejects. */
+  env(container: DesiredContainer): Promise<EnvValues>;
+  /**
+   * Asks each time, so that a changed login is used at once; what is on disk serves while the
+   * control plane is away. Never rejects.
+   */
+  login(who: Needing, registry: string): Promise<Login>;
+}
+
+export interface ValuesParts {
+  readonly key: SealKey;
+  readonly boxes: Boxes;
+  readonly unseal: Unseal;
+  readonly metrics: Pick<Metrics, 'unseal'>;
+  readonly log: Log;
+}
+
+export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts): Values {
+  /** Undefined: it is damaged. */
+  const opened = <T>(box: string, decode: (bytes: Uint8Array) => T): T | undefined => {
+    const bytes = key.open(box);
+    try {
+      return bytes === undefined ? undefined : decode(bytes);
+    } catch {
+      return undefined;
+    }
+  };
+
+  /** From the disk; a box that does not open is dropped. */
+  const kept = async <T>(of: BoxKey, decode: (bytes: Uint8Array) => T): Promise<T | undefined> => {
+    const box = await boxes.get(of);
+    if (box === undefined) return undefined;
+    const value = opened(box, decode);
+    if (value === undefined) {
+      damaged(of);
+      await boxes.drop(of);
+    }
+    return value;
+  };
+  const damaged = ({ tenant }: BoxKey): void => {
+    metrics.unseal('damaged');
+    log.warn('box_damaged', { tenant });
+  };
+
+  const login: Values['login'] = async ({ tenant, id }, registry) => {
+    const of = { tenant, registry };
+    const answer = await unseal({ tenant, id }, { registry });
+    switch (answer.kind) {
+      case 'refused':
+        return { kind: 'unknown' };
+      case 'unavailable': {
+        const known = await kept(of, decodeLogin);
+        return known === undefined ? { kind: 'unknown' } : { kind: 'login', login: known, isCurrent: false };
+      }
+      case 'box': {
+        const { box } = answer;
+        if (box === null) {
+          await boxes.drop(of);
+          return { kind: 'none' };
+        }
+        const given = opened(box, decodeLogin);
+        if (given === undefined) {
+          damaged(of);
+          return { kind: 'unknown' };
+        }
+        await boxes.put(of, box);
+        return { kind: 'login', login: given, isCurrent: true };
+      }
+    }
+  };
+
+  const secret: Values['secret'] = async ({ tenant, id }, { name, version }) => {
+    const of: BoxKey = { tenant, secret: { name, version } };
+    const missing = (why: string): Missing => ({ kind: 'missing', secret: name, why });
+    const known = await kept(of, decodeSecret);
+    if (known !== undefined) return valueOf(known);
+    const answer = await unseal({ tenant, id }, { secret: { name, version } });
+    if (answer.kind !== 'box') return missing(answer.message);
+    if (answer.box === null) return missing('the control plane does not have it');
+    const given = opened(answer.box, decodeSecret);
+    if (given === undefined) {
+      damaged(of);
+      return missing('what the control plane sent cannot be opened');
+    }
+    await boxes.put(of, answer.box);
+    return valueOf(given);
+  };
+
+  return {
+    secret,
+    login,
+    env: async (container) => {
+      const env: Record<string, string> = {};
+      for (const [key, use] of Object.entries(container.secrets?.env ?? {})) {
+        const value = await secret(container, use);
+        if (value.kind === 'missing') return value;
+        const text = textOf(value.bytes);
+        if (text === undefined) {
+          const why = 'its value is no text (UTF-8 without NUL), so it can be a file and no environment variable';
+          return { kind: 'missing', secret: use.name, why };
+        }
+        env[key] = text;
+      }
+      return { kind: 'env', env };
+    },
+  };
+}
+
+const valueOf = ({ value }: UnsealedSecret): Value => ({ kind: 'value', bytes: Buffer.from(value, 'base64') });
+
+/** Undefined: it can be no environment variable. */
+const textOf = (bytes: Buffer): string | undefined =>
+  isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : undefined;

@@ -1,0 +1,109 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { loadImageAccess, repositoryOf } from '../../../host-agent/images/access.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { quietLog } from '../../actors/support.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { quietDisk } from '../support/disk.ts';
+
+const [a, b] = ['a', 'b'] as [TenantId, TenantId];
+const digest = `sha256:${'d'.repeat(64)}`;
+const reference = 'r.example:5000/team/web:1';
+
+async function accessIn(t: Test, folder = temporaryFolder(t)) {
+  const access = await loadImageAccess(folder, quietDisk(), quietLog);
+  t.teardown(() => access.flush());
+  return { folder, access };
+}
+
+t.test('the repository of a reference', (t) => {
+  t.equal(repositoryOf(reference), 'r.example:5000/team/web');
+  t.equal(repositoryOf(`r.example:5000/team/web@${digest}`), 'r.example:5000/team/web');
+  t.equal(repositoryOf('docker.io/library/nginx:latest'), 'docker.io/library/nginx');
+  t.end();
+});
+
+t.test('an image is for those who have pulled it from that repository', async (t) => {
+  const { access } = await accessIn(t);
+  t.notOk(access.isProved(a, 'i1', reference), 'what nobody has pulled');
+  access.prove(a, 'i1', reference, true);
+  t.ok(access.isProved(a, 'i1', reference));
+  t.ok(access.isProved(a, 'i1', `r.example:5000/team/web@${digest}`), 'by digest');
+  t.ok(access.isProved(a, 'i1', 'r.example:5000/team/web:2'), 'another tag of the same image');
+  t.notOk(access.isProved(b, 'i1', reference));
+  t.notOk(access.isProved(b, 'i1', `r.example:5000/team/web@${digest}`), 'the other name opens nothing');
+  t.notOk(access.isProved(a, 'i1', 's.example/web:1'), 'the same image of another registry');
+  t.notOk(access.isProved(a, 'i2', reference), 'another image of the repository');
+  access.prove(b, 'i1', 's.example/web:1', true);
+  t.notOk(access.isProved(b, 'i1', reference), 'a copy in another registry proves nothing for this one');
+  access.prove(b, 'i1', reference, true);
+  t.ok(access.isProved(a, 'i1', reference) && access.isProved(b, 'i1', reference));
+});
+
+t.test('an image that was pulled without a login is for all', async (t) => {
+  const { access } = await accessIn(t);
+  access.prove(a, 'i1', reference, true);
+  t.ok(access.isPrivate('i1'));
+  t.notOk(access.isPrivate('i2'), 'of what is not known, nobody says that');
+  access.prove('all', 'i1', reference, true);
+  access.prove(b, 'i1', reference, true);
+  t.ok(access.isProved(a, 'i1', reference) && access.isProved(b, 'i1', reference));
+  t.notOk(access.isPrivate('i1'));
+});
+
+t.test('a registry that names a private image without having it proves nothing', async (t) => {
+  const { access } = await accessIn(t);
+  const elsewhere = 's.example/x:1';
+  t.ok(access.prove(a, 'i1', reference, false), 'the first to bring it');
+  t.notOk(access.prove(b, 'i1', elsewhere, false));
+  t.notOk(access.prove('all', 'i1', elsewhere, false), 'nor without a login');
+  t.notOk(access.isProved(b, 'i1', elsewhere) || access.isPrivate('i2'));
+  t.ok(access.prove(a, 'i1', elsewhere, false), 'who has it may name it as they like');
+  t.ok(access.prove(b, 'i1', 't.example/x:1', true), 'a registry that the operator vouches for');
+  t.ok(access.isProved(b, 'i1', 't.example/x:1'));
+  t.ok(access.prove('all', 'i2', reference, false));
+  t.ok(access.prove(b, 'i2', elsewhere, false), 'a public image is no secret');
+});
+
+t.test('it is kept over restarts, and forgotten with the image', async (t) => {
+  const { folder, access } = await accessIn(t);
+  access.prove(a, 'i1', reference, true);
+  access.prove('all', 'i2', reference, true);
+  await access.flush();
+  const { access: again } = await accessIn(t, folder);
+  t.ok(again.isProved(a, 'i1', reference) && again.isProved(b, 'i2', reference));
+  t.notOk(again.isProved(b, 'i1', reference));
+  t.same([...again.images()], ['i1', 'i2']);
+  again.forget('i1');
+  await again.flush();
+  const { access: later } = await accessIn(t, folder);
+  t.same([...later.images()], ['i2']);
+});
+
+t.test('a record that is lost or damaged gives nothing away', async (t) => {
+  for (const damage of [
+    (folder: string) => rmSync(join(folder, 'image-access.json')),
+    (folder: string) => writeFileSync(join(folder, 'image-access.json'), '{"v":1,"proofs":[{}]}'),
+  ]) {
+    const { folder, access } = await accessIn(t);
+    access.prove(a, 'i1', reference, true);
+    access.prove('all', 'i2', reference, true);
+    await access.flush();
+    damage(folder);
+    const { access: again } = await accessIn(t, folder);
+    t.notOk(again.isProved(a, 'i1', reference) || again.isProved(a, 'i2', reference));
+  }
+});
+
+t.test('it is bounded; what falls out must be proved again', async (t) => {
+  const { access } = await accessIn(t);
+  for (let index = 0; index <= limits.imagesRecorded; index++) access.prove(a, `i${index}`, reference, true);
+  t.equal(access.images().size, limits.imagesRecorded);
+  t.notOk(access.isProved(a, 'i0', reference));
+  const tenants = Array.from({ length: limits.imageProvers + 1 }, (_, index) => `t${index}` as TenantId);
+  for (const tenant of tenants) access.prove(tenant, 'i1', reference, true);
+  t.notOk(access.isProved(tenants[0] as TenantId, 'i1', reference));
+  t.ok(access.isProved(tenants.at(-1) as TenantId, 'i1', reference));
+});

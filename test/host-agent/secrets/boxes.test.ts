@@ -1,0 +1,78 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { boxName, openBoxes, type BoxKey } from '../../../host-agent/secrets/boxes.ts';
+import { neededBoxes } from '../../../host-agent/secrets/needed.ts';
+import { quietLog } from '../../actors/support.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { container, tenant } from '../support/decisions.ts';
+
+const secret = (name: string, version: number): BoxKey => ({ tenant, secret: { name, version } });
+const login = (registry: string): BoxKey => ({ tenant, registry });
+
+t.test('boxes outlive the agent, and each has a name of its own', async (t) => {
+  const folder = temporaryFolder(t);
+  const boxes = await openBoxes(folder, quietLog);
+  const keys = [secret('a', 1), secret('a', 2), secret('b', 1), login('a'), login(`${'x'.repeat(250)}:5000`)];
+  for (const [index, key] of keys.entries()) await boxes.put(key, `box ${index}`);
+  const again = await openBoxes(folder, quietLog);
+  t.same(
+    await Promise.all(keys.map(again.get)),
+    keys.map((_, index) => `box ${index}`),
+  );
+  const other = { tenant: 'other' as typeof tenant, secret: { name: 'a', version: 1 } };
+  t.equal(await again.get(other), undefined, 'of another tenant');
+  await again.drop(secret('a', 1));
+  await again.drop(secret('a', 1));
+  t.equal(await again.get(secret('a', 1)), undefined);
+});
+
+t.test('what no version needs is dropped, once it is known what they need', async (t) => {
+  const folder = temporaryFolder(t);
+  const boxes = await openBoxes(folder, quietLog);
+  const uses = {
+    env: { A: { name: 'a', version: 2 } },
+    files: { '/f': { name: 'f', version: 1, mode: 0o400, uid: 0, gid: 0 } },
+  };
+  const needed = neededBoxes([container({ secrets: uses }), container({ registry: 'r.example' })]);
+  const unneeded = [secret('a', 1), login('s.example')];
+  for (const key of [...needed, ...unneeded]) await boxes.put(key, 'box');
+  await boxes.prune(undefined);
+  t.equal(readdirSync(join(folder, 'boxes')).length, needed.length + unneeded.length);
+  const later = await openBoxes(folder, quietLog);
+  await later.prune(needed);
+  t.same(readdirSync(join(folder, 'boxes')).sort(), [...new Set(needed.map(boxName))].sort());
+});
+
+t.test('they are bounded: what has no room is not kept', async (t) => {
+  const folder = temporaryFolder(t);
+  const warnings: string[] = [];
+  const log = { ...quietLog, warn: (event: string) => void warnings.push(event) };
+  const boxes = await openBoxes(folder, log, 10);
+  await boxes.put(secret('a', 1), '12345678');
+  await boxes.put(secret('b', 1), '123');
+  t.equal(await boxes.get(secret('b', 1)), undefined);
+  t.same(warnings, ['box_not_kept']);
+  await boxes.put(secret('a', 1), '1234567890');
+  t.equal(await boxes.get(secret('a', 1)), '1234567890', 'one that takes the place of another');
+  const again = await openBoxes(folder, log, 10);
+  await again.put(secret('b', 1), '1');
+  t.equal(await again.get(secret('b', 1)), undefined, 'those from before count');
+  await again.drop(secret('a', 1));
+  await again.put(secret('b', 1), '1');
+  t.equal(await again.get(secret('b', 1)), '1');
+});
+
+t.test('a disk that fails costs the boxes alone', async (t) => {
+  const folder = temporaryFolder(t);
+  const boxes = await openBoxes(folder, quietLog);
+  mkdirSync(join(folder, 'boxes', boxName(secret('a', 1))));
+  t.equal(await boxes.get(secret('a', 1)), undefined, 'what cannot be read');
+  rmSync(join(folder, 'boxes'), { recursive: true });
+  await boxes.put(secret('a', 1), 'box');
+  t.equal(
+    readFileSync(join(folder, 'boxes', boxName(secret('a', 1))), 'utf8'),
+    'box',
+    'a folder that went is made again',
+  );
+});

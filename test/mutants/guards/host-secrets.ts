@@ -1,0 +1,116 @@
+/** Secrets, logins and private images on a host. */
+import type { Mutant } from '../mutant.ts';
+
+export const hostSecretMutants: readonly Mutant[] = [
+  {
+    name: 'a private image given to a tenant that has not proved its access',
+    guard: 'A private image is not given to another tenant (docs/security.md, private-image)',
+    file: 'host-agent/images/pulls.ts',
+    changes: [{ in: 'createPulls.present', always: 'access.isProved(tenant, imageId, reference)' }],
+    killedBy: 'test/host-agent/images/pulls.test.ts',
+  },
+  {
+    name: 'a private image given where pull_policy is never',
+    guard: 'A private image is not given to another tenant (docs/security.md, private-image)',
+    file: 'host-agent/images/pulls.ts',
+    changes: [{ in: 'createPulls.present', never: 'access.isPrivate(imageId)' }],
+    killedBy: 'test/host-agent/images/pulls.test.ts',
+  },
+  {
+    name: 'pull by digest taken for a proof',
+    guard: 'The registry is asked before a pull by digest: the engine has the manifest (ADR 38)',
+    file: 'host-agent/images/pulls.ts',
+    changes: [{ in: 'createPulls.fetchImage', never: "reference.includes('@')" }],
+    killedBy: 'test/host-agent/images/pulls.test.ts',
+  },
+  {
+    name: 'pulls with logins shared by tenants',
+    guard: 'With a login, only containers of one tenant and one version of it share a pull (ADR 38)',
+    file: 'host-agent/images/pulls.ts',
+    changes: [{ in: 'shareOf', replace: '`${reference} ${tenant} ${login.login.version}`', by: 'reference' }],
+    killedBy: 'test/host-agent/images/pulls.test.ts',
+  },
+  {
+    name: 'a registry that names what it does not have believed',
+    guard: 'Another repository proves nothing for a private image, unless the operator vouches for it (ADR 38)',
+    file: 'host-agent/images/access.ts',
+    changes: [{ in: 'loadImageAccess.prove', omit: '!isVouched' }],
+    killedBy: 'test/host-agent/images/access.test.ts',
+  },
+  {
+    name: 'a private image given to all after a lie',
+    guard: 'Another repository proves nothing for a private image, unless the operator vouches for it (ADR 38)',
+    file: 'host-agent/images/access.ts',
+    changes: [{ in: 'loadImageAccess.prove', never: 'before === undefined && !isVouched && isOfOthers(who, imageId)' }],
+    killedBy: 'test/host-agent/images/access.test.ts',
+  },
+  {
+    name: 'passwords in the words of a registry logged',
+    guard: 'No password in a log (ADR 38)',
+    file: 'host-agent/images/pulls.ts',
+    changes: [{ in: 'withoutLogin', replace: 'withoutSecrets(error.detail, [password, basic])', by: 'error.detail' }],
+    killedBy: 'test/host-agent/images/pulls.test.ts',
+  },
+  {
+    name: 'secrets in the words of the engine logged',
+    guard: 'No value of a secret in a log (ADR 38)',
+    file: 'host-agent/reconcile/execute/execute.ts',
+    changes: [{ in: 'hiding', replace: 'withoutSecrets(error.detail, values)', by: 'error.detail' }],
+    killedBy: 'test/host-agent/reconcile/execute/execute.test.ts',
+  },
+  {
+    name: 'secrets written where they reach a disk',
+    guard: 'Secrets as files are in memory alone (docs/security.md)',
+    file: 'host-agent/secrets/files.ts',
+    changes: [{ in: 'openSecretFiles.refusal', always: 'isInMemory(await statfs(home))' }],
+    killedBy: 'test/host-agent/secrets/files.test.ts',
+  },
+  {
+    name: 'secrets written into a folder of another user',
+    guard: 'Nobody else may read or replace the files of secrets (ADR 38)',
+    file: 'host-agent/secrets/files.ts',
+    changes: [{ in: 'openSecretFiles.refusal', never: '(await lstat(home)).uid !== process.geteuid?.()' }],
+    killedBy: 'test/host-agent/secrets/files.test.ts',
+  },
+  {
+    name: 'secret files writable in the container',
+    guard: 'Files of secrets are mounted read-only (docs/security.md)',
+    file: 'host-agent/secrets/files.ts',
+    changes: [
+      {
+        in: 'openSecretFiles.prepare',
+        replace: "{ Type: 'bind', Source, Target, ReadOnly: true }",
+        by: "{ Type: 'bind', Source, Target }",
+      },
+    ],
+    killedBy: 'test/host-agent/secrets/files.test.ts',
+  },
+  {
+    name: 'secret files of a former version left',
+    guard: 'The files of a version go with its last copy (ADR 38)',
+    file: 'host-agent/secrets/files.ts',
+    changes: [{ in: 'openSecretFiles.keep', omit: '!specs.includes(folder.spec)' }],
+    killedBy: 'test/host-agent/secrets/files.test.ts',
+  },
+  {
+    name: 'damaged boxes kept',
+    guard: 'A box that does not open is dropped and asked for again (ADR 38)',
+    file: 'host-agent/secrets/values.ts',
+    changes: [{ in: 'createValues.kept', omit: 'await boxes.drop(of)' }],
+    killedBy: 'test/host-agent/secrets/values.test.ts',
+  },
+  {
+    name: 'boxes of former versions kept',
+    guard: 'Boxes are kept until no desired version needs them (ADR 38)',
+    file: 'host-agent/secrets/boxes.ts',
+    changes: [{ in: 'openBoxes.prune', never: '!kept.has(name)' }],
+    killedBy: 'test/host-agent/secrets/boxes.test.ts',
+  },
+  {
+    name: 'secrets of the new version in the one before',
+    guard: 'Each version of a container has its own secrets (ADR 38)',
+    file: 'host-agent/workload/workload.ts',
+    changes: [{ in: 'entryOf', omit: 'secrets: __' }],
+    killedBy: 'test/host-agent/workload/workload.test.ts',
+  },
+];
