@@ -9,6 +9,7 @@ import { Container, ContainerStatusView } from '../schemas/api/container.ts';
 import { HostView } from '../schemas/api/host.ts';
 import { LogEntry } from '../schemas/api/log.ts';
 import { NetworkView, type NetworkCreateBody } from '../schemas/api/network.ts';
+import { Policy } from '../schemas/api/policy.ts';
 import { P12Password, PeerTokenWithText, PeerView, PeerWithSecrets } from '../schemas/api/peer.ts';
 import { QuotaView } from '../schemas/api/tenant.ts';
 
@@ -25,6 +26,7 @@ const pageOf = <T extends Type.TSchema>(schema: T) =>
 const decodePage = pageOf(Container);
 const decodeStatus = dataOf(ContainerStatusView);
 const decodeLogs = dataOf(Type.Array(LogEntry));
+const decodePolicy = dataOf(Policy);
 const decodeQuota = dataOf(QuotaView);
 const decodeHost = dataOf(Type.Object({ status: HostView.properties.status }));
 const decodeJoin = dataOf(Type.Object({ join_token: Type.String() }));
@@ -92,6 +94,16 @@ export function createApi(baseUrl: string) {
     status: async (token: string, id: string) => decodeStatus(await call(token, 'GET', `${compute}/${id}/status`)).data,
     logs: async (token: string, id: string, limit: number) =>
       decodeLogs(await call(token, 'GET', `${compute}/${id}/logs?limit=${limit}`)).data,
+    /** Resolves when nothing of it is left. */
+    remove: async (token: string, id: string, withinS: number): Promise<void> => {
+      await call(token, 'DELETE', `${compute}/${id}`);
+      const path = `${compute}/${id}/wait?status=removed&timeout=${withinS}`;
+      await call(token, 'GET', path, undefined, withinS * 1000);
+    },
+    patch: async (token: string, id: string, patch: object) =>
+      decodeContainer(await call(token, 'PATCH', `${compute}/${id}`, patch)).data,
+    putPolicy: async (token: string, id: string, policy: object) =>
+      decodePolicy(await call(token, 'PUT', `${compute}/${id}/policy`, policy)).data,
     quota: async (token: string) => decodeQuota(await call(token, 'GET', `${compute}/quota`)).data,
 
     /** Returns the network of this name, or creates it. */

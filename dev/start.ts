@@ -2,6 +2,7 @@
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { declareDemo, demoLines, demoSettled, showDemo } from './demo/container.ts';
+import { isToBeUpdated, updateDemo } from './demo/update.ts';
 import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo/peer.ts';
 import { lockState, tryLock } from './process/lockdir.ts';
 import { writePrivateFile } from '../cli/keys/private-file.ts';
@@ -69,19 +70,19 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
       signal: stopping.signal,
     });
     stack = started;
-    const [vpn, present] = await Promise.all([
+    const [vpn, demo] = await Promise.all([
       step('demo VPN peer', () => keptDemoPeer(started, join(state, 'vpn'))),
       demoContainer(started, stopping.signal).catch((error: unknown) => {
         if (stopping.signal.aborted) throw error;
         // The user may have broken the demo container; the stack still serves.
-        return () => say((error as Error).message);
+        return { show: () => say((error as Error).message), update: () => Promise.resolve() };
       }),
     ]);
     writeDevFile(devFile, started, vpn);
-    await present();
+    await demo.show();
     showDemoPeer(started, vpn);
     say(`Up after ${took(performance.now() - startMs)}. Logs are in ${join(state, 'logs')}; Press Ctrl-C to stop.`);
-    await aborted(stopping.signal);
+    await Promise.all([aborted(stopping.signal), demo.update()]);
     return 0;
   } catch (error) {
     if (stopping.signal.aborted) return 0;
@@ -100,8 +101,15 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** Declares the demo container and waits until it runs. Resolves to a function that prints it. */
-async function demoContainer(stack: Stack, signal: AbortSignal): Promise<() => Promise<void> | void> {
+interface Demo {
+  /** Prints it. */
+  show(): Promise<void> | void;
+  /** Updates it, and prints how that went. */
+  update(): Promise<void>;
+}
+
+/** Declares the demo container and waits until it runs. */
+async function demoContainer(stack: Stack, signal: AbortSignal): Promise<Demo> {
   const { api } = stack;
   const { token } = stack.tokens.tenants.demo;
   const container = await step('demo container declared', () => declareDemo(stack));
@@ -111,7 +119,15 @@ async function demoContainer(stack: Stack, signal: AbortSignal): Promise<() => P
     (seen) => seen.status,
   );
   const lines = await step('first log lines', () => demoLines(api, token, container.id, signal));
-  return () => showDemo(stack, container.id, status, lines);
+  return {
+    show: () => showDemo(stack, container.id, status, lines),
+    update: async () => {
+      if (status.status !== 'running' || !isToBeUpdated(container)) return;
+      await updateDemo(stack, container.id, signal).catch((error: unknown) => {
+        if (!signal.aborted) say((error as Error).message);
+      });
+    },
+  };
 }
 
 process.exit(await main(process.env));

@@ -189,7 +189,8 @@ export async function pushTestImage(address: string, image: TestImage): Promise<
 
 export const demoImage = { repository: 'longshore/demo', tag: '1' } as const;
 
-const demoPage = '<!doctype html><title>Longshore</title><h1>Ahoy from a Longshore container</h1>\n';
+const demoPage = (tag: string): string =>
+  `<!doctype html><title>Longshore</title><h1>Ahoy from a Longshore container, version ${tag}</h1>\n`;
 
 /** The trap makes `stop` prompt: as process 1 the shell has no default action for SIGTERM. */
 const demoScript = `
@@ -206,18 +207,19 @@ done
 `;
 
 /**
- * Pushes `longshore/demo:1`, which prints a greeting and then a line every second, serves a page on
- * port 8080, and stops promptly.
+ * Pushes a version of `longshore/demo`, which prints a greeting and then a line every second, serves
+ * a page on port 8080, and stops promptly.
  */
-export function pushDemoImage(address: string): Promise<string> {
+export function pushDemoImage(address: string, tag: string = demoImage.tag): Promise<string> {
   return pushTestImage(address, {
-    ...demoImage,
+    repository: demoImage.repository,
+    tag,
     cmd: ['sh', '/demo.sh'],
     exposedPorts: [8080],
     files: [
       { kind: 'file', path: 'demo.sh', content: demoScript.trimStart() },
       { kind: 'folder', path: 'www' },
-      { kind: 'file', path: 'www/index.html', content: demoPage },
+      { kind: 'file', path: 'www/index.html', content: demoPage(tag) },
     ],
   });
 }

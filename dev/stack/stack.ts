@@ -260,6 +260,8 @@ function startAgent(ground: Ground, { host, registry, nats, joinToken }: AgentNe
       REGISTRIES_ALLOWED: `public,${registry.address}`,
       // A private engine holds only images of this stack.
       ...(engine.origin === 'private' ? { IMAGES_COLLECTED: 'all' } : {}),
+      // An update shows its end soon.
+      UPDATE_VERIFY_MS: '3000',
       METRICS_PORT: String(ground.ports.agentMetrics),
       ...ground.agentSettings,
     },

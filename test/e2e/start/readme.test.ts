@@ -53,6 +53,7 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   const readme = await typed('README.md');
   t.match(readme, /"status":"running"/, 'the container runs');
   t.match(readme, /"stream":"std/, 'the log as Server-Sent Events');
+  t.match(readme, /"env":\{"GREETING":"hello"\}/, 'the update');
   t.match(readme, /"caps":|"usage":/, 'the quota');
   t.match(readme, /^\[Interface\]$[^]*^PrivateKey = /m, 'the WireGuard configuration of the demo peer');
   t.notMatch(readme, /"error":/);
@@ -60,7 +61,9 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   const quickStart = await typed('docs/quick-start.md');
   t.match(quickStart, /"status":"running"/);
   t.match(quickStart, /"stream":"std/, 'the log');
-  t.match(quickStart, /"type":"/, 'events');
+  t.match(quickStart, /"http":\{"port":8080,"path":"\/"\}/, 'the policy');
+  t.match(quickStart, /"update":\{"phase":"\w+","from":\{"env":\{\}\},"to":\{"env":\{"GREETING":"hello"\}\}/);
+  t.match(quickStart, /"type":"update_requested"/, 'events');
   t.match(quickStart, /"status":"stopped"/);
   t.match(quickStart, /"key":"local"/, 'the host');
   t.match(quickStart, /"name":"office"/, 'the network');

@@ -57,6 +57,8 @@ t.test('npm start', async (whole) => {
   await whole.test('the first start shows a running container', async (t) => {
     const started = launch(t, env);
     await started.says('Up after');
+    // In the background, a few seconds later.
+    await started.says('demo runs longshore/demo:2 in the place of :1; healthy');
     const { cluster } = JSON.parse(readFileSync(join(state, 'agent/identity.json'), 'utf8')) as { cluster: string };
     engine = viewEngine(whole, dockerHost, cluster);
 
@@ -96,6 +98,8 @@ t.test('npm start', async (whole) => {
       t.equal(status.status, 'running');
       dockerId = (await engine?.only(container.id))?.Id;
       const output = started.output();
+      t.equal(container.tag, '2');
+      t.match(status.update, { phase: 'done', from: { tag: '1' }, to: { tag: '2' } });
       t.match(output, `demo (${container.id}) is running`);
       t.match(output, `at http://${status.addresses[0]?.address}`);
       const [shown] = output.match(/^ {2}log {8}(.*)$/m)?.slice(1) ?? [];
@@ -183,6 +187,7 @@ t.test('npm start', async (whole) => {
     );
     t.match(found, { id: container?.id, inserted_at: container?.inserted_at });
     t.equal((await engine?.only(found.id))?.Id, dockerId, 'the engine’s container is the same');
+    t.equal(found.tag, '2', 'it is not updated again');
     t.equal(readDev().pid, started.pid);
     t.same(readDev().vpn, vpn, 'the demo peer keeps its password and tokens');
     t.ok(existsSync(join(state, 'logs.previous/gateway.log')), 'the logs of the previous start are kept');
