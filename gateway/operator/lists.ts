@@ -2,7 +2,6 @@
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
 import { decodePlaceCursor, encodePlaceCursor, type PlaceCursor } from '../../schemas/api/cursor.ts';
-import type { OperatorContainer } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { AnswerOf, Question } from '../../schemas/wire/asks.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
@@ -26,10 +25,20 @@ export function askAll(
   );
 }
 
+/** An owner of release 0.1.0 answers `internal` to an ask that it does not know. */
+const unlessUnknown = (failed: Outcome): Result =>
+  failed.code === 'internal'
+    ? failure(
+        'unavailable',
+        'an actors process could not answer: its log says why; those of release 0.1.0 have no such list',
+      )
+    : failed;
+
 /** If an ask failed, the result is the first failure. */
-export function pagesOf<List extends KeyList>(type: List, outcomes: readonly Outcome[]): AnswerOf<List>[] | Outcome {
+function pagesOf<List extends KeyList>(type: List, outcomes: readonly Outcome[]): AnswerOf<List>[] | Result {
   const failed = outcomes.find((outcome) => !succeeded(outcome));
-  return failed ?? outcomes.map(({ body }) => decodeAnswer(type, body));
+  if (failed !== undefined) return type === 'host.list' ? failed : unlessUnknown(failed);
+  return outcomes.map(({ body }) => decodeAnswer(type, body));
 }
 
 /** The handler of a list that every partition gives a page of. */
@@ -43,14 +52,9 @@ export const listOfAll =
     });
   };
 
-interface Found {
-  readonly data: OperatorContainer[];
-  bytes: number;
-}
-
 /**
- * Asks partition by partition until the page is full, so that the work of a page has a bound even
- * where few containers match.
+ * Asks partition by partition until the page is full, or has made as many asks as a page may, or
+ * has taken half of the request's time: then the page ends where it is, and the next goes on.
  */
 export function findContainers(services: Services): HandlerOf<'container.find'> {
   const pageFrom = async (call: CallOf<'container.find'>, start: PlaceCursor, end: number): Promise<Result> => {
@@ -60,22 +64,26 @@ export function findContainers(services: Services): HandlerOf<'container.find'> 
       ...(host === undefined ? {} : { host }),
       ...(status === undefined ? {} : { status }),
     };
-    const found: Found = { data: [], bytes: 0 };
+    const { clock } = services;
+    const lateMs = (clock.monotonicMs() + call.deadlineMs) / 2;
+    const found: object[] = [];
+    let bytes = 0;
     let place = start;
     for (let asks = 0; place.partition < end && asks < limits.operatorAsks; asks++) {
-      if (found.data.length >= limit || found.bytes >= limits.answerPartBytes) break;
+      if (found.length >= limit || bytes >= limits.answerPartBytes) break;
+      if (asks > 0 && clock.monotonicMs() >= lateMs) break;
       const { partition, from } = place;
-      const rest = limit - found.data.length;
+      const rest = limit - found.length;
       const question = { type: 'container.find', partition, limit: rest, from, only, rid: call.requestId } as const;
       const outcome = await services.ask('read', question, call.deadlineMs);
-      if (!succeeded(outcome)) return outcome;
+      if (!succeeded(outcome)) return unlessUnknown(outcome);
       const { data, next } = decodeAnswer('container.find', outcome.body);
-      found.data.push(...(data as OperatorContainer[]));
-      found.bytes += outcome.body.length;
+      found.push(...data);
+      bytes += outcome.body.length;
       place = next === null ? { partition: partition + 1, from: null } : { partition, from: next };
     }
     const cursor = place.partition < end ? { next_cursor: encodePlaceCursor(place) } : {};
-    return { code: 'ok', body: JSON.stringify({ data: found.data, ...cursor }) };
+    return { code: 'ok', body: JSON.stringify({ data: found, ...cursor }) };
   };
 
   return (call) => {

@@ -13,6 +13,8 @@ import type { TenantView } from '../tenant/state.ts';
 import { answer, type FleetView, type Turn, type TurnContext } from '../turn.ts';
 import { containerStatusView, containerView, shownStatus } from './view.ts';
 
+type FindAsk = Extract<Ask, { type: 'container.find' }>;
+
 /** A container to look at, or the place where a tenant begins. */
 interface Step {
   readonly place: Place;
@@ -44,8 +46,6 @@ function* stepsFrom(state: PartitionView, { from, only }: FindAsk): Generator<St
   const tenants = only.tenant === undefined ? state.tenantsFrom(from?.tenant ?? '') : [state.tenant(only.tenant)];
   for (const tenant of tenants) yield* stepsOf(tenant);
 }
-
-type FindAsk = Extract<Ask, { type: 'container.find' }>;
 
 function matches(record: ContainerRecord, { tenant, status }: FindFilter, fleet: FleetView): boolean {
   if (tenant !== undefined && record.tenant !== tenant) return false;

@@ -4,7 +4,7 @@ import { findContainers, listOfAll } from '../../../gateway/operator/lists.ts';
 import type { Result } from '../../../gateway/http/respond.ts';
 import type { Outcome, Question } from '../../../lib/rpc/partition-client.ts';
 import { decodePlaceCursor, encodePlaceCursor, type Place } from '../../../schemas/api/cursor.ts';
-import { isHostKey, type HostKey, type TenantId } from '../../../schemas/ids.ts';
+import { isHostKey, isTenantId, type HostKey, type TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import { tenantId } from '../../actors/support.ts';
@@ -35,7 +35,7 @@ interface Page {
   readonly next: Place | null;
 }
 
-function finding(partitions: number, pageOf: (ask: FindQuestion) => Page | Outcome) {
+function finding(partitions: number, pageOf: (ask: FindQuestion) => Page | Outcome, monotonicMs = () => 0) {
   const asked: FindQuestion[] = [];
   const services = servicesWith(
     (ask) => {
@@ -46,7 +46,7 @@ function finding(partitions: number, pageOf: (ask: FindQuestion) => Page | Outco
       const data = page.data.map((container) => ({ container, status: {} }));
       return { code: 'ok', body: JSON.stringify({ data, next: page.next }) };
     },
-    { partitions: () => partitions },
+    { partitions: () => partitions, clock: { nowMs: () => 0, monotonicMs } },
   );
   const find = async (query: object = {}): Promise<Result> =>
     findContainers(services)(
@@ -97,6 +97,21 @@ t.test('a page makes a bounded number of asks, however little they find', async 
   t.same(decodePlaceCursor(page.next_cursor ?? ''), { partition: 0, from: place(acme, limits.operatorAsks) });
 });
 
+t.test('a page ends in time, and says where the next begins', async (t) => {
+  let nowMs = 0;
+  const slow = (): Page => {
+    nowMs += 300;
+    return { data: ['a'], next: null };
+  };
+  // Of 1000 ms.
+  const { asked, find } = finding(9, slow, () => nowMs);
+  const page = parsed(await find());
+  t.equal(asked.length, 2);
+  t.same(decodePlaceCursor(page.next_cursor ?? ''), { partition: 2, from: null });
+  await find({ cursor: page.next_cursor });
+  t.equal(asked.at(2)?.partition, 2, 'a late request makes one ask at least');
+});
+
 t.test('a page ends before it is too large to hold', async (t) => {
   const large = 'x'.repeat(limits.answerPartBytes);
   const { asked, find } = finding(4, () => ({ data: [large], next: place(acme) }));
@@ -115,6 +130,18 @@ t.test('containers of one tenant are asked of its owner alone', async (t) => {
   );
   const other = encodePlaceCursor({ partition: (partition + 1) % 16, from: null });
   t.equal((await find({ tenant: acme, cursor: other })).code, 'invalid', 'the cursor of another list');
+});
+
+t.test('actors of release 0.1.0 know neither list', async (t) => {
+  const unknown: Outcome = { code: 'internal', body: '{"error":"internal"}' };
+  const refused = { code: 'unavailable', body: /those of release 0.1.0 have no such list/ };
+  t.match(await finding(2, () => unknown).find(), refused);
+  const query = { limit: 10, cursor: undefined };
+  const services = servicesWith(() => unknown);
+  const tenants = listOfAll(services, 'tenant.list', { isKey: isTenantId, keyOf: ({ id }) => id });
+  t.match(await tenants(callOf('tenant.list', { query })), refused);
+  const hosts = listOfAll(services, 'host.list', { isKey: isHostKey, keyOf: ({ key }) => key });
+  t.equal(await hosts(callOf('host.list', { query })), unknown, 'they know this one');
 });
 
 t.test('failures and wrong cursors', async (t) => {
