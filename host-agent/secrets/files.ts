@@ -152,13 +152,16 @@ export async function openSecretFiles(parts: SecretFilesParts): Promise<SecretFi
       } catch (error) {
         return { kind: 'missing', secret: first[1].name, why: whyNot(error) };
       }
-      const mounts: Mount[] = [];
-      for (const [index, [Target, use]] of uses.entries()) {
-        const Source = join(home, name, String(index));
-        const missing = await make(container, folder, Source, use);
-        if (missing !== undefined) return missing;
-        mounts.push({ Type: 'bind', Source, Target, ReadOnly: true });
-      }
+      const sourceOf = (index: number): string => join(home, name, String(index));
+      const making = uses.map(([, use], index) => make(container, folder, sourceOf(index), use));
+      const missing = (await Promise.all(making)).find((each) => each !== undefined);
+      if (missing !== undefined) return missing;
+      const mounts = uses.map(([Target], index): Mount => ({
+        Type: 'bind',
+        Source: sourceOf(index),
+        Target,
+        ReadOnly: true,
+      }));
       return { kind: 'prepared', mounts };
     },
     keep: async (id, specs) => {

@@ -129,9 +129,10 @@ export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts):
     secret,
     login,
     env: async (container) => {
+      const uses = Object.entries(container.secrets?.env ?? {});
+      const asked = uses.map(async ([key, use]) => ({ key, use, value: await secret(container, use) }));
       const env: Record<string, string> = {};
-      for (const [key, use] of Object.entries(container.secrets?.env ?? {})) {
-        const value = await secret(container, use);
+      for (const { key, use, value } of await Promise.all(asked)) {
         if (value.kind === 'missing') return value;
         const text = textOf(value.bytes);
         if (text === undefined) {

@@ -79,8 +79,8 @@ export const hostSecretMutants: readonly Mutant[] = [
     changes: [
       {
         in: 'openSecretFiles.prepare',
-        replace: "{ Type: 'bind', Source, Target, ReadOnly: true }",
-        by: "{ Type: 'bind', Source, Target }",
+        replace: "{ Type: 'bind', Source: sourceOf(index), Target, ReadOnly: true }",
+        by: "{ Type: 'bind', Source: sourceOf(index), Target }",
       },
     ],
     killedBy: 'test/host-agent/secrets/files.test.ts',
