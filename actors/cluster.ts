@@ -153,6 +153,17 @@ async function ensureStreams(there: Streams, partitions: number, replicas: numbe
     allow_direct: true,
     allow_atomic: true,
   });
+  await ensureStream(there, {
+    name: streams.usage.name,
+    subjects: [...streams.usage.subjects],
+    storage: 'file',
+    num_replicas: replicas,
+    discard: 'old',
+    max_age: millisToNanos(limits.usageAgeMs),
+    max_bytes: limits.usageStreamBytes,
+    max_msgs_per_subject: 1,
+    allow_direct: true,
+  });
 }
 
 /**

@@ -26,7 +26,8 @@ import { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import { Fleet } from './endpoints/fleet.ts';
 import { Hearing } from './endpoints/hosts/hearing.ts';
 import { hearBeats, serveHosts } from './endpoints/hosts/serve.ts';
-import type { HostMessage, HostServerOptions } from './endpoints/hosts/server.ts';
+import type { HostMessage } from './endpoints/hosts/server.ts';
+import type { UsageOptions } from './endpoints/hosts/usage.ts';
 import { OwnSubject } from './endpoints/own-subject.ts';
 import { Watched } from './endpoints/watched.ts';
 import { serveReads } from './endpoints/reads.ts';
@@ -45,6 +46,7 @@ import { ReadAhead } from './runtime/read-ahead.ts';
 import { createEventSink, createJetStreamStore, createJournalStore } from './runtime/store/jetstream-store.ts';
 import type { Store } from './runtime/store/store.ts';
 import { Sweeper } from './sweeper.ts';
+import { createUsageStore } from './usage/store.ts';
 
 export interface OwnerOptions {
   readonly nc: NatsConnection;
@@ -116,7 +118,7 @@ class OwnerProcess implements Owner {
   readonly #slices: Slices;
   readonly #refusals: SparingLog;
   readonly #directory: DirectoryExchange;
-  readonly #hostOptions: HostServerOptions;
+  readonly #hostOptions: UsageOptions;
   readonly #hearing: Hearing;
   readonly #outbox: Outbox;
   readonly #revocation: Revocation | undefined;
@@ -170,6 +172,7 @@ class OwnerProcess implements Owner {
     this.#hostOptions = {
       ...parts,
       signJwt: this.#credentials.sign,
+      usage: createUsageStore(nc),
       owned: () => this.manager.serving(),
       onRefused: (message, sender) => this.#onRefused(message, sender),
     };

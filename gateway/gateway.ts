@@ -13,6 +13,7 @@ import type { Knowledge } from './auth/revocation-feed.ts';
 import { UrlTokens } from './auth/url-tokens.ts';
 import { Backend } from './backend/backend.ts';
 import { containerHandlers } from './compute/handlers.ts';
+import { usageHandlers } from './compute/usage.ts';
 import { probesOf } from './compute/probes.ts';
 import type { IssuerSetting } from './configuration/issuers.ts';
 import { redisAccessOf } from './configuration/redis.ts';
@@ -38,6 +39,7 @@ import { EventReader } from './streams/events.ts';
 import { streamHandlers } from './streams/handlers.ts';
 import { StreamHost, type Polls } from './streams/host.ts';
 import { LogReader } from './streams/logs.ts';
+import { UsageReader } from './streams/usage.ts';
 import { createBodyValidators } from './validation/bodies.ts';
 import { artifactHandlers } from './vpn/downloads.ts';
 import { peerHandlers } from './vpn/peers.ts';
@@ -208,6 +210,7 @@ function servicesOf(
     sessions,
     logs: new LogReader(nats, clock, () => meters.badLogBlock()),
     events: new EventReader(nats, clock, () => meters.badLogBlock()),
+    usage: new UsageReader(nats, () => meters.badLogBlock()),
     newOperationId: () => randomUUID() as string as OperationId,
     newContainerId: () => newId() as ContainerId,
     newSecret: () => randomBytes(32).toString('base64url'),
@@ -259,6 +262,7 @@ function forageOf(
 const handlersOf = ({ services, forage, vault }: Rooms, about: Parameters<typeof publicHandlers>[0]): Handlers => ({
   ...containerHandlers(services),
   ...secretHandlers(services, vault),
+  ...usageHandlers(services),
   ...streamHandlers(services),
   ...tenantHandlers(services),
   ...hostHandlers(services),

@@ -121,6 +121,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     reporter,
     control,
     values: createValues({ key: sealKey, boxes, unseal, metrics, log }),
+    sender: credentials.sender,
     retry,
     clock,
     steadyMs,
@@ -144,7 +145,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     renewSession: control.renewSession,
     log,
   });
-  const gauges = gaugesOf({ containers, control, reporter, credentials, faults, sessions });
+  const gauges = gaugesOf({ state, containers, control, reporter, credentials, faults, sessions });
   registerGauges(registry, gauges, () => clock.nowMs());
 
   containers.reconciler.setDesired(state.desired);
@@ -268,6 +269,7 @@ const engineWord = (monitor: EngineMonitor): string => {
 const freePorts = ({ sandboxes }: Containers): number | null => sandboxes?.freePorts() ?? null;
 
 const gaugesOf = ({
+  state,
   containers,
   control,
   reporter,
@@ -275,6 +277,7 @@ const gaugesOf = ({
   faults,
   sessions,
 }: {
+  readonly state: State;
   readonly containers: Containers;
   readonly control: Control;
   readonly reporter: Reporter;
@@ -296,6 +299,7 @@ const gaugesOf = ({
   pulls: containers.pulls.counts,
   portsFree: () => freePorts(containers),
   sandboxes: () => containers.sandboxes?.counts() ?? { ready: 0, used: 0 },
+  usageHoursKept: () => state.usage.kept().length,
   credentialsExpiryMs: credentials.expiryMs,
   credentialsBound: () => credentials.sender().user !== undefined,
 });

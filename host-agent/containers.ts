@@ -6,6 +6,7 @@ import type { Log } from '../lib/log.ts';
 import type { Capacity } from '../schemas/api/host.ts';
 import { limits } from '../schemas/limits.ts';
 import type { PullItem } from '../schemas/wire/host.ts';
+import type { Sender } from '../schemas/wire/subjects.ts';
 import type { Control } from './control-plane/control.ts';
 import type { Reporter } from './control-plane/reporter.ts';
 import { createEvictor, type Evictor } from './disk/evictor.ts';
@@ -42,6 +43,9 @@ import { neededBoxes } from './secrets/needed.ts';
 import type { Values } from './secrets/values.ts';
 import { logRatesOf, publishPortsOf, type AgentSettings } from './settings.ts';
 import type { State } from './state.ts';
+import { createCgroups } from './usage/cgroups.ts';
+import { createUsageReports, type UsageReports } from './usage/reports.ts';
+import { createSampler, sampledEngine, type Sampler } from './usage/sampler.ts';
 import { capacityOf, type Machine } from './workload/capacity.ts';
 
 export interface ContainersParts {
@@ -49,12 +53,13 @@ export interface ContainersParts {
   readonly owner: Owner;
   /** Replaces HTTP to DOCKER_HOST. */
   readonly transport: Transport | undefined;
-  readonly state: Pick<State, 'restartStore' | 'cursors' | 'spool' | 'boxes' | 'imageAccess'>;
+  readonly state: Pick<State, 'restartStore' | 'cursors' | 'spool' | 'boxes' | 'imageAccess' | 'usage'>;
   readonly disk: StateDisk;
   readonly faults: Faults;
   readonly reporter: Reporter;
   readonly control: Pick<Control, 'request' | 'syncSoon'>;
   readonly values: Values;
+  readonly sender: () => Sender;
   readonly retry: BackoffBounds;
   readonly clock: Clock;
   readonly steadyMs: () => number;
@@ -102,7 +107,9 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   const transport =
     parts.transport ??
     createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds));
-  const engine = createCachedEngine(createEngine(transport), owner, steadyMs);
+  const engine = sampledEngine(createCachedEngine(createEngine(transport), owner, steadyMs), () => usage.sampler);
+
+  const usage = createUsage(parts, engine, () => monitor);
 
   const turns = createLogTurns(logRatesOf(settings), clock);
   const publish = createPublish({ ...parts, host: owner.host, request: control.request, turns, backoff: retry });
@@ -253,6 +260,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         share.watch.run(signal),
         share.evictor.run(signal),
         ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(limits.portProxyLookMs, log, signal)] : []),
+        usage.sampler.run(signal),
+        usage.reports.run(signal),
         firewall.run(settings.SYNC_INTERVAL_MS, signal),
         sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
         pruneBoxes(settings.SYNC_INTERVAL_MS, state.boxes, reconciler, signal),
@@ -268,6 +277,38 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
       engine.close();
     },
   };
+}
+
+/** Counts what containers use, and reports it. */
+function createUsage(
+  { settings, state, control, reporter, sender, clock, steadyMs, metrics, log }: ContainersParts,
+  engine: CachedEngine,
+  monitor: () => EngineMonitor,
+): { readonly sampler: Sampler; readonly reports: UsageReports } {
+  const store = state.usage;
+  const reports = createUsageReports({
+    store,
+    partitions: () => reporter.session()?.partitions,
+    sender,
+    request: control.request,
+    everyMs: settings.USAGE_REPORT_INTERVAL_MS,
+    onReport: metrics.usageReported,
+    onRefused: metrics.usageRefused,
+    log,
+  });
+  const sampler = createSampler({
+    engine,
+    cgroups: settings.DOCKER_HOST.kind === 'unix' ? createCgroups() : undefined,
+    store,
+    isEngineUp: () => monitor().status().phase === 'up',
+    intervalMs: settings.USAGE_INTERVAL_MS,
+    clock,
+    steadyMs,
+    onSampled: metrics.usageSampled,
+    onEnded: reports.ended,
+    log,
+  });
+  return { sampler, reports };
 }
 
 /** Watches how full the engine's disk is, and removes containers that exceed their share. */

@@ -8,6 +8,7 @@ import type { RateScope } from './logs/rates.ts';
 import { deniedCounters, type DeniedCounter } from './network/firewall-rules.ts';
 import type { SandboxCounts, SandboxSource } from './sandbox/counts.ts';
 import type { TunnelMetrics } from './sessions/tunnel-metrics.ts';
+import type { SampledFrom } from './usage/sampler.ts';
 import { firewallStates, type FirewallState } from './network/firewall-state.ts';
 
 /** Where a log is read: in the engine's files, or through the engine. */
@@ -35,6 +36,13 @@ export interface Metrics extends TunnelMetrics {
   /** A container got its sandbox: one that was ready, made now, or kept from before. */
   sandbox(from: SandboxSource): void;
   imageRemoved(): void;
+  /** A sample of a container, for the bill. */
+  usageSampled(from: SampledFrom): void;
+  usageReported(result: 'acknowledged' | 'failed'): void;
+  /** Sums that an owner refuses for good. */
+  usageRefused(items: number): void;
+  /** Hours that were kept for their owners, and had to go. */
+  usageDropped(hours: number): void;
   firewallRepaired(): void;
   firewallDenied(to: DeniedCounter, packets: number): void;
 }
@@ -62,6 +70,8 @@ export interface Gauges {
   /** Null where it is unknown. */
   portsFree(): number | null;
   sandboxes(): SandboxCounts;
+  /** Hours of usage that wait for their owners, on the disk. */
+  usageHoursKept(): number;
   credentialsExpiryMs(): number | null;
   credentialsBound(): boolean;
 }
@@ -156,6 +166,28 @@ export function createMetrics(registry: Registry): Metrics {
     labelNames: ['scope'],
     registers,
   });
+  const usageSamples = new Counter({
+    name: 'longshore_agent_usage_samples_total',
+    help: 'Samples of what a container uses, by where the agent read them.',
+    labelNames: ['from'],
+    registers,
+  });
+  const usageReports = new Counter({
+    name: 'longshore_agent_usage_reports_total',
+    help: 'Attempts to report to an owner what containers have used.',
+    labelNames: ['result'],
+    registers,
+  });
+  const usageRefused = new Counter({
+    name: 'longshore_agent_usage_refused_total',
+    help: 'Hours of a container that its owner refused to take from this host.',
+    registers,
+  });
+  const usageDropped = new Counter({
+    name: 'longshore_agent_usage_dropped_total',
+    help: 'Hours of usage that were dropped before their owners had taken them.',
+    registers,
+  });
   const logAbandoned = new Counter({
     name: 'longshore_agent_logs_abandoned_total',
     help: 'Containers whose removal lost log lines, because the agent could not read or keep them.',
@@ -218,6 +250,10 @@ export function createMetrics(registry: Registry): Metrics {
     logDropped: (lines) => logDropped.inc(lines),
     logGaps: (cause, count) => logGaps.labels(cause).inc(count),
     logHeldUp: (scope) => logHeldUp.labels(scope).inc(),
+    usageSampled: (from) => usageSamples.labels(from).inc(),
+    usageReported: (result) => usageReports.labels(result).inc(),
+    usageRefused: (items) => usageRefused.inc(items),
+    usageDropped: (hours) => usageDropped.inc(hours),
     logAbandoned: () => logAbandoned.inc(),
     logDamaged: (records) => logDamaged.inc(records),
     logFollowers: (from, change) => logFollowers.labels(from).inc(change),
@@ -331,6 +367,11 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     () => gauges.portsFree() ?? -1,
   );
   simple('longshore_agent_tunnels', 'Open sessions with gateways, such as an exec.', gauges.tunnels);
+  simple(
+    'longshore_agent_usage_kept',
+    'Closed hours of usage that wait on the disk until their owners have taken them; more than 35 days of them are dropped.',
+    () => gauges.usageHoursKept(),
+  );
   simple('longshore_agent_orphans_held', 'Orphans that wait for the approval of an operator.', () =>
     gauges.orphansHeld(),
   );

@@ -202,6 +202,12 @@ export const settings = {
   LOG_RATE_TENANT_BYTES: bytesPerSecond('of one tenant’s containers on this host together', limits.logRateTenantBytes),
   LOG_RATE_HOST_BYTES: bytesPerSecond('of all containers of this host together', limits.logRateHostBytes),
   LOG_RATE_BURST_MS: ms('Burst: a log rate that was unused for this long may be used at once.', limits.logRateBurstMs),
+  USAGE_INTERVAL_MS: ms(
+    'Time between samples of what containers use. Where the agent cannot read their cgroups, it asks the engine in every fourth.',
+    limits.usageIntervalMs,
+    100,
+  ),
+  USAGE_REPORT_INTERVAL_MS: ms('Time between reports of what containers have used.', limits.usageReportMs, 100),
   RETRY_MIN_MS: ms('Shortest pause before the agent asks the control plane or the engine again.', limits.retryMinMs),
   RETRY_MAX_MS: ms('Longest pause before the agent asks the control plane or the engine again.', limits.retryMaxMs),
 } as const;

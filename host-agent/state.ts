@@ -1,4 +1,5 @@
 /** What the agent keeps in its state folder and reads at its start. */
+import { randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { loadContact, type Contact } from './control-plane/contact.ts';
@@ -14,6 +15,7 @@ import { loadRestartStore, type RestartStore } from './reconcile/restart/restart
 import { openBoxes, type Boxes } from './secrets/boxes.ts';
 import { loadSealKey, type SealKey } from './secrets/seal-key.ts';
 import type { AgentSettings } from './settings.ts';
+import { loadUsageStore, type UsageStore } from './usage/store.ts';
 import { createDesiredStore, type DesiredStore } from './workload/desired-store.ts';
 import type { DesiredSet } from './workload/desired.ts';
 
@@ -30,6 +32,7 @@ export interface State {
   readonly sealKey: SealKey;
   readonly boxes: Boxes;
   readonly imageAccess: ImageAccess;
+  readonly usage: UsageStore;
   /** Writes what the control plane's side has changed. */
   flush(): Promise<void>;
 }
@@ -41,7 +44,7 @@ export interface StateParts {
   readonly clock: Clock;
   readonly steadyMs: () => number;
   readonly machineTime: MachineTime;
-  readonly metrics: Pick<Metrics, 'logDropped'>;
+  readonly metrics: Pick<Metrics, 'logDropped' | 'usageDropped'>;
   readonly log: Log;
 }
 
@@ -60,6 +63,14 @@ export async function loadState(parts: StateParts): Promise<State> {
   const sealKey = await loadSealKey(stateDir, log);
   const boxes = await openBoxes(stateDir, log);
   const imageAccess = await loadImageAccess(stateDir, disk, log);
+  const usage = await loadUsageStore({
+    stateDir,
+    nowMs: wallMs,
+    newSource: () => randomBytes(16).toString('hex'),
+    onDropped: parts.metrics.usageDropped,
+    disk,
+    log,
+  });
   return {
     sessions,
     store,
@@ -72,8 +83,9 @@ export async function loadState(parts: StateParts): Promise<State> {
     sealKey,
     boxes,
     imageAccess,
+    usage,
     flush: async () => {
-      await Promise.all([sessions, store, fence, contact, imageAccess].map((kept) => kept.flush()));
+      await Promise.all([sessions, store, fence, contact, imageAccess, usage].map((kept) => kept.flush()));
     },
   };
 }

@@ -14,6 +14,7 @@ import * as policy from './api/policy.ts';
 import { RegistryRules } from './api/registry.ts';
 import * as secret from './api/secret.ts';
 import * as tenant from './api/tenant.ts';
+import * as usage from './api/usage/usage.ts';
 
 /** Answers about the API itself. */
 export const Health = Type.Object({ status: Type.String() }, { additionalProperties: false });
@@ -52,6 +53,10 @@ export const components = {
 
   Event,
   LogEntry,
+
+  Usage: usage.UsageView,
+  UsageAmounts: usage.UsageAmounts,
+  ContainerUsage: usage.ContainerUsage,
 
   Caps: tenant.Caps,
   Quota: tenant.QuotaView,

@@ -20,6 +20,7 @@ import { scrub } from './limits/actors/scrub.ts';
 import { sessions } from './limits/sessions.ts';
 import { secrets } from './limits/gateway/secrets.ts';
 import { streams } from './limits/gateway/streams.ts';
+import { usage } from './limits/usage.ts';
 import { vpn } from './limits/gateway/vpn.ts';
 
 export { defaultCaps, defaultHostCeiling } from './limits/api.ts';
@@ -40,6 +41,7 @@ export const limits = {
   ...logs,
   ...events,
   ...budgets,
+  ...usage,
   ...vpn,
   ...operations,
   ...programs,

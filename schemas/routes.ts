@@ -42,6 +42,7 @@ import {
 } from './api/peer.ts';
 import { Policy, PolicyBody } from './api/policy.ts';
 import { ContainerSecrets, ContainerSecretsBody, LoginBody, LoginView, SecretBody, SecretView } from './api/secret.ts';
+import { UsageView } from './api/usage/usage.ts';
 import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantSummary, TenantView } from './api/tenant.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -230,6 +231,23 @@ export const routes = [
     query: { limit: integer(1, limits.listMax, limits.listMax, 'Hosts in a page.'), cursor },
     success: 'ok',
     data: Type.Array(TenantHost),
+    beside: nextCursor,
+    errors: ['invalid'],
+  },
+  {
+    name: 'usage.get',
+    method: 'GET',
+    path: `${compute}/usage`,
+    access: 'tenant',
+    summary: 'What the caller’s containers used, by container, in whole UTC hours of the last 90 days.',
+    query: {
+      from: { schema: Type.String(), description: 'RFC 3339. Default: the start of the month (UTC) that `to` is in.' },
+      to: { schema: Type.String(), description: 'RFC 3339, at most 31 days after `from`. Default: now.' },
+      limit: integer(1, limits.listMax, limits.listDefault, 'Containers in a page.'),
+      cursor,
+    },
+    success: 'ok',
+    data: UsageView,
     beside: nextCursor,
     errors: ['invalid'],
   },

@@ -27,6 +27,10 @@ export interface Owner {
 export function ownerOfSubject(subject: string): Owner | undefined {
   const tokens = subject.split('.');
   if (tokens[0] === 'event') return tokens[1] === undefined ? undefined : { host: '', tenant: tokens[1] };
+  if (tokens[0] === 'usage') {
+    const [, tenant, , host = ''] = tokens;
+    return isHostKey(host) ? { host, tenant } : undefined;
+  }
   const [, host = '', , tenant = '', container = ''] = tokens;
   if (!isHostKey(host)) return undefined;
   const isNamed = tokens.length === 5 && isTenantId(tenant) && !/[*>]/.test(container);

@@ -1,7 +1,7 @@
 /**
- * Budgets in the shared streams LOGS and EVENTS. A full stream discards its oldest messages, no
- * matter whose they are. Before it is full, this purges the oldest messages of the hosts, tenants
- * and containers that have more than their fair share (ADR 23).
+ * Budgets in the shared streams LOGS, EVENTS and USAGE. A full stream discards its oldest messages,
+ * no matter whose they are. Before it is full, this purges the oldest messages of the hosts,
+ * tenants and containers that have more than their fair share (ADR 23).
  */
 import { jetstreamManager, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -32,7 +32,7 @@ export interface BudgetsOptions {
 export interface Budgets {
   start(): void;
   stop(): Promise<void>;
-  /** Looks at both streams once. Logs a failure; the next look tries again. */
+  /** Looks at the streams once. Logs a failure; the next look tries again. */
   look(): Promise<void>;
 }
 
@@ -55,6 +55,12 @@ const shared: readonly Shared[] = [
     all: 'event.>',
     filterOfHost: () => 'event.>',
     filterOfTenant: (_, tenant) => `event.${tenant}.>`,
+  },
+  {
+    stream: streams.usage.name,
+    all: 'usage.>',
+    filterOfHost: (host) => `usage.*.*.${host}.>`,
+    filterOfTenant: (host, tenant) => `usage.${tenant}.*.${host}.>`,
   },
 ];
 
@@ -216,9 +222,9 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
   const isFilling = ({ config, state }: StreamInfo): boolean =>
     // -1: the stream has no limit and discards nothing.
     config.max_bytes > 0 && state.bytes > config.max_bytes * limits.budgetFrom;
-  /** A server keeps every subject in memory. Only LOGS has subjects that hosts choose. */
+  /** A server keeps every subject in memory. Hosts choose those of LOGS, and parts of USAGE's. */
   const isCrowded = ({ config, state }: StreamInfo): boolean =>
-    config.name === streams.logs.name && (state.num_subjects ?? 0) > limits.budgetSubjects;
+    config.name !== streams.events.name && (state.num_subjects ?? 0) > limits.budgetSubjects;
 
   async function lookAt(manager: JetStreamManager, one: Shared): Promise<void> {
     const before = await manager.streams.info(one.stream);

@@ -54,6 +54,9 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
       partitions.push(await save(bucketStream(buckets.state.bucket(partition))));
     }
     const events = await save(streams.events.name);
+    // A cluster of release 0.1.0 has none.
+    const hasUsage = (await streamInfo(nc, streams.usage.name)) !== undefined;
+    const usage = hasUsage ? { usage: await save(streams.usage.name) } : {};
     const logs = options.withLogs ? { logs: await save(streams.logs.name) } : {};
     return {
       format: 2,
@@ -65,6 +68,7 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
       partitions,
       events,
       eventsKnown,
+      ...usage,
       ...logs,
     };
   });

@@ -43,6 +43,8 @@ export const Manifest = Type.Object({
    * partitions know every event up to here.
    */
   eventsKnown: Type.Integer({ minimum: 0 }),
+  /** Absent from a backup of a cluster of release 0.1.0, which has none. */
+  usage: Type.Optional(SavedStream),
   /** Absent when the operator asked for a backup without log lines. */
   logs: Type.Optional(SavedStream),
 });
@@ -51,10 +53,11 @@ export type Manifest = Static<typeof Manifest>;
 const manifestName = 'manifest.json';
 const decodeManifest = decoder(Manifest);
 
-export const savedStreams = ({ journals = [], partitions, events, logs }: Manifest): SavedStream[] => [
+export const savedStreams = ({ journals = [], partitions, events, usage, logs }: Manifest): SavedStream[] => [
   ...journals,
   ...partitions,
   events,
+  ...(usage === undefined ? [] : [usage]),
   ...(logs === undefined ? [] : [logs]),
 ];
 

@@ -39,6 +39,7 @@ const crossings = [
   { from: 'CP', type: 'service', subject: 'agent.*.*.hello', responses: 'Singleton' },
   // Gateways answer it.
   { from: 'CP', type: 'service', subject: 'agent.*.*.unseal', responses: 'Singleton' },
+  { from: 'CP', type: 'service', subject: 'agent.*.*.usage', responses: 'Singleton' },
   // JetStream acknowledges each block of log lines.
   { from: 'CP', type: 'service', subject: 'host.*.log.>', responses: 'Singleton' },
   { from: 'CP', type: 'service', subject: 'agent.*.*.session', responses: 'Singleton' },
@@ -110,6 +111,7 @@ const subjectsOfHosts = (sender: Sender<'*'>): string[] => [
   subjects.hostSync(sender),
   subjects.hostReport(sender),
   subjects.hostBeat(sender),
+  subjects.hostUsage(sender),
 ];
 
 /**

@@ -103,6 +103,7 @@ async function restoreStreams(
     const loaded = partitions[partition];
     return loaded?.kind === 'loads' ? loaded.lastEntry : undefined;
   });
+  if (manifest.usage !== undefined) await restore(manifest.usage);
   if (manifest.logs !== undefined) await restore(manifest.logs);
   return { partitions, eventsDropped };
 }

@@ -78,6 +78,7 @@ function fillAgent(registry: Registry): void {
       pulls: neverRead,
       portsFree: neverRead,
       sandboxes: neverRead,
+      usageHoursKept: neverRead,
       credentialsExpiryMs: neverRead,
       credentialsBound: neverRead,
     },

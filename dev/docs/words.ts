@@ -366,6 +366,15 @@ export const metricWords: Readonly<Record<string, string>> = {
     '`failed` for long: statuses are outdated. `refused`: the session is stale, or a bug.',
   longshore_agent_restarts_total:
     'A rate well above its usual value: many containers crash at once, usually because of the host.',
+  longshore_agent_usage_dropped_total:
+    'Any: usage is missing from a bill. The control plane was away for 35 days, or the state folder’s disk was full.',
+  longshore_agent_usage_kept: 'Over 2 for long: owners do not take them. See `usage_reports_total`.',
+  longshore_agent_usage_refused_total:
+    'Any: the owner does not know that the container was ever placed on this host, as after a restore.',
+  longshore_agent_usage_reports_total:
+    '`failed` all the time: actors of release 0.1.0, or NATS accounts without the subject `agent.*.*.usage`.',
+  longshore_agent_usage_samples_total:
+    '`engine` on a machine with a local engine: the agent cannot read the cgroup files; each sample costs the engine a call.',
   longshore_agent_session_held: '0 for a minute after a start: see the runbook, “Silent or lost host”.',
   longshore_agent_unseals_total:
     '`unavailable` for long: containers with secrets cannot be made, see the gateways and their vault. `refused`: a host asks for what its containers do not use. `damaged`: the state disk, or another `seal.nk`.',

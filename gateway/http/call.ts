@@ -14,6 +14,7 @@ import type { EventReader } from '../streams/events.ts';
 import type { LogReader } from '../streams/logs.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { StreamHost } from '../streams/host.ts';
+import type { UsageReader } from '../streams/usage.ts';
 import type { Body } from '../validation/bodies.ts';
 import type { QueryValues } from '../validation/query.ts';
 
@@ -72,6 +73,7 @@ export interface Services {
   readonly logs: Pick<LogReader, 'newest' | 'after' | 'positionAfter'>;
   readonly events: Pick<EventReader, 'newest' | 'after' | 'positionAfter'>;
   readonly sessions: Pick<Sessions, 'open'>;
+  readonly usage: Pick<UsageReader, 'sums'>;
   readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'follow' | 'waitsOver' | 'polls'>;
   newOperationId(): OperationId;
   newContainerId(): ContainerId;

@@ -51,6 +51,8 @@ export const Inspection = Type.Object({
   Id: Type.String(),
   State: Type.Object({
     Status: Type.String(),
+    /** Of its first process; 0: it does not run. */
+    Pid: Type.Optional(Type.Integer()),
     OOMKilled: Type.Boolean(),
     ExitCode: Type.Integer(),
     Error: Type.String(),
@@ -83,6 +85,31 @@ export const Inspection = Type.Object({
   }),
 });
 export type Inspection = Static<typeof Inspection>;
+
+/** `GET /containers/{id}/stats`: one document, or one a second. */
+export const Stats = Type.Object({
+  cpu_stats: Type.Object({ cpu_usage: Type.Object({ total_usage: Type.Number() }) }),
+  /** Empty where the container does not run. */
+  memory_stats: Type.Object({
+    usage: Type.Optional(Type.Number()),
+    limit: Type.Optional(Type.Number()),
+    stats: Type.Optional(Type.Record(Type.String(), Type.Number())),
+  }),
+  pids_stats: Type.Optional(Type.Object({ current: Type.Optional(Type.Number()) })),
+  networks: Type.Optional(
+    Type.Record(Type.String(), Type.Object({ rx_bytes: Type.Number(), tx_bytes: Type.Number() })),
+  ),
+});
+export type Stats = Static<typeof Stats>;
+
+/**
+ * Memory in use: without what the kernel keeps of files that were not read lately, as `docker
+ * stats` shows it (cgroup v1 and v2).
+ */
+export function memoryIn({ memory_stats: { usage = 0, stats = {} } }: Pick<Stats, 'memory_stats'>): number {
+  const inactive = stats['total_inactive_file'] ?? stats['inactive_file'] ?? 0;
+  return inactive < usage ? usage - inactive : usage;
+}
 
 /** `GET /networks` */
 export const Networks = Type.Array(
@@ -194,6 +221,7 @@ export const shapes = {
     Id: true,
     State: {
       Status: true,
+      Pid: true,
       OOMKilled: true,
       ExitCode: true,
       Error: true,
@@ -204,6 +232,12 @@ export const shapes = {
     Config: { Labels: ourLabels },
     HostConfig: { NetworkMode: true },
     NetworkSettings: { Networks: true, Ports: true },
+  },
+  stats: {
+    cpu_stats: { cpu_usage: { total_usage: true } },
+    memory_stats: { usage: true, limit: true, stats: { total_inactive_file: true, inactive_file: true } },
+    pids_stats: { current: true },
+    networks: true,
   },
   image: { Id: true },
   written: { SizeRw: true, Mounts: [{ Type: true, Name: true }] },
@@ -222,6 +256,7 @@ export const decode = {
   info: decoder(Info),
   summaries: decoder(Summaries),
   inspection: decoder(Inspection),
+  stats: decoder(Stats),
   networks: decoder(Networks),
   image: decoder(Image),
   imageDetails: decoder(ImageDetails),

@@ -69,7 +69,15 @@ export interface Batch {
   readonly pending: number;
 }
 
-const status = { endOfBatch: 204, nothing: 404 } as const;
+/** A request for the newest message of each subject that a filter matches has too many answers. */
+export class TooManySubjects extends StreamReadError {
+  constructor(stream: string) {
+    super(`${stream}: too many subjects match`);
+    this.name = 'TooManySubjects';
+  }
+}
+
+const status = { endOfBatch: 204, nothing: 404, tooMany: 413 } as const;
 
 /**
  * The oldest messages from a place on, as many as the bounds of one request allow, but at least
@@ -101,10 +109,34 @@ export async function readLasts(
   return (await ask(nc, reading, { multi_last: filters, batch: filters.length })).messages;
 }
 
+/**
+ * The newest message of each subject that a filter matches, page by page. A subject that gets
+ * another message meanwhile may come twice, the newer one later.
+ * @throws TooManySubjects if there are more than 1,024
+ */
+export async function* readLastPages(
+  nc: NatsConnection,
+  { filter, batchMessages: batch, batchBytes, ...reading }: Omit<StreamRead, 'from'>,
+): AsyncGenerator<readonly ReadMessage[], void, void> {
+  let seq = 1;
+  for (;;) {
+    const { messages, pending } = await ask(nc, reading, { multi_last: [filter], batch, max_bytes: batchBytes, seq });
+    yield messages;
+    const last = messages.at(-1);
+    if (pending === 0 || last === undefined) return;
+    seq = last.sequence + 1;
+  }
+}
+
 /** Messages and an end answer a request for a batch; one message answers any other. */
 type Request =
   | { readonly last_by_subj: string }
-  | { readonly multi_last: readonly string[]; readonly batch: number }
+  | {
+      readonly multi_last: readonly string[];
+      readonly batch: number;
+      readonly max_bytes?: number;
+      readonly seq?: number;
+    }
   | (ReadFrom & { readonly next_by_subj: string; readonly batch: number });
 
 async function ask(
@@ -139,6 +171,7 @@ async function askOnce(
         if (error !== null) return reject(error);
         const head = headOf(message);
         const code = head?.code ?? 0;
+        if (code === status.tooMany) return reject(new TooManySubjects(stream));
         if (head === undefined || (code !== 0 && code !== status.endOfBatch && code !== status.nothing)) {
           return reject(new StreamReadError(`${stream}: ${code} ${head?.description ?? 'without headers'}`));
         }

@@ -66,6 +66,7 @@ export const bucketPrefix = (bucket: string): string => `$KV.${bucket}.`;
 export const streams = {
   logs: { name: 'LOGS', subjects: ['host.*.log.>'], writer: 'the host named in the subject' },
   events: { name: 'EVENTS', subjects: ['event.>'], writer: 'owner of the tenant’s partition (checkpointer)' },
+  usage: { name: 'USAGE', subjects: ['usage.>'], writer: 'owner of the tenant’s partition, for the host named in it' },
 } as const;
 
 export const keys = {

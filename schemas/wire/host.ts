@@ -19,6 +19,7 @@ import { SecretUses } from '../api/secret.ts';
 import { nullable } from '../api/nullable.ts';
 import { ContainerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
+import { UsageItem, UsageSource } from '../records/usage.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
@@ -306,3 +307,31 @@ export const Beat = Type.Object({
   room: Type.Optional(HostRoom),
 });
 export type Beat = Static<typeof Beat>;
+
+/**
+ * `agent.<host>.<user key>.usage` (request): what containers of one partition have used, in
+ * absolute sums. Its owner answers when the stream USAGE has them. Agents of release 0.1.0 send
+ * none, and actors of that release do not answer.
+ */
+export const UsageReport = Type.Object({
+  v: Type.Literal(1),
+  protocol: Protocol,
+  partition: Type.Integer({ minimum: 0 }),
+  source: UsageSource,
+  items: Type.Array(UsageItem, { minItems: 1, maxItems: limits.usageReportItems }),
+});
+export type UsageReport = Static<typeof UsageReport>;
+
+const Places = Type.Array(Count, { maxItems: limits.usageReportItems });
+export const UsageAnswer = Type.Union([
+  Type.Object({
+    protocol: Protocol,
+    ok: Type.Literal(true),
+    /** Places of items that are not the sender's to report, which it drops. */
+    refused: Type.Optional(Places),
+    /** Places of items whose record can't be read now, which it sends again later. */
+    later: Type.Optional(Places),
+  }),
+  Type.Object({ protocol: Protocol, ok: Type.Literal(false), error: Type.Enum(['invalid', 'unavailable']) }),
+]);
+export type UsageAnswer = Static<typeof UsageAnswer>;

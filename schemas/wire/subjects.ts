@@ -19,7 +19,7 @@ export function hashOf(key: string): number {
 export const partitionOf = (key: string, partitions: number): number => hashOf(key) % partitions;
 
 /** What a gateway may read of JetStream, always through actors. */
-export const readable = ['logs', 'events', 'cluster'] as const;
+export const readable = ['logs', 'events', 'usage', 'cluster'] as const;
 export type Readable = (typeof readable)[number];
 
 /**
@@ -53,6 +53,15 @@ export interface Sender<Host = HostKey> {
 export interface BoundSender {
   readonly host: HostKey;
   readonly user: string;
+}
+
+/** Whose usage a message of the stream USAGE holds. */
+export interface UsagePlace {
+  readonly tenant: TenantId;
+  readonly day: string;
+  readonly host: HostKey;
+  readonly source: string;
+  readonly part: number;
 }
 
 const prefixOf = ({ host, user }: Sender<HostKey | '*'>): string =>
@@ -103,6 +112,7 @@ export const subjects = {
   hostSync: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.sync`,
   hostReport: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.report`,
   hostBeat: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.beat`,
+  hostUsage: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.usage`,
   hostUnseal: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.unseal`,
   /** Agent → the gateway that has just rung: what is the session about? */
   hostSession: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.session`,
@@ -127,6 +137,10 @@ export const subjects = {
 
   event: (tenant: TenantId, id: ContainerId) => `event.${tenant}.${id}`,
   eventsOfTenant: (tenant: TenantId) => `event.${tenant}.>`,
+
+  /** `day`: `2026-11-24`, UTC. `source`: the state folder of the agent (usage.ts). */
+  usage: ({ tenant, day, host, source, part }: UsagePlace) => `usage.${tenant}.${day}.${host}.${source}.${part}`,
+  usageOfDay: (tenant: TenantId, day: string) => `usage.${tenant}.${day}.>`,
 } as const;
 
 /** The tenant of `event.<tenant>.<id>`. */

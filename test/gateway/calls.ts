@@ -93,6 +93,9 @@ export function servicesWith(
     get events() {
       return unexpected();
     },
+    get usage() {
+      return unexpected();
+    },
     get streams() {
       return unexpected();
     },

@@ -1,23 +1,34 @@
 /**
- * Serves the messages of hosts: hello, sync, report, heartbeat. A host is not trusted, and can
- * speak only of itself (invariant A7): its key and that of its agent come from the subject, and the
- * NATS server holds each agent to its subjects. Actors accept messages only under the enrolled key
- * (ADR 22).
+ * Serves the messages of hosts: hello, sync, report, usage, heartbeat. A host is not trusted, and
+ * can speak only of itself (invariant A7): its key and that of its agent come from the subject, and
+ * the NATS server holds each agent to its subjects. Actors accept messages only under the enrolled
+ * key (ADR 22).
  */
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { DecodeError, messageDecoder } from '../../../lib/decode.ts';
 import { isHostKey, type HostKey } from '../../../schemas/ids.ts';
-import { Beat, Hello, Report, SyncAsk, type HelloAnswer, type ReportAnswer } from '../../../schemas/wire/host.ts';
+import {
+  Beat,
+  Hello,
+  Report,
+  SyncAsk,
+  UsageReport,
+  type HelloAnswer,
+  type ReportAnswer,
+  type UsageAnswer,
+} from '../../../schemas/wire/host.ts';
 import { anySender, anyUnboundSender, senderOfSubject, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../../schemas/wire/version.ts';
 import { answerHello } from './hello.ts';
 import { takeReport } from './report.ts';
 import { countRefused, type HostServerOptions } from './server.ts';
 import { answerSync } from './sync.ts';
+import { takeUsage, type UsageOptions } from './usage.ts';
 
 const decodeHello = messageDecoder(Hello);
 const decodeSync = messageDecoder(SyncAsk);
 const decodeReport = messageDecoder(Report);
+const decodeUsage = messageDecoder(UsageReport);
 const decodeBeat = messageDecoder(Beat);
 
 interface Handler<T> {
@@ -56,11 +67,11 @@ function subscribe<T>(
   );
 }
 
-const respond = (message: Msg, answer: HelloAnswer | ReportAnswer): void => {
+const respond = (message: Msg, answer: HelloAnswer | ReportAnswer | UsageAnswer): void => {
   message.respond(JSON.stringify({ ...spoken, ...answer }));
 };
 
-export function serveHosts(options: HostServerOptions): Subscription[] {
+export function serveHosts(options: UsageOptions): Subscription[] {
   const { log } = options;
   return [
     ...subscribe(options, {
@@ -83,6 +94,19 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
       decode: decodeReport,
       handle: (sender, report, message) => takeReport(options, sender, report, (answer) => respond(message, answer)),
       // An agent drops an invalid report, but must keep one that is readable after an upgrade.
+      refuse: (message, cause) =>
+        respond(message, { ok: false, error: cause instanceof ProtocolError ? 'unavailable' : 'invalid' }),
+    }),
+    ...subscribe(options, {
+      subjectOf: subjects.hostUsage,
+      decode: decodeUsage,
+      handle: (sender, report, message) => {
+        takeUsage(options, sender, report)
+          .then((answer) => {
+            if (answer !== undefined) respond(message, answer);
+          })
+          .catch((error: unknown) => log.error('usage_failed', { host: sender.host, error }));
+      },
       refuse: (message, cause) =>
         respond(message, { ok: false, error: cause instanceof ProtocolError ? 'unavailable' : 'invalid' }),
     }),

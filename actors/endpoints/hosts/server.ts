@@ -28,7 +28,7 @@ export interface HostServerOptions {
   readonly refusals: SparingLog;
 }
 
-export type HostMessage = 'hello' | 'sync' | 'report' | 'beat';
+export type HostMessage = 'hello' | 'sync' | 'report' | 'beat' | 'usage';
 
 /** Counts nothing until the enrolled key is known: a process that has just started knows none. */
 export function countRefused(

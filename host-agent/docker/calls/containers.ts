@@ -4,7 +4,7 @@
  */
 import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { decode, shapes, type EngineEvent, type Inspection, type Summary } from '../answers.ts';
+import { decode, shapes, type EngineEvent, type Inspection, type Stats, type Summary } from '../answers.ts';
 import { asEngineError, listCall } from '../errors.ts';
 import { Sieve } from '../sieve.ts';
 import { sift, type OpenReply } from '../transport.ts';
@@ -48,6 +48,8 @@ export interface ContainerCalls {
    * container.
    */
   written(id: string): Promise<{ readonly layerBytes: number; readonly volumes: string[] } | undefined>;
+  /** What a container uses now. Undefined: no such container. */
+  stats(id: string, deadlineMs: number): Promise<Stats | undefined>;
   logs(id: string, options: { follow: boolean; since: string }, signal: AbortSignal): Promise<OpenReply>;
   /** Events of containers that bear every one of the labels. */
   events(labels: Labels, signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
@@ -131,6 +133,12 @@ export function containerCalls({ ask, post, open }: EngineClient): ContainerCall
         Type === 'volume' && Name !== undefined ? [Name] : [],
       );
       return { layerBytes: SizeRw ?? 0, volumes };
+    },
+    stats: async (id, deadlineMs) => {
+      const path = `/containers/${id}/stats?stream=false&one-shot=true`;
+      const call = { name: 'container stats', method: 'GET', path, keep: shapes.stats, deadlineMs } as const;
+      const reply = await ask(call, [200, 404]);
+      return reply.status === 404 ? undefined : parse(call.name, decode.stats, reply);
     },
     logs: (id, { follow, since }, signal) => {
       const query = `follow=${follow ? 1 : 0}&stdout=1&stderr=1&timestamps=1&since=${since}`;

@@ -205,7 +205,7 @@ t.test('a cluster is restored to an empty server, twice', async (t) => {
   const manifest = await backUp(folder);
   t.same(
     savedStreams(manifest).map(({ config }) => config.name),
-    [...journals.map(bucketStream), 'KV_state-0', 'KV_state-1', 'EVENTS', 'LOGS'],
+    [...journals.map(bucketStream), 'KV_state-0', 'KV_state-1', 'EVENTS', 'USAGE', 'LOGS'],
   );
   t.same(readdirSync(folder).sort(), [
     'EVENTS.snapshot',
@@ -213,6 +213,7 @@ t.test('a cluster is restored to an empty server, twice', async (t) => {
     'KV_state-0.snapshot',
     'KV_state-1.snapshot',
     'LOGS.snapshot',
+    'USAGE.snapshot',
     'manifest.json',
   ]);
   await destroy();

@@ -35,6 +35,7 @@ function everything(): Registry {
       sessionHeld: () => true,
       lastInventoryMs: () => 1000,
       lastSyncMs: () => 1000,
+      usageHoursKept: () => 0,
       diskUseUnknown: () => 0,
       diskUsedPercent: () => 50,
       orphansHeld: () => 0,

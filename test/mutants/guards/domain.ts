@@ -421,4 +421,11 @@ export const domainMutants: readonly Mutant[] = [
     changes: [{ in: 'unusedOf', replace: '!inUse.has(version)', by: 'true' }],
     killedBy: 'test/actors/domain/secret/roll.test.ts',
   },
+  {
+    name: 'usage of containers of other hosts taken',
+    guard: 'A host reports usage only of containers that were placed on it (A7, ADR 40)',
+    file: 'actors/domain/host/usage.ts',
+    changes: [{ in: 'judgeUsage', always: 'history.includes(host)' }],
+    killedBy: 'test/actors/domain/host/usage.test.ts',
+  },
 ];

@@ -690,4 +690,11 @@ export const runtimeMutants: readonly Mutant[] = [
     ],
     killedBy: 'test/actors/membership/partition-manager.test.ts',
   },
+  {
+    name: 'usage of an agent that is not enrolled taken',
+    guard: 'Only the enrolled agent reports usage of its host (A7, ADR 40)',
+    file: 'actors/endpoints/hosts/usage.ts',
+    changes: [{ in: 'takeUsage', never: '!isHeard(options, partition, sender)' }],
+    killedBy: 'test/integration/actors/usage.test.ts',
+  },
 ];

@@ -113,4 +113,11 @@ export const sharedMutants: readonly Mutant[] = [
     changes: [{ in: 'Backlogs.forbidOwners', omit: 'this.#mayAskOwners = false' }],
     killedBy: 'test/lib/rpc/partition-client.test.ts',
   },
+  {
+    name: 'late report of usage overwrites a newer one',
+    guard: 'A report of usage that comes late changes nothing (ADR 40)',
+    file: 'schemas/records/usage.ts',
+    changes: [{ in: 'larger', replace: 'Math.max(one.cpuMs, other.cpuMs)', by: 'other.cpuMs' }],
+    killedBy: 'test/schemas/records/usage.test.ts',
+  },
 ];

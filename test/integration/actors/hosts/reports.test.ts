@@ -8,6 +8,7 @@ import { serveAsks, sourceOf } from '../../../../actors/endpoints/asks.ts';
 import { serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
 import { serveReads } from '../../../../actors/endpoints/reads.ts';
 import { noChanges } from '../../../../actors/domain/turn.ts';
+import { createUsageStore } from '../../../../actors/usage/store.ts';
 import { startNats } from '../../../../dev/servers/nats.ts';
 import { createReporter, type Reporter } from '../../../../host-agent/control-plane/reporter.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
@@ -234,6 +235,8 @@ t.test('a hello renews credentials only for the key that is enrolled when it is 
   let isRaced = true;
   serveHosts({
     nc,
+    usage: createUsageStore(nc),
+    clock: systemClock,
     cluster: { id: 'c', partitions: 1, format: 1 },
     owned: () => [partition],
     fleet: new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 1000 }),
@@ -278,6 +281,8 @@ t.test('refused messages are not logged one by one', async (t) => {
   });
   serveHosts({
     nc,
+    usage: createUsageStore(nc),
+    clock: systemClock,
     cluster: { id: 'c', partitions: 1, format: 1 },
     owned: () => [partition],
     fleet: new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 1000 }),

@@ -3,7 +3,8 @@ import t, { type Test } from 'tap';
 import { HostDirectory } from '../../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
 import { hearBeats, serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
-import type { HostServerOptions } from '../../../../actors/endpoints/hosts/server.ts';
+import type { UsageOptions } from '../../../../actors/endpoints/hosts/usage.ts';
+import { createUsageStore } from '../../../../actors/usage/store.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { startNats } from '../../../../dev/servers/nats.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
@@ -41,8 +42,10 @@ async function serving(t: Test) {
   );
   const fleet = new Fleet({ clock: systemClock, partitions: 2, hostUnknownMs: 60_000 });
   const refused: string[] = [];
-  const options: HostServerOptions = {
+  const options: UsageOptions = {
     nc,
+    usage: createUsageStore(nc),
+    clock: systemClock,
     cluster: { id: 'c', partitions: 2, format: 1 },
     owned: () => owned,
     fleet,

@@ -8,6 +8,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { serveAsks, sourceOf } from '../../../../actors/endpoints/asks.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
+import { createUsageStore } from '../../../../actors/usage/store.ts';
 import { serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import type { Partition } from '../../../../actors/partition.ts';
@@ -119,6 +120,8 @@ async function serve(t: Test): Promise<Serving> {
   const onRefused = (): void => void t.fail('a message was refused');
   serveHosts({
     ...parts,
+    usage: createUsageStore(nc),
+    clock: systemClock,
     cluster,
     owned: () => [partition],
     fleet,

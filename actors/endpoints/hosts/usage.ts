@@ -1,0 +1,86 @@
+/**
+ * Takes what a host says that its containers have used. It needs no turn and no commit: the stream
+ * USAGE is the only place that has it (ADR 40).
+ */
+import type { Clock } from '../../../lib/time/clock.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { dayOf, hourMs, type OwnedItem } from '../../../schemas/records/usage.ts';
+import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
+import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
+import { isEnrolled } from '../../domain/host/sender.ts';
+import { judgeUsage } from '../../domain/host/usage.ts';
+import type { Partition } from '../../partition.ts';
+import type { UsageStore } from '../../usage/store.ts';
+import { countRefused, ownedPartition, type HostServerOptions } from './server.ts';
+
+export interface UsageOptions extends HostServerOptions {
+  readonly usage: UsageStore;
+  readonly clock: Pick<Clock, 'nowMs'>;
+}
+
+/** A fenced host changes nothing; only the enrolled agent speaks for its host (invariant A7). */
+function isHeard(options: HostServerOptions, partition: Partition, sender: Sender): boolean {
+  const { fleet, cluster } = options;
+  if (fleet.standing(sender.host) === 'fenced' || !fleet.isSynced(sender.host)) return false;
+  const isHome = partition.number === partitionOf(sender.host, cluster.partitions);
+  if (isHome ? isEnrolled(partition.view.host(sender.host), sender) : fleet.isEnrolled(sender)) return true;
+  countRefused(options, 'usage', sender);
+  return false;
+}
+
+export async function takeUsage(
+  options: UsageOptions,
+  sender: Sender,
+  report: UsageReport,
+): Promise<UsageAnswer | undefined> {
+  const partition = ownedPartition(options, report.partition);
+  // Another process owns it, and answers.
+  if (partition === undefined) return undefined;
+  if (!isHeard(options, partition, sender)) return { ok: false, error: 'unavailable' };
+  try {
+    return await store(options, sender.host, report, partition);
+  } catch (error) {
+    options.refusals.warn('usage_not_stored', { host: sender.host, error });
+    return { ok: false, error: 'unavailable' };
+  }
+}
+
+async function store(
+  { cluster, usage, clock, refusals }: UsageOptions,
+  host: HostKey,
+  { items, source }: UsageReport,
+  { number, view }: Partition,
+): Promise<UsageAnswer> {
+  const nowMs = clock.nowMs();
+  const refused: number[] = [];
+  const later: number[] = [];
+  const messages = new Map<string, (OwnedItem & { readonly place: number })[]>();
+  for (const [place, item] of items.entries()) {
+    const { tenant, hour, part } = item;
+    const isOfOurs = partitionOf(tenant, cluster.partitions) === number && isInTime(hour, nowMs);
+    const verdict = isOfOurs ? judgeUsage(view, host, item) : { kind: 'refused' as const };
+    if (verdict.kind === 'refused') refused.push(place);
+    if (verdict.kind === 'unreadable') later.push(place);
+    if (verdict.kind !== 'accepted') continue;
+    const subject = subjects.usage({ tenant, day: dayOf(hour), host, source, part });
+    const ofMessage = messages.get(subject) ?? [];
+    messages.set(subject, ofMessage);
+    ofMessage.push({ ...item, name: verdict.name, place });
+  }
+  await Promise.all(
+    Array.from(messages, async ([subject, ofMessage]) => {
+      const outcome = await usage.put(subject, ofMessage);
+      if (outcome === 'too large') refused.push(...ofMessage.map(({ place }) => place));
+    }),
+  );
+  if (refused.length > 0) refusals.warn('usage_refused', { host, items: refused.length, of: items.length });
+  return {
+    ok: true,
+    ...(refused.length === 0 ? {} : { refused }),
+    ...(later.length === 0 ? {} : { later }),
+  };
+}
+
+const isInTime = (hour: number, nowMs: number): boolean =>
+  hour * hourMs <= nowMs + limits.usageAheadMs && hour * hourMs > nowMs - limits.usageAgeMs;

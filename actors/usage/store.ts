@@ -1,0 +1,87 @@
+/**
+ * Puts what hosts report into the stream USAGE. A message holds absolute sums that only grow, so
+ * this needs no fence: of two owners the second is refused by the compare-and-set, reads what the
+ * first has put, and merges its own (ADR 40).
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { LRUCache } from 'lru-cache';
+import { decoder } from '../../lib/decode.ts';
+import { readLast } from '../../lib/nats/direct-reads.ts';
+import { compareAndSet } from '../../lib/nats/kv-keys.ts';
+import { createPlaces } from '../../lib/places.ts';
+import { limits } from '../../schemas/limits.ts';
+import { streams } from '../../schemas/records/buckets.ts';
+import { UsageDay, merged, noUsage, type OwnedItem } from '../../schemas/records/usage.ts';
+
+const decodeDay = decoder(UsageDay);
+
+interface Stored {
+  /** Of the stream; 0: there is none. */
+  readonly sequence: number;
+  readonly day: UsageDay;
+  readonly bytes: number;
+}
+
+export interface UsageStore {
+  /**
+   * Resolves when the stream has at least these sums, all of one message's day; `too large`: they
+   * would make the message larger than any honest agent does.
+   * @throws if the stream does not take them now
+   */
+  put(subject: string, items: readonly OwnedItem[]): Promise<'stored' | 'too large'>;
+}
+
+export function createUsageStore(nc: NatsConnection): UsageStore {
+  const places = createPlaces(limits.usagePutsAtOnce);
+  const known = new LRUCache<string, Stored>({
+    max: limits.usageRemembered,
+    maxSize: limits.usageRememberedBytes,
+    sizeCalculation: ({ bytes }, subject) => bytes + subject.length,
+  });
+
+  const read = async (subject: string): Promise<Stored> => {
+    const stored = await readLast(nc, {
+      stream: streams.usage.name,
+      filter: subject,
+      timeoutMs: limits.usagePutMs,
+    });
+    if (stored === undefined) return { sequence: 0, day: noUsage, bytes: 1 };
+    return { sequence: stored.sequence, day: decodeDay(stored.data), bytes: stored.data.length };
+  };
+
+  const put = async (subject: string, items: readonly OwnedItem[]): Promise<'stored' | 'too large'> => {
+    for (let attempt = 1; ; attempt++) {
+      // What is remembered may be outdated, and so may a replica's answer: then the put is refused.
+      const before = known.get(subject) ?? (await read(subject));
+      known.delete(subject);
+      const day = merged(before.day, items);
+      if (day === before.day) {
+        known.set(subject, before);
+        return 'stored';
+      }
+      const text = JSON.stringify(day);
+      if (text.length > limits.usageMessageBytes) return 'too large';
+      const sequence = await compareAndSet(nc, subject, text, before.sequence, { timeoutMs: limits.usagePutMs });
+      if (sequence !== undefined) {
+        known.set(subject, { sequence, day, bytes: text.length });
+        return 'stored';
+      }
+      if (attempt >= limits.usagePutAttempts) throw new Error(`${subject} was always put by another first`);
+    }
+  };
+
+  let waiting = 0;
+  return {
+    put: async (subject, items) => {
+      if (waiting >= limits.usagePutsWaiting) throw new Error('too many puts wait for the stream USAGE');
+      waiting += 1;
+      const leave = await places.take();
+      try {
+        return await put(subject, items);
+      } finally {
+        waiting -= 1;
+        leave();
+      }
+    },
+  };
+}

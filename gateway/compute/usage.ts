@@ -1,0 +1,94 @@
+/** `GET /usage`: what a tenant's containers used. */
+import { decodeKeyCursor, encodeKeyCursor } from '../../schemas/api/cursor.ts';
+import type { UsageView } from '../../schemas/api/usage/usage.ts';
+import type { FieldErrors } from '../../schemas/errors.ts';
+import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { added, hourMs, hourOf, noAmounts, type Amounts, type Sum } from '../../schemas/records/usage.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
+import { tenantOf, type HandlerOf, type Services } from '../http/call.ts';
+import { wrongCursor } from '../http/pages.ts';
+import { invalid, type Result } from '../http/respond.ts';
+import { readNow } from '../streams/requests.ts';
+import { forms, type Validated } from '../validation/faults.ts';
+import { parseTimestamp } from '../validation/timestamp.ts';
+
+/** Hours from 1970: from one to before the other. */
+export interface Hours {
+  readonly from: number;
+  readonly to: number;
+}
+
+const startOfMonth = (ms: number): number => {
+  const date = new Date(ms);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+};
+
+/** The hours that a query asks for, or all of its faults. */
+export function hoursOf(
+  query: { readonly from?: string | undefined; readonly to?: string | undefined },
+  nowMs: number,
+): Validated<Hours> {
+  const faults: FieldErrors = {};
+  const read = (name: 'from' | 'to'): number | undefined => {
+    const text = query[name];
+    const ms = text === undefined ? undefined : parseTimestamp(text);
+    if (text !== undefined && ms === undefined) faults[name] = [forms.time];
+    return ms;
+  };
+  const [fromGiven, toGiven] = [read('from'), read('to')];
+  const toMs = toGiven ?? nowMs;
+  const fromMs = fromGiven ?? startOfMonth(toMs - 1);
+  if (Object.keys(faults).length > 0) return { ok: false, faults };
+  if (fromMs >= toMs) {
+    const end = toGiven === undefined ? 'now, since `to` is not given' : '`to`';
+    return { ok: false, faults: { from: [`must be before ${end}`] } };
+  }
+  if (toMs - fromMs > limits.usageRangeMs) {
+    return { ok: false, faults: { from: ['must be at most 31 days before `to`: ask for each month by itself'] } };
+  }
+  return { ok: true, value: { from: hourOf(fromMs), to: Math.ceil(toMs / hourMs) } };
+}
+
+/** Exact: sums are whole milliseconds, and the byte-seconds are rounded down once. */
+const shown = ({ runMs, cpuMs, memByteMs }: Amounts) => ({
+  container_seconds: runMs / 1000,
+  cpu_seconds: cpuMs / 1000,
+  mem_byte_seconds: String(memByteMs / 1000n),
+});
+
+/** A page of the sums, by container id. */
+export function viewOf(
+  sums: ReadonlyMap<string, Sum>,
+  { from, to }: Hours,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): { readonly view: UsageView; readonly next: string | undefined } {
+  let total = noAmounts;
+  for (const sum of sums.values()) total = added(total, sum);
+  const left = [...sums].filter(([id]) => id > after).sort(([one], [other]) => (one < other ? -1 : 1));
+  const page = left.slice(0, limit);
+  const view: UsageView = {
+    from: timestamp(from * hourMs),
+    to: timestamp(to * hourMs),
+    total: shown(total),
+    containers: page.map(([id, sum]) => ({ id: id as ContainerId, name: sum.name ?? null, ...shown(sum) })),
+  };
+  return { view, next: left.length > page.length ? page.at(-1)?.[0] : undefined };
+}
+
+export function usageHandlers(services: Services): { readonly 'usage.get': HandlerOf<'usage.get'> } {
+  const get: HandlerOf<'usage.get'> = async (call) => {
+    const { cursor, limit } = call.query;
+    const hours = hoursOf(call.query, services.clock.nowMs());
+    if (!hours.ok) return invalid(hours.faults);
+    const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isContainerId);
+    if (after === undefined) return wrongCursor;
+    return readNow(services, call, async (): Promise<Result> => {
+      const sums = await services.usage.sums(tenantOf(call), hours.value);
+      const { view, next } = viewOf(sums, hours.value, { after, limit });
+      const more = next === undefined ? {} : { next_cursor: encodeKeyCursor(next) };
+      return { code: 'ok', body: JSON.stringify({ data: view, ...more }) };
+    });
+  };
+  return { 'usage.get': get };
+}

@@ -1,0 +1,148 @@
+/**
+ * The counters of a container in the kernel's files: cgroup v1 and v2. They lie in memory, so
+ * reading them blocks on no disk; a read through the thread pool would cost ten times as much.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Counters } from './ledger.ts';
+
+/** What a container uses, in more detail than a bill needs. */
+export interface Use extends Counters {
+  /** Null: none, or it can't be told. */
+  readonly pids: number | null;
+  readonly net: { readonly rxBytes: number; readonly txBytes: number } | null;
+}
+
+export interface Cgroups {
+  /**
+   * Of the run whose first process has this pid; undefined: it is not on this machine, has ended,
+   * or its files can't be read.
+   */
+  read(dockerId: string, pid: number): Counters | undefined;
+  pids(dockerId: string, pid: number): number | null;
+  /** Of its network namespace, which is that of its sandbox; without the loopback interface. */
+  net(pid: number): Use['net'];
+}
+
+interface Mount {
+  readonly point: string;
+  /** The part of the hierarchy that is mounted there. */
+  readonly root: string;
+}
+
+/** By controller of cgroup v1; v2 under ''. */
+export type Mounts = ReadonlyMap<string, Mount>;
+
+/** From `/proc/self/mountinfo`: proc_pid_mountinfo(5). */
+export function mountsIn(mountinfo: string): Mounts {
+  const mounts = new Map<string, Mount>();
+  for (const line of mountinfo.split('\n')) {
+    const [before = '', after = ''] = line.split(' - ');
+    const [, , , root, point] = before.split(' ');
+    const [type, , options = ''] = after.split(' ');
+    if (root === undefined || point === undefined) continue;
+    if (type === 'cgroup2') mounts.set('', { point, root });
+    if (type === 'cgroup') for (const option of options.split(',')) mounts.set(option, { point, root });
+  }
+  return mounts;
+}
+
+/**
+ * The folders of a process, from `/proc/<pid>/cgroup`, by controller; v2 under ''. Undefined: it is
+ * no process of this container.
+ */
+export function foldersIn(cgroup: string, dockerId: string, mounts: Mounts): ReadonlyMap<string, string> | undefined {
+  const folders = new Map<string, string>();
+  let isOfContainer = false;
+  for (const line of cgroup.split('\n')) {
+    const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (controllers === undefined || path === undefined) continue;
+    isOfContainer ||= path.includes(dockerId);
+    for (const controller of controllers.split(',')) {
+      const mount = mounts.get(controller);
+      if (mount === undefined || !path.startsWith(mount.root === '/' ? '/' : `${mount.root}/`)) continue;
+      const below = mount.root === '/' ? path : path.slice(mount.root.length);
+      // A process in a namespace of its own may be shown above the root.
+      if (!below.includes('..')) folders.set(controller, join(mount.point, below));
+    }
+  }
+  return isOfContainer ? folders : undefined;
+}
+
+/** The number after a name in a file of `name value` lines. */
+export function fieldIn(text: string, name: string): number | undefined {
+  const at = text.startsWith(`${name} `) ? 0 : text.indexOf(`\n${name} `) + 1;
+  if (at === 0 && !text.startsWith(`${name} `)) return undefined;
+  const value = Number.parseInt(text.slice(at + name.length + 1), 10);
+  return Number.isNaN(value) ? undefined : value;
+}
+
+/** @param root of the file system; another one in tests */
+export function createCgroups(root = '/'): Cgroups {
+  const text = (...path: string[]): string => readFileSync(join(root, ...path), 'latin1');
+  const number = (...path: string[]): number => Number.parseInt(text(...path), 10);
+  let mounts: Mounts | undefined;
+
+  const foldersOf = (dockerId: string, pid: number): ReadonlyMap<string, string> | undefined => {
+    mounts ??= mountsIn(text('proc/self/mountinfo'));
+    return foldersIn(text('proc', String(pid), 'cgroup'), dockerId, mounts);
+  };
+  const cpuMs = (folders: ReadonlyMap<string, string>): number | undefined => {
+    const first = folders.get('cpuacct');
+    if (first !== undefined) return Math.floor(number(first, 'cpuacct.usage') / 1e6);
+    const unified = folders.get('');
+    const us = unified === undefined ? undefined : fieldIn(text(unified, 'cpu.stat'), 'usage_usec');
+    return us === undefined ? undefined : Math.floor(us / 1000);
+  };
+  const memBytes = (folders: ReadonlyMap<string, string>): number | undefined => {
+    const first = folders.get('memory');
+    const folder = first ?? folders.get('');
+    if (folder === undefined) return undefined;
+    const isFirst = first !== undefined;
+    const used = number(folder, isFirst ? 'memory.usage_in_bytes' : 'memory.current');
+    const inactive = fieldIn(text(folder, 'memory.stat'), isFirst ? 'total_inactive_file' : 'inactive_file') ?? 0;
+    return inactive < used ? used - inactive : used;
+  };
+  /** Undefined or null where a file is not there: the process has ended. */
+  const attempt = <T, U>(read: () => T, otherwise: U): T | U => {
+    try {
+      return read();
+    } catch {
+      return otherwise;
+    }
+  };
+
+  return {
+    read: (dockerId, pid) =>
+      attempt(() => {
+        const folders = foldersOf(dockerId, pid);
+        if (folders === undefined) return undefined;
+        const [cpu, memory] = [cpuMs(folders), memBytes(folders)];
+        if (cpu === undefined || memory === undefined || Number.isNaN(cpu + memory)) return undefined;
+        // The next run has the same folder: what was read is of this one only if it still runs.
+        if (foldersOf(dockerId, pid) === undefined) return undefined;
+        return { cpuMs: cpu, memBytes: memory };
+      }, undefined),
+    pids: (dockerId, pid) =>
+      attempt(() => {
+        const folders = foldersOf(dockerId, pid);
+        const folder = folders?.get('pids') ?? folders?.get('');
+        return folder === undefined ? null : number(folder, 'pids.current');
+      }, null),
+    net: (pid) => attempt(() => netIn(text('proc', String(pid), 'net/dev')), null),
+  };
+}
+
+/** From `/proc/<pid>/net/dev`: the sum over all interfaces but the loopback. */
+export function netIn(dev: string): { readonly rxBytes: number; readonly txBytes: number } {
+  let rxBytes = 0;
+  let txBytes = 0;
+  for (const line of dev.split('\n')) {
+    const [, name, values] = /^\s*([^:\s]+):\s*(.*)$/.exec(line) ?? [];
+    if (name === undefined || values === undefined || name === 'lo') continue;
+    const fields = values.trim().split(/\s+/).map(Number);
+    rxBytes += fields[0] ?? 0;
+    txBytes += fields[8] ?? 0;
+  }
+  return { rxBytes, txBytes };
+}

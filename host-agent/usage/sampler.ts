@@ -1,0 +1,181 @@
+/**
+ * One slow sample of all running containers, for the ledger. It reads the kernel's files where it
+ * can, and asks the engine otherwise, less often. A run is counted from its start to its end as the
+ * engine says them, whenever the agent learns of them; of its CPU time, what came after the last
+ * sample is lost if it ends by itself.
+ */
+import { sleep } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { createPlaces } from '../../lib/places.ts';
+import { isTenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { memoryIn, type Inspection } from '../docker/answers.ts';
+import type { CachedEngine } from '../docker/cached-engine.ts';
+import { containerIn, tenantIn } from '../docker/ownership.ts';
+import type { Cgroups } from './cgroups.ts';
+import type { Counters, Moment } from './ledger.ts';
+import type { UsageStore } from './store.ts';
+
+export type SampledFrom = 'files' | 'engine' | 'nowhere';
+
+export interface SamplerParts {
+  readonly engine: Pick<CachedEngine, 'containers' | 'inspect' | 'stats'>;
+  /** Undefined: the engine is on another machine. */
+  readonly cgroups: Pick<Cgroups, 'read'> | undefined;
+  readonly store: UsageStore;
+  readonly isEngineUp: () => boolean;
+  readonly intervalMs: number;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly steadyMs: () => number;
+  readonly onSampled: (from: SampledFrom) => void;
+  /** A run has ended. */
+  readonly onEnded: () => void;
+  readonly log: Log;
+}
+
+export interface Sampler {
+  /** The engine has said this of a container. */
+  see(inspection: Inspection): void;
+  /** The last sample before a stop. Never rejects. */
+  last(dockerId: string): Promise<void>;
+  /** Once; rejects where the engine does not answer. */
+  sample(): Promise<void>;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+const runsNow: ReadonlySet<string | undefined> = new Set(['running', 'paused', 'restarting']);
+const neverStarted = '0001-';
+
+/** The start of a run; undefined: it never ran. */
+const startIn = ({ State: { StartedAt } }: Inspection): string | undefined =>
+  StartedAt === '' || StartedAt.startsWith(neverStarted) ? undefined : StartedAt;
+
+export function createSampler(parts: SamplerParts): Sampler {
+  const { engine, cgroups, store, clock, steadyMs, log } = parts;
+  const { ledger } = store;
+  const places = createPlaces(limits.usageSamplesAtOnce);
+  const moment = (): Moment => ({ nowMs: clock.nowMs(), steadyMs: steadyMs() });
+  let rounds = 0;
+
+  const see = (inspection: Inspection): void => {
+    const { Id: dockerId, State, Config } = inspection;
+    const id = containerIn(Config.Labels);
+    const tenant = tenantIn(Config.Labels);
+    const startedAt = startIn(inspection);
+    if (id === undefined || startedAt === undefined || !isTenantId(tenant)) return;
+    const isRunning = runsNow.has(State.Status);
+    // While it is removed, its state says neither.
+    if (!isRunning && !(Date.parse(State.FinishedAt) >= Date.parse(startedAt))) return;
+    const finishedAt = isRunning ? undefined : State.FinishedAt;
+    if (ledger.see({ dockerId, tenant, id, startedAt, finishedAt }, moment())) parts.onEnded();
+    if (ledger.hasChanged) store.touch();
+  };
+
+  const fromFiles = ({ Id, State: { Pid = 0 } }: Inspection): Counters | undefined =>
+    Pid > 0 ? cgroups?.read(Id, Pid) : undefined;
+
+  const fromEngine = async (dockerId: string, deadlineMs: number): Promise<Counters | undefined> => {
+    const stats = await engine.stats(dockerId, deadlineMs);
+    if (stats?.memory_stats.usage === undefined) return undefined;
+    const { total_usage: cpuNs } = stats.cpu_stats.cpu_usage;
+    return { cpuMs: Math.floor(cpuNs / 1e6), memBytes: memoryIn(stats) };
+  };
+
+  const sampleOne = async (inspection: Inspection, deadlineMs: number | undefined): Promise<void> => {
+    const { Id: dockerId } = inspection;
+    const startedAt = startIn(inspection);
+    if (startedAt === undefined) return;
+    let from: SampledFrom = 'files';
+    let counters = fromFiles(inspection);
+    if (counters === undefined && deadlineMs !== undefined) {
+      from = 'engine';
+      counters = await fromEngine(dockerId, deadlineMs).catch((error: unknown) => {
+        log.debug('usage_sample_failed', { dockerId, error });
+        return undefined;
+      });
+    }
+    parts.onSampled(counters === undefined ? 'nowhere' : from);
+    ledger.sample(dockerId, startedAt, moment(), counters);
+  };
+
+  const last = async (dockerId: string): Promise<void> => {
+    try {
+      const inspection = await engine.inspect(dockerId);
+      if (inspection !== undefined && runsNow.has(inspection.State.Status)) {
+        await sampleOne(inspection, limits.usageLastSampleMs);
+      }
+    } catch (error) {
+      log.debug('usage_sample_failed', { dockerId, error });
+    }
+  };
+
+  const sample = async (): Promise<void> => {
+    const isEngineAsked = rounds++ % limits.usageEngineEvery === 0;
+    // What the ledger learns of while the engine lists may not be in the list.
+    const known = ledger.dockerIds();
+    const containers = await engine.containers();
+    const listed = new Set(containers.map(({ dockerId }) => dockerId));
+    ledger.forget([...known].filter((dockerId) => !listed.has(dockerId)));
+    await Promise.all(
+      containers.map(async ({ dockerId, state }) => {
+        if (state !== undefined && !runsNow.has(state)) return;
+        const leave = await places.take();
+        try {
+          const inspection = await engine.inspect(dockerId);
+          if (inspection === undefined || !runsNow.has(inspection.State.Status)) return;
+          await sampleOne(inspection, isEngineAsked ? limits.usageSampleMs : undefined);
+        } finally {
+          leave();
+        }
+      }),
+    );
+    for (const [hour, entries] of ledger.close(clock.nowMs())) {
+      await store.keep(hour, entries);
+      ledger.forgetHour(hour);
+    }
+    if (ledger.hasChanged) store.touch();
+  };
+
+  return {
+    see,
+    last,
+    sample,
+    run: async (signal) => {
+      while (!signal.aborted) {
+        // Not in step with other hosts.
+        await sleep(parts.intervalMs * (0.95 + Math.random() / 10), signal);
+        if (signal.aborted || !parts.isEngineUp()) continue;
+        try {
+          await sample();
+        } catch (error) {
+          log.debug('usage_samples_failed', { error });
+        }
+      }
+    },
+  };
+}
+
+/** The engine: the sampler sees what it says of containers, and samples one before its stop. */
+export function sampledEngine(engine: CachedEngine, sampler: () => Pick<Sampler, 'see' | 'last'>): CachedEngine {
+  const before = async <T>(dockerId: string, end: () => Promise<T>): Promise<T> => {
+    await sampler().last(dockerId);
+    return end();
+  };
+  return {
+    ...engine,
+    inspect: async (dockerId) => {
+      const inspection = await engine.inspect(dockerId);
+      if (inspection !== undefined) sampler().see(inspection);
+      return inspection;
+    },
+    endOf: (dockerId) => {
+      const end = engine.endOf(dockerId);
+      if (end !== undefined) sampler().see(end);
+      return end;
+    },
+    stop: (dockerId, graceMs) => before(dockerId, () => engine.stop(dockerId, graceMs)),
+    stopBy: (dockerId, signal, graceMs) => before(dockerId, () => engine.stopBy(dockerId, signal, graceMs)),
+    kill: (dockerId) => before(dockerId, () => engine.kill(dockerId)),
+  };
+}

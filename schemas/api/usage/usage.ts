@@ -1,0 +1,36 @@
+/** What containers used, for a bill. */
+import Type, { type Static } from 'typebox';
+import { ContainerId } from '../../ids.ts';
+import { nullable } from '../nullable.ts';
+
+/** Of all containers together, or of one. */
+const amounts = {
+  container_seconds: Type.Number({ minimum: 0, description: 'Time that containers ran, to the millisecond.' }),
+  cpu_seconds: Type.Number({ minimum: 0, description: 'CPU time of all cores, to the millisecond.' }),
+  mem_byte_seconds: Type.String({
+    pattern: '^\\d+$',
+    description: 'Memory in use × time. A text, since it may not fit a double.',
+  }),
+};
+
+export const UsageAmounts = Type.Object(amounts, { additionalProperties: false });
+
+export const ContainerUsage = Type.Object(
+  {
+    id: ContainerId,
+    name: nullable(Type.String({ description: 'Null where it is not known any more.' })),
+    ...amounts,
+  },
+  { additionalProperties: false },
+);
+
+export const UsageView = Type.Object(
+  {
+    from: Type.String({ description: 'The start of the first hour.' }),
+    to: Type.String({ description: 'The end of the last hour.' }),
+    total: UsageAmounts,
+    containers: Type.Array(ContainerUsage),
+  },
+  { additionalProperties: false },
+);
+export type UsageView = Static<typeof UsageView>;

@@ -1,0 +1,53 @@
+/** What containers used: the agent's samples and sums, and the stream USAGE. */
+import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
+
+export const usage = {
+  /** The grain of a bill. */
+  usageHourMs: 1 * hours,
+  /** The time between two samples of all running containers. */
+  usageIntervalMs: 15 * seconds,
+  /** A container whose cgroup the agent can't read is asked of the engine in one of so many. */
+  usageEngineEvery: 4,
+  /** The wait for one answer of the engine; and for the one before a stop. */
+  usageSampleMs: 10 * seconds,
+  usageLastSampleMs: 1 * seconds,
+  /** Questions to the engine at a time. */
+  usageSamplesAtOnce: 4,
+  /** How long after a change the sums are written to the disk; always before they are sent. */
+  usageFlushMs: 1 * minutes,
+  /** The time between two reports of the hours that are still open. */
+  usageReportMs: 5 * minutes,
+  /** Ends of runs, and of an hour, wait for others. */
+  usageReportSoonMs: 10 * seconds,
+  /** An hour is closed so long after its end, when every run was sampled since. */
+  usageHourGraceMs: 2 * minutes,
+  /** Closed hours that no owner has taken yet, on the agent's disk: 35 days. */
+  usageHoursKept: 35 * 24,
+  /** With a larger difference between two clocks, one of them was set. */
+  usageClockStepMs: 5 * seconds,
+  usageReportItems: 500,
+  usageReportTimeoutMs: 5 * seconds,
+  /** Containers of one message of the stream. With 24 hours each, that is about 300 KiB. */
+  usagePartContainers: 256,
+  usageParts: 1024,
+  /** How far ahead of the owner's clock the hour of a report may be. */
+  usageAheadMs: 1 * hours,
+  usageAgeMs: 90 * days,
+  usageStreamBytes: 2 * 1024 * MiB,
+  /** A message that a report would make larger is refused. */
+  usageMessageBytes: 768 * KiB,
+  /** One put, and how often it is tried when another was first. */
+  usagePutMs: 3 * seconds,
+  usagePutAttempts: 5,
+  usagePutsAtOnce: 16,
+  /** With more, reports are refused, and sent again. */
+  usagePutsWaiting: 10_000,
+  /** Newest messages of subjects that an owner remembers, so that it need not read them again. */
+  usageRemembered: 20_000,
+  usageRememberedBytes: 32 * MiB,
+  /** The longest time that one request may ask for. */
+  usageRangeMs: 31 * days,
+  /** Days that a gateway reads at a time, and messages of one page of a day. */
+  usageDaysAtOnce: 4,
+  usageReadMessages: 64,
+} as const;
