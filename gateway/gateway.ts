@@ -34,6 +34,7 @@ import { networkHandlers } from './operator/networks.ts';
 import { tenantHandlers } from './operator/tenants.ts';
 import { secretHandlers } from './secrets/handlers.ts';
 import { UnsealService } from './secrets/unseal.ts';
+import { sessionHandlers } from './sessions/handlers.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { EventReader } from './streams/events.ts';
 import { streamHandlers } from './streams/handlers.ts';
@@ -116,7 +117,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   let stopping = false;
   const ready = (): boolean => !stopping && backend.ready() && access.keysLoaded();
   const streams = streamHostOf(parts, () => connection);
-  const sessions = new Sessions({ clock, log });
+  const sessions = new Sessions({ clock, log, stillGood: (identity) => verifier.stillGood(identity) });
   const services = servicesOf(parts, streams, sessions);
   const vault = vaultOf(configuration);
   const forage = forageOf(parts, { services, vault, listenUrl: () => listenUrl });
@@ -264,6 +265,7 @@ const handlersOf = ({ services, forage, vault }: Rooms, about: Parameters<typeof
   ...secretHandlers(services, vault),
   ...usageHandlers(services),
   ...streamHandlers(services),
+  ...sessionHandlers(services),
   ...tenantHandlers(services),
   ...hostHandlers(services),
   ...peerHandlers(forage),

@@ -31,6 +31,10 @@ import type { EngineMonitor } from './docker/engine-monitor.ts';
 import type { Transport } from './docker/transport.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { createMetrics, registerGauges, type Gauges, type Metrics } from './metrics.ts';
+import { ExecProcess } from './sessions/exec-process.ts';
+import { execKind } from './sessions/exec.ts';
+import { forwardKind } from './sessions/forward.ts';
+import { createProcessTree, type ProcessTree } from './sessions/process-tree.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
 import { targetOf } from './sessions/target.ts';
 import { createValues } from './secrets/values.ts';
@@ -128,8 +132,12 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     metrics,
     log,
   });
+  const processes = processesOf(settings);
   const sessions = createSessions({
-    kinds: [],
+    kinds: [
+      execKind({ engine: containers.engine, processes, record: state.execs, log }),
+      forwardKind(settings.DOCKER_HOST.kind === 'unix'),
+    ],
     targetOf: (about) => targetOf(containers.engine, containers.reconciler.wanted(about.id), about),
     request: control.request,
     clock,
@@ -153,6 +161,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const running = [
     standing.run(signal),
     containers.run(signal),
+    state.execs.endLeft((name) => new ExecProcess(containers.engine, processes, name).kill(), signal),
     reportPulls(
       {
         pulls: containers.pulling,
@@ -259,6 +268,10 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
   });
   return control;
 }
+
+/** The processes of an engine on another machine are not seen here. */
+const processesOf = ({ DOCKER_HOST }: AgentSettings): ProcessTree | undefined =>
+  DOCKER_HOST.kind === 'unix' ? createProcessTree() : undefined;
 
 const engineWord = (monitor: EngineMonitor): string => {
   const status = monitor.status();

@@ -14,6 +14,7 @@ import type { Metrics } from './metrics.ts';
 import { loadRestartStore, type RestartStore } from './reconcile/restart/restart-store.ts';
 import { openBoxes, type Boxes } from './secrets/boxes.ts';
 import { loadSealKey, type SealKey } from './secrets/seal-key.ts';
+import { loadExecRecord, type ExecRecord } from './sessions/exec-record.ts';
 import type { AgentSettings } from './settings.ts';
 import { loadUsageStore, type UsageStore } from './usage/store.ts';
 import { createDesiredStore, type DesiredStore } from './workload/desired-store.ts';
@@ -33,6 +34,7 @@ export interface State {
   readonly boxes: Boxes;
   readonly imageAccess: ImageAccess;
   readonly usage: UsageStore;
+  readonly execs: ExecRecord;
   /** Writes what the control plane's side has changed. */
   flush(): Promise<void>;
 }
@@ -71,7 +73,9 @@ export async function loadState(parts: StateParts): Promise<State> {
     disk,
     log,
   });
+  const execs = await loadExecRecord(stateDir, disk, log);
   return {
+    execs,
     sessions,
     store,
     desired,
@@ -85,7 +89,7 @@ export async function loadState(parts: StateParts): Promise<State> {
     imageAccess,
     usage,
     flush: async () => {
-      await Promise.all([sessions, store, fence, contact, imageAccess, usage].map((kept) => kept.flush()));
+      await Promise.all([sessions, store, fence, contact, imageAccess, usage, execs].map((kept) => kept.flush()));
     },
   };
 }

@@ -3,7 +3,14 @@
  * this table has the numbers. docs/errors.md is generated from it.
  */
 
-export const successStatus = { ok: 200, created: 201, accepted: 202, no_content: 204, not_modified: 304 } as const;
+export const successStatus = {
+  switching_protocols: 101,
+  ok: 200,
+  created: 201,
+  accepted: 202,
+  no_content: 204,
+  not_modified: 304,
+} as const;
 
 export const errorStatus = {
   bad_request: 400,
@@ -17,6 +24,7 @@ export const errorStatus = {
   too_large: 413,
   unsupported_media_type: 415,
   invalid: 422,
+  upgrade_required: 426,
   rate_limited: 429,
   internal: 500,
   unavailable: 503,

@@ -66,14 +66,18 @@ export type OperatorScope = 'operator:read' | 'operator:tenants' | 'operator:hos
 export const scopeText = (scope: OperatorScope | 'operator'): string =>
   scope === 'network:' ? 'network:<name>' : scope;
 
-/** Of a query: texts, integers and flags. */
-export type QueryValue = string | number | boolean;
+/** Of a query: texts, integers, flags, and texts that come several times. */
+export type QueryValue = string | number | boolean | readonly string[];
 
 export interface QueryParameter {
   readonly schema: TSchema;
   readonly description: string;
   /** The value of a request without the parameter. */
   readonly fallback?: QueryValue;
+  /** A request without the parameter is invalid. */
+  readonly required?: true;
+  /** What a text of its pattern is: "must be …". */
+  readonly form?: string;
 }
 
 export interface Route {
@@ -97,6 +101,8 @@ export interface Route {
   readonly errors: readonly ErrorCode[];
   /** With `?follow=true` the answer is a stream of Server-Sent Events. */
   readonly streams?: true;
+  /** The connection goes on with WebSocket. With a cookie, an `Origin` of our own is needed. */
+  readonly upgrades?: true;
   /** The answer is not wrapped in `data`: health, OpenAPI. */
   readonly bare?: true;
   /** Media types of an answer that is a file and not JSON of the API. */
@@ -126,6 +132,8 @@ const compute = '/api/v2/compute';
 const operator = '/api/v2/operator';
 const forage = '/api/forage';
 
+const execUserPattern = '^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$';
+const execWorkdirPattern = '^/[^\\0]*$';
 const networkErrors = ['forbidden', 'not_found'] as const;
 const bodyErrors = ['bad_request', 'unsupported_media_type', 'too_large', 'invalid'] as const;
 const downloadToken = {
@@ -444,6 +452,58 @@ export const routes = [
     data: Type.Array(Event),
     errors: ['not_found', 'invalid'],
     streams: true,
+  },
+  {
+    name: 'container.exec',
+    method: 'GET',
+    path: `${compute}/:id/exec`,
+    access: 'tenant',
+    summary: 'Run a process in the container, over a WebSocket with the subprotocol `longshore.exec.v1`.',
+    query: {
+      command: {
+        schema: Type.Array(Type.String({ maxLength: limits.execArgumentChars }), {
+          minItems: 1,
+          maxItems: limits.execArguments,
+        }),
+        description: 'The program and its arguments, each a parameter of its own.',
+        required: true,
+      },
+      tty: flag('Give the process a terminal.'),
+      stdin: flag('Give the process the input of this session.'),
+      user: {
+        schema: Type.String({ maxLength: limits.execUserChars, pattern: execUserPattern }),
+        description: 'Who runs it, as `user` or `user:group`, by name or number. Default: the user of the container.',
+        form: 'user or user:group, each a name or a number',
+      },
+      workdir: {
+        schema: Type.String({ maxLength: limits.execWorkdirChars, pattern: execWorkdirPattern }),
+        description: 'Its working directory. Default: that of the container.',
+        form: 'an absolute path',
+      },
+    },
+    success: 'switching_protocols',
+    data: Type.Null(),
+    errors: ['not_found', 'bad_request', 'upgrade_required', 'invalid', 'conflict'],
+    upgrades: true,
+  },
+  {
+    name: 'container.forward',
+    method: 'GET',
+    path: `${compute}/:id/forward`,
+    access: 'tenant',
+    summary:
+      'Connect to a TCP port of the container, published or not, over a WebSocket with the subprotocol `longshore.forward.v1`.',
+    query: {
+      port: {
+        schema: Type.Integer({ minimum: 1, maximum: 65_535 }),
+        description: 'The port, as the program in the container listens on it.',
+        required: true,
+      },
+    },
+    success: 'switching_protocols',
+    data: Type.Null(),
+    errors: ['not_found', 'bad_request', 'upgrade_required', 'invalid', 'conflict'],
+    upgrades: true,
   },
   {
     name: 'container.wait',
@@ -1019,7 +1079,8 @@ type ParamsByName = {
 };
 
 type ValueOf<Parameter extends QueryParameter> =
-  Extract<Static<Parameter['schema']>, QueryValue> | (Parameter extends Required<QueryParameter> ? never : undefined);
+  | Extract<Static<Parameter['schema']>, QueryValue>
+  | (Parameter extends { readonly fallback: QueryValue } | { readonly required: true } ? never : undefined);
 
 type QueryByName = {
   readonly [R in RouteName]: RouteByName[R] extends {

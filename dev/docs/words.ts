@@ -37,7 +37,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Use a method from `Allow`.',
   },
   conflict: {
-    when: 'The container is being removed, so it can’t be started, stopped or changed, or can’t reach the status waited for. Or a secret is used by containers, or has too many values in use, or there are too many secrets or logins. Or no host has room for the limits that an update wants. Or the container of an `Idempotency-Key` is gone, a host key is taken, or a tenant already has 1,000 revocations of single tokens and subjects.',
+    when: 'The container is being removed, so it can’t be started, stopped or changed, or can’t reach the status waited for. Or a secret is used by containers, or has too many values in use, or there are too many secrets or logins. Or it does not run, so that nothing can be run in it or connected to. Or no host has room for the limits that an update wants. Or the container of an `Idempotency-Key` is gone, a host key is taken, or a tenant already has 1,000 revocations of single tokens and subjects.',
     client: 'Read the `message`; do not send the same request again.',
   },
   precondition_failed: {
@@ -56,8 +56,12 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     when: 'Fields or query parameters are wrong. `details` lists all faults at once (of up to 64 fields) under the names of their fields; `_` is the body as a whole.',
     client: 'Fix the fields named in `details`.',
   },
+  upgrade_required: {
+    when: 'The route goes on with WebSocket, and the request is no handshake of its version 13.',
+    client: 'Use a WebSocket client, with the subprotocol that `message` names.',
+  },
   rate_limited: {
-    when: 'The tenant sent too many requests, or the address sent too many wrong tokens or public requests. Either has too many requests in flight, too many open streams and waits (32 for a tenant, `LIMIT_STREAMS_PER_ADDRESS` for an address), or too much memory in unfinished bodies. Or the tenant deleted too many containers in the last hour to create one (cap `deletes_per_hour`), removed too many VPN peers, or renewed a peer’s keys too often; then `message` says which, and `retry_after_seconds` how long to wait. Nothing was executed.',
+    when: 'The tenant sent too many requests, or the address sent too many wrong tokens or public requests. Either has too many requests in flight, too many open streams and waits (32 for a tenant, `LIMIT_STREAMS_PER_ADDRESS` for an address), too many sessions (16 for a tenant, 8 for a container), or too much memory in unfinished bodies. Or the tenant deleted too many containers in the last hour to create one (cap `deletes_per_hour`), removed too many VPN peers, or renewed a peer’s keys too often; then `message` says which, and `retry_after_seconds` how long to wait. Nothing was executed.',
     client: 'Wait as long as `Retry-After` says, then send the request again.',
   },
   internal: {

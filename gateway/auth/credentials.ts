@@ -56,6 +56,10 @@ function sameOrigin(origin: string, host: string | undefined): boolean {
   return (url.protocol === 'http:' || url.protocol === 'https:') && url.host === expected && expected !== '';
 }
 
+/** Whether the page that made the request is one of ours, as its browser says. */
+export const isOwnOrigin = ({ origin, host }: RequestHeaders): boolean =>
+  origin !== undefined && sameOrigin(origin, host);
+
 /**
  * A browser also sends the cookie with requests that another site makes. Such requests with an
  * unsafe method are refused; `Sec-Fetch-Site` shows them, or Origin in browsers that do not send

@@ -8,13 +8,21 @@ import type { RateLimiter } from './rate-limits.ts';
 import { failure, rateLimited, type Result } from '../http/respond.ts';
 import type { Identity } from './claims.ts';
 import type { ClientAddresses } from './client-address.ts';
-import { credentialsOf, isCrossSite, type Credentials } from './credentials.ts';
+import { credentialsOf, isCrossSite, isOwnOrigin, type Credentials } from './credentials.ts';
 import type { Knowledge } from './revocation-feed.ts';
 import type { Verdict, Verifier } from './verifier.ts';
 
 export type Admission =
-  /** `crossSite`: another site made the request with the user's cookie; that is refused last. */
-  | { readonly kind: 'admitted'; readonly identity: Identity; readonly crossSite: boolean }
+  /**
+   * `crossSite`: another site made the request with the user's cookie; that is refused last.
+   * `isOfOurs`: a page of our own made it, or a client without a cookie.
+   */
+  | {
+      readonly kind: 'admitted';
+      readonly identity: Identity;
+      readonly crossSite: boolean;
+      readonly isOfOurs: boolean;
+    }
   /** Admitted by a token in the URL, which opens the files of one peer. */
   | { readonly kind: 'granted'; readonly grant: TokenGrant }
   | Refusal;
@@ -175,6 +183,7 @@ export class Gate {
             kind: 'admitted',
             identity,
             crossSite: isCrossSite(head.method, from, head.headers),
+            isOfOurs: from === 'bearer' || isOwnOrigin(head.headers),
           }
         );
       }

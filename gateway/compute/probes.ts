@@ -12,7 +12,14 @@ export function probesOf(services: Services): Partial<Handlers> {
       { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
       call.deadlineMs,
     );
-  const container: HandlerOf<'container.wait' | 'container.update' | 'policy.put' | 'container.secrets.put'> = (call) =>
+  const container: HandlerOf<
+    | 'container.wait'
+    | 'container.update'
+    | 'policy.put'
+    | 'container.secrets.put'
+    | 'container.exec'
+    | 'container.forward'
+  > = (call) =>
     services.ask(
       'read',
       { type: 'container.get', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
@@ -31,6 +38,8 @@ export function probesOf(services: Services): Partial<Handlers> {
     'container.logs': traced,
     'container.events': traced,
     'container.wait': container,
+    'container.exec': container,
+    'container.forward': container,
     'container.update': container,
     'policy.put': container,
     'container.secrets.put': container,

@@ -74,11 +74,13 @@ export function check(route: AppRoute, queryText: string, body: unknown): Checke
 
 /** The refusal of a caller who may not call the route; undefined for one who may. */
 export function refusalOf(
-  { identity, crossSite }: Extract<Admission, { readonly kind: 'admitted' }>,
-  route: Pick<Route, 'access' | 'scopes'>,
+  { identity, crossSite, isOfOurs }: Extract<Admission, { readonly kind: 'admitted' }>,
+  route: Pick<Route, 'access' | 'scopes' | 'upgrades'>,
   params: Readonly<Record<string, string>>,
 ): Result | undefined {
   if (crossSite) return forbidden;
+  // A handshake is a GET that acts, and browsers let every page make one.
+  if (route.upgrades === true && !isOfOurs) return forbidden;
   const lack = lackOf(identity.powers, route, params);
   return lack === undefined ? undefined : lack === 'tenant' ? operatorTokenAlone : missingScope(lack.scope);
 }

@@ -72,7 +72,7 @@ export interface Services {
   readonly log: Log;
   readonly logs: Pick<LogReader, 'newest' | 'after' | 'positionAfter'>;
   readonly events: Pick<EventReader, 'newest' | 'after' | 'positionAfter'>;
-  readonly sessions: Pick<Sessions, 'open'>;
+  readonly sessions: Pick<Sessions, 'open' | 'withPlace' | 'stillGood'>;
   readonly usage: Pick<UsageReader, 'sums'>;
   readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'follow' | 'waitsOver' | 'polls'>;
   newOperationId(): OperationId;

@@ -212,7 +212,9 @@ export class Dispatcher {
     // A reply takes memory until it is written.
     if (seat !== undefined) exchange.whenFinished(() => seat.leave());
     const streamed = handled === 'streamed';
-    const status = streamed ? 200 : outcomeStatus[handled.code];
+    const status = streamed
+      ? outcomeStatus[exchange.isUpgraded ? 'switching_protocols' : 'ok']
+      : outcomeStatus[handled.code];
     if (!streamed) exchange.reply(replyOf(handled, requestId));
     const ms = clock.monotonicMs() - startedMs;
     meters.request(trace.route, status, ms / 1000, streamed || trace.route === 'container.wait');

@@ -11,11 +11,16 @@ import { userOf } from '../../lib/nats/inbox.ts';
 import { sparing, type SparingLog } from '../../lib/sparing.ts';
 import type { Tunnel } from '../../lib/tunnel/tunnel.ts';
 import { Tunnels } from '../../lib/tunnel/tunnels.ts';
+import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { SessionPlace } from '../../schemas/wire/answers.ts';
 import { SessionAsk, type SessionAbout, type SessionAnswer, type SessionEnd } from '../../schemas/wire/session.ts';
 import { anySender, senderOfSubject, subjects, type BoundSender } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
+
+import type { Identity } from '../auth/claims.ts';
+import { failure, rateLimited, type Result } from '../http/respond.ts';
+import { Seats, type Unseated } from '../http/seats.ts';
 
 const decodeAsk = messageDecoder(SessionAsk);
 
@@ -38,21 +43,40 @@ const noRights = away(
   'the NATS credentials of this gateway do not permit sessions; its operator runs nats-keys again (docs/upgrades.md)',
 );
 
+const noPlace: Readonly<Record<Unseated, Result>> = {
+  full: {
+    ...failure('unavailable', 'this gateway has too many sessions; try again'),
+    retryAfterSeconds: limits.streamRetryAfterSeconds,
+  },
+  client: rateLimited(limits.streamRetryAfterSeconds, 'your address has too many sessions; close one'),
+  tenant: rateLimited(limits.streamRetryAfterSeconds, 'your tenant has too many sessions; close one'),
+};
+
 export interface SessionsParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
+  /** Whether the token that opened a session is still valid. */
+  readonly stillGood: (identity: Identity) => boolean;
 }
 
 export class Sessions {
   readonly #clock: SessionsParts['clock'];
   readonly #log: Log;
   readonly #refusals: SparingLog;
+  readonly stillGood: SessionsParts['stillGood'];
   readonly #tunnels = new Tunnels();
+  /** Of clients; what the gateway itself opens needs none. */
+  readonly #places = new Seats({
+    inAll: limits.sessions,
+    perClient: limits.sessions,
+    perTenant: limits.sessionsPerTenant,
+  });
   readonly #rung = new Map<string, Rung>();
   #line: Line | 'no rights' | undefined;
   #isStopping = false;
 
-  constructor({ clock, log }: SessionsParts) {
+  constructor({ clock, log, stillGood }: SessionsParts) {
+    this.stillGood = stillGood;
     this.#clock = clock;
     this.#log = log;
     this.#refusals = sparing(log, limits.refusalLogMs, clock);
@@ -96,6 +120,24 @@ export class Sessions {
     this.#tunnels.endAll(end);
   }
 
+  /** Holds a place of the tenant while `work` runs; a refusal if there is none. */
+  async withPlace<T>(
+    { client, leaveSeat }: { readonly client: string; readonly leaveSeat: () => void },
+    tenant: TenantId,
+    work: () => Promise<T>,
+  ): Promise<T | Result> {
+    const place = this.#places.take(client);
+    if (typeof place === 'string') return noPlace[place];
+    const why = place.claim(tenant);
+    try {
+      if (why !== undefined) return noPlace[why];
+      leaveSeat();
+      return await work();
+    } finally {
+      place.leave();
+    }
+  }
+
   /**
    * Resolves when the agent has taken the session up or refused it, or has not answered in time.
    * Nothing passes before a port is attached to the tunnel.
@@ -112,7 +154,7 @@ export class Sessions {
     this.#rung.set(id, { agent, about });
     // Without content: the agent acts only on the answer to its own request. A ring may be lost.
     const ring = (): void => {
-      if (this.#rung.has(id)) nc.publish(subject);
+      if (this.#rung.has(id) && !nc.isClosed()) nc.publish(subject);
     };
     return new Promise((resolve) => {
       const ringing = setInterval(ring, limits.sessionRingMs);

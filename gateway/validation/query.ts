@@ -1,6 +1,6 @@
 /** Query parameters by the schemas of the route table. Pure. */
 import type { FieldErrors } from '../../schemas/errors.ts';
-import type { QueryValue, Route } from '../../schemas/routes.ts';
+import type { QueryParameter, QueryValue, Route } from '../../schemas/routes.ts';
 import type { Validated } from './faults.ts';
 
 export type QueryValues = Readonly<Record<string, QueryValue | undefined>>;
@@ -12,21 +12,41 @@ interface ParameterSchema {
   readonly enum?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly maxLength?: number;
   readonly pattern?: string;
+  readonly maxItems?: number;
+  readonly items?: ParameterSchema;
 }
 
 type Read = { readonly ok: true; readonly value: QueryValue } | { readonly ok: false; readonly fault: string };
 
 const integerText = /^-?\d{1,15}$/;
 
-function readParameter(schema: ParameterSchema, text: string): Read {
-  const { minimum = -Infinity, maximum = Infinity } = schema;
-  if (schema.enum !== undefined) {
-    return schema.enum.includes(text)
+function readText({ maxLength = Infinity, pattern }: ParameterSchema, text: string, form?: string): Read {
+  if (text.length > maxLength) return { ok: false, fault: `must have at most ${maxLength} characters` };
+  if (text.includes('\0')) return { ok: false, fault: 'must not have a NUL' };
+  return pattern === undefined || new RegExp(pattern).test(text)
+    ? { ok: true, value: text }
+    : { ok: false, fault: form === undefined ? `must match ${pattern}` : `must be ${form}` };
+}
+
+function readTexts({ maxItems = Infinity, items = {} }: ParameterSchema, texts: readonly string[]): Read {
+  if (texts.length > maxItems) return { ok: false, fault: `must come at most ${maxItems} times` };
+  const wrong = texts.map((text) => readText(items, text)).find((read) => !read.ok);
+  return wrong ?? { ok: true, value: texts };
+}
+
+function readParameter({ schema, form }: QueryParameter, texts: readonly [string, ...string[]]): Read {
+  // Safe: the table has schemas of this part alone.
+  const known = schema as ParameterSchema;
+  const [text] = texts;
+  const { minimum = -Infinity, maximum = Infinity } = known;
+  if (known.enum !== undefined) {
+    return known.enum.includes(text)
       ? { ok: true, value: text }
-      : { ok: false, fault: `must be one of ${schema.enum.join(', ')}` };
+      : { ok: false, fault: `must be one of ${known.enum.join(', ')}` };
   }
-  switch (schema.type) {
+  switch (known.type) {
     case 'integer': {
       const value = Number(text);
       return integerText.test(text) && value >= minimum && value <= maximum
@@ -37,27 +57,31 @@ function readParameter(schema: ParameterSchema, text: string): Read {
       return text === 'true' || text === 'false'
         ? { ok: true, value: text === 'true' }
         : { ok: false, fault: 'must be true or false' };
+    case 'array':
+      return readTexts(known, texts);
     default:
-      return schema.pattern === undefined || new RegExp(schema.pattern).test(text)
-        ? { ok: true, value: text }
-        : { ok: false, fault: `must match ${schema.pattern}` };
+      return readText(known, text, form);
   }
 }
 
-/** Unknown parameters are ignored; if one comes twice, the first counts. */
+/** Unknown parameters are ignored; if one that is no list comes twice, the first counts. */
 export function queryReader(route: Pick<Route, 'query'>): QueryReader {
   const parameters = Object.entries(route.query ?? {});
   const fallbacks = Object.fromEntries(parameters.map(([name, { fallback }]) => [name, fallback]));
   const none: Validated<QueryValues> = { ok: true, value: fallbacks };
+  const needsAny = parameters.some(([, { required }]) => required === true);
   return (query) => {
-    if (query === '' || parameters.length === 0) return none;
+    if ((query === '' && !needsAny) || parameters.length === 0) return none;
     const given = new URLSearchParams(query);
     const values: Record<string, QueryValue | undefined> = { ...fallbacks };
     const faults: FieldErrors = {};
-    for (const [name, { schema }] of parameters) {
-      const text = given.get(name);
-      if (text === null) continue;
-      const read = readParameter(schema, text);
+    for (const [name, parameter] of parameters) {
+      const [first, ...others] = given.getAll(name);
+      if (first === undefined) {
+        if (parameter.required === true) faults[name] = ['is required'];
+        continue;
+      }
+      const read = readParameter(parameter, [first, ...others]);
       if (read.ok) values[name] = read.value;
       else faults[name] = [read.fault];
     }

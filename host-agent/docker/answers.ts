@@ -251,7 +251,16 @@ export const shapes = {
   event: { Action: true, Actor: { ID: true, Attributes: { ...ourLabels, exitCode: true } }, timeNano: true },
 } as const satisfies Record<string, Shape>;
 
+/** A process started beside that of a container. `Pid`: on the engine's machine; 0: none. */
+const ExecState = Type.Object({
+  Running: Type.Boolean(),
+  ExitCode: Type.Union([Type.Integer(), Type.Null()]),
+  Pid: Type.Integer(),
+});
+export type ExecState = Static<typeof ExecState>;
+
 export const decode = {
+  execState: decoder(ExecState),
   version: decoder(Version),
   info: decoder(Info),
   summaries: decoder(Summaries),

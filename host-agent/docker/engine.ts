@@ -3,11 +3,12 @@ import { limits } from '../../schemas/limits.ts';
 import { decode, shapes, type Info } from './answers.ts';
 import { createEngineClient, parse } from './calls/client.ts';
 import { containerCalls, type ContainerCalls } from './calls/containers.ts';
+import { execCalls, type ExecCalls } from './calls/exec.ts';
 import { imageCalls, type ImageCalls } from './calls/images.ts';
 import { networkCalls, type NetworkCalls } from './calls/networks.ts';
 import type { Transport } from './transport.ts';
 
-export interface Engine extends ContainerCalls, ImageCalls, NetworkCalls {
+export interface Engine extends ContainerCalls, ExecCalls, ImageCalls, NetworkCalls {
   /**
    * The engine's version. Negotiates the API version too, each time, since the engine may have been
    * replaced.
@@ -27,6 +28,7 @@ export function createEngine(transport: Transport, pullIdleMs: number = limits.e
   const client = createEngineClient(transport);
   return {
     ...containerCalls(client),
+    ...execCalls(client),
     ...imageCalls(client, pullIdleMs),
     ...networkCalls(client),
     probe: async (deadlineMs) => ({ version: await client.negotiate(deadlineMs) }),

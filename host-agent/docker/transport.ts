@@ -3,7 +3,7 @@
  * hangs (its process stopped, its disk full) must not hang the agent.
  */
 import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders, type RequestOptions } from 'node:http';
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { limits } from '../../schemas/limits.ts';
 import { asEngineError, EngineError } from './errors.ts';
 import { Sieve, TooLarge, type Shape } from './sieve.ts';
@@ -57,12 +57,22 @@ export interface OpenReply {
 }
 
 export interface Transport {
+  /**
+   * A connection that the engine gives up to raw bytes both ways (Docker Engine API, "Hijacking").
+   * Absent: this engine is simulated, and has no processes.
+   */
+  hijack?(call: Call): Promise<Hijacked>;
   /** A whole answer within the deadline, whatever its status. */
   call(call: Call): Promise<Reply>;
   /** Headers within the deadline; the body until the signal aborts. */
   open(call: Call): Promise<OpenReply>;
   close(): void;
 }
+
+export type Hijacked =
+  | { readonly status: 101; readonly stream: Duplex }
+  /** The engine refused; the answer is whole. */
+  | { readonly status: number; readonly stream?: undefined; readonly body: Buffer };
 
 export type ObserveCall = (name: string, seconds: number, outcome: 'ok' | 'refused' | 'failed') => void;
 
@@ -100,6 +110,37 @@ export function createTransport(address: EngineAddress, observeCall: ObserveCall
       outgoing.end(call.body?.bytes);
     });
 
+  const hijack = (call: Call): Promise<Hijacked> =>
+    new Promise((resolve, reject) => {
+      const outgoing = request({
+        ...target,
+        agent: false,
+        method: call.method,
+        path: call.path,
+        headers: {
+          host: 'docker',
+          connection: 'Upgrade',
+          upgrade: 'tcp',
+          ...(call.body && { 'content-type': call.body.type, 'content-length': call.body.bytes.byteLength }),
+        },
+      });
+      const lasting = lifetime(call, (error) => outgoing.destroy(error));
+      outgoing.once('upgrade', (_response, stream, head) => {
+        lasting.end();
+        if (head.length > 0) stream.unshift(head);
+        resolve({ status: 101, stream });
+      });
+      outgoing.once('response', (response) => {
+        lasting.end();
+        readWhole(call.name, response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
+      });
+      outgoing.on('error', (error) => {
+        lasting.end();
+        reject(asEngineError(call.name, error));
+      });
+      outgoing.end(call.body?.bytes);
+    });
+
   const timed = async <T extends { status: number }>(call: Call, work: () => Promise<T>): Promise<T> => {
     const startMs = performance.now();
     const seconds = () => (performance.now() - startMs) / 1000;
@@ -123,6 +164,7 @@ export function createTransport(address: EngineAddress, observeCall: ObserveCall
         return { status, headers, body };
       }),
     open: (call) => timed(call, () => send(call, true)),
+    hijack: (call) => timed(call, () => hijack(call)),
     close: () => agent.destroy(),
   };
 }

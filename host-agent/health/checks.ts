@@ -62,7 +62,7 @@ export function createHealthChecks({ probe, isLocal, steadyMs, metrics, onChange
     const upMs = (): number => steadyMs() - running.startedAtMs;
     const run = async (): Promise<void> => {
       while (!abort.signal.aborted) {
-        const endpoint = endpointOf(running, check, isLocal);
+        const endpoint = endpointAt(running, portOf(check), isLocal);
         const fault = typeof endpoint === 'string' ? endpoint : await probe(check, endpoint, abort.signal);
         if (abort.signal.aborted) return;
         metrics.healthCheck(fault === undefined);
@@ -94,9 +94,14 @@ export function createHealthChecks({ probe, isLocal, steadyMs, metrics, onChange
   };
 }
 
-/** Where to check, or why nowhere. */
-function endpointOf({ ip, addresses }: Running, { http, tcp }: HealthCheck, isLocal: boolean): Endpoint | string {
-  const port = http?.port ?? tcp?.port ?? 0;
+const portOf = ({ http, tcp }: HealthCheck): number => http?.port ?? tcp?.port ?? 0;
+
+/** Where a port of a container is reached from here, or why nowhere. */
+export function endpointAt(
+  { ip, addresses }: { readonly ip?: string | undefined; readonly addresses: Running['addresses'] },
+  port: number,
+  isLocal: boolean,
+): Endpoint | string {
   if (isLocal) return ip === undefined ? 'the container has no address' : { host: ip, port };
   const published = addresses.find((one) => one.port === `${port}/tcp`)?.address;
   if (published === undefined) return `port ${port} is not published, and the container is on another machine`;

@@ -53,5 +53,5 @@ function answers(
   });
 }
 
-const wordsOf = (error: NodeJS.ErrnoException): string =>
+export const wordsOf = (error: NodeJS.ErrnoException): string =>
   error.code === 'ECONNREFUSED' ? 'nothing listens there' : (error.code ?? error.message);

@@ -29,6 +29,16 @@ export const sessions = {
   sessionFetches: 32,
   /** 128 random bits: nobody guesses the id of a session. */
   sessionIdBytes: 16,
+  /**
+   * One message of a WebSocket; its client has no window for more. The room for what a client has
+   * not read yet: a window, and the frames around it.
+   */
+  webSocketMessageBytes: 512 * KiB,
+  webSocketBufferBytes: 1024 * KiB,
+  /** The time between two pings, and after how long without a sign of life a client is gone. */
+  webSocketPingMs: 30 * seconds,
+  webSocketSilentMs: 90 * seconds,
+  webSocketIdleMs: 120 * seconds,
   /** Sessions of one gateway, of one tenant at one gateway, of one host, and of one container. */
   sessions: 512,
   sessionsPerTenant: 16,
@@ -41,6 +51,21 @@ export const sessions = {
   execArgumentChars: 4096,
   execUserChars: 64,
   execWorkdirChars: 1024,
+  /** How often, and in which intervals, the engine is asked how the process of an exec is. */
+  execLooks: 100,
+  execLookMs: 50,
+  /** The time between two attempts to end a process that an earlier agent has left. */
+  execLeftRetryMs: 2 * seconds,
+  /** How often the processes below one are looked for before they are killed. */
+  killLooks: 8,
+  /** How long the port of a container may take to open. */
+  forwardConnectMs: 5 * seconds,
+  /** Small messages of a client are joined up to this. */
+  sessionPieceBytes: 4 * KiB,
+  /** Columns or rows of a terminal. */
+  terminalSize: 4096,
+  /** Bytes of the reason in a close frame of a WebSocket. */
+  closeReasonBytes: 123,
   /** The characters of a reason that an end of a session gives. */
   sessionReasonChars: 1024,
 } as const;

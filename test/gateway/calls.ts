@@ -28,6 +28,11 @@ export function exchangeOf(head: Partial<RequestHead> = {}, body = ''): Exchange
     stream: () => {
       throw new Error('no stream is expected');
     },
+    handshake: undefined,
+    isUpgraded: false,
+    upgrade: () => {
+      throw new Error('no WebSocket is expected');
+    },
     whenFinished: (listener) => listener(),
     aborted: false,
     onAborted: () => {},

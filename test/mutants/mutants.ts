@@ -7,6 +7,7 @@ import { domainMutants } from './guards/domain.ts';
 import { gatewayMutants } from './guards/gateway.ts';
 import { hostSecretMutants } from './guards/host-secrets.ts';
 import { runtimeMutants } from './guards/runtime.ts';
+import { sessionMutants } from './guards/sessions.ts';
 import { sharedMutants } from './guards/shared.ts';
 import type { Mutant } from './mutant.ts';
 
@@ -17,6 +18,7 @@ export const mutants: readonly Mutant[] = [
   ...agentMutants,
   ...hostSecretMutants,
   ...sharedMutants,
+  ...sessionMutants,
 ];
 
 /** The table of docs/faults.md. */

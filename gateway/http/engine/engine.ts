@@ -4,7 +4,9 @@
  */
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { BodyResult } from './body.ts';
+import type { ClientSocket, ClientSocketListener } from './sockets/client-socket.ts';
 import type { RequestHeaders } from './guard.ts';
+import type { Handshake } from './sockets/handshake.ts';
 
 /** A request without its body, copied out of the engine before its callback returns. */
 export interface RequestHead {
@@ -62,6 +64,14 @@ export interface Exchange {
    * connection ends with the stream.
    */
   stream(reply: Omit<Reply, 'body'>): Sink;
+  /** Undefined: the client does not ask for a WebSocket. */
+  readonly handshake: Handshake | undefined;
+  /**
+   * Goes on with WebSocket, instead of `reply`; for an exchange with a handshake, once. Undefined:
+   * the client has left. The exchange is finished when the WebSocket is closed.
+   */
+  upgrade(protocol: string, headers: readonly string[], listener: ClientSocketListener): ClientSocket | undefined;
+  readonly isUpgraded: boolean;
   /**
    * Calls back once the reply has been written or never will be; at once if that has happened
    * already. At most one listener.

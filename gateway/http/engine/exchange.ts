@@ -1,22 +1,52 @@
 /** The common part of all engines' exchanges: the body, and the listeners for the end. */
 import type { Body, BodyResult } from './body.ts';
+import type { ClientSocket, ClientSocketListener } from './sockets/client-socket.ts';
 import type { Exchange, Reply, RequestHead, Sink } from './engine.ts';
+import type { Handshake } from './sockets/handshake.ts';
 
 export abstract class EngineExchange implements Exchange {
   readonly head: RequestHead;
   readonly body: Body;
+  readonly handshake: Handshake | undefined;
   aborted = false;
+  isUpgraded = false;
   protected isFinished = false;
   #onAborted: (() => void) | undefined;
   #onFinished: (() => void) | undefined;
 
-  constructor(head: RequestHead, body: Body) {
+  constructor(head: RequestHead, body: Body, handshake: Handshake | undefined) {
     this.head = head;
     this.body = body;
+    this.handshake = handshake;
   }
 
   abstract reply(reply: Reply): void;
   abstract stream(reply: Omit<Reply, 'body'>): Sink;
+  /** `listener` is told when the WebSocket is closed. */
+  protected abstract goOn(
+    protocol: string,
+    headers: readonly string[],
+    listener: ClientSocketListener,
+  ): ClientSocket | undefined;
+
+  upgrade(protocol: string, headers: readonly string[], listener: ClientSocketListener): ClientSocket | undefined {
+    if (this.handshake === undefined) throw new Error('the request asks for no WebSocket');
+    if (this.aborted) return undefined;
+    this.isUpgraded = true;
+    const socket = this.goOn(protocol, headers, {
+      onMessage: (bytes, isBinary) => listener.onMessage(bytes, isBinary),
+      onPong: () => listener.onPong(),
+      onDrain: () => listener.onDrain(),
+      onClose: () => {
+        this.finish();
+        listener.onClose();
+      },
+    });
+    if (socket !== undefined) return socket;
+    this.cutOff();
+    this.finish();
+    return undefined;
+  }
 
   get bodyBytes(): number | undefined {
     return this.body.declaredBytes;

@@ -20,6 +20,11 @@ export interface RequestHeaders {
   lastEventId?: string;
   ifNoneMatch?: string;
   ifMatch?: string;
+  upgrade?: string;
+  connection?: string;
+  webSocketKey?: string;
+  webSocketVersion?: string;
+  webSocketProtocol?: string;
 }
 
 /** Headers as they are collected. `ambiguous`: a header that may come only once came twice. */
@@ -56,7 +61,7 @@ export function takeHeader(bag: HeaderBag, name: string, value: string): void {
       bag.cookie = bag.cookie === undefined ? value : `${bag.cookie}; ${value}`;
       return;
     case 'x-forwarded-for':
-      bag.forwardedFor = bag.forwardedFor === undefined ? value : `${bag.forwardedFor}, ${value}`;
+      bag.forwardedFor = joined(bag.forwardedFor, value);
       return;
     case 'content-type':
       bag.contentType ??= value;
@@ -74,15 +79,34 @@ export function takeHeader(bag: HeaderBag, name: string, value: string): void {
       bag.lastEventId ??= value;
       return;
     case 'if-none-match':
-      bag.ifNoneMatch = bag.ifNoneMatch === undefined ? value : `${bag.ifNoneMatch}, ${value}`;
+      bag.ifNoneMatch = joined(bag.ifNoneMatch, value);
       return;
     case 'if-match':
-      bag.ifMatch = bag.ifMatch === undefined ? value : `${bag.ifMatch}, ${value}`;
+      bag.ifMatch = joined(bag.ifMatch, value);
+      return;
+    case 'sec-websocket-key':
+      if (bag.webSocketKey !== undefined) bag.ambiguous = true;
+      bag.webSocketKey = value;
+      return;
+    case 'sec-websocket-version':
+      bag.webSocketVersion = joined(bag.webSocketVersion, value);
+      return;
+    case 'sec-websocket-protocol':
+      bag.webSocketProtocol = joined(bag.webSocketProtocol, value);
+      return;
+    case 'upgrade':
+      bag.upgrade = joined(bag.upgrade, value);
+      return;
+    case 'connection':
+      bag.connection = joined(bag.connection, value);
       return;
     default:
       return;
   }
 }
+
+const joined = (before: string | undefined, value: string): string =>
+  before === undefined ? value : `${before}, ${value}`;
 
 export type Framing =
   | { readonly kind: 'refused' }

@@ -3,6 +3,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { limits } from '../../../schemas/limits.ts';
 import { Bodies, Body } from './body.ts';
 import {
@@ -18,6 +19,8 @@ import {
 } from './engine.ts';
 import { EngineExchange } from './exchange.ts';
 import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
+import { handshakeOf, type Handshake } from './sockets/handshake.ts';
+import { giveBack, NodeSockets, responseOn, type TakenConnection } from './sockets/node-upgrade.ts';
 
 const nothing = new Uint8Array(0);
 
@@ -42,18 +45,41 @@ function headOf(request: IncomingMessage, headers: HeaderBag): RequestHead {
   };
 }
 
+/** Goes on with WebSocket; undefined: the client has left. */
+type GoOn = EngineExchange['upgrade'];
+
 class NodeExchange extends EngineExchange {
   readonly #response: ServerResponse;
   readonly #lastOfConnection: () => boolean;
+  readonly #goOn: GoOn;
+  readonly #onFinished: () => void;
 
-  constructor(head: RequestHead, body: Body, response: ServerResponse, lastOfConnection: () => boolean) {
-    super(head, body);
+  constructor(
+    onFinished: () => void,
+    request: { readonly head: RequestHead; readonly body: Body; readonly handshake: Handshake | undefined },
+    response: ServerResponse,
+    lastOfConnection: () => boolean,
+    goOn: GoOn,
+  ) {
+    super(request.head, request.body, request.handshake);
+    this.#onFinished = onFinished;
+    this.#goOn = goOn;
     this.#response = response;
     this.#lastOfConnection = lastOfConnection;
     response.once('close', () => {
+      if (this.isUpgraded) return;
       if (!response.writableFinished) this.cutOff();
       this.finish();
     });
+  }
+
+  protected override finish(): void {
+    this.#onFinished();
+    super.finish();
+  }
+
+  protected override goOn(...parts: Parameters<GoOn>): ReturnType<GoOn> {
+    return this.#goOn(...parts);
   }
 
   reply(reply: Reply): void {
@@ -86,6 +112,11 @@ class NodeExchange extends EngineExchange {
   }
 }
 
+const handshakeIn = (request: IncomingMessage, headers: HeaderBag): Handshake | undefined => {
+  const method = request.method ?? '';
+  return handshakeOf(method, headers, judgeFraming(method, headers).kind === 'empty');
+};
+
 const refusal = (status: string): string => `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;
 
 export function nodeEngine(
@@ -100,8 +131,14 @@ export function nodeEngine(
   // Connections whose last request has arrived: a further request that the parser finds in the same
   // packet is ignored.
   const over = new WeakSet<Socket>();
+  const known = new WeakSet<Socket>();
+  const unanswered = new WeakMap<Socket, number>();
 
-  const accept = (request: IncomingMessage, response: ServerResponse): void => {
+  const sockets = new NodeSockets();
+  /** Connections that node:http does not know any more. */
+  const taken = new Set<Duplex>();
+
+  const accept = (request: IncomingMessage, response: ServerResponse, connection?: TakenConnection): void => {
     const { socket } = request;
     if (over.has(socket)) return;
     const headers = headersOf(request);
@@ -121,10 +158,42 @@ export function nodeEngine(
       request.on('error', () => body.abort());
     }
     inFlight++;
-    response.once('close', () => inFlight--);
-    dispatch(
-      new NodeExchange(headOf(request, headers), body, response, () => keepAliveRefused || framing.kind === 'unframed'),
+    unanswered.set(socket, (unanswered.get(socket) ?? 0) + 1);
+    const exchange = new NodeExchange(
+      () => {
+        inFlight--;
+        unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1);
+      },
+      {
+        head: headOf(request, headers),
+        body,
+        handshake: connection === undefined ? undefined : handshakeIn(request, headers),
+      },
+      response,
+      () => keepAliveRefused || framing.kind === 'unframed' || connection !== undefined,
+      (protocol, more, listener) => {
+        if (connection === undefined) return undefined;
+        response.detachSocket(socket);
+        return sockets.open(connection, protocol, more, listener);
+      },
     );
+    dispatch(exchange);
+  };
+
+  const take = (connection: TakenConnection): void => {
+    const { request, socket } = connection;
+    // A handshake behind a request without a reply: uWebSockets.js ends the connection, too.
+    if (over.has(request.socket) || (unanswered.get(request.socket) ?? 0) > 0) {
+      socket.destroy();
+      return;
+    }
+    if (handshakeIn(request, headersOf(request)) === undefined) {
+      giveBack(server, connection);
+      return;
+    }
+    taken.add(socket);
+    socket.once('close', () => taken.delete(socket));
+    accept(request, responseOn(connection), connection);
   };
 
   const server: Server = createServer(
@@ -136,9 +205,13 @@ export function nodeEngine(
       connectionsCheckingInterval: 2_000,
       noDelay: true,
     },
-    accept,
+    (request, response) => accept(request, response),
   );
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => take({ request, socket, head }));
   server.on('connection', (socket: Socket) => {
+    // It was given back.
+    if (known.has(socket)) return;
+    known.add(socket);
     connections++;
     socket.once('close', () => connections--);
     if (connections > connectionsMax && !isTrusted(plainAddress(socket.remoteAddress ?? ''))) socket.destroy();
@@ -171,6 +244,7 @@ export function nodeEngine(
       bodies.stop();
       server.close();
       server.closeAllConnections();
+      for (const socket of taken) socket.destroy();
     },
   };
 }

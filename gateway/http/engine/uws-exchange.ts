@@ -1,11 +1,14 @@
 /** One request on uWebSockets.js: its reply or its stream. The rules are in uws.ts. */
 import { STATUS_CODES } from 'node:http';
-import type { HttpResponse } from 'uWebSockets.js';
+import type { HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { limits } from '../../../schemas/limits.ts';
 import type { Body } from './body.ts';
+import type { ClientSocket, ClientSocketListener } from './sockets/client-socket.ts';
 import { isBodiless, type Reply, type RequestHead, type Sink } from './engine.ts';
 import { EngineExchange } from './exchange.ts';
 import { safeHeaderValue } from './guard.ts';
+import type { Handshake } from './sockets/handshake.ts';
+import { UwsSocket } from './sockets/uws-socket.ts';
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
 
@@ -15,14 +18,23 @@ type Ending = 'kept' | 'ended';
 export class UwsExchange extends EngineExchange {
   readonly #response: HttpResponse;
   readonly #isLast: boolean;
+  readonly #context: us_socket_context_t | undefined;
   readonly #server: { readonly keepAliveRefused: () => boolean; readonly onFinished: () => void };
 
   constructor(
     response: HttpResponse,
-    request: { readonly head: RequestHead; readonly body: Body; readonly isLast: boolean },
+    request: {
+      readonly head: RequestHead;
+      readonly body: Body;
+      readonly isLast: boolean;
+      readonly handshake?: Handshake | undefined;
+      /** Of a request that may go on with WebSocket. */
+      readonly context?: us_socket_context_t | undefined;
+    },
     server: { readonly keepAliveRefused: () => boolean; readonly onFinished: () => void },
   ) {
-    super(request.head, request.body);
+    super(request.head, request.body, request.context === undefined ? undefined : request.handshake);
+    this.#context = request.context;
     this.#response = response;
     this.#isLast = request.isLast;
     this.#server = server;
@@ -129,6 +141,24 @@ export class UwsExchange extends EngineExchange {
         else response.cork(() => response.end());
       },
     };
+  }
+
+  protected override goOn(
+    protocol: string,
+    headers: readonly string[],
+    listener: ClientSocketListener,
+  ): ClientSocket | undefined {
+    const { handshake } = this;
+    const context = this.#context;
+    if (handshake === undefined || context === undefined) return undefined;
+    const socket = new UwsSocket(listener);
+    const response = this.#response;
+    response.cork(() => {
+      this.#writeHead({ status: 101, headers });
+      // Without extensions: windows count bytes as they are.
+      response.upgrade({ socket }, handshake.key, protocol, '', context);
+    });
+    return socket;
   }
 
   #writeHead(reply: Omit<Reply, 'body'>): void {

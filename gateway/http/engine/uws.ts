@@ -7,13 +7,15 @@
  * in place of a CRLF), so a proxy in front may see the end of such a body elsewhere. A request with
  * chunks is therefore the last of its connection.
  */
-import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket, us_socket_context_t } from 'uWebSockets.js';
 import { Bodies, Body } from './body.ts';
 import { boundUrl, type Dispatch, type EngineOptions, type HttpEngine, type RequestHead } from './engine.ts';
 import { emptyBag, judgeFraming, takeHeader, type HeaderBag } from './guard.ts';
+import { handshakeOf } from './sockets/handshake.ts';
 import { addressReader } from './uws-address.ts';
 import type { UwsModule } from './uws-binary.ts';
 import { UwsExchange } from './uws-exchange.ts';
+import { socketCallbacks } from './sockets/uws-socket.ts';
 
 const listenExclusively = 1;
 
@@ -55,7 +57,7 @@ export function uwsEngine(
   let listening: us_listen_socket | undefined;
   const server = { keepAliveRefused: () => keepAliveRefused, onFinished: () => void inFlight-- };
 
-  const accept = (response: HttpResponse, request: HttpRequest): void => {
+  const accept = (response: HttpResponse, request: HttpRequest, context?: us_socket_context_t): void => {
     // uWS also calls this when `accept` refuses the request, before there is an exchange.
     let abort = (): void => {};
     response.onAborted(() => abort());
@@ -80,7 +82,13 @@ export function uwsEngine(
     inFlight++;
     const exchange = new UwsExchange(
       response,
-      { head, body, isLast: framing.kind === 'unframed' || framing.kind === 'chunked' },
+      {
+        head,
+        body,
+        isLast: framing.kind === 'unframed' || framing.kind === 'chunked',
+        handshake: handshakeOf(method, headers, framing.kind === 'empty'),
+        context,
+      },
       server,
     );
     abort = () => exchange.abort();
@@ -93,7 +101,11 @@ export function uwsEngine(
     dispatch(exchange);
   };
 
-  const app = uws.App().any('/*', accept);
+  // uWS calls `upgrade` for a GET with a key of a WebSocket, whatever its other headers say.
+  const app = uws
+    .App()
+    .any('/*', (response, request) => accept(response, request))
+    .ws('/*', { ...socketCallbacks, upgrade: accept });
   app.filter((response, change) => {
     connections += change;
     // A connection that has ended has no address any more, so connections can't be counted by

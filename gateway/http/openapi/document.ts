@@ -59,6 +59,7 @@ function contentOf(route: Route): Json {
 }
 
 const successWords = {
+  switching_protocols: 'The connection goes on as a WebSocket.',
   ok: 'Done.',
   created: 'Created.',
   accepted: 'Accepted; it is done soon.',
@@ -66,12 +67,13 @@ const successWords = {
   not_modified: 'The file is as `If-None-Match` says.',
 } as const satisfies Readonly<Record<keyof typeof successStatus, string>>;
 
+const isBodiless = ({ success }: Route): boolean => success === 'no_content' || success === 'switching_protocols';
+
 function successResponse(route: Route): Json {
   const answer = { description: successWords[route.success], headers: successHeaders(route) };
   const same = { description: successWords.not_modified, headers: successHeaders(route) };
   return {
-    [String(successStatus[route.success])]:
-      route.success === 'no_content' ? answer : { ...answer, content: contentOf(route) },
+    [String(successStatus[route.success])]: isBodiless(route) ? answer : { ...answer, content: contentOf(route) },
     ...(route.conditional === true ? { [String(successStatus.not_modified)]: same } : {}),
   };
 }

@@ -16,10 +16,10 @@ const inPath = ({ path }: Route): Parameter[] =>
   }));
 
 const inQuery = ({ query = {} }: Route): Parameter[] =>
-  Object.entries(query).map(([name, { schema, description, fallback }]) => ({
+  Object.entries(query).map(([name, { schema, description, fallback, required = false }]) => ({
     name,
     in: 'query',
-    required: false,
+    required,
     description,
     schema: fallback === undefined ? schema : { ...schema, default: fallback },
   }));

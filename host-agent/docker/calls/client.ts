@@ -2,6 +2,7 @@
  * One call of the Docker Engine API: the agreed API version in its path, the accepted statuses, its
  * answer decoded.
  */
+import type { Duplex } from 'node:stream';
 import { limits } from '../../../schemas/limits.ts';
 import { decode } from '../answers.ts';
 import { EngineError } from '../errors.ts';
@@ -24,6 +25,8 @@ export interface EngineClient {
   post(name: string, path: string, accepted: readonly number[], deadlineMs?: number): Promise<Reply>;
   /** Returns an answer whose body is read as it arrives. */
   open(call: Call): Promise<OpenReply>;
+  /** Raw bytes both ways. */
+  hijack(call: Call): Promise<Duplex>;
 }
 
 export function createEngineClient(transport: Transport): EngineClient {
@@ -55,6 +58,11 @@ export function createEngineClient(transport: Transport): EngineClient {
     ask,
     post: (name, path, accepted, deadlineMs) =>
       ask({ name, method: 'POST', path, ...(deadlineMs === undefined ? {} : { deadlineMs }) }, accepted),
+    hijack: async (call) => {
+      const reply = await transport.hijack?.(await prefixed(call));
+      if (reply?.stream !== undefined) return reply.stream;
+      throw refusal(call.name, reply?.status ?? 0, reply?.body ?? Buffer.from('this engine has no processes'));
+    },
     open: async (call) => {
       const reply = await transport.open(await prefixed(call));
       if (reply.status === 200) return reply;

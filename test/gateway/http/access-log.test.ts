@@ -26,7 +26,7 @@ t.test('a line names the caller and its token, never the token itself', (t) => {
   const tokenHash = 'abcdefghijklmnopqrstuvwxyz';
   const callers: (Caller | undefined)[] = [
     undefined,
-    { kind: 'admitted', identity, crossSite: false },
+    { kind: 'admitted', identity, crossSite: false, isOfOurs: true },
     { kind: 'granted', grant: { tenant, peer: peerId, scope: 'download', tokenHash } },
   ];
   for (const caller of callers) {

@@ -51,7 +51,7 @@ t.test('a caller without the scope, or from another site, is refused', (t) => {
   const { identity } = anyCall;
   if (identity === undefined) throw new Error('no identity');
   const caller = (powers: string[], crossSite = false) =>
-    ({ kind: 'admitted', identity: { ...identity, powers }, crossSite }) as const;
+    ({ kind: 'admitted', identity: { ...identity, powers }, crossSite, isOfOurs: true }) as const;
   const hosts = prepared('host.list');
   t.equal(refusalOf(caller(['operator']), hosts, {}), undefined);
   t.match(refusalOf(caller([]), hosts, {}), { code: 'forbidden', body: /"scope"/ });

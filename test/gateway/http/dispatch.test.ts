@@ -20,7 +20,7 @@ const refused = (code: 'unauthenticated' | 'rate_limited') =>
 function admitted(powers: readonly string[] = []): Admission {
   const { identity } = anyCall;
   if (identity === undefined) throw new Error('no identity');
-  return { kind: 'admitted', identity: { ...identity, powers }, crossSite: false };
+  return { kind: 'admitted', identity: { ...identity, powers }, crossSite: false, isOfOurs: true };
 }
 
 const seats = (inAll = 10, perTenant = inAll): Seats => new Seats({ inAll, perClient: inAll, perTenant });

@@ -40,3 +40,26 @@ t.test('all faults are reported at once, each under its parameter', (t) => {
   t.same(read('limit=x&follow=1&status=gone'), { ok: false, faults });
   t.end();
 });
+
+t.test('lists, texts of a form, and what is required', (t) => {
+  const list = {
+    schema: Type.Array(Type.String({ maxLength: 5 }), { minItems: 1, maxItems: 2 }),
+    description: '',
+    required: true,
+  } as const;
+  const path = { schema: Type.String({ maxLength: 8, pattern: '^/' }), description: '', form: 'a path' } as const;
+  const of = queryReader({ query: { list, path } });
+  const rows: [string, object][] = [
+    ['list=a&list=b&path=/x', { ok: true, value: { list: ['a', 'b'], path: '/x' } }],
+    ['list=', { ok: true, value: { list: [''] } }],
+    ['', { ok: false, faults: { list: ['is required'] } }],
+    ['path=/x', { ok: false, faults: { list: ['is required'] } }],
+    ['list=a&list=b&list=c', { ok: false, faults: { list: ['must come at most 2 times'] } }],
+    ['list=a&list=123456', { ok: false, faults: { list: ['must have at most 5 characters'] } }],
+    ['list=a%00', { ok: false, faults: { list: ['must not have a NUL'] } }],
+    ['path=x', { ok: false, faults: { list: ['is required'], path: ['must be a path'] } }],
+    ['list=a&path=/23456789', { ok: false, faults: { path: ['must have at most 8 characters'] } }],
+  ];
+  for (const [query, result] of rows) t.match(of(query), result, query);
+  t.end();
+});

@@ -6,11 +6,15 @@ import t, { type Test } from 'tap';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { encodeUser } from '@nats-io/jwt';
+import { connect, credsAuthenticator } from '@nats-io/transport-node';
+import { fromSeed } from '@nats-io/nkeys';
 import { mintHostUserJwt } from '../../../support/host-user.ts';
 import {
   keyFrom,
   loadSeed,
   newest,
+  permitsSessions,
   senderOf,
   type StoredIdentity,
 } from '../../../../host-agent/control-plane/identity/identity.ts';
@@ -43,6 +47,21 @@ async function startGround(t: Test) {
     writeFileSync(identityFile, JSON.stringify({ host, region: 'default', cluster, natsUrls: [nats.url], jwt }));
     return publicKey;
   };
+  /** The folder of an agent of 0.1.0, whose credentials do not permit sessions. */
+  const enrolledWithoutSessions = async (): Promise<string> => {
+    const publicKey = keyFrom(await loadSeed(stateDir)).getPublicKey();
+    const { nats, cluster } = controlPlane;
+    const claims = {
+      pub: { allow: [`agent.${host}.${publicKey}.*`, `host.${host}.log.*.*`], deny: [] },
+      sub: { allow: [`desired.${host}.*`, `_INBOX_${publicKey}.>`], deny: [] },
+    };
+    const seed = readFileSync(nats.hostsSigningSeedFile, 'utf8').trim();
+    const jwt = await encodeUser(`host ${host}`, publicKey, nats.hostsAccount, claims, {
+      signer: fromSeed(new TextEncoder().encode(seed)),
+    });
+    writeFileSync(identityFile, JSON.stringify({ host, region: 'default', cluster, natsUrls: [nats.url], jwt }));
+    return publicKey;
+  };
   const beatOf = async (user: string | undefined): Promise<void> => {
     await until(
       () => `a heartbeat of ${user}: ${JSON.stringify(controlPlane.senders().at(-1))}`,
@@ -51,7 +70,7 @@ async function startGround(t: Test) {
   };
   const metric = async (agent: AgentProcess): Promise<number> =>
     Number(/^longshore_agent_credentials_bound(?:{.*})? (\d)$/m.exec(await agent.metrics())?.[1]);
-  return { controlPlane, stateDir, start, stored, enrolledBefore, beatOf, metric };
+  return { controlPlane, stateDir, start, stored, enrolledBefore, enrolledWithoutSessions, beatOf, metric };
 }
 
 const image = { registry: 'registry.example', repository: 'web', tag: '1', cpu_millis: 10, mem_bytes: 8 * 1024 ** 2 };
@@ -75,6 +94,32 @@ t.test('an agent that enrolled before 0.1.0 trades its credentials at its first 
   const asked = controlPlane.hellos().length;
   await until('it starts again', () => controlPlane.hellos().length > asked);
   t.equal(controlPlane.hellos().at(-1)?.wants_bound, undefined, 'and has them');
+});
+
+t.test('an agent whose credentials do not permit sessions renews them, and connects again to serve', async (t) => {
+  const { controlPlane, start, stored, enrolledWithoutSessions, beatOf } = await startGround(t);
+  const key = await enrolledWithoutSessions();
+  start();
+  await beatOf(key);
+  await until('they are on its disk', () => permitsSessions(stored().jwt));
+  const { url, credsFile } = controlPlane.nats;
+  const nc = await connect({ servers: url, authenticator: credsAuthenticator(readFileSync(credsFile)) });
+  t.teardown(() => nc.close());
+  const asked: string[] = [];
+  nc.subscribe(`agent.${host}.${key}.session`, {
+    callback: (_, { data }) => void asked.push(Buffer.from(data).toString()),
+  });
+  const session = 'A'.repeat(22);
+  await until('it hears a ring', () => {
+    nc.publish(`session.${host}.${key}.${session}`);
+    return asked.length > 0;
+  });
+  t.match(JSON.parse(asked[0] ?? ''), { session }, 'and asks what it is about');
+  t.same(
+    controlPlane.hellos().map(({ renew_key: renewed }) => renewed),
+    [key, undefined],
+    'once',
+  );
 });
 
 t.test('with a control plane from before 0.1.0, an agent keeps its credentials and asks again', async (t) => {

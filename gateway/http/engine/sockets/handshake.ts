@@ -1,0 +1,33 @@
+/** A request that wants to go on with WebSocket (RFC 6455 section 4.2.1). Pure. */
+import type { RequestHeaders } from '../guard.ts';
+
+export interface Handshake {
+  readonly key: string;
+  /** As sent; the only one that there is is 13. */
+  readonly version: string | undefined;
+  /** The subprotocols that the client offers, the one that it likes best first. */
+  readonly protocols: readonly string[];
+}
+
+/** 16 bytes in base64. */
+const keyPattern = /^[A-Za-z0-9+/]{22}==$/;
+
+const tokensIn = (value: string | undefined): string[] =>
+  (value ?? '')
+    .split(',')
+    .map((token) => token.trim())
+    .filter((token) => token !== '');
+
+const names = (value: string | undefined, token: string): boolean =>
+  tokensIn(value).some((one) => one.toLowerCase() === token);
+
+/**
+ * Undefined: it is an ordinary request.
+ * @param isBare it has no body, which a handshake never has: bytes that follow it are WebSocket's
+ */
+export function handshakeOf(method: string, headers: RequestHeaders, isBare: boolean): Handshake | undefined {
+  const { webSocketKey: key = '', webSocketVersion: version, webSocketProtocol } = headers;
+  const isAsked = names(headers.upgrade, 'websocket') && names(headers.connection, 'upgrade');
+  if (method !== 'GET' || !isBare || !isAsked || !keyPattern.test(key)) return undefined;
+  return { key, version, protocols: tokensIn(webSocketProtocol) };
+}

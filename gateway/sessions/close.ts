@@ -1,0 +1,34 @@
+/** Why a session ended, or was not opened, as its client hears it. Pure. */
+import { closeCodes } from '../../schemas/api/sessions/control.ts';
+import type { SessionEnd } from '../../schemas/wire/session.ts';
+import { limits } from '../../schemas/limits.ts';
+import { failure, rateLimited, type Result } from '../http/respond.ts';
+
+/** A close frame has room for so many bytes of UTF-8 (RFC 6455 section 5.5). */
+function withinFrame(text: string): string {
+  let fitting = text.slice(0, limits.closeReasonBytes);
+  while (Buffer.byteLength(fitting) > limits.closeReasonBytes) fitting = fitting.slice(0, -1);
+  return fitting;
+}
+
+/** The reason in a word, and then in words. */
+export const closeOf = ({ reason, message }: SessionEnd): { readonly code: number; readonly reason: string } => ({
+  code: closeCodes[reason],
+  reason: withinFrame(message === undefined ? reason : `${reason}: ${message}`),
+});
+
+/** The answer over HTTP where the session was not opened. */
+export function refusalOf({ reason, message }: SessionEnd): Result {
+  switch (reason) {
+    case 'not_running':
+    case 'refused':
+    case 'unsupported':
+      return failure('conflict', message);
+    case 'too_many':
+      return rateLimited(limits.streamRetryAfterSeconds, message);
+    case 'unauthenticated':
+      return failure('unauthenticated');
+    default:
+      return failure('unavailable', message);
+  }
+}

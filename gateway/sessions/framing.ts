@@ -1,0 +1,85 @@
+/**
+ * How a session looks on its WebSocket (docs/api.md, "Exec and forward"). Pure. An exec numbers its
+ * streams in the first byte of each binary message; a forward has bytes alone, and JSON as text.
+ */
+import { DecodeError, decoder } from '../../lib/decode.ts';
+import { limits } from '../../schemas/limits.ts';
+import {
+  ClientControl,
+  execProtocol,
+  forwardProtocol,
+  type SessionProtocol,
+} from '../../schemas/api/sessions/control.ts';
+
+const decodeControl = decoder(ClientControl);
+
+export type ClientMessage =
+  | { readonly kind: 'data'; readonly bytes: Uint8Array }
+  | { readonly kind: 'control'; readonly control: ClientControl }
+  /** It breaks the rules. */
+  | { readonly kind: 'fault'; readonly fault: string };
+
+export interface Framing {
+  readonly protocol: SessionProtocol;
+  /** A message of the client. */
+  read(bytes: Uint8Array, isBinary: boolean): ClientMessage;
+  /** Bytes that come from the host on a channel. */
+  data(channel: number, bytes: Uint8Array): Uint8Array;
+  control(value: object): string | Uint8Array;
+}
+
+const fault = (text: string): ClientMessage => ({ kind: 'fault', fault: text });
+
+function controlIn(bytes: Uint8Array, types: readonly ClientControl['type'][]): ClientMessage {
+  if (bytes.length > limits.tunnelControlBytes) return fault('a control message is too long');
+  try {
+    const control = decodeControl(bytes);
+    if (!types.includes(control.type)) return fault(`a session of this kind knows no control "${control.type}"`);
+    return { kind: 'control', control };
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    return fault(`a control message is wrong: ${error.message}`);
+  }
+}
+
+/** The channels of an exec: those of a process, and its control messages. */
+const stdin = 0;
+const control = 3;
+const encoder = new TextEncoder();
+
+function onChannel(channel: number, bytes: Uint8Array): Uint8Array {
+  const framed = new Uint8Array(1 + bytes.length);
+  framed[0] = channel;
+  framed.set(bytes, 1);
+  return framed;
+}
+
+/** @param tty whether there is a terminal that has a size */
+export const execFraming = (about: { readonly tty: boolean; readonly stdin: boolean }): Framing => ({
+  protocol: execProtocol,
+  read: (bytes, isBinary) => {
+    if (!isBinary) return fault('an exec takes binary messages alone');
+    const content = bytes.subarray(1);
+    switch (bytes[0]) {
+      case stdin:
+        return about.stdin ? { kind: 'data', bytes: content } : fault('the process has no input: ask with stdin=true');
+      case control:
+        return controlIn(content, [
+          'signal',
+          ...(about.tty ? (['resize'] as const) : []),
+          ...(about.stdin ? (['end'] as const) : []),
+        ]);
+      default:
+        return fault('the first byte of a message is 0 (input) or 3 (control)');
+    }
+  },
+  data: onChannel,
+  control: (value) => onChannel(control, encoder.encode(JSON.stringify(value))),
+});
+
+export const forwardFraming: Framing = {
+  protocol: forwardProtocol,
+  read: (bytes, isBinary) => (isBinary ? { kind: 'data', bytes } : controlIn(bytes, ['end'])),
+  data: (_channel, bytes) => bytes,
+  control: (value) => JSON.stringify(value),
+};

@@ -1,0 +1,82 @@
+/** Sessions over WebSocket: a process in a container, and a connection to one of its ports. */
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import type { SessionAbout } from '../../schemas/wire/session.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../http/call.ts';
+import { failure } from '../http/respond.ts';
+import { judgeHandshake } from './handshake.ts';
+import { Bridge } from './bridge.ts';
+import { refusalOf } from './close.ts';
+import { execFraming, forwardFraming, type Framing } from './framing.ts';
+
+/** Routes that go on with WebSocket. */
+export type SessionRoute = 'container.exec' | 'container.forward';
+
+interface Session {
+  readonly kind: 'exec' | 'forward';
+  readonly about: Pick<SessionAbout, 'exec' | 'forward'>;
+  readonly framing: Framing;
+}
+
+/** Every refusal is an answer over HTTP; after the handshake there are reasons of its close. */
+async function open(services: Services, call: CallOf<SessionRoute>, session: Session): Promise<Handled> {
+  const { exchange, identity } = call;
+  if (identity === undefined) return failure('unauthenticated');
+  const container = { tenant: tenantOf(call), id: call.params.id };
+  const question = { type: 'container.session', ...container, rid: call.requestId } as const;
+  const outcome = await services.ask('read', question, call.deadlineMs);
+  if (outcome.code === 'not_found') return outcome;
+  const misfit = judgeHandshake(exchange.handshake, session.framing.protocol);
+  if (misfit !== undefined) return misfit;
+  if (!succeeded(outcome)) return outcome;
+  const { data: place } = decodeAnswer('container.session', outcome.body);
+  return services.sessions.withPlace(call, container.tenant, () =>
+    run(services, call, session, { ...container, placement: place.placement, ...session.about }, place),
+  );
+}
+
+async function run(
+  { sessions, clock, log }: Services,
+  call: CallOf<SessionRoute>,
+  { kind, framing }: Session,
+  about: SessionAbout,
+  place: Parameters<Services['sessions']['open']>[0],
+): Promise<Handled> {
+  const { exchange, identity, requestId } = call;
+  if (identity === undefined) return failure('unauthenticated');
+  const opening = await sessions.open(place, about);
+  if (!opening.ok) return refusalOf(opening.end);
+  const { tunnel } = opening;
+  const isStillGood = (): boolean => sessions.stillGood(identity);
+  const bridge = new Bridge({ tunnel, framing, clock, isStillGood });
+  const socket = isStillGood() ? exchange.upgrade(framing.protocol, ['x-request-id', requestId], bridge) : undefined;
+  if (socket === undefined) {
+    tunnel.end({ reason: 'left', message: 'the client has left' });
+    return failure('unauthenticated');
+  }
+  const { tenant, id } = about;
+  const { subject, tokenName } = identity;
+  const fields = { kind, tenant, container: id, host: place.host, subject, token: tokenName, requestId };
+  log.info('session_opened', fields);
+  const startedMs = clock.monotonicMs();
+  const { end, bytesIn, bytesOut } = await bridge.pass(socket);
+  const ms = Math.round(clock.monotonicMs() - startedMs);
+  log.info('session_ended', { ...fields, ms, bytes_in: bytesIn, bytes_out: bytesOut, ...end });
+  return 'streamed';
+}
+
+export function sessionHandlers(services: Services) {
+  const exec: HandlerOf<'container.exec'> = (call) => {
+    const { command, tty, stdin, user, workdir } = call.query;
+    const about = {
+      command: [...command],
+      tty,
+      stdin,
+      ...(user === undefined ? {} : { user }),
+      ...(workdir === undefined ? {} : { workdir }),
+    };
+    return open(services, call, { kind: 'exec', about: { exec: about }, framing: execFraming(about) });
+  };
+  const forward: HandlerOf<'container.forward'> = (call) =>
+    open(services, call, { kind: 'forward', about: { forward: { port: call.query.port } }, framing: forwardFraming });
+  return { 'container.exec': exec, 'container.forward': forward };
+}

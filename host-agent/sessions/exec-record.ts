@@ -1,0 +1,61 @@
+/**
+ * The execs whose process may run, on disk: what a killed agent leaves behind, the next one ends.
+ */
+import { join } from 'node:path';
+import Type from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { sleep } from '../../lib/time/backoff.ts';
+import { limits } from '../../schemas/limits.ts';
+import { createLazyFile, readDecoded } from '../disk/files.ts';
+import type { StateDisk } from '../disk/state-disk.ts';
+import type { ExecName } from './exec-process.ts';
+
+const Name = Type.Object({ id: Type.String({ maxLength: 128 }), dockerId: Type.String({ maxLength: 128 }) });
+const decodeRecord = decoder(Type.Object({ v: Type.Literal(1), execs: Type.Array(Name) }));
+
+export interface ExecRecord {
+  /** Resolves when it is on disk, or the disk refuses. */
+  begin(name: ExecName): Promise<void>;
+  ended(name: ExecName): void;
+  /**
+   * Ends what an earlier agent has left, as soon as the engine answers.
+   * @param kill rejects while it does not
+   */
+  endLeft(kill: (name: ExecName) => Promise<unknown>, signal: AbortSignal): Promise<void>;
+  flush(): Promise<void>;
+}
+
+export async function loadExecRecord(stateDir: string, disk: StateDisk, log: Log): Promise<ExecRecord> {
+  const path = join(stateDir, 'execs.json');
+  const left = (await readDecoded(path, decodeRecord, log))?.execs ?? [];
+  const running = new Map(left.map((name) => [name.id, name]));
+  const file = createLazyFile(path, () => JSON.stringify({ v: 1, execs: [...running.values()] }), 0, disk);
+  const ended = ({ id }: ExecName): void => {
+    if (running.delete(id)) file.touch();
+  };
+  return {
+    begin: ({ id, dockerId }) => {
+      running.set(id, { id, dockerId });
+      file.touch();
+      return file.flush();
+    },
+    ended,
+    endLeft: async (kill, signal) => {
+      for (const name of left) {
+        while (!signal.aborted) {
+          try {
+            await kill(name);
+            log.info('exec_left_ended', { exec: name.id, container: name.dockerId });
+            ended(name);
+            break;
+          } catch (error) {
+            log.debug('exec_left_not_ended', { exec: name.id, error });
+            await sleep(limits.execLeftRetryMs, signal);
+          }
+        }
+      }
+    },
+    flush: () => file.flush(),
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * A process in a container, beside its own. The engine starts it and can't end it, so the agent
+ * kills it when its session ends, with all that it has started (process-tree.ts).
+ */
+import type { Log } from '../../lib/log.ts';
+import { decoder } from '../../lib/decode.ts';
+import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
+import { ClientControl, type ExecSignal, type HostControl } from '../../schemas/api/sessions/control.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { ExecAbout } from '../../schemas/wire/session.ts';
+import type { ExecCalls } from '../docker/calls/exec.ts';
+import { Demultiplexer } from '../docker/demux.ts';
+import { detailOf } from '../docker/errors.ts';
+import { ExecProcess, type ExecName } from './exec-process.ts';
+import type { ExecRecord } from './exec-record.ts';
+import type { ProcessTree } from './process-tree.ts';
+import { Pump, type Piece } from './pump.ts';
+import type { SessionKind } from './sessions.ts';
+
+const decodeControl = decoder(ClientControl);
+const stdout = 1;
+const stderr = 2;
+
+export interface ExecParts {
+  readonly engine: ExecCalls;
+  /** Absent: the engine is on another machine, whose processes the agent does not see. */
+  readonly processes: ProcessTree | undefined;
+  readonly record: Pick<ExecRecord, 'begin' | 'ended'>;
+  readonly log: Log;
+}
+
+export const execKind = (parts: ExecParts): SessionKind => ({
+  name: 'exec',
+  isLimited: true,
+  isOf: ({ exec }) => exec !== undefined,
+  open: async ({ dockerId }, { exec }, tunnel) => {
+    if (exec === undefined) return { reason: 'unsupported' };
+    const { command, tty, stdin, user, workdir } = exec;
+    const created = await parts.engine.createExec(dockerId, {
+      Cmd: command,
+      Tty: tty,
+      AttachStdin: stdin,
+      ...(user === undefined ? {} : { User: user }),
+      ...(workdir === undefined ? {} : { WorkingDir: workdir }),
+    });
+    if (created.kind === 'not_running') return { reason: 'not_running', message: 'the container does not run' };
+    // A client that left meanwhile has no process.
+    if (tunnel.ended !== undefined) return tunnel.ended;
+    return new Exec(parts, { id: created.id, dockerId }, exec, tunnel).start();
+  },
+});
+
+class Exec {
+  readonly #parts: ExecParts;
+  readonly #name: ExecName;
+  readonly #process: ExecProcess;
+  readonly #tty: boolean;
+  readonly #tunnel: Tunnel;
+  /** The newest size that was not given to the engine yet. */
+  #size: { readonly cols: number; readonly rows: number } | undefined;
+  #isResizing = false;
+
+  constructor(parts: ExecParts, name: ExecName, { tty }: ExecAbout, tunnel: Tunnel) {
+    this.#parts = parts;
+    this.#name = name;
+    this.#process = new ExecProcess(parts.engine, parts.processes, name);
+    this.#tty = tty;
+    this.#tunnel = tunnel;
+  }
+
+  async start(): Promise<TunnelPort> {
+    const { engine, processes, record } = this.#parts;
+    const tunnel = this.#tunnel;
+    await record.begin(this.#name);
+    const stream = await engine.startExec(this.#name.id, this.#tty);
+    const pump = new Pump({
+      stream,
+      tunnel,
+      split: this.#tty ? (bytes) => [{ channel: stdout, bytes }] : framesOf(),
+      onRead: () => void this.#finish(),
+      onFailed: (error) => tunnel.end({ reason: 'failed', message: `the engine: ${detailOf(error)}` }),
+    });
+    let isStarted = false;
+    return {
+      onData: (_channel, bytes) => pump.write(bytes),
+      onControl: (text) => {
+        const control = decodeControl(Buffer.from(text));
+        if (control.type === 'end') pump.endWrites();
+        if (control.type === 'resize') this.#resize(control);
+        // Dealt with when it is sent, so that few are under way.
+        if (control.type === 'signal') void this.#signal(control.signal).finally(() => tunnel.tookControl());
+        else tunnel.tookControl();
+      },
+      onRoom: () => {
+        if (!isStarted) isStarted = this.#say({ type: 'started', ends_process: processes !== undefined });
+        pump.pump();
+      },
+      onEnd: () => {
+        pump.stop();
+        void this.#kill();
+      },
+    };
+  }
+
+  #say(control: HostControl): boolean {
+    return this.#tunnel.control(control);
+  }
+
+  /** The output has ended, and with it the process or soon after. */
+  async #finish(): Promise<void> {
+    const tunnel = this.#tunnel;
+    try {
+      const code = await this.#process.exitCode();
+      if (code === undefined) {
+        tunnel.end({ reason: 'not_running', message: 'the container has ended' });
+        return;
+      }
+      this.#say({ type: 'exit', code });
+      tunnel.end({ reason: 'done' });
+    } catch (error) {
+      tunnel.end({ reason: 'failed', message: `the engine: ${detailOf(error)}` });
+    }
+  }
+
+  /** One size at a time: of those that come meanwhile, the last counts. */
+  #resize(size: { readonly cols: number; readonly rows: number }): void {
+    this.#size = size;
+    if (this.#isResizing) return;
+    this.#isResizing = true;
+    const { engine } = this.#parts;
+    void (async () => {
+      for (let next = this.#size; next !== undefined; next = this.#size) {
+        this.#size = undefined;
+        try {
+          await engine.resizeExec(this.#name.id, next);
+        } catch (error) {
+          this.#say({ type: 'error', message: `resize: ${detailOf(error)}` });
+        }
+      }
+      this.#isResizing = false;
+    })();
+  }
+
+  async #signal(signal: ExecSignal): Promise<void> {
+    try {
+      await this.#process.signal(signal);
+    } catch (error) {
+      this.#say({ type: 'error', message: `signal: ${detailOf(error)}` });
+    }
+  }
+
+  /** Ends what is left of it. */
+  async #kill(): Promise<void> {
+    const { log, record } = this.#parts;
+    try {
+      await this.#process.kill();
+      record.ended(this.#name);
+    } catch (error) {
+      log.warn('exec_not_killed', { exec: this.#name.id, container: this.#name.dockerId, error });
+    }
+  }
+}
+
+function framesOf(): (chunk: Buffer) => Piece[] {
+  const demultiplexer = new Demultiplexer(limits.engineLineBytes);
+  return (chunk) =>
+    demultiplexer
+      .push(chunk)
+      .map(({ stream, payload }) => ({ channel: stream === 'stdout' ? stdout : stderr, bytes: payload }));
+}
