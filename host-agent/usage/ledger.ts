@@ -87,7 +87,9 @@ export function spread(
   { cpuMs, memBytes }: Counters,
 ): [hour: number, used: Amounts][] {
   if (toMs <= fromMs) return cpuMs > 0 ? [[hourOf(fromMs), { ...noAmounts, cpuMs }]] : [];
-  const cpuUntil = (ms: number): number => Math.floor((cpuMs * (ms - fromMs)) / (toMs - fromMs));
+  // The product may exceed 2^53: then the end of an hour is rounded, and the whole is still exact.
+  const cpuUntil = (ms: number): number =>
+    ms === toMs ? cpuMs : Math.floor((cpuMs * (ms - fromMs)) / (toMs - fromMs));
   const parts: [number, Amounts][] = [];
   for (let startMs = fromMs; startMs < toMs;) {
     const hour = hourOf(startMs);

@@ -4,6 +4,7 @@
  * engine says them, whenever the agent learns of them; of its CPU time, what came after the last
  * sample is lost if it ends by itself.
  */
+import { setImmediate } from 'node:timers/promises';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -122,6 +123,8 @@ export function createSampler(parts: SamplerParts): Sampler {
         if (state !== undefined && !runsNow.has(state)) return;
         const leave = await places.take();
         try {
+          // The files are read synchronously: other work of the agent comes in between.
+          await setImmediate();
           const inspection = await engine.inspect(dockerId);
           if (inspection === undefined || !runsNow.has(inspection.State.Status)) return;
           await sampleOne(inspection, isEngineAsked ? limits.usageSampleMs : undefined);

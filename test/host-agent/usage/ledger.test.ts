@@ -180,6 +180,8 @@ t.test('the hours of a span add up to the whole', (t) => {
         return sum.runMs === spanMs && sum.cpuMs === cpuMs && sum.memByteMs === BigInt(spanMs) * 3n;
       },
     ),
+    // A product beyond 2^53.
+    { examples: [[0, 25_265_073, 359_274_881]] },
   );
   t.end();
 });
