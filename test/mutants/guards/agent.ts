@@ -509,7 +509,7 @@ export const agentMutants: readonly Mutant[] = [
     name: 'counters of another process that has the pid now',
     guard: 'Counters are those of the container that the pid was named for (ADR 40)',
     file: 'host-agent/usage/cgroups.ts',
-    changes: [{ in: 'foldersIn', always: 'isOfContainer' }],
+    changes: [{ in: 'foldersIn', replace: 'isOfContainer ? folders : undefined', by: 'folders' }],
     killedBy: 'test/host-agent/usage/cgroups.test.ts',
   },
 ];
