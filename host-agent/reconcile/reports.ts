@@ -16,7 +16,7 @@ export interface Reports {
 }
 
 export interface ReportsParts {
-  readonly reporter: Pick<Reporter, 'set' | 'all'>;
+  readonly reporter: Pick<Reporter, 'set' | 'all' | 'forget'>;
   readonly workload: Pick<Workload, 'wanted'>;
   readonly clock: Pick<Clock, 'nowMs'>;
   /** A clock for waits, which never steps. */
@@ -25,7 +25,8 @@ export interface ReportsParts {
 
 type Told = Pick<ReportedObserved, 'description' | 'update'>;
 
-const updateTold = ({ since, phase, why }: UpdateState): NonNullable<Told['update']> => ({
+/** The phase of an update as the owner hears it. */
+export const updateTold = ({ since, phase, why }: UpdateState): NonNullable<Told['update']> => ({
   since,
   phase,
   reason: why?.reason ?? null,
@@ -59,7 +60,11 @@ export function createReports({ reporter, workload, clock, steadyMs }: ReportsPa
   return {
     looked: ({ id, wanted, observed }, restart) => {
       const description = describe(wanted, observed, onWall(restart));
-      if (description === undefined || !('container' in wanted)) return;
+      if (description === undefined || !('container' in wanted)) {
+        // Its owner does not know it now, as after a restore. What it says of it later is news.
+        reporter.forget(id);
+        return;
+      }
       report(id, wanted, { description, ...(restart.update === null ? {} : { update: updateTold(restart.update) }) });
     },
     away: (ids, sinceMs) => {

@@ -102,7 +102,8 @@ export function observe(
   }
   const elsewhere = movedFromFault(state, record, observed, context);
   if (elsewhere !== undefined) return elsewhere;
-  const heard = hearUpdate(record, item.update, context);
+  // While another host prepares the new version, this one knows of no update.
+  const heard = preparationOf(record) === undefined ? hearUpdate(record, item.update, context) : record;
   const isOld = heard === record && isRepeated(record, observed, order, known);
   if (isOld) return { ...noChanges, heard: { id: record.id, order } };
   const seen: ContainerRecord = {

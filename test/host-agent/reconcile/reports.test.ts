@@ -8,7 +8,11 @@ import { down, id, nowMs, restartState, seen, tenant, up, wanted } from '../supp
 function start(given: Wanted, { steadyMs = nowMs } = {}) {
   const reported: Reported[] = [];
   const reports = createReports({
-    reporter: { set: (observed) => void reported.push(observed), all: () => reported },
+    reporter: {
+      set: (observed) => void reported.push(observed),
+      all: () => reported,
+      forget: (id) => void reported.splice(0, Infinity, ...reported.filter((each) => each.id !== id)),
+    },
     workload: { wanted: () => given },
     clock: { nowMs: () => nowMs },
     steadyMs: () => steadyMs,
@@ -23,9 +27,11 @@ t.test('a look is reported under the generation of its container', (t) => {
   t.end();
 });
 
-t.test('orphans and untouched containers are not reported', (t) => {
+t.test('orphans and untouched containers are not reported, and what was said of them is forgotten', (t) => {
   for (const want of ['nothing', 'untouched'] as const) {
     const { reports, reported } = start({ want });
+    reports.looked({ id, wanted: wanted('prepared'), observed: seen(down()) }, restartState());
+    t.equal(reported.length, 1);
     reports.looked({ id, wanted: { want }, observed: seen(up) }, restartState());
     reports.away([id], nowMs);
     t.same(reported, []);

@@ -512,4 +512,18 @@ export const agentMutants: readonly Mutant[] = [
     changes: [{ in: 'foldersIn', replace: 'isOfContainer ? folders : undefined', by: 'folders' }],
     killedBy: 'test/host-agent/usage/cgroups.test.ts',
   },
+  {
+    name: 'new version starts beside the old one',
+    guard: 'Of two versions one runs at a time (ADR 35)',
+    file: 'host-agent/reconcile/update.ts',
+    changes: [{ in: 'planOther', replace: 'stopOf(wanted, dockerId)', by: 'undefined' }],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'report of before a restore kept',
+    guard: 'What the owner of a container has forgotten, its host says again',
+    file: 'host-agent/reconcile/reports.ts',
+    changes: [{ in: 'createReports', omit: 'reporter.forget(id)' }],
+    killedBy: 'test/host-agent/reconcile/reports.test.ts',
+  },
 ];

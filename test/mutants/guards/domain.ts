@@ -428,4 +428,18 @@ export const domainMutants: readonly Mutant[] = [
     changes: [{ in: 'judgeUsage', always: 'history.includes(host)' }],
     killedBy: 'test/actors/domain/host/usage.test.ts',
   },
+  {
+    name: 'roll-back under the old generation',
+    guard: 'A roll-back is a generation of its own, so that its host hears of it (ADR 35)',
+    file: 'actors/domain/container/updates.ts',
+    changes: [{ in: 'rolledBack', replace: 'record.generation + 1', by: 'record.generation' }],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'host that knows of no update ends it',
+    guard: 'While another host prepares the new version, no word of the present one ends the update (ADR 35)',
+    file: 'actors/domain/container/observe.ts',
+    changes: [{ in: 'observe', always: 'preparationOf(record) === undefined' }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
 ];

@@ -379,6 +379,9 @@ t.test('while a drain prepares it elsewhere', (t) => {
         ['2', undefined, 'prepare'],
       ],
     );
+    one.tell(undefined);
+    t.match(one.record().update, { phase: 'preparing' }, 'its host was told of no update, and ends none');
+    t.same(one.told(), ['1', undefined, 'running']);
     one.tell(undefined, observation('stopped'), { prepared: since, generation }, h2);
     t.match(one.record().placement, { host: h1 }, 'a copy of the old version is ready there: that does not count');
     one.tell(undefined, observation('stopped'), { prepared: since }, h2);
