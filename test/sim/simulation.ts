@@ -26,6 +26,7 @@ import { createRandom, type Random } from '../actors/support/random.ts';
 import { check, explain } from '../faults/check/check.ts';
 import type { History, Result, Seen } from '../faults/check/history.ts';
 import { createScribe, Gateway, historyOf, live, record, type Scribe } from './parts/gateway.ts';
+import { badTag, isUp } from './parts/engine.ts';
 import { Host } from './parts/host.ts';
 import { Nats, type Connection, type Fate, type Weather } from './world/nats.ts';
 import { World, type Process } from './world/time.ts';
@@ -209,7 +210,7 @@ class Simulation {
       actor.process = stage;
     }
     await sleep(latestMs);
-    const running = [...this.#hosts.values()].flatMap(({ engine }) => [...engine.keys()]);
+    const running = [...this.#hosts.values()].flatMap(({ engine }) => [...engine.ids()]);
     this.#ranBefore = new Set(running);
     const connection = this.#nats.connect(stage);
     this.#cluster = await restoreBackup(this.#nats, connection, backup, this.#cluster);
@@ -322,7 +323,7 @@ class Simulation {
         sessions: { highest: 0 },
         onRemoved: (id, why) => this.#onRemoved(key, id, why),
         onPrepared: (id) => void this.#ran.delete(`${key} ${id}`),
-        onStarted: (id) => this.#onStarted(key, id),
+        onStart: (id) => this.#onStart(key, id),
         stopMs: () => this.#random.below(1500),
       });
       this.#hosts.set(key, host);
@@ -466,11 +467,9 @@ class Simulation {
   #crashContainers(): void {
     const random = this.#random;
     for (const { engine } of this.#hosts.values()) {
-      for (const running of engine.values()) {
+      for (const dockerId of engine.copies.keys()) {
         for (let crash = random.below(3); crash > 0; crash--) {
-          this.#later(random.below(1000), () => {
-            if (running.state === 'running') running.restarts++;
-          });
+          this.#later(random.below(1000), () => engine.crash(dockerId));
         }
       }
     }
@@ -544,25 +543,27 @@ class Simulation {
   /**
    * No host is lost here, so no container ever runs on two. A restore may have forgotten a move.
    */
-  #onStarted(host: HostKey, id: ContainerId): void {
+  #onStart(host: HostKey, id: ContainerId): void {
     this.#ran.add(`${host} ${id}`);
-    if (incarnationOf(this.#cluster) > 0) return;
     for (const [other, { engine }] of this.#hosts) {
-      if (other !== host && engine.get(id)?.state === 'running')
-        this.#faults.push(`${host} starts ${id}, which runs on ${other}`);
+      if (other !== host && incarnationOf(this.#cluster) > 0) continue;
+      const tags = engine.runningTags(id);
+      if (tags.length > 0) this.#faults.push(`${host} starts ${id}, which runs on ${other}: ${tags.join()}`);
     }
   }
 
   async #judgeEnd(): Promise<void> {
-    const isBroken = ({ engine, fault }: Host): boolean =>
-      fault.isThere || [...engine.values()].some(({ state }) => state === 'broken');
-    for (let waitedMs = 0; waitedMs < settleMs && [...this.#hosts.values()].some(isBroken); waitedMs += 200)
+    for (
+      let waitedMs = 0;
+      waitedMs < settleMs && [...this.#hosts.values()].some((host) => host.isBroken());
+      waitedMs += 200
+    )
       await sleep(200);
     // An owner that missed the operator's last word hears it with the next versions.
     if (this.#hasOrders) await sleep(heardMs);
     let ends = await this.#lastWords();
-    // What waits for a host is placed by a sweep.
-    for (let waitedMs = 0; waitedMs < settleMs && ends.some(([, seen]) => isWaiting(seen)); waitedMs += 1000) {
+    // What waits for a host is placed by a sweep; an update that is under way comes to its end.
+    for (let waitedMs = 0; waitedMs < settleMs && ends.some(([, seen]) => isOnItsWay(seen)); waitedMs += 1000) {
       await sleep(1000);
       ends = await this.#lastWords();
     }
@@ -571,8 +572,10 @@ class Simulation {
       await sleep(1000);
       ends = await this.#lastWords();
     }
-    const left = ends.filter(isLeft).length;
-    if (left > 0) this.#faults.push(`${left} containers are left on a drained host`);
+    for (const [tenant, { id, update }] of ends)
+      if (update === 'under way') this.#faults.push(`${tenant} ${id}: its update does not end`);
+    for (const [tenant, { id, version }] of ends.filter(isLeft))
+      this.#faults.push(`${tenant} ${id}:${version?.tag} is left on a drained host`);
     const isSettled = (): boolean => ends.every(([, seen]) => this.#isAsDesired(seen));
     for (let waitedMs = 0; waitedMs < settleMs && !isSettled(); waitedMs += 100) await sleep(100);
     for (const [tenant, seen] of ends) {
@@ -594,18 +597,16 @@ class Simulation {
     const isRestored = incarnationOf(this.#cluster) > 0;
     const copies = () =>
       [...this.#hosts].flatMap(([host, { engine }]) =>
-        [...engine]
-          .filter(([id, { state }]) => !this.#ranBefore.has(id) && (state !== 'stopped' || !isRestored))
-          .map(([id]) => ({ host, id })),
+        [...engine.copies.values()]
+          .filter(({ found }) => !this.#ranBefore.has(found.id) && (isUp(found) || !isRestored))
+          .map(({ found: { id } }) => ({ host, id })),
       );
     const wrong = (): string[] => {
       const all = copies();
       const isDouble = (id: ContainerId): boolean => all.filter((copy) => copy.id === id).length > 1;
       return all
         .filter(({ id }) => !desired.has(id) || isDouble(id))
-        .map(
-          ({ host, id }) => `${host} has ${id}, which is ${desired.has(id) ? 'on another too' : 'not there any more'}`,
-        );
+        .map(({ host, id }) => `${host} has ${id}, which is ${desired.has(id) ? 'there twice' : 'not there any more'}`);
     };
     for (let waitedMs = 0; waitedMs < settleMs && wrong().length > 0; waitedMs += 200) await sleep(200);
     this.#faults.push(...wrong());
@@ -615,13 +616,14 @@ class Simulation {
    * The shown state of a container is what its host reported last: no older report has replaced it.
    */
   async #judgeReports(ends: readonly (readonly [TenantId, Seen])[]): Promise<void> {
-    for (const [tenant, { id, host, isRemoving }] of ends) {
+    for (const [tenant, { id, host, isRemoving, version }] of ends) {
       // Read at each look: a crash that the storm has left may still come.
       const had = (): string | undefined => {
-        const running = this.#hosts.get(host as HostKey)?.engine.get(id as ContainerId);
-        return running === undefined ? undefined : `${running.state}, ${running.restarts} restarts`;
+        const seen = this.#hosts.get(host as HostKey)?.seen(id as ContainerId);
+        return seen === undefined ? undefined : `${seen.status}, ${seen.restart_count} restarts`;
       };
-      if (isRemoving || had() === undefined) continue;
+      // What never stays up is seldom seen twice in one state.
+      if (isRemoving || had() === undefined || version?.tag === badTag) continue;
       let shown = await this.#shown(tenant, id as ContainerId);
       for (let waitedMs = 0; waitedMs < settleMs && shown !== had(); waitedMs += 200) {
         await sleep(200);
@@ -641,10 +643,14 @@ class Simulation {
     return `${data.status}, ${data.restart_count} restarts`;
   }
 
-  #isAsDesired({ id, host, desired, isRemoving }: Seen): boolean {
-    if (host === null && desired === 'stopped') return true;
-    const state = host === null ? undefined : this.#hosts.get(host as HostKey)?.engine.get(id as ContainerId)?.state;
-    return isRemoving ? state === undefined : state === desired;
+  /** It runs in its declared version alone, or not at all. */
+  #isAsDesired({ id, host, desired, isRemoving, version }: Seen): boolean {
+    const engine = this.#hosts.get(host as HostKey)?.engine;
+    const running = engine?.runningTags(id as ContainerId) ?? [];
+    if (isRemoving) return engine?.of(id as ContainerId).length === 0;
+    if (desired === 'stopped') return running.length === 0;
+    if (version?.tag === badTag) return running.every((tag) => tag === badTag);
+    return running.length === 1 && running[0] === version?.tag;
   }
 
   /** The containers that exist when all is calm, as every tenant's owner reports them. */
@@ -660,14 +666,15 @@ class Simulation {
         listed = await ask(tenant, { kind: 'list' });
       if (listed.kind !== 'ok' || listed.told.of !== 'list') throw new Error(`${tenant} is not answered`);
       await ask(tenant, { kind: 'quota' });
-      for (const { id } of listed.told.containers) {
+      for (const { id, version } of listed.told.containers) {
         const isAnswered = (result: Result): boolean =>
           result.kind === 'ok' || (result.kind === 'refused' && result.code === 'not_found');
         let status = await ask(tenant, { kind: 'get', id });
         for (let attempt = 0; attempt < 10 && !isAnswered(status); attempt++)
           status = await ask(tenant, { kind: 'get', id });
         // The container may have been removed between the two reads.
-        if (status.kind === 'ok' && status.told.of === 'container') ends.push([tenant, status.told.container]);
+        if (status.kind === 'ok' && status.told.of === 'container')
+          ends.push([tenant, { ...status.told.container, version }]);
       }
     }
     return ends;
@@ -725,10 +732,12 @@ const changes: ReadonlySet<Event['type']> = new Set([
   'start_requested',
   'stop_requested',
   'delete_requested',
+  'update_requested',
+  'update_failed',
 ]);
 
-const isWaiting = ({ host, desired, isRemoving }: Seen): boolean =>
-  host === null && desired === 'running' && !isRemoving;
+const isOnItsWay = ({ host, desired, isRemoving, update }: Seen): boolean =>
+  (host === null && desired === 'running' && !isRemoving) || update === 'under way';
 const dayMs = 86_400_000;
 const isDaysOff = ({ wallOffsetMs }: Process): boolean => Math.abs(wallOffsetMs) > dayMs / 2;
 const limitMs = 400_000;

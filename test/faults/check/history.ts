@@ -125,6 +125,10 @@ export interface Terms {
    * generation, and only its host knows whether it does.
    */
   readonly startsAgain?: true;
+  /**
+   * Containers move. A create that a gateway repeats may be answered with one that has moved since.
+   */
+  readonly moves?: true;
 }
 
 export interface History extends Terms {

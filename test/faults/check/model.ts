@@ -156,7 +156,7 @@ export function after(state: TenantState, action: WriteAction, terms: Terms): re
   const { caps, startsAgain } = terms;
   switch (action.kind) {
     case 'create':
-      return afterCreate(state, action, caps);
+      return afterCreate(state, action, terms);
     case 'start':
     case 'stop': {
       const holding = state.containers.get(action.id);
@@ -214,7 +214,7 @@ const distinct = (versions: readonly Version[], except: Version): readonly Versi
 function afterCreate(
   state: TenantState,
   { name, ids, isAnswered, host, version, key }: Extract<WriteAction, { kind: 'create' }>,
-  caps: Quota['caps'],
+  { caps, moves }: Terms,
 ): readonly TenantState[] {
   const earlier = key === null ? undefined : state.keys.get(key);
   if (earlier !== undefined) return ids.includes(earlier) && state.containers.has(earlier) ? [state] : [];
@@ -233,7 +233,9 @@ function afterCreate(
     update: 'none',
   };
   const placed: Holding = { ...declared, host: host ?? 'unseen', generation: 2 };
-  const made = isAnswered ? [host === null ? declared : placed] : [declared, placed];
+  const shown = host === null ? declared : placed;
+  const moved = host === null || moves !== true ? [] : [{ ...placed, host: 'unseen' }];
+  const made = isAnswered ? [shown, ...moved] : [declared, placed];
   return ids
     .filter((id) => !state.containers.has(id) && !state.gone.has(id))
     .flatMap((id) => made.map((holding) => state.with(id, holding, key)));

@@ -17,6 +17,7 @@ import {
   type Result,
   type Version,
 } from '../../faults/check/history.ts';
+import { badTag } from './engine.ts';
 import type { Nats } from '../world/nats.ts';
 import type { Process, World } from '../world/time.ts';
 
@@ -31,6 +32,8 @@ export interface GatewayOptions {
 export const requestDeadlineMs = 4000;
 
 const first: Version = { tag: '1', cpuMillis: 100, memBytes: 16 * 1024 * 1024 };
+const tags = ['1', '2', '3', badTag] as const;
+const cpus = [50, 100, 200] as const;
 
 export class Gateway {
   readonly process: Process;
@@ -164,6 +167,8 @@ export const historyOf = ({ operations }: Scribe, caps: History['caps']): Histor
   caps,
   // A host that is to prepare a version for a move may not get round to it.
   goodTags: [],
+  startsAgain: true,
+  moves: true,
   operations,
 });
 
@@ -233,5 +238,9 @@ function requestFrom(random: Random, known: readonly string[], newKey: () => str
   if (dice < 8) return { kind: 'list' };
   if (dice < 9) return { kind: 'quota' };
   if (dice < 13) return { kind: 'get', id };
+  if (dice < 16) {
+    const change = random.once(4) ? { cpuMillis: random.pick(cpus) } : { tag: random.pick(tags) };
+    return { kind: 'patch', id, change, read: null };
+  }
   return { kind: random.pick(['start', 'stop', 'stop', 'start', 'delete'] as const), id };
 }

@@ -1,31 +1,23 @@
 /**
- * A host in virtual time: the agent's own sync, desired set and judgement of orphans, over an
- * engine that is a map. An agent that restarts loses its memory; its engine keeps its containers.
+ * A host in virtual time: the agent's own sync, desired set, judgement of orphans and decisions, over
+ * an engine that is a model. An agent that restarts loses its memory; engine and disk keep theirs.
  */
+import type { Description } from '../../../host-agent/reconcile/describe.ts';
+import { updateTold } from '../../../host-agent/reconcile/reports.ts';
 import { createWorkload } from '../../../host-agent/workload/workload.ts';
 import { emptyDesired, type DesiredSet } from '../../../host-agent/workload/desired.ts';
 import { noOrphans, type OrphanState } from '../../../host-agent/workload/orphans.ts';
 import { sync, type SyncResult, type SyncTarget } from '../../../host-agent/control-plane/sync/sync.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
+import type { Reason } from '../../../schemas/api/container.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
-import type { DesiredContainer, HelloAnswer, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
+import type { HelloAnswer, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
 import { agentOf, quietLog } from '../../actors/support.ts';
-import { observation } from '../../actors/support/records.ts';
 import type { Connection, Nats } from '../world/nats.ts';
 import type { Process, World } from '../world/time.ts';
-
-/** A container as the engine has it. */
-export interface Running {
-  readonly tenant: TenantId;
-  /** `broken`: its host could not start it. */
-  state: 'running' | 'stopped' | 'broken';
-  generation: number;
-  /** The generation of the placement that it was made under: its label. */
-  placement: number;
-  /** How often it has crashed and been restarted. */
-  restarts: number;
-}
+import { Engine, type Copy } from './engine.ts';
+import { firstOf, Reconciler, type Disk } from './reconciler.ts';
 
 export interface HostOptions {
   readonly world: World;
@@ -39,38 +31,54 @@ export interface HostOptions {
   readonly onRemoved: (id: ContainerId, why: 'removed' | 'orphan') => void;
   /** Called when a container is a copy that is kept ready, whatever it was before. */
   readonly onPrepared: (id: ContainerId) => void;
-  /** Called when the engine starts a container. */
-  readonly onStarted: (id: ContainerId) => void;
-  /** How long the next stop takes. */
+  /** Called before the engine starts a copy of a container. */
+  readonly onStart: (id: ContainerId, copy: Copy) => void;
+  /** How long the next stop or pull takes. */
   readonly stopMs: () => number;
 }
 
-const observed = (state: Running['state'], restart_count: number) =>
-  state === 'broken'
-    ? observation('backoff', { reason: 'host_fault', restart_count })
-    : observation(state, { restart_count });
-
 const capacity = { cpu_millis: 1_000_000, mem_bytes: 2 ** 40, containers: 10_000 };
 const unused = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
+/** The reasons of a start that failed on its host. */
+const isHostFault = (reason: Reason | null | undefined): boolean =>
+  reason === 'start_failed' || reason === 'host_fault';
+
 export class Host {
-  readonly engine = new Map<ContainerId, Running>();
+  readonly engine: Engine;
   /** While it has a fault, its engine starts nothing. */
   readonly fault = { isThere: false };
   readonly #options: HostOptions;
+  readonly #disk: Disk = new Map();
   #agent: Agent | undefined;
 
   constructor(options: HostOptions) {
     this.#options = options;
+    const { world, key: host, onStart } = options;
+    this.engine = new Engine({ world, host, onStart, onChange: (id) => this.#agent?.look(id) });
   }
 
   get process(): Process | undefined {
     return this.#agent?.process;
   }
 
+  /** What its agent last saw of a container. */
+  seen(id: ContainerId): Description['observation'] | undefined {
+    return this.#agent?.seen(id);
+  }
+
+  /** Whether something can't start here. */
+  isBroken(): boolean {
+    return this.fault.isThere || [...this.engine.ids()].some((id) => isHostFault(this.seen(id)?.reason));
+  }
+
   /** Kills the agent that ran before. */
   start(): void {
     this.#agent?.kill();
-    const agent = (this.#agent = new Agent(this.#options, this.engine, this.fault));
+    const agent = (this.#agent = new Agent(this.#options, {
+      engine: this.engine,
+      fault: this.fault,
+      disk: this.#disk,
+    }));
     void this.#options.world.spawn(agent.process, () => agent.run());
   }
 }
@@ -78,10 +86,8 @@ export class Host {
 class Agent {
   readonly process: Process;
   readonly #options: HostOptions;
-  readonly #engine: Map<ContainerId, Running>;
-  readonly #fault: { readonly isThere: boolean };
-  /** Stops under way. */
-  readonly #stopping = new Set<Running>();
+  readonly #engine: Engine;
+  readonly #reconciler: Reconciler;
   readonly #connection: Connection;
   readonly #workload = createWorkload();
   #desired: DesiredSet;
@@ -95,19 +101,31 @@ class Agent {
   #seq = 0;
   /** What to sync next: partitions that a doorbell named, or all. */
   #due: Set<number> | 'all' = 'all';
-  /** The generation and state of each container that the control plane has acknowledged. */
+  /** What the control plane has acknowledged of each container. */
   readonly #told = new Map<ContainerId, string>();
-  /** Containers that were removed as asked, and not acknowledged yet. */
-  readonly #gone = new Map<ContainerId, { readonly tenant: TenantId; readonly generation: number }>();
 
-  constructor(options: HostOptions, engine: Map<ContainerId, Running>, fault: { readonly isThere: boolean }) {
-    const { world, nats, key, cluster } = options;
+  constructor(
+    options: HostOptions,
+    host: { readonly engine: Engine; readonly fault: { readonly isThere: boolean }; readonly disk: Disk },
+  ) {
+    const { world, nats, key, cluster, stopMs, onPrepared, onRemoved } = options;
     this.#options = options;
-    this.#engine = engine;
-    this.#fault = fault;
+    this.#engine = host.engine;
     this.process = world.process(key);
     this.#connection = nats.connect(this.process);
     this.#desired = emptyDesired(cluster);
+    this.#reconciler = new Reconciler({
+      ...{ world, process: this.process, ...host, workload: this.#workload, stopMs, onPrepared, onRemoved },
+      onPresence: () => this.#judge(),
+    });
+  }
+
+  look(id: ContainerId): void {
+    this.#reconciler.look(id);
+  }
+
+  seen(id: ContainerId): Description['observation'] | undefined {
+    return this.#reconciler.observed.get(id)?.description.observation;
   }
 
   kill(): void {
@@ -157,23 +175,24 @@ class Agent {
       update: (next) => {
         this.#desired = next;
         this.#isSettled = false;
-        this.#workload.setDesired(next);
-        this.#reconcile();
+        const changed = this.#workload.setDesired(next);
+        this.#judge();
+        for (const id of changed) this.look(id);
       },
       settled: () => {
         this.#isSettled = true;
-        this.#reconcile();
+        this.#judge();
       },
       fenced: () => {},
       orphanWord: (word) => {
         this.#orphanWord = word;
-        this.#reconcile();
+        this.#judge();
       },
       strangers: this.#workload.strangers,
       unjudged: this.#workload.unjudged,
       verdicts: (named, gone) => {
         this.#workload.hearVerdicts(named, gone);
-        this.#reconcile();
+        this.#judge();
       },
       incarnation: (told) => {
         if (told > this.#incarnation) this.#isOfBefore = true;
@@ -221,11 +240,18 @@ class Agent {
     this.#connection.publish(subjects.hostBeat(agentOf(this.#options.key)), JSON.stringify(beat));
   }
 
-  /** Takes every container one step further, as the agent's reconciler would. */
-  #reconcile(): void {
-    const { orphanState } = this.#workload.judge({
+  /** Judges orphans and admission again, as the agent's reconciler would. */
+  #judge(): void {
+    const ids = [...this.#engine.ids()];
+    const present = new Map(
+      ids.flatMap((id) => {
+        const found = firstOf(this.#engine.of(id));
+        return found === undefined ? [] : [[id, found] as const];
+      }),
+    );
+    const { orphanState, changed } = this.#workload.judge({
       capacity,
-      present: new Map(this.#engine),
+      present,
       touched: undefined,
       orphanState: this.#orphans,
       orphanWord: this.#orphanWord,
@@ -233,58 +259,7 @@ class Agent {
       isSettled: this.#isSettled,
     });
     this.#orphans = orphanState;
-    for (const id of new Set([...this.#workload.ids(), ...this.#engine.keys()])) {
-      const wanted = this.#workload.wanted(id);
-      const found = this.#engine.get(id);
-      switch (wanted.want) {
-        case 'untouched':
-          break;
-        case 'nothing':
-          if (found !== undefined) this.#remove(id, 'orphan');
-          break;
-        case 'removed':
-          if (found !== undefined) this.#remove(id, 'removed');
-          this.#gone.set(id, { tenant: wanted.container.tenant, generation: wanted.container.generation });
-          break;
-        default: {
-          // A restore brought it back before its end was acknowledged: that word no longer holds.
-          this.#gone.delete(id);
-          this.#carryOut(id, wanted.container, wanted.want === 'running', found);
-          if (wanted.want === 'prepared') this.#options.onPrepared(id);
-        }
-      }
-    }
-  }
-
-  /** A container of another placement is another one; its stop takes time, as every stop. */
-  #carryOut(id: ContainerId, container: DesiredContainer, isToRun: boolean, found: Running | undefined): void {
-    const { tenant, generation, placement } = container;
-    if (found?.state === 'running' && (!isToRun || found.placement !== placement)) {
-      found.generation = generation;
-      this.#stop(found);
-      return;
-    }
-    const restarts = found?.restarts ?? 0;
-    const state = isToRun ? (this.#fault.isThere && found?.state !== 'running' ? 'broken' : 'running') : 'stopped';
-    if (state === 'running' && found?.state !== 'running') this.#options.onStarted(id);
-    if (found === undefined) this.#engine.set(id, { tenant, generation, placement, restarts, state });
-    else Object.assign(found, { generation, placement, state });
-  }
-
-  #stop(found: Running): void {
-    if (this.#stopping.has(found)) return;
-    this.#stopping.add(found);
-    const { world, stopMs } = this.#options;
-    world.at(world.nowMs + stopMs(), this.process, () => {
-      this.#stopping.delete(found);
-      found.state = 'stopped';
-      this.#reconcile();
-    });
-  }
-
-  #remove(id: ContainerId, why: 'removed' | 'orphan'): void {
-    this.#engine.delete(id);
-    this.#options.onRemoved(id, why);
+    for (const id of changed) this.look(id);
   }
 
   async #keepReporting(): Promise<void> {
@@ -302,26 +277,19 @@ class Agent {
     const isHere = (tenant: TenantId): boolean => partitionOf(tenant, this.#options.partitions) === partition;
     const items: ReportItem[] = [];
     const texts = new Map<ContainerId, string>();
-    for (const [id, { tenant, generation, placement, state, restarts }] of this.#engine) {
-      const prepared = this.#workload.wanted(id).want === 'prepared' ? { prepared: placement } : {};
-      const text = `${generation} ${state} ${restarts} ${prepared.prepared ?? ''}`;
-      // The agent reports it as stopping, which changes nothing here.
-      if (state === 'running' && this.#workload.wanted(id).want !== 'running') continue;
+    for (const id of this.#told.keys()) if (!this.#reconciler.observed.has(id)) this.#told.delete(id);
+    for (const [id, { wanted, description, update }] of this.#reconciler.observed) {
+      const { tenant, generation, placement } = wanted.container;
+      const said = {
+        ...{ tenant, id, generation },
+        ...(wanted.want === 'prepared' ? { prepared: placement } : {}),
+        ...(update === null ? {} : { update: updateTold(update) }),
+        ...description,
+      };
+      const text = JSON.stringify(said);
       if (!isHere(tenant) || this.#told.get(id) === text) continue;
       texts.set(id, text);
-      items.push({
-        tenant,
-        id,
-        generation,
-        seq: ++this.#seq,
-        gone: false,
-        ...prepared,
-        observation: observed(state, restarts),
-      });
-    }
-    const gone = [...this.#gone].filter(([, { tenant }]) => isHere(tenant));
-    for (const [id, { tenant, generation }] of gone) {
-      items.push({ tenant, id, generation, seq: ++this.#seq, gone: true, observation: observation('stopped') });
+      items.push({ ...said, seq: ++this.#seq });
     }
     if (items.length === 0) return;
     const report = JSON.stringify({ v: 1, partition, session, items });
@@ -336,6 +304,5 @@ class Agent {
       return;
     }
     for (const [id, text] of texts) this.#told.set(id, text);
-    for (const [id] of gone) this.#gone.delete(id);
   }
 }
