@@ -223,7 +223,7 @@ const startGateway = (ground: Ground, nats: Nats, redis: Redis, issuer: TokenIss
       AUTH_ISSUER: devIssuer,
       AUTH_AUDIENCE: devAudience,
       AUTH_JWKS_FILE: issuer.jwksFile,
-      VPN_KEYS_FILE: keptVpnKeys(ground.folders.vpn),
+      VAULT_KEYS_FILE: keptVpnKeys(ground.folders.vpn),
       VPN_DEFAULT_NETWORK: demoNetwork,
       // Effectively no rate limit: one user's scripts and benchmarks share this machine with no
       // other tenant.

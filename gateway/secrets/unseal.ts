@@ -51,7 +51,7 @@ export class UnsealService {
   readonly #rates: RateLimiter;
   readonly #refusals: SparingLog;
   #subscription: Subscription | undefined;
-  #underWay = 0;
+  readonly #underWay = new Set<Promise<void>>();
   /** The last of the seals, which are made one in each turn of the event loop. */
   #lastSeal: Promise<void> = Promise.resolve();
 
@@ -68,15 +68,25 @@ export class UnsealService {
     this.#subscription = nc.subscribe(subjects.hostUnseal(anySender), {
       queue: 'unseal',
       callback: (error, message) => {
-        if (error === null) void this.#serve(message);
+        if (error === null) this.#begin(message);
         else this.#onError(error);
       },
     });
   }
 
-  /** Answers what has arrived. */
+  /** Answers what has arrived, which takes no longer than the deadline of an ask. */
   async stop(): Promise<void> {
-    await this.#subscription?.drain();
+    // The server closes one that it refuses.
+    if (this.#subscription?.isClosed() === false) await this.#subscription.drain();
+    await Promise.all(this.#underWay);
+  }
+
+  #begin(message: Msg): void {
+    const serving = this.#serve(message)
+      // The connection was closed meanwhile; the agent asks again.
+      .catch((error: unknown) => this.#options.log.warn('unseal_not_answered', { error }))
+      .finally(() => this.#underWay.delete(serving));
+    this.#underWay.add(serving);
   }
 
   /** A NATS user from before 0.2.0 may not subscribe; everything else goes on. */
@@ -92,14 +102,11 @@ export class UnsealService {
     const { log, count } = this.#options;
     let answer: UnsealAnswer;
     let result: Unsealed;
-    this.#underWay++;
     try {
       [result, answer] = await this.#answerTo(message);
     } catch (error) {
       log.error('unseal_failed', { error });
       [result, answer] = unavailable('the gateway failed; its log says why');
-    } finally {
-      this.#underWay--;
     }
     count(result);
     message.respond(JSON.stringify({ ...spoken, ...answer }));
@@ -109,7 +116,7 @@ export class UnsealService {
     const sender = senderOfSubject(subject);
     if (!isHostKey(sender.host) || sender.user === undefined) return refused('invalid', 'no such host');
     const agent: Agent = { host: sender.host, user: sender.user };
-    if (this.#underWay > limits.unsealsUnderWay) return limited('too many asks are under way');
+    if (this.#underWay.size > limits.unsealsUnderWay) return limited('too many asks are under way');
     if (this.#rates.take(agent.host) > 0) return limited('this host asks too often');
     let ask: UnsealAsk;
     try {

@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startNats } from '../../dev/servers/nats.ts';
 import { startRedis } from '../../dev/servers/redis.ts';
+import { decodeAnswers, encodeAsks } from '../../schemas/wire/codec.ts';
+import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { anyAnswer, clientFor } from '../e2e/support/client.ts';
 import { eventually } from '../e2e/support/eventually.ts';
-import { startPrograms, thisRelease } from '../e2e/support/programs.ts';
+import { connectTo, startPrograms, thisRelease } from '../e2e/support/programs.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { unpackLastRelease } from './last-release.ts';
 
@@ -73,9 +75,21 @@ t.test('no acknowledged create is lost between the layouts of two releases', { t
     return lost;
   };
 
+  const nc = await connectTo(access);
+  t.teardown(() => nc.close());
+  const askOwner = async (ask: object) => {
+    const line = JSON.stringify({ ...ask, tenant: tenants[0], rid: 'r', budgetMs: 30_000 });
+    // 16 is the default of PARTITIONS.
+    const subject = subjects.partition(partitionOf(tenants[0]!, 16));
+    const message = await nc.request(subject, encodeAsks([line]), { timeout: 30_000 });
+    return decodeAnswers(message.string())[0];
+  };
+
   await createUntil(() => program.kill9());
   await program.start(thisRelease);
   t.same(await missing(), [], 'what the killed process of the last release acknowledged');
+  const put = { type: 'secret.put', name: 'db', version: 1, sealed: 'v1.k1.wrapped.data', op: 'operation-put-secret' };
+  t.match(await askOwner(put), { code: 'ok' }, 'a kind of record that the last release does not know');
   await createUntil(() => program.kill9());
   await program.start(thisRelease);
   t.same(await missing(), [], 'what the killed process of this release acknowledged');
@@ -88,4 +102,5 @@ t.test('no acknowledged create is lost between the layouts of two releases', { t
   await program.stop();
   await program.start(thisRelease);
   t.same(await missing(), [], 'and back again');
+  t.match(await askOwner({ type: 'secret.list' }), { body: /"name":"db","version":1/ }, 'with what it had left alone');
 });

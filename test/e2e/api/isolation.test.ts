@@ -7,7 +7,7 @@ const compute = '/api/v2/compute';
 const absent = '01890000-0000-7000-8000-000000000000';
 
 t.test('one tenant cannot reach another', async (t) => {
-  const rig = await startRig(t);
+  const rig = await startRig(t, { gateway: { VAULT_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}` } });
   const alice = await rig.client('alice');
   const mallory = await rig.client('mallory');
   const { body } = await alice.create({ name: 'private', env: { SECRET: 'alices-secret' } });
@@ -46,6 +46,28 @@ t.test('one tenant cannot reach another', async (t) => {
     t.notMatch(listed.text, /alices-secret/);
     t.notMatch((await mallory.call('GET', `${compute}/events?tenant=alice`)).text, new RegExp(id));
     t.equal((await alice.list()).body.data.length, 1);
+  });
+
+  t.test('secrets and logins of the same name are others', async (t) => {
+    const secret = { value: 'alices-secret' };
+    const login = { username: 'alice', password: 'alices-secret' };
+    t.equal((await alice.call('PUT', `${compute}/secrets/db`, secret)).status, 200);
+    t.equal((await alice.call('PUT', `${compute}/registries/docker.io`, login)).status, 200);
+    for (const path of ['secrets', 'registries']) {
+      const { text } = await mallory.call('GET', `${compute}/${path}`);
+      t.equal(text, '{"data":[]}', path);
+    }
+    t.equal((await mallory.call('DELETE', `${compute}/secrets/db`)).status, 404);
+    t.equal((await mallory.call('DELETE', `${compute}/registries/docker.io`)).status, 404);
+    const made = await mallory.create({ name: 'thief' });
+    const uses = { env: { STOLEN: 'db' } };
+    const used = await mallory.call('PUT', `${compute}/${made.body.data.id}/secrets`, uses);
+    t.equal(used.status, 422, 'not a secret that mallory has');
+    t.match(used.body, { details: { 'env.STOLEN': [/is not a secret/] } });
+    t.equal((await mallory.call('PUT', `${compute}/secrets/db`, { value: 'mallorys' })).status, 200);
+    const { body: kept } = await alice.call('GET', `${compute}/secrets`);
+    t.match(kept, { data: [{ name: 'db', version: 1, used_by: [] }] });
+    t.notMatch(JSON.stringify(kept), /alices-secret/);
   });
 
   t.test('a tenant’s token opens no operator route', async (t) => {

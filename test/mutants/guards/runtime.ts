@@ -697,4 +697,11 @@ export const runtimeMutants: readonly Mutant[] = [
     changes: [{ in: 'takeUsage', never: '!isHeard(options, partition, sender)' }],
     killedBy: 'test/integration/actors/usage.test.ts',
   },
+  {
+    name: 'new kinds of records in the digest of the last release',
+    guard: 'Release 0.1.0 loads a partition that has records of kinds that it does not know (docs/upgrades.md)',
+    file: 'actors/runtime/journal/digest.ts',
+    changes: [{ in: 'RecordsDigest.set', replace: 'this.#format.isNewKey(key)', by: 'false' }],
+    killedBy: 'test/actors/runtime/journal/load.test.ts',
+  },
 ];

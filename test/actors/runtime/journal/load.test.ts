@@ -15,7 +15,7 @@ import {
   type Commit,
 } from '../../../../actors/runtime/journal/codec.ts';
 import { records } from '../../../../actors/domain/domain.ts';
-import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
+import { digestShape, RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';
 import { readPartition } from '../../../../actors/runtime/journal/load.ts';
 import { decodeMark, encodeMark, type Mark } from '../../../../actors/runtime/journal/mark.ts';
@@ -31,6 +31,7 @@ import { createRandom } from '../../support/random.ts';
 import { outcome, tenantCommit } from '../../support/commits.ts';
 import { MemoryBucket } from '../../support/memory-store.ts';
 import { acme, container, h1, hostRecord } from '../../support/records.ts';
+import { secretRecord } from '../../support/secrets.ts';
 
 const harmed =
   (harm: (bucket: MemoryBucket) => void) =>
@@ -292,6 +293,29 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
     b.set(keys.digest, null);
   });
   t.match(load(overridden(storedWith())), { verified: 'overridden', mark: 2 });
+  t.end();
+});
+
+t.test('records that release 0.1.0 does not know are counted apart from those that it counts', (t) => {
+  const secret = secretRecord('db', 1);
+  const key = recordKey(secret);
+  const storedWith = (): Stored =>
+    storedOf(2, 2, (number) => tenantCommit(number, { changes: number === 1 ? [[key, encodeValue(secret)]] : [] }));
+  const stored = storedWith()
+    .bucket.values()
+    .find((one) => one.key === keys.digest);
+  const digest = decodeValue(stored?.value ?? '', digestShape);
+  if (!digest.ok) throw new Error(digest.fault);
+  t.match(digest.value, { count: 0, added: { count: 1 } });
+  t.match(load(storedWith()), { verified: 'verified', quarantined: [] });
+  const lost = harmed((b) => b.lose(key));
+  t.throws(() => load(lost(storedWith())), { name: 'LoadError', message: /1 records .* and 0 records/ });
+
+  const ofLastRelease = harmed((b) => {
+    const { added: _, ...known } = digest.value;
+    b.set(keys.digest, encodeValue(known));
+  });
+  t.match(load(ofLastRelease(storedWith())), { verified: 'verified' }, 'its digests do not have them');
   t.end();
 });
 

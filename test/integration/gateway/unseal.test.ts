@@ -1,0 +1,124 @@
+/** What a gateway answers agents that ask for a value (ADR 37), on a real nats-server. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeUser, fmtCreds } from '@nats-io/jwt';
+import { createCurve, createUser, fromSeed } from '@nats-io/nkeys';
+import t from 'tap';
+import { gatewayPermissions } from '../../../cli/keys/permissions.ts';
+import { writePrivateFile } from '../../../cli/keys/private-file.ts';
+import { Vault } from '../../../gateway/vault/vault.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
+import { senderKeyBytes, type UnsealAnswer } from '../../../schemas/wire/unseal.ts';
+import { containerId, tenantId } from '../../actors/support.ts';
+import { memoryOwner, okData, recordingLog, refusal, serveOwner, type AnswerOf } from '../../gateway/support.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
+import { hostOn } from '../sessions/support.ts';
+import { runGateway, startGround } from './support.ts';
+
+const ground = await startGround(t);
+const key = { id: 'k1', key: Buffer.alloc(32, 1) };
+const vault = new Vault([key]);
+const env = { VAULT_KEYS: `k1:${Buffer.from(key.key).toString('base64')}` };
+const acme = tenantId('acme');
+const place = { of: 'secret', tenant: acme, name: 'db', version: 1 } as const;
+
+let answer: () => AnswerOf | Promise<AnswerOf> = () => refusal('unavailable');
+const otherwise = memoryOwner();
+serveOwner(ground.nc, (ask) => (ask.type === 'secret.unseal' ? answer() : otherwise(ask)));
+
+const host = await hostOn(t, ground.nats, 'h1');
+const curve = createCurve();
+const ask = { v: 1, tenant: acme, id: containerId(), key: curve.getPublicKey(), secret: { name: 'db', version: 1 } };
+const unseal = async (more: object = {}): Promise<UnsealAnswer> => {
+  const message = JSON.stringify({ ...ask, ...more });
+  return (await host.nc.request(subjects.hostUnseal(host.agent), message, { timeout: 30_000 })).json();
+};
+function opened(answered: UnsealAnswer): Buffer {
+  if (!answered.ok || answered.box === null) throw new Error(JSON.stringify(answered));
+  const box = Buffer.from(answered.box, 'base64url');
+  const plain = curve.open(box.subarray(senderKeyBytes), box.toString('latin1', 0, senderKeyBytes));
+  const { value } = JSON.parse(Buffer.from(plain ?? []).toString()) as { value: string };
+  return Buffer.from(value, 'base64');
+}
+
+t.test('a gateway with the vault’s keys', async (t) => {
+  const log = recordingLog();
+  const gateway = await runGateway(t, ground, { env, log });
+  const sealed = (bytes: Buffer) => () => okData({ version: 1, sealed: vault.seal(place, bytes) });
+  await until('it serves', async () => ((await unseal()).ok ? false : true));
+
+  await t.test('the largest value, of any bytes', async (t) => {
+    const bytes = Buffer.from(Array.from({ length: limits.secretBytes }, (_, index) => index % 256));
+    answer = sealed(bytes);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => unseal()));
+    for (const one of answers) t.ok(opened(one).equals(bytes));
+    t.ok(answers.every((one) => one.ok && (one.box?.length ?? 0) <= limits.unsealBoxChars));
+  });
+
+  await t.test('what the owner says decides', async (t) => {
+    answer = () => ({ code: 'forbidden', body: '{"error":"forbidden","message":"not here"}' });
+    t.match(await unseal(), { ok: false, error: 'refused', message: 'not here' });
+    answer = () => refusal('not_found');
+    t.match(await unseal(), { ok: false, error: 'refused' });
+    for (const code of ['unavailable', 'internal'] as const) {
+      answer = () => refusal(code);
+      t.match(await unseal(), { ok: false, error: 'unavailable' }, code);
+    }
+    answer = () => okData(null);
+    t.match(await unseal({ secret: undefined, registry: 'docker.io' }), { ok: true, box: null });
+  });
+
+  await t.test('a value that does not open is no refusal for good', async (t) => {
+    const other = new Vault([{ id: 'k2', key: Buffer.alloc(32, 2) }]);
+    answer = () => okData({ version: 1, sealed: other.seal(place, 'x') });
+    t.match(await unseal(), { ok: false, error: 'unavailable' });
+    answer = () => okData({ version: 1, sealed: vault.seal({ ...place, version: 2 }, 'x') });
+    t.match(await unseal(), { ok: false, error: 'unavailable' }, 'of another version');
+    t.match(
+      log.events.filter(({ event }) => event === 'secret_not_opened').map(({ fields }) => fields),
+      [{ why: 'unknown_key' }, { why: 'damaged' }],
+    );
+  });
+
+  await t.test('it is counted, and what has arrived is answered at the end', async (t) => {
+    const metrics = await gateway.registry.metrics();
+    t.match(metrics, /longshore_gateway_unseals_total\{result="sealed"\} 20/);
+    t.match(metrics, /longshore_gateway_unseals_total\{result="refused"\} 2/);
+    let isAsked: () => void = () => {};
+    const asked = new Promise<void>((resolve) => (isAsked = resolve));
+    let goOn: (answered: AnswerOf) => void = () => {};
+    answer = () => {
+      isAsked();
+      return new Promise<AnswerOf>((resolve) => (goOn = resolve));
+    };
+    const last = unseal();
+    await asked;
+    const stopped = gateway.stop();
+    goOn(sealed(Buffer.from('late'))());
+    t.equal(opened(await last).toString(), 'late');
+    await stopped;
+  });
+});
+
+/** Of a gateway of release 0.1.0: it may not hear agents. */
+async function earlierCredentials(folder: string): Promise<string> {
+  const account = fromSeed(readFileSync(join(ground.nats.credsFile, '..', 'cp.seed')));
+  const user = createUser();
+  const { sub, pub } = gatewayPermissions(user.getPublicKey());
+  const allow = (sub?.allow ?? []).filter((subject) => !subject.startsWith('agent.'));
+  const claims = { ...(pub === undefined ? {} : { pub }), sub: { allow, deny: [] } };
+  const path = join(folder, 'earlier.creds');
+  writePrivateFile(path, fmtCreds(await encodeUser('earlier', user, account, claims), user));
+  return path;
+}
+
+t.test('a gateway with earlier credentials says that it does not serve hosts, and serves the rest', async (t) => {
+  const log = recordingLog();
+  const NATS_CREDS_FILE = await earlierCredentials(temporaryFolder(t));
+  const { url } = await runGateway(t, ground, { env: { ...env, NATS_CREDS_FILE }, log });
+  await until('a line in the log', () => log.events.some(({ event }) => event === 'unseal_not_served'));
+  const headers = { authorization: `Bearer ${await ground.issuer.mint()}` };
+  t.equal((await fetch(`${url}/api/v2/compute/secrets`, { headers })).status, 200);
+});
