@@ -84,9 +84,16 @@ t.test('attacks on sessions', async (t) => {
   });
 
   await t.test('a host that knows the id of a session is not told what it is about', async (t) => {
-    const pending = gateway.sessions.open(placeOf(await hostOn(t, nats, 'h3')), aboutPort(80));
+    const quiet = await hostOn(t, nats, 'h3');
+    const rung: string[] = [];
+    quiet.nc.subscribe(subjects.sessionsOfHost(quiet.agent), {
+      callback: (_, { subject }) => void rung.push(subject.split('.').at(-1) ?? ''),
+    });
+    await quiet.nc.flush();
     const { tunnel, session } = await open();
-    for (const known of [session, sessionId()]) {
+    const pending = gateway.sessions.open(placeOf(quiet), aboutPort(80));
+    await until('another is rung', () => rung.length > 0);
+    for (const known of [rung[0], session, sessionId()]) {
       const ask = JSON.stringify({ v: 1, session: known });
       await t.rejects(mallory.nc.request(subjects.hostSession(mallory.agent), ask, { timeout: 500 }));
     }
