@@ -207,8 +207,8 @@ done
 `;
 
 /**
- * Pushes a version of `longshore/demo`, which prints a greeting and then a line every second, serves
- * a page on port 8080, and stops promptly.
+ * Pushes a version of `longshore/demo`, which prints a greeting and then a line every second,
+ * serves a page on port 8080, and stops promptly.
  */
 export function pushDemoImage(address: string, tag: string = demoImage.tag): Promise<string> {
   return pushTestImage(address, {

@@ -1,6 +1,7 @@
 /**
- * A host in virtual time: the agent's own sync, desired set, judgement of orphans and decisions, over
- * an engine that is a model. An agent that restarts loses its memory; engine and disk keep theirs.
+ * A host in virtual time: the agent's own sync, desired set, judgement of orphans and decisions,
+ * over an engine that is a model. An agent that restarts loses its memory; engine and disk keep
+ * theirs.
  */
 import type { Description } from '../../../host-agent/reconcile/describe.ts';
 import { updateTold } from '../../../host-agent/reconcile/reports.ts';
