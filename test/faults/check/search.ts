@@ -49,7 +49,7 @@ export type Verdict =
   /** There are more configurations than the search tries. */
   | { readonly kind: 'undecided'; readonly item: Item };
 
-const configurationsMax = 20_000;
+const configurationsMax = 100_000;
 
 const textOf = ({ state, placed }: Configuration): string =>
   `${[...placed].sort((a, b) => a - b).join(',')}\n${state.text}`;
