@@ -300,7 +300,7 @@ t.test('sessions', async (t) => {
     await none();
   });
 
-  await t.test('a thousand sessions that break leave nothing', async (t) => {
+  await t.test('sessions that break leave nothing', async (t) => {
     const pids = [rig.gateway.server().pid, rig.agent.server().pid];
     const marks = ['sleep', '777777'];
     const breakSome = async (count: number): Promise<void> => {
@@ -321,12 +321,12 @@ t.test('sessions', async (t) => {
       async () => Promise.resolve(processesWith(marks.join('\0')).length),
       (count) => count === 0,
     );
-    await eventually(
+    const files = await eventually(
       'no file is left open',
       async () => Promise.resolve(pids.map(filesOf)),
       (now) => now.every((files, at) => files <= (before[at] ?? 0) + 3),
     );
-    t.ok(existsSync('/proc'));
+    t.equal(files.length, pids.length);
   });
 
   await t.test('a killed agent, gateway or NATS server ends what goes through it', async (t) => {
