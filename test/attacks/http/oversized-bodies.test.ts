@@ -138,6 +138,7 @@ t.test('every body that a route takes has a bound, and only few are large', (t) 
     large.map(({ name, access }) => `${access} ${name}`),
     [
       'tenant container.create',
+      'tenant secret.put',
       'tenant container.update',
       'operator container.operate',
       'operator network.create',

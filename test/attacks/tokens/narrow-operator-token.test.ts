@@ -34,13 +34,16 @@ writeFileSync(
 const gateway = await runGateway(t, ground, { env: { AUTH_ISSUERS_FILE: issuersFile } });
 
 const id = '0190c9b0-0000-7000-8000-000000000000';
-const pathOf = ({ path }: Route, network: string): string =>
+/** What a route needs in its query: a fault there would be named before the scope. */
+const queries: Readonly<Record<string, string>> = { 'container.exec': '?command=id', 'container.forward': '?port=80' };
+const pathOf = ({ name, path }: Route, network: string): string =>
   path
     .replace(':network', network)
     .replace(':tenant', 'acme')
     .replace(':key', 'h1')
     .replace(':token', id)
-    .replace(/:(id|peer)/, id);
+    .replace(/:(id|peer)/, id)
+    .concat(queries[name] ?? '');
 
 interface Answer {
   readonly status: number;

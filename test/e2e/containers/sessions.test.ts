@@ -1,6 +1,6 @@
 /** Exec and forward in real containers, through all of Longshore (ADR 39). */
 import { randomBytes, createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import type { Container } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
