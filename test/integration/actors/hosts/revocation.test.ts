@@ -66,9 +66,9 @@ async function enrol(ground: Ground, key: HostKey, user = createUser()): Promise
   // Nothing can run on a host that never said hello, so it would not be fenced.
   const capacity = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
   const hello = { v: 1, agent_version: 'test', capacity };
-  await ground.nc.request(subjects.hostHello({ host: key, user: user.getPublicKey() }), JSON.stringify(hello), {
-    timeout: 5000,
-  });
+  const subject = subjects.hostHello({ host: key, user: user.getPublicKey() });
+  // Nobody answers while the partition is handed over.
+  await until('an answer to hello', () => ground.nc.request(subject, JSON.stringify(hello), { timeout: 5000 }));
   return { key, user, jwt: jwt! };
 }
 
@@ -82,8 +82,9 @@ const connectAs = ({ user, jwt }: Enrolled, url: string, caFile?: string): Promi
     ...(caFile === undefined ? {} : { tls: { caFile, handshakeFirst: true } }),
   });
 
-const publishLog = async (nc: NatsConnection, { key }: Enrolled): Promise<unknown> =>
-  (await nc.request(`host.${key}.log.t.c`, 'line', { timeout: 5000 })).json();
+/** Servers that have just started have no leader of the stream yet, and then nobody answers. */
+const publishLog = (nc: NatsConnection, { key }: Enrolled): Promise<unknown> =>
+  until('an acknowledgement', async () => (await nc.request(`host.${key}.log.t.c`, 'line', { timeout: 5000 })).json());
 
 /** Asks again while the partition is handed over. */
 const remove = (ground: Ground, host: HostKey, more: { force?: true; dead?: true } = {}): Promise<unknown> =>
