@@ -98,7 +98,10 @@ export function createApi(baseUrl: string) {
     remove: async (token: string, id: string, withinS: number): Promise<void> => {
       await call(token, 'DELETE', `${compute}/${id}`);
       const path = `${compute}/${id}/wait?status=removed&timeout=${withinS}`;
-      await call(token, 'GET', path, undefined, withinS * 1000);
+      await call(token, 'GET', path, undefined, withinS * 1000).catch((error: unknown) => {
+        // It was gone before the wait began.
+        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      });
     },
     patch: async (token: string, id: string, patch: object) =>
       decodeContainer(await call(token, 'PATCH', `${compute}/${id}`, patch)).data,

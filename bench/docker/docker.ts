@@ -14,6 +14,7 @@ import { pushImage } from './image.ts';
 import { longshore } from './longshore.ts';
 import { dockerEngine, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
 import { swarm } from './swarm.ts';
+import { updateTable } from './update.ts';
 import type { Owner } from '../../host-agent/docker/ownership.ts';
 
 const rounds = { full: 20, short: 3 } as const;
@@ -175,6 +176,7 @@ async function measureStack(stack: Stack, owner: Owner, n: number, signal: Abort
       ],
     });
     const crashed = await measure({ ...plan, then: 'crash', peers: [alone, ours] });
+    const updated = await updateTable({ stack, engine, owner, inSwarm, rounds: n, signal });
     const pulled = await measure({
       ...{ engine, signal, rounds: n, isPulling: true },
       peers: [engineAlone(engine, owner, { isPulling: true }), ours, inSwarm],
@@ -192,6 +194,7 @@ async function measureStack(stack: Stack, owner: Owner, n: number, signal: Abort
       ]),
       stoppedTable(present),
       restartedTable(crashed),
+      updated,
       runningTable(
         `Declare → running, with a pull of ${layerBytes / 1024 ** 2} MiB from a registry on loopback`,
         pulled,

@@ -43,7 +43,16 @@ const specOf = (name: string, { registry, repository, digest }: BenchImage, netw
   EndpointSpec: { Mode: 'dnsrr' },
 });
 
+/** A service that is updated. */
+export interface Served {
+  dockerId(): Promise<string>;
+  /** Resolves to the container of the new version when it runs. */
+  update(image: BenchImage): Promise<string>;
+  remove(): Promise<void>;
+}
+
 export interface Swarm extends Peer {
+  serve(image: BenchImage): Promise<Served>;
   leave(): Promise<void>;
 }
 
@@ -99,6 +108,36 @@ export async function swarm(engine: DockerEngine): Promise<Swarm> {
           await eventually(`container of ${service} gone`, async () =>
             (await engine.inspect(dockerId)) === undefined ? true : undefined,
           );
+        },
+      };
+    },
+    serve: async (image) => {
+      const name = `bench-${(count += 1)}`;
+      const spec = specOf(name, image, network.Id);
+      const { ID: service } = JSON.parse(await engine.ask('POST', '/services/create', spec)) as { ID: string };
+      const first = await eventually(`service ${service} running`, () => running(service));
+      let last = first;
+      return {
+        dockerId: () => Promise.resolve(first),
+        update: async (next) => {
+          const { Version } = await engine.get<Service>(`/services/${service}`);
+          const path = `/services/${service}/update?version=${Version.Index}`;
+          await engine.ask('POST', path, specOf(name, next, network.Id));
+          last = await eventually(`service ${service} updated`, async () => {
+            const tasks = await tasksOf(service);
+            const up = tasks.flatMap(({ Status: { State, ContainerStatus: made } }) =>
+              State === 'running' && made !== undefined && made.ContainerID !== first ? [made.ContainerID] : [],
+            );
+            return up[0];
+          });
+          return last;
+        },
+        remove: async () => {
+          await engine.ask('DELETE', `/services/${service}`);
+          await eventually(`containers of ${service} gone`, async () => {
+            const left = await Promise.all([first, last].map((id) => engine.inspect(id)));
+            return left.every((one) => one === undefined) ? true : undefined;
+          });
         },
       };
     },
