@@ -30,10 +30,12 @@ export interface SweepContext extends TurnContext {
 
 /**
  * Each yielded change is decided on the state that the one before it made, so the caller applies
- * them one by one.
+ * them one by one. Turns of others may come in between: each record is read when it is its turn.
  */
 export function* sweep(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
-  for (const record of [...state.hosts()]) {
+  for (const { key } of [...state.hosts()]) {
+    const record = state.host(key);
+    if (record === undefined) continue;
     yield observeSilence(record, { ...context, regionIsSilent: () => context.regionIsSilent(record.key) });
   }
   yield* rollSecrets(state, context, context.onFault);
@@ -43,8 +45,10 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   // kind of them.
   const noRoom = new Set<string>();
   let passed = 0;
-  for (const record of unsettled(state, context)) {
+  for (const seen of unsettled(state, context)) {
     if (budget === 0) return;
+    const record = state.tenant(seen.tenant).containers.get(seen.id);
+    if (record === undefined) continue;
     const kind = kindOf(record);
     if (noRoom.has(kind)) {
       // A step: the caller runs this in slices.

@@ -26,12 +26,18 @@ export function describe(wanted: Wanted, observed: Observed, restart: RestartSta
     case 'running':
       return describeRunning(state, restart);
     case 'prepared':
-      return describePrepared(state, restart);
+      return describePrepared(upOf(observed) ?? state, restart);
     case 'stopped':
-      return describeStopped(state, restart);
+      return describeStopped(upOf(observed) ?? state, restart);
     case 'removed':
       return { gone: state === null, observation: observation('removing', restart.why, {}) };
   }
+}
+
+/** A container is down when all of its copies are: an update may have left another one up. */
+function upOf(observed: Observed): EngineState | undefined {
+  const copies = observed.kind === 'present' ? [observed.found, ...observed.extra] : [];
+  return copies.map(({ state }) => state).find(({ phase }) => phase === 'running' || phase === 'paused');
 }
 
 function describeRunning(state: EngineState | null, restart: RestartState): Description {

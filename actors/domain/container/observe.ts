@@ -102,8 +102,7 @@ export function observe(
   }
   const elsewhere = movedFromFault(state, record, observed, context);
   if (elsewhere !== undefined) return elsewhere;
-  // While another host prepares the new version, this one knows of no update.
-  const heard = preparationOf(record) === undefined ? hearUpdate(record, item.update, context) : record;
+  const heard = isToldOfUpdate(record, item) ? hearUpdate(record, item.update, context) : record;
   const isOld = heard === record && isRepeated(record, observed, order, known);
   if (isOld) return { ...noChanges, heard: { id: record.id, order } };
   const seen: ContainerRecord = {
@@ -128,6 +127,13 @@ export function observe(
     ],
   };
 }
+
+/**
+ * A host that keeps a copy ready knows of no update, and neither does one that another host is to
+ * relieve of the container.
+ */
+const isToldOfUpdate = (record: ContainerRecord, { prepared }: ReportItem): boolean =>
+  prepared === undefined && preparationOf(record) === undefined && leavingOf(record) === undefined;
 
 /** One that the end of a run, or a stop, breaks off has proved nothing, and ends without a word. */
 function endOfUpdate(before: ContainerRecord, { update }: ContainerRecord): 'updated' | 'update_failed' | undefined {

@@ -92,9 +92,11 @@ export function* tryAgain(state: PartitionView, context: TurnContext): Generator
   let budget: number = limits.secretRollsPerSweep;
   for (const login of [...state.loginsToTry()]) {
     let passed = 0;
-    for (const record of [...state.tenant(login.tenant).containers.values()]) {
+    for (const { id } of [...state.tenant(login.tenant).containers.values()]) {
       if (++passed % limits.sweepStepRecords === 0) yield noChanges;
-      if (!waitsFor(record, login)) continue;
+      // It may have changed since the sweep began.
+      const record = state.tenant(login.tenant).containers.get(id);
+      if (record === undefined || !waitsFor(record, login)) continue;
       if (budget-- === 0) return;
       const next = withNext(record, context, { observed: again(record.observed, 'pending') });
       yield changed(next, [eventOf('registry_changed', next, context)]);

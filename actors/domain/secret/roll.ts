@@ -47,8 +47,11 @@ function* behind(state: PartitionView, id: TenantId, name: string): Generator<Co
   const tenant = state.tenant(id);
   const version = currentOf(tenant.secrets.values.get(name));
   let passed = 0;
-  for (const record of [...usersOf(tenant, name)]) {
+  for (const { id: user } of [...usersOf(tenant, name)]) {
     if (++passed % limits.sweepStepRecords === 0) yield undefined;
+    // It may have changed since the sweep began.
+    const record = tenant.containers.get(user);
+    if (record === undefined) continue;
     // One update after another: one that fails takes back what it brought, and nothing else.
     if (version !== undefined && !isUpdating(record) && isBehind(record, name, version)) yield record;
   }

@@ -4,6 +4,7 @@ import { expiredKeys, sweep, type SweepContext } from '../../../actors/domain/sw
 import { noChanges, type FleetHost, type HostStanding } from '../../../actors/domain/turn.ts';
 import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { apply, container, contextOf, fleetHost, fleetOf, h1, h2, stateOf, unplaced } from '../support/records.ts';
@@ -46,6 +47,25 @@ t.test('from which hosts containers are placed elsewhere', (t) => {
     t.same(hosts, [host], standing);
   }
   t.same(sweepOf([other], container()).hosts, [h2], 'one that the directory does not have any more');
+  t.end();
+});
+
+t.test('what changes in the middle of a sweep is looked at as it is then', (t) => {
+  const [first, second, third] = [container({}, 'a'), container({}, 'b'), container({}, 'c')];
+  const state = stateOf(first, second, third);
+  const context = contextOf(fleetOf(fleetHost(h1, { standing: 'lost' }), fleetHost(h2)));
+  const none = { silentMs: () => 0, regionIsSilent: () => false, hostLostMs: 1000, onFault: () => t.fail() };
+  const now = ({ tenant, id }: ContainerRecord) => state.tenant(tenant).containers.get(id);
+  let steps = 0;
+  for (const changes of sweep(state, { ...context, ...none })) {
+    apply(state, changes);
+    if (steps++ > 0) continue;
+    state.put({ ...second, desired: 'stopped', generation: 3 });
+    state.delete(keys.container(third.tenant, third.id));
+  }
+  t.match(now(first), { generation: 3, placement: { host: h2 } });
+  t.match(now(second), { generation: 4, desired: 'stopped' }, 'a stop is not lost');
+  t.equal(now(third), undefined, 'what is gone does not come back');
   t.end();
 });
 

@@ -234,7 +234,7 @@ function afterCreate(
   };
   const placed: Holding = { ...declared, host: host ?? 'unseen', generation: 2 };
   const shown = host === null ? declared : placed;
-  const moved = host === null || moves !== true ? [] : [{ ...placed, host: 'unseen' }];
+  const moved = host === null || moves !== true ? [] : [declared, { ...placed, host: 'unseen' }];
   const made = isAnswered ? [shown, ...moved] : [declared, placed];
   return ids
     .filter((id) => !state.containers.has(id) && !state.gone.has(id))

@@ -1,10 +1,10 @@
 import t from 'tap';
 import { describe, describeAway } from '../../../host-agent/reconcile/describe.ts';
 import type { RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
-import { absent, type Observed } from '../../../host-agent/reconcile/observe/observed.ts';
+import { absent, type Found, type Observed } from '../../../host-agent/reconcile/observe/observed.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import { timestamp } from '../../../lib/time/timestamp.ts';
-import { created, down, image, restartState, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';
+import { created, down, found, image, nowMs, reference, restartState, seen, up, wanted } from '../support/decisions.ts';
 import type { Why } from '../../../host-agent/reconcile/step.ts';
 
 const running = wanted('running');
@@ -96,6 +96,17 @@ for (const [name, want, observed, changes, observation] of table) {
     t.end();
   });
 }
+
+t.test('a container is down when all of its copies are', (t) => {
+  const other = found(up, { dockerId: 'other', spec: 'other' });
+  for (const want of ['stopped', 'prepared'] as const) {
+    const status = (...extra: Found[]) =>
+      describe(wanted(want), seen(created, {}, extra), restartState())?.observation.status;
+    t.equal(status(other), 'stopping', `${want}: an update has left another one up`);
+    t.equal(status({ ...other, state: down() }), 'stopped', want);
+  }
+  t.end();
+});
 
 t.test('a removed or refused container is gone', (t) => {
   t.match(describe(wanted('removed'), absent, restartState()), { gone: true });

@@ -526,4 +526,17 @@ export const agentMutants: readonly Mutant[] = [
     changes: [{ in: 'createReports', omit: 'reporter.forget(id)' }],
     killedBy: 'test/host-agent/reconcile/reports.test.ts',
   },
+  {
+    name: 'stopped while another copy is up',
+    guard: 'A host says `stopped` when no copy of the container is up, so that none runs on two (ADR 32)',
+    file: 'host-agent/reconcile/describe.ts',
+    changes: [
+      {
+        in: 'describe',
+        replace: 'describeStopped(upOf(observed) ?? state, restart)',
+        by: 'describeStopped(state, restart)',
+      },
+    ],
+    killedBy: 'test/host-agent/reconcile/describe.test.ts',
+  },
 ];

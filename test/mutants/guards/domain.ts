@@ -439,7 +439,21 @@ export const domainMutants: readonly Mutant[] = [
     name: 'host that knows of no update ends it',
     guard: 'While another host prepares the new version, no word of the present one ends the update (ADR 35)',
     file: 'actors/domain/container/observe.ts',
-    changes: [{ in: 'observe', always: 'preparationOf(record) === undefined' }],
+    changes: [{ in: 'isToldOfUpdate', always: 'preparationOf(record) === undefined' }],
     killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
+  {
+    name: 'copy that is kept ready ends its update',
+    guard: 'A host that keeps a copy ready knows of no update, and ends none (ADR 35)',
+    file: 'actors/domain/container/observe.ts',
+    changes: [{ in: 'isToldOfUpdate', always: 'leavingOf(record) === undefined' }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
+  {
+    name: 'sweep of what has changed since',
+    guard: 'A sweep that yields to turns overwrites none of their changes (A5)',
+    file: 'actors/domain/sweep.ts',
+    changes: [{ in: 'sweep', replace: 'state.tenant(seen.tenant).containers.get(seen.id)', by: 'seen' }],
+    killedBy: 'test/actors/domain/sweep.test.ts',
   },
 ];

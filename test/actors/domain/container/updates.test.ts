@@ -386,8 +386,15 @@ t.test('while a drain prepares it elsewhere', (t) => {
     t.match(one.record().placement, { host: h1 }, 'a copy of the old version is ready there: that does not count');
     one.tell(undefined, observation('stopped'), { prepared: since }, h2);
     t.match(one.record(), { placement: { host: h2 }, leaving: { host: h1 }, update: { phase: 'preparing' } });
+    const ready = { prepared: since, generation: one.record().generation };
+    one.tell(undefined, observation('stopped'), ready, h2);
+    t.match(one.record().update, { phase: 'preparing' }, 'a copy that is kept ready ends nothing');
+    one.tell(undefined, observation('stopped'), {}, h2);
+    t.match(one.record().update, { phase: 'preparing' }, 'nor the word of an older agent while it waits');
     one.tell(undefined, observation('stopped'), {}, h1);
     t.same(one.told(h2), ['2', '1', 'running'], 'it is verified there');
+    one.tell(undefined, observation('stopped'), ready, h2);
+    t.match(one.record().update, { phase: 'preparing' }, 'said before it was released');
     one.tell('done', observation('running'), {}, h2);
     t.match(one.record(), { spec: { tag: '2' }, update: { phase: 'done' } });
     t.end();
