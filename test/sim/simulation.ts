@@ -47,6 +47,8 @@ export interface Run {
   readonly digest: string;
   readonly events: number;
   readonly operations: number;
+  /** Histories with more possible orders than the checker tries. */
+  readonly undecided: number;
 }
 
 /** An actors process, and those that have taken its place. */
@@ -98,6 +100,7 @@ class Simulation {
   /** Certificates that the backup records as revoked. */
   #refused: ReadonlySet<string> = new Set();
   #operations = 0;
+  #undecided = 0;
   readonly #tenants: readonly TenantId[];
   readonly #faults: string[] = [];
   /** The cost of one step of a load: in some runs partitions are large. */
@@ -149,6 +152,7 @@ class Simulation {
       digest: world.digest(),
       events: world.events,
       operations: this.#operations,
+      undecided: this.#undecided,
     };
   }
 
@@ -508,7 +512,9 @@ class Simulation {
   #judgeHistory(): void {
     const history = historyOf(this.#scribe, caps);
     this.#operations += history.operations.length;
-    this.#faults.push(...check(history).map(explain));
+    const findings = check(history);
+    this.#undecided += findings.filter(({ rule }) => rule === 'undecided').length;
+    this.#faults.push(...findings.filter(({ rule }) => rule !== 'undecided').map(explain));
   }
 
   /**

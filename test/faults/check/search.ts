@@ -266,8 +266,10 @@ function tokensOf({ action }: Write): readonly string[] {
       return [more, `name ${action.name}`, ...action.ids];
     case 'delete':
       return [less, action.id];
-    case 'patch':
-      return [more, less, action.id];
+    case 'patch': {
+      const isSized = action.change.cpuMillis !== undefined || action.change.memBytes !== undefined;
+      return isSized ? [more, less, action.id] : [action.id];
+    }
     default:
       return [action.id];
   }

@@ -73,19 +73,23 @@ export class Engine {
     if (copy.tag === failingJobTag) this.#endLater(dockerId, run, jobMs, 3);
   }
 
-  /** A process that is asked to stop ends with code 0. */
+  /** A process that is asked to stop ends with code 0. Another agent may have asked. */
   stop(dockerId: string): void {
-    this.#end(dockerId, undefined, 0);
+    this.#endNow(dockerId, 0);
   }
 
   crash(dockerId: string): void {
-    const id = this.copies.get(dockerId)?.found.id;
-    this.#end(dockerId, undefined, 137);
-    if (id !== undefined) this.#options.onChange(id);
+    this.#endNow(dockerId, 137);
   }
 
   remove(dockerId: string): void {
     this.copies.delete(dockerId);
+  }
+
+  #endNow(dockerId: string, exitCode: number): void {
+    const id = this.copies.get(dockerId)?.found.id;
+    this.#end(dockerId, undefined, exitCode);
+    if (id !== undefined) this.#options.onChange(id);
   }
 
   #endLater(dockerId: string, run: string, ms: number, exitCode: number): void {
