@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { run } from '../../dev/process/run.ts';
 import { say, took } from '../../dev/steps.ts';
-import type { Killer, Mutant } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 import { mutants } from './mutants.ts';
 import { changed, compiled, DoesNotApply } from './syntax.ts';
 
@@ -26,10 +26,10 @@ export function mutated({ file, changes }: Mutant): string {
   return compiled(file, changed(file, readFileSync(join(repositoryRoot, file), 'utf8'), changes));
 }
 
-const commandOf = (killer: Killer, dist: string): string[] =>
-  killer === 'simulation'
-    ? [join(dist, 'test/sim/until-fault.js'), String(simulationSeeds)]
-    : [join(dist, inJavaScript(killer))];
+const commandOf = ({ killedBy, firstSeed = 1 }: Mutant, dist: string): string[] =>
+  killedBy === 'simulation'
+    ? [join(dist, 'test/sim/until-fault.js'), String(simulationSeeds), String(firstSeed)]
+    : [join(dist, inJavaScript(killedBy))];
 
 /** @returns why the mutant survived, or undefined if it was killed */
 async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined> {
@@ -37,7 +37,7 @@ async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined>
   const original = readFileSync(path, 'utf8');
   try {
     writeFileSync(path, mutated(mutant));
-    const killer = await run(process.execPath, commandOf(mutant.killedBy, dist), { deadlineMs: killerDeadlineMs, env });
+    const killer = await run(process.execPath, commandOf(mutant, dist), { deadlineMs: killerDeadlineMs, env });
     if (killer.code === 0) return 'it lives';
     // The killer must have found a fault; a crash does not count.
     if (killer.code === 1 && killer.stdout.trim() !== '') return undefined;

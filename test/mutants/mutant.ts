@@ -9,6 +9,11 @@ export interface Mutant {
   readonly file: string;
   readonly changes: readonly Change[];
   readonly killedBy: Killer;
+  /**
+   * The seed that the simulation begins with, in place of 1: one that found the mutant, where many
+   * before it do not. Another change of the simulation may move it; then it goes on from there.
+   */
+  readonly firstSeed?: number;
 }
 
 /** The simulation (test/sim), seed after seed, or one test file. */

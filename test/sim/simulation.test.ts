@@ -16,7 +16,7 @@ const seedsOf = (text: string): number[] =>
 
 const seeds = seedsOf(process.env['SEEDS'] ?? '1-1000');
 
-t.test(`${seeds.length} runs under pauses, crashes, lost and late messages`, { timeout: 800_000 }, async (t) => {
+t.test(`${seeds.length} runs under pauses, crashes, lost and late messages`, { timeout: 1_700_000 }, async (t) => {
   const startMs = performance.now();
   const runs = await simulateAll(seeds);
   t.equal(runs.length, seeds.length);

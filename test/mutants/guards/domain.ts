@@ -148,6 +148,7 @@ export const domainMutants: readonly Mutant[] = [
     file: 'actors/domain/vpn-state.ts',
     changes: [{ in: 'isTold', always: '(record.toldIn ?? 0) === incarnation' }],
     killedBy: 'simulation',
+    firstSeed: 59,
   },
   {
     name: 'verdict does not check the incarnation',

@@ -95,6 +95,7 @@ export const runtimeMutants: readonly Mutant[] = [
       { in: 'loading', replace: 'pending.length > 0 ? pending.at(-1)?.clock : readClock(values)', by: 'undefined' },
     ],
     killedBy: 'simulation',
+    firstSeed: 165,
   },
   {
     name: 'lost digest ignored',
@@ -171,6 +172,7 @@ export const runtimeMutants: readonly Mutant[] = [
     file: 'actors/runtime/serving.ts',
     changes: [{ in: 'filling', omit: 'operations.add(operation)' }],
     killedBy: 'simulation',
+    firstSeed: 309,
   },
   {
     name: 'checkpoint mark moved early',
@@ -262,6 +264,7 @@ export const runtimeMutants: readonly Mutant[] = [
     file: 'actors/runtime/reading.ts',
     changes: [{ in: 'Reading.readTo', always: 'seen === epoch' }],
     killedBy: 'simulation',
+    firstSeed: 169,
   },
   {
     name: 'journal read from a stale replica',
@@ -358,6 +361,7 @@ export const runtimeMutants: readonly Mutant[] = [
       },
     ],
     killedBy: 'simulation',
+    firstSeed: 145,
   },
   {
     name: 'older epoch accepted',

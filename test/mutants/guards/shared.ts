@@ -42,6 +42,7 @@ export const sharedMutants: readonly Mutant[] = [
     file: 'lib/time/cautious-clock.ts',
     changes: [{ in: 'CautiousClock.nowMs', replace: 'this.read().atMs', by: 'this.#clock.nowMs()' }],
     killedBy: 'simulation',
+    firstSeed: 102,
   },
   {
     name: 'epochs announced without the restore offset',
@@ -49,6 +50,7 @@ export const sharedMutants: readonly Mutant[] = [
     file: 'schemas/records/cluster.ts',
     changes: [{ in: 'announcedEpoch', replace: '(epochBases?.[partition] ?? 0) + revision', by: 'revision' }],
     killedBy: 'simulation',
+    firstSeed: 26,
   },
   {
     name: 'compare-and-set without the compare',

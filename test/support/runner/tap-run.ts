@@ -7,7 +7,7 @@ import { withMarkedProcesses } from './marked.ts';
 import { none, oneFailed, resultOfProcess, sayResult, sum, failureLines, totalsOf, type Totals } from './tap-stream.ts';
 
 /** Deadline of one test file; generous, because a file may take long on a slow machine. */
-const fileTimeoutS = 900;
+const fileTimeoutS = 1800;
 
 /** Runs compiled test files under tap and prints one line for each file. */
 export function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped: AbortSignal): Promise<Totals> {
