@@ -47,19 +47,20 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   let passed = 0;
   for (const seen of unsettled(state, context)) {
     if (budget === 0) return;
-    const record = state.tenant(seen.tenant).containers.get(seen.id);
-    if (record === undefined) continue;
-    const kind = kindOf(record);
-    if (noRoom.has(kind)) {
-      // A step: the caller runs this in slices.
-      if (++passed % limits.sweepStepRecords === 0) yield noChanges;
-      continue;
-    }
+    let kind: string;
     let changes: Changes;
     try {
+      const record = state.tenant(seen.tenant).containers.get(seen.id);
+      if (record === undefined) continue;
+      kind = kindOf(record);
+      if (noRoom.has(kind)) {
+        // A step: the caller runs this in slices.
+        if (++passed % limits.sweepStepRecords === 0) yield noChanges;
+        continue;
+      }
       changes = settle(state, record, context);
     } catch (error) {
-      context.onFault(record, error);
+      context.onFault(seen, error);
       continue;
     }
     if (changes !== noChanges) budget--;
