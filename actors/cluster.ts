@@ -130,39 +130,33 @@ async function ensureStreams(there: Streams, partitions: number, replicas: numbe
   for (let number = 0; number < journalBuckets; number++) {
     await ensureStream(there, keyValueStream(buckets.journal.bucket(number), replicas));
   }
+  const shared = ({ name, subjects }: (typeof streams)[keyof typeof streams]) =>
+    ({
+      name,
+      subjects: Array.from<string>(subjects),
+      storage: 'file',
+      num_replicas: replicas,
+      discard: 'old',
+      allow_direct: true,
+    }) as const;
   await ensureStream(there, {
-    name: streams.logs.name,
-    subjects: [...streams.logs.subjects],
-    storage: 'file',
-    num_replicas: replicas,
-    discard: 'old',
+    ...shared(streams.logs),
     max_age: millisToNanos(limits.logAgeMs),
     max_bytes: limits.logStreamBytes,
     max_msgs_per_subject: limits.logBlocksPerContainer,
-    allow_direct: true,
   });
   await ensureStream(there, {
-    name: streams.events.name,
-    subjects: [...streams.events.subjects],
-    storage: 'file',
-    num_replicas: replicas,
-    discard: 'old',
+    ...shared(streams.events),
     max_age: millisToNanos(limits.eventAgeMs),
     max_bytes: limits.eventStreamBytes,
     max_msgs_per_subject: limits.eventsPerContainer,
-    allow_direct: true,
     allow_atomic: true,
   });
   await ensureStream(there, {
-    name: streams.usage.name,
-    subjects: [...streams.usage.subjects],
-    storage: 'file',
-    num_replicas: replicas,
-    discard: 'old',
+    ...shared(streams.usage),
     max_age: millisToNanos(limits.usageAgeMs),
     max_bytes: limits.usageStreamBytes,
     max_msgs_per_subject: 1,
-    allow_direct: true,
   });
 }
 

@@ -28,7 +28,7 @@ import { createSyncTarget } from './control-plane/sync/target.ts';
 import { createUnseal } from './control-plane/unseal.ts';
 import { createStateDisk } from './disk/state-disk.ts';
 import type { EngineMonitor } from './docker/engine-monitor.ts';
-import type { Transport } from './docker/transport.ts';
+import { isHere, type Transport } from './docker/transport.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { createMetrics, registerGauges, type Gauges, type Metrics } from './metrics.ts';
 import { ExecProcess } from './sessions/exec-process.ts';
@@ -136,7 +136,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const sessions = createSessions({
     kinds: [
       execKind({ engine: containers.engine, processes, record: state.execs, log }),
-      forwardKind(settings.DOCKER_HOST.kind === 'unix'),
+      forwardKind(isHere(settings.DOCKER_HOST)),
     ],
     targetOf: (about) => targetOf(containers.engine, containers.reconciler.wanted(about.id), about),
     request: control.request,
@@ -271,7 +271,7 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
 
 /** The processes of an engine on another machine are not seen here. */
 const processesOf = ({ DOCKER_HOST }: AgentSettings): ProcessTree | undefined =>
-  DOCKER_HOST.kind === 'unix' ? createProcessTree() : undefined;
+  isHere(DOCKER_HOST) ? createProcessTree() : undefined;
 
 const engineWord = (monitor: EngineMonitor): string => {
   const status = monitor.status();

@@ -17,7 +17,7 @@ import { createEngineMonitor, type EngineMonitor } from './docker/engine-monitor
 import { createCachedEngine, type CachedEngine } from './docker/cached-engine.ts';
 import { createEngine } from './docker/engine.ts';
 import type { Owner } from './docker/ownership.ts';
-import { createTransport, type Transport } from './docker/transport.ts';
+import { createTransport, isHere, type Transport } from './docker/transport.ts';
 import type { Faults } from './faults.ts';
 import { createHealthChecks } from './health/checks.ts';
 import { probe } from './health/probe.ts';
@@ -115,8 +115,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   const publish = createPublish({ ...parts, host: owner.host, request: control.request, turns, backoff: retry });
   const logPath = (dockerId: string): string | undefined => {
     const { rootDir } = engineHost;
-    const isHere = settings.DOCKER_HOST.kind === 'unix' && settings.LOG_SOURCE === 'files';
-    return isHere && rootDir !== undefined ? logPathOf(rootDir, dockerId) : undefined;
+    const readsFiles = isHere(settings.DOCKER_HOST) && settings.LOG_SOURCE === 'files';
+    return readsFiles && rootDir !== undefined ? logPathOf(rootDir, dockerId) : undefined;
   };
   const runPass = createPasses({ engine, logPath, clock, metrics, log });
   const logs = createCollector({ ...parts, ...state, runPass, publish, backoff: retry });
@@ -159,7 +159,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         });
   const secretFiles = await openSecretFiles({
     root: settings.SECRET_FILES_DIR,
-    isEngineHere: settings.DOCKER_HOST.kind === 'unix',
+    isEngineHere: isHere(settings.DOCKER_HOST),
     owner,
     values: parts.values,
     log,
@@ -183,7 +183,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   });
   const health = createHealthChecks({
     probe,
-    isLocal: settings.DOCKER_HOST.kind === 'unix',
+    isLocal: isHere(settings.DOCKER_HOST),
     steadyMs,
     metrics,
     onChange: (id) => reconciler.lookAt(id),
@@ -259,7 +259,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         spool.run(publish, signal),
         share.watch.run(signal),
         share.evictor.run(signal),
-        ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(limits.portProxyLookMs, log, signal)] : []),
+        ...(isHere(settings.DOCKER_HOST) ? [watchPortProxies(limits.portProxyLookMs, log, signal)] : []),
         usage.sampler.run(signal),
         usage.reports.run(signal),
         firewall.run(settings.SYNC_INTERVAL_MS, signal),
@@ -298,7 +298,7 @@ function createUsage(
   });
   const sampler = createSampler({
     engine,
-    cgroups: settings.DOCKER_HOST.kind === 'unix' ? createCgroups() : undefined,
+    cgroups: isHere(settings.DOCKER_HOST) ? createCgroups() : undefined,
     store,
     isEngineUp: () => monitor().status().phase === 'up',
     intervalMs: settings.USAGE_INTERVAL_MS,
@@ -331,7 +331,7 @@ function createDisk(
   const watch = createDiskWatch({
     isEngineUp,
     // An engine over TCP may be on another machine, and its path means nothing here.
-    rootDir: () => (settings.DOCKER_HOST.kind === 'unix' ? rootDir() : undefined),
+    rootDir: () => (isHere(settings.DOCKER_HOST) ? rootDir() : undefined),
     images,
     settings,
     faults,

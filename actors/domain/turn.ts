@@ -43,8 +43,6 @@ export interface FleetHost {
   readonly freePorts: number | null;
   /** Of the engine's disk; null: it does not say. */
   readonly freeDiskBytes: number | null;
-  /** The enrolled key of its agent; undefined: none, or none is known. */
-  readonly agent?: string;
 }
 
 /** The read-only copy of the host directory that every actors process keeps. */

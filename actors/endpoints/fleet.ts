@@ -125,7 +125,6 @@ export class Fleet implements FleetView {
       used: this.placements.used(key, heard?.used),
       freePorts: this.#freePorts(key, heard),
       freeDiskBytes: heard?.room.disk_bytes ?? null,
-      ...(typeof entry.publicKey === 'string' ? { agent: entry.publicKey } : {}),
     };
   }
 

@@ -31,6 +31,19 @@ export const seatRefusals: Readonly<Record<Unseated, Result>> = {
   client: rateLimited(1),
   tenant: rateLimited(1),
 };
+
+/**
+ * The same for what lasts longer and has places of its own.
+ * @param what of which there are too many
+ */
+export const noPlaceFor = (what: string): Readonly<Record<Unseated, Result>> => ({
+  full: {
+    ...failure('unavailable', `this gateway has too many ${what}; try again`),
+    retryAfterSeconds: limits.streamRetryAfterSeconds,
+  },
+  client: rateLimited(limits.streamRetryAfterSeconds, `your address has too many ${what}; close one`),
+  tenant: rateLimited(limits.streamRetryAfterSeconds, `your tenant has too many ${what}; close one`),
+});
 const unfinishedBodies = (whose: string, bytes: number): string =>
   `unfinished request bodies ${whose} fill their ${bytes / 1024 ** 2} MiB; send fewer large bodies at a time`;
 export const bodyRefusals: Readonly<Record<BodyRefusal, Result>> = {

@@ -48,6 +48,16 @@ export class Seats {
     if ((holder?.count ?? 0) + size > this.bounds.perClient) return 'client';
     return new Seat(this, holder ?? holderOf(this.clients, client), size);
   }
+
+  /** A seat that counts against the tenant, too. */
+  takeFor(client: string, tenant: string): Seat | Unseated {
+    const seat = this.take(client);
+    if (typeof seat === 'string') return seat;
+    const why = seat.claim(tenant);
+    if (why === undefined) return seat;
+    seat.leave();
+    return why;
+  }
 }
 
 export class Seat {

@@ -16,10 +16,10 @@ import { sparing, type SparingLog } from '../../lib/sparing.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { registryName } from '../../schemas/api/registry.ts';
 import type { SecretPlace } from '../../schemas/records/sealed.ts';
-import { isHostKey, type HostKey } from '../../schemas/ids.ts';
+import { isHostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { AnswerOf } from '../../schemas/wire/asks.ts';
-import { anySender, senderOfSubject, subjects } from '../../schemas/wire/subjects.ts';
+import { anySender, senderOfSubject, subjects, type BoundSender } from '../../schemas/wire/subjects.ts';
 import { UnsealAsk, type UnsealAnswer, type UnsealedLogin, type UnsealedSecret } from '../../schemas/wire/unseal.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import { RateLimiter } from '../auth/rate-limits.ts';
@@ -38,12 +38,6 @@ export interface UnsealOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly count: (result: Unsealed) => void;
-}
-
-/** The sender of an ask, with credentials that name its key. */
-interface Agent {
-  readonly host: HostKey;
-  readonly user: string;
 }
 
 export class UnsealService {
@@ -115,7 +109,7 @@ export class UnsealService {
   async #answerTo({ subject, data }: Msg): Promise<Answered> {
     const sender = senderOfSubject(subject);
     if (!isHostKey(sender.host) || sender.user === undefined) return refused('invalid', 'no such host');
-    const agent: Agent = { host: sender.host, user: sender.user };
+    const agent: BoundSender = { host: sender.host, user: sender.user };
     if (this.#underWay.size > limits.unsealsUnderWay) return limited('too many asks are under way');
     if (this.#rates.take(agent.host) > 0) return limited('this host asks too often');
     let ask: UnsealAsk;
@@ -129,7 +123,7 @@ export class UnsealService {
     return this.#unseal(agent, ask);
   }
 
-  async #unseal(agent: Agent, ask: UnsealAsk): Promise<Answered> {
+  async #unseal(agent: BoundSender, ask: UnsealAsk): Promise<Answered> {
     const { clock } = this.#options;
     const outcome = await this.#options.ask(
       'read',
@@ -149,7 +143,7 @@ export class UnsealService {
     }
   }
 
-  #questionOf({ host, user }: Agent, { tenant, id: container, secret, registry }: UnsealAsk): Question {
+  #questionOf({ host, user }: BoundSender, { tenant, id: container, secret, registry }: UnsealAsk): Question {
     return {
       type: 'secret.unseal',
       tenant,
@@ -161,7 +155,7 @@ export class UnsealService {
     };
   }
 
-  #refusedByOwner({ host }: Agent, { code, body }: Outcome): Answered {
+  #refusedByOwner({ host }: BoundSender, { code, body }: Outcome): Answered {
     const message = messageIn(body);
     if (code !== 'forbidden' && code !== 'not_found') return unavailable(message ?? code);
     this.#refusals.warn('unseal_refused', { host, why: message ?? code });

@@ -17,10 +17,10 @@ import type { SessionPlace } from '../../schemas/wire/answers.ts';
 import { SessionAsk, type SessionAbout, type SessionAnswer, type SessionEnd } from '../../schemas/wire/session.ts';
 import { anySender, senderOfSubject, subjects, type BoundSender } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
-
 import type { Identity } from '../auth/claims.ts';
-import { failure, rateLimited, type Result } from '../http/respond.ts';
-import { Seats, type Unseated } from '../http/seats.ts';
+import { noPlaceFor } from '../http/refusals.ts';
+import type { Result } from '../http/respond.ts';
+import { Seats } from '../http/seats.ts';
 
 const decodeAsk = messageDecoder(SessionAsk);
 
@@ -43,14 +43,7 @@ const noRights = away(
   'the NATS credentials of this gateway do not permit sessions; its operator runs nats-keys again (docs/upgrades.md)',
 );
 
-const noPlace: Readonly<Record<Unseated, Result>> = {
-  full: {
-    ...failure('unavailable', 'this gateway has too many sessions; try again'),
-    retryAfterSeconds: limits.streamRetryAfterSeconds,
-  },
-  client: rateLimited(limits.streamRetryAfterSeconds, 'your address has too many sessions; close one'),
-  tenant: rateLimited(limits.streamRetryAfterSeconds, 'your tenant has too many sessions; close one'),
-};
+const noPlace = noPlaceFor('sessions');
 
 export interface SessionsParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -126,12 +119,10 @@ export class Sessions {
     tenant: TenantId,
     work: () => Promise<T>,
   ): Promise<T | Result> {
-    const place = this.#places.take(client);
+    const place = this.#places.takeFor(client, tenant);
     if (typeof place === 'string') return noPlace[place];
-    const why = place.claim(tenant);
+    leaveSeat();
     try {
-      if (why !== undefined) return noPlace[why];
-      leaveSeat();
       return await work();
     } finally {
       place.leave();

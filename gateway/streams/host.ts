@@ -10,7 +10,8 @@ import { limits } from '../../schemas/limits.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Exchange, Sink } from '../http/engine/engine.ts';
 import type { Meters } from '../metrics.ts';
-import { failure, rateLimited, type Result } from '../http/respond.ts';
+import { noPlaceFor } from '../http/refusals.ts';
+import type { Result } from '../http/respond.ts';
 import type { Seats, Unseated } from '../http/seats.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
 
@@ -77,14 +78,7 @@ export interface Guest {
   readonly leaveSeat: () => void;
 }
 
-const noPlace: Readonly<Record<Unseated, Result>> = {
-  full: {
-    ...failure('unavailable', 'this gateway has too many open streams and waits; try again'),
-    retryAfterSeconds: limits.streamRetryAfterSeconds,
-  },
-  client: rateLimited(limits.streamRetryAfterSeconds, 'your address has too many open streams and waits; close one'),
-  tenant: rateLimited(limits.streamRetryAfterSeconds, 'your tenant has too many open streams and waits; close one'),
-};
+const noPlace = noPlaceFor('open streams and waits');
 
 export interface StreamHostDependencies {
   /** The places of streams and waits. */
@@ -134,13 +128,8 @@ export class StreamHost {
   /** Holds a place among streams and waits while `work` runs; a refusal if there is no place. */
   async withPlace<T>({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<T>): Promise<T | Result> {
     const { meters, places } = this.#dependencies;
-    const place = places.take(client);
+    const place = places.takeFor(client, tenant);
     if (typeof place === 'string') return this.#refuse(place);
-    const why = place.claim(tenant);
-    if (why !== undefined) {
-      place.leave();
-      return this.#refuse(why);
-    }
     leaveSeat();
     meters.streamOpened(route);
     try {

@@ -19,9 +19,8 @@ import {
   type ContainerSpec,
   type Port,
 } from '../../schemas/api/container.ts';
-import { envKeyPattern } from '../../schemas/ids.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
-import { isHostKey, type HostKey } from '../../schemas/ids.ts';
+import { envKeyPattern, isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../schemas/quantity.ts';
 import type { Validated } from './faults.ts';

@@ -106,10 +106,11 @@ export type Stats = Static<typeof Stats>;
  * Memory in use: without what the kernel keeps of files that were not read lately, as `docker
  * stats` shows it (cgroup v1 and v2).
  */
-export function memoryIn({ memory_stats: { usage = 0, stats = {} } }: Pick<Stats, 'memory_stats'>): number {
-  const inactive = stats['total_inactive_file'] ?? stats['inactive_file'] ?? 0;
-  return inactive < usage ? usage - inactive : usage;
-}
+export const withoutInactive = (bytes: number, inactive: number): number =>
+  inactive < bytes ? bytes - inactive : bytes;
+
+export const memoryIn = ({ memory_stats: { usage = 0, stats = {} } }: Pick<Stats, 'memory_stats'>): number =>
+  withoutInactive(usage, stats['total_inactive_file'] ?? stats['inactive_file'] ?? 0);
 
 /** `GET /networks` */
 export const Networks = Type.Array(

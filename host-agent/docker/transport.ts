@@ -13,6 +13,9 @@ export type EngineAddress =
   | { readonly kind: 'unix'; readonly socketPath: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
+/** Whether the engine is on this machine, and sees its files and processes as the agent does. */
+export const isHere = ({ kind }: EngineAddress): boolean => kind === 'unix';
+
 /**
  * Parses `unix:///run/docker.sock` and `tcp://127.0.0.1:2375`; undefined for anything else. TLS to
  * an engine is not supported.
@@ -76,6 +79,12 @@ export type Hijacked =
 
 export type ObserveCall = (name: string, seconds: number, outcome: 'ok' | 'refused' | 'failed') => void;
 
+const headersOf = ({ headers, body }: Call): OutgoingHttpHeaders => ({
+  host: 'docker',
+  ...headers,
+  ...(body === undefined ? {} : { 'content-type': body.type, 'content-length': body.bytes.byteLength }),
+});
+
 export function createTransport(address: EngineAddress, observeCall: ObserveCall): Transport {
   const target: RequestOptions =
     address.kind === 'unix' ? { socketPath: address.socketPath } : { host: address.host, port: address.port };
@@ -89,13 +98,7 @@ export function createTransport(address: EngineAddress, observeCall: ObserveCall
         agent: streaming ? false : agent,
         method: call.method,
         path: call.path,
-        headers: {
-          host: 'docker',
-          ...call.headers,
-          ...(call.body === undefined
-            ? {}
-            : { 'content-type': call.body.type, 'content-length': call.body.bytes.byteLength }),
-        },
+        headers: headersOf(call),
       });
       const lasting = lifetime(call, (error) => outgoing.destroy(error));
       outgoing.once('response', (stream) => {
@@ -117,12 +120,7 @@ export function createTransport(address: EngineAddress, observeCall: ObserveCall
         agent: false,
         method: call.method,
         path: call.path,
-        headers: {
-          host: 'docker',
-          connection: 'Upgrade',
-          upgrade: 'tcp',
-          ...(call.body && { 'content-type': call.body.type, 'content-length': call.body.bytes.byteLength }),
-        },
+        headers: { ...headersOf(call), connection: 'Upgrade', upgrade: 'tcp' },
       });
       const lasting = lifetime(call, (error) => outgoing.destroy(error));
       outgoing.once('upgrade', (_response, stream, head) => {

@@ -11,7 +11,7 @@ import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
 import { lifetimeOf, newest } from '../control-plane/identity/identity.ts';
 import { ownerLabels } from '../docker/ownership.ts';
-import { createTransport } from '../docker/transport.ts';
+import { createTransport, isHere } from '../docker/transport.ts';
 import { bridgeOf, isBridgedFiltered } from '../network/firewall.ts';
 import { systemNft, type Nft } from '../network/nft.ts';
 import { checkSettings, publishPortsOf, settings, type AgentSettings } from '../settings.ts';
@@ -84,7 +84,7 @@ async function engineOf({ DOCKER_HOST: address }: AgentSettings, { identity }: C
 async function ofEngine({ DOCKER_HOST: address }: AgentSettings, engine: Promise<Seen>): Promise<Finding[]> {
   const { facts, error } = await engine;
   if (facts === undefined) return [engineFault(error, address)];
-  const daemon = address.kind === 'unix' ? await daemonSettings(facts.info.DockerRootDir) : unseenDaemon;
+  const daemon = isHere(address) ? await daemonSettings(facts.info.DockerRootDir) : unseenDaemon;
   return judgeEngine(facts, daemon);
 }
 
@@ -99,7 +99,7 @@ async function ofDisks(given: AgentSettings, engine: Promise<Seen>): Promise<Fin
 }
 
 async function ofSecretFiles({ SECRET_FILES_DIR: folder, DOCKER_HOST: address }: AgentSettings): Promise<Finding[]> {
-  return [judgeSecretFolder(await seeSecretFolder(folder), folder, address.kind === 'unix')];
+  return [judgeSecretFolder(await seeSecretFolder(folder), folder, isHere(address))];
 }
 
 /** Clock, gateway, credentials and NATS. */
@@ -151,7 +151,7 @@ async function ofNetwork(
   const tables = await Promise.all(['tcp', 'tcp6', 'udp', 'udp6'].map((name) => readOrNone(`/proc/net/${name}`)));
   const own = Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map(({ address }) => address));
   const rootDir = facts?.info.DockerRootDir;
-  const readsFiles = given.DOCKER_HOST.kind === 'unix' && given.LOG_SOURCE === 'files';
+  const readsFiles = isHere(given.DOCKER_HOST) && given.LOG_SOURCE === 'files';
   return [
     ...judgeNetwork({
       mode: given.CONTAINER_FIREWALL,

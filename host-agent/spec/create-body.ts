@@ -5,7 +5,7 @@ import { engineCheckOf, policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
-import type { SecretUses } from '../../schemas/api/secret.ts';
+import { noSecrets, orderedUses, usesIn } from '../../schemas/api/secret.ts';
 import type { Mount } from '../secrets/files.ts';
 import { confinement, type Capability } from './confinement.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
@@ -17,31 +17,20 @@ import { labels, networkName, ownerLabels, type Owner } from '../docker/ownershi
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
-  const { secrets } = container;
+  const { secrets = noSecrets } = container;
   const healthcheck = healthcheckOf(container);
   return `1-${hash([
     [registry, repository, tag, digest, cpu_millis, mem_bytes],
     ports.map(portKey),
-    sorted(env),
+    Object.entries(env).sort(([left], [right]) => (left < right ? -1 : 1)),
     secret_refs.map(({ env, secret }) => [env, secret]),
     config_files.map(({ path, content, mode }) => [path, content, mode ?? null]),
     // Only where there is one, so that other containers keep their hash.
     ...(healthcheck === undefined ? [] : [healthcheck]),
-    ...(secrets === undefined || !hasSecrets(secrets) ? [] : [secretsKey(secrets)]),
+    // Names and versions: another value is another version.
+    ...(usesIn(secrets).length === 0 ? [] : [orderedUses(secrets)]),
   ]).slice(0, 32)}`;
 }
-
-const hasSecrets = ({ env, files }: SecretUses): boolean =>
-  Object.keys(env).length > 0 || Object.keys(files).length > 0;
-
-/** Names and versions: another value is another version. */
-const secretsKey = ({ env, files }: SecretUses) => ({
-  env: sorted(env).map(([key, { name, version }]) => [key, name, version]),
-  files: sorted(files).map(([path, { name, version, mode, uid, gid }]) => [path, name, version, mode, uid, gid]),
-});
-
-const sorted = <T>(record: Readonly<Record<string, T>>): [string, T][] =>
-  Object.entries(record).sort(([left], [right]) => (left < right ? -1 : 1));
 
 const hash = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withoutInactive } from '../docker/answers.ts';
 import type { Counters } from './ledger.ts';
 
 /** What a container uses, in more detail than a bill needs. */
@@ -101,7 +102,7 @@ export function createCgroups(root = '/'): Cgroups {
     const isFirst = first !== undefined;
     const used = number(folder, isFirst ? 'memory.usage_in_bytes' : 'memory.current');
     const inactive = fieldIn(text(folder, 'memory.stat'), isFirst ? 'total_inactive_file' : 'inactive_file') ?? 0;
-    return inactive < used ? used - inactive : used;
+    return withoutInactive(used, inactive);
   };
   /** Undefined or null where a file is not there: the process has ended. */
   const attempt = <T, U>(read: () => T, otherwise: U): T | U => {

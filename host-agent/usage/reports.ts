@@ -79,7 +79,9 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
     const byPartition = new Map<number, Item[]>();
     for (const item of items) {
       const partition = partitionOf(item.tenant, partitions);
-      byPartition.set(partition, [...(byPartition.get(partition) ?? []), item]);
+      const ofPartition = byPartition.get(partition) ?? [];
+      byPartition.set(partition, ofPartition);
+      ofPartition.push(item);
     }
     const done: Item[] = [];
     for (const [partition, ofPartition] of byPartition) {

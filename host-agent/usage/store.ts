@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
+import { nullable } from '../../schemas/api/nullable.ts';
 import { ContainerId, TenantId, isContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { StoredAmounts, UsageSource, fromStored, toStored } from '../../schemas/records/usage.ts';
@@ -17,7 +18,6 @@ import type { StateDisk } from '../disk/state-disk.ts';
 import { Ledger, beginLedger, type Entry, type HourEntries, type LedgerState, type Run } from './ledger.ts';
 
 const Count = Type.Integer({ minimum: 0 });
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const byHour = <T extends Type.TSchema>(schema: T) => Type.Record(Type.String({ pattern: '^\\d+$' }), schema);
 
 const RunStored = Type.Object({

@@ -46,12 +46,13 @@ export const namesIn = (uses: SecretUses): ReadonlySet<string> => new Set(usesIn
 const sorted = <T>(uses: Readonly<Record<string, T>>): [string, T][] =>
   Object.entries(uses).sort(([one], [other]) => (one < other ? -1 : 1));
 
-/** The same text for the same uses, whatever the order of their keys. */
-export const textOfUses = ({ env, files }: SecretUses): string =>
-  JSON.stringify([
-    sorted(env).map(([key, { name, version }]) => [key, name, version]),
-    sorted(files).map(([path, { name, version, mode, uid, gid }]) => [path, name, version, mode, uid, gid]),
-  ]);
+/** The same for the same uses, whatever the order of their keys. */
+export const orderedUses = ({ env, files }: SecretUses) => ({
+  env: sorted(env).map(([key, { name, version }]) => [key, name, version]),
+  files: sorted(files).map(([path, { name, version, mode, uid, gid }]) => [path, name, version, mode, uid, gid]),
+});
+
+export const textOfUses = (uses: SecretUses): string => JSON.stringify(orderedUses(uses));
 
 /** `PUT /secrets/:name`; gateway/secrets/bodies.ts checks the size and the encoding. */
 export const SecretBody = Type.Object(
@@ -177,7 +178,7 @@ export type LoginView = Static<typeof LoginView>;
 export interface LoginRecord {
   readonly kind: 'login';
   readonly tenant: TenantId;
-  /** As `loginHost` writes it. */
+  /** As `registryName` writes it. */
   readonly registry: string;
   readonly version: number;
   readonly username: string;

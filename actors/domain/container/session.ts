@@ -24,8 +24,8 @@ export function session(
   if (!mayRun.has(status) || placement.phase !== 'placed') {
     return refuse('conflict', `the container does not run: it is ${status}`);
   }
-  const agent = fleet.host(placement.host)?.agent;
-  if (agent === undefined) {
+  const agent = fleet.enrolledKey(placement.host);
+  if (agent == null) {
     return refuse('unavailable', 'the host of the container is not known here yet; try again');
   }
   const place: SessionPlace = { host: placement.host, agent, placement: placement.since };

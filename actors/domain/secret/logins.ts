@@ -1,4 +1,5 @@
 /** What a tenant asks of its logins at registries; as with secrets (secrets.ts). Pure. */
+import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { LoginRecord, LoginView } from '../../../schemas/api/secret.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
@@ -16,7 +17,7 @@ type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 const viewOf = (host: string, record: LoginRecord | null): LoginView => ({
   host,
   username: record?.username ?? null,
-  updated_at: record === null ? null : new Date(record.updatedAtMs).toISOString(),
+  updated_at: record === null ? null : timestamp(record.updatedAtMs),
 });
 
 /** All of them, by registry: there are few. */

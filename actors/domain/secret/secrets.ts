@@ -2,6 +2,7 @@
  * What a tenant asks of its secrets. Owners keep only sealed values: a gateway seals a value for
  * the version that it asked for, and opens the one before to see whether it changes. Pure.
  */
+import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { SecretFloorRecord, SecretRecord, SecretView } from '../../../schemas/api/secret.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -14,7 +15,7 @@ import { nextVersion, userIds, usersOf, versionsInUse } from './versions.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
+const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : timestamp(ms));
 
 function viewOf(
   tenant: TenantView,

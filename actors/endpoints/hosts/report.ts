@@ -2,13 +2,12 @@
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { PullItem, Report, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
-import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
+import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { isAhead, observe, observePull } from '../../domain/container/observe.ts';
-import { isEnrolled } from '../../domain/host/sender.ts';
 import type { PartitionView } from '../../domain/state.ts';
 import type { Changes, TurnContext } from '../../domain/turn.ts';
 import type { Partition } from '../../partition.ts';
-import { countRefused, ownedPartition, type HostServerOptions } from './server.ts';
+import { countRefused, isFromEnrolled, isHomeOf, ownedPartition, type HostServerOptions } from './server.ts';
 
 /** Why a report is refused; undefined: it is accepted. */
 function refusalOf(
@@ -17,18 +16,17 @@ function refusalOf(
   sender: Sender,
   { session }: Report,
 ): ReportRefusal | undefined {
-  const { fleet, cluster } = options;
+  const { fleet } = options;
   const { host } = sender;
   // A fenced host changes nothing (invariant A7).
   if (fleet.standing(host) === 'fenced') return 'unavailable';
   // Without the host's directory entry, a new owner cannot tell which sessions are over.
   if (!fleet.isSynced(host)) return 'unavailable';
-  const isHome = partition.number === partitionOf(host, cluster.partitions);
-  if (!(isHome ? isEnrolled(partition.view.host(host), sender) : fleet.isEnrolled(sender))) {
+  if (!isFromEnrolled(options, partition, sender)) {
     countRefused(options, 'report', sender);
     // The owner of the host's partition knows for sure, and makes the agent say hello. Another
     // owner may not have learnt the key yet.
-    return isHome ? 'stale_session' : 'unavailable';
+    return isHomeOf(options, partition, sender) ? 'stale_session' : 'unavailable';
   }
   return session < (fleet.session(host) ?? 0) ? 'stale_session' : undefined;
 }

@@ -67,6 +67,10 @@ function subscribe<T>(
   );
 }
 
+/** An agent drops what is invalid, but must keep what is readable after an upgrade. */
+const refuseToTake = (message: Msg, cause: DecodeError | ProtocolError): void =>
+  respond(message, { ok: false, error: cause instanceof ProtocolError ? 'unavailable' : 'invalid' });
+
 const respond = (message: Msg, answer: HelloAnswer | ReportAnswer | UsageAnswer): void => {
   message.respond(JSON.stringify({ ...spoken, ...answer }));
 };
@@ -93,9 +97,7 @@ export function serveHosts(options: UsageOptions): Subscription[] {
       subjectOf: subjects.hostReport,
       decode: decodeReport,
       handle: (sender, report, message) => takeReport(options, sender, report, (answer) => respond(message, answer)),
-      // An agent drops an invalid report, but must keep one that is readable after an upgrade.
-      refuse: (message, cause) =>
-        respond(message, { ok: false, error: cause instanceof ProtocolError ? 'unavailable' : 'invalid' }),
+      refuse: refuseToTake,
     }),
     ...subscribe(options, {
       subjectOf: subjects.hostUsage,
@@ -107,8 +109,7 @@ export function serveHosts(options: UsageOptions): Subscription[] {
           })
           .catch((error: unknown) => log.error('usage_failed', { host: sender.host, error }));
       },
-      refuse: (message, cause) =>
-        respond(message, { ok: false, error: cause instanceof ProtocolError ? 'unavailable' : 'invalid' }),
+      refuse: refuseToTake,
     }),
   ];
 }

@@ -5,7 +5,8 @@ import type { Slices } from '../../../lib/time/slices.ts';
 import type { SparingLog } from '../../../lib/sparing.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { Cluster } from '../../../schemas/records/cluster.ts';
-import type { Sender } from '../../../schemas/wire/subjects.ts';
+import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
+import { isEnrolled } from '../../domain/host/sender.ts';
 import type { Partition } from '../../partition.ts';
 import type { Fleet } from '../fleet.ts';
 
@@ -38,6 +39,19 @@ export function countRefused(
 ): void {
   if (fleet.isSynced(sender.host) && !fleet.isUnreadable(sender.host)) onRefused(kind, sender);
 }
+
+/** Whether the host itself is in this partition, whose owner knows the enrolled key for sure. */
+export const isHomeOf = (
+  { cluster }: Pick<HostServerOptions, 'cluster'>,
+  { number }: Partition,
+  { host }: Sender,
+): boolean => number === partitionOf(host, cluster.partitions);
+
+/** Whether the sender is the enrolled agent, as far as the owner of this partition knows. */
+export const isFromEnrolled = (options: HostServerOptions, partition: Partition, sender: Sender): boolean =>
+  isHomeOf(options, partition, sender)
+    ? isEnrolled(partition.view.host(sender.host), sender)
+    : options.fleet.isEnrolled(sender);
 
 export const ownedPartition = ({ owned }: HostServerOptions, number: number): Partition | undefined => {
   for (const partition of owned()) if (partition.number === number) return partition;

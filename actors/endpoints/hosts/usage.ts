@@ -8,11 +8,10 @@ import { limits } from '../../../schemas/limits.ts';
 import { dayOf, hourMs, type OwnedItem } from '../../../schemas/records/usage.ts';
 import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
-import { isEnrolled } from '../../domain/host/sender.ts';
 import { judgeUsage } from '../../domain/host/usage.ts';
 import type { Partition } from '../../partition.ts';
 import type { UsageStore } from '../../usage/store.ts';
-import { countRefused, ownedPartition, type HostServerOptions } from './server.ts';
+import { countRefused, isFromEnrolled, ownedPartition, type HostServerOptions } from './server.ts';
 
 export interface UsageOptions extends HostServerOptions {
   readonly usage: UsageStore;
@@ -21,10 +20,9 @@ export interface UsageOptions extends HostServerOptions {
 
 /** A fenced host changes nothing; only the enrolled agent speaks for its host (invariant A7). */
 function isHeard(options: HostServerOptions, partition: Partition, sender: Sender): boolean {
-  const { fleet, cluster } = options;
+  const { fleet } = options;
   if (fleet.standing(sender.host) === 'fenced' || !fleet.isSynced(sender.host)) return false;
-  const isHome = partition.number === partitionOf(sender.host, cluster.partitions);
-  if (isHome ? isEnrolled(partition.view.host(sender.host), sender) : fleet.isEnrolled(sender)) return true;
+  if (isFromEnrolled(options, partition, sender)) return true;
   countRefused(options, 'usage', sender);
   return false;
 }

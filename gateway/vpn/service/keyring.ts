@@ -1,8 +1,7 @@
 /** The VPN area's own resources: the operator's keys, and the threads that make and use keys. */
 import { failure } from '../../http/respond.ts';
 import type { PkiPool } from '../pki/pool.ts';
-import type { Vault } from '../../vault/vault.ts';
-import { noVaultKeys } from '../../vault/vault.ts';
+import { noVaultKeys, type Vault } from '../../vault/vault.ts';
 import { Refusal } from './refusal.ts';
 
 export interface Keyring {

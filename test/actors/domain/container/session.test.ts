@@ -3,9 +3,10 @@ import t from 'tap';
 import { session } from '../../../../actors/domain/container/session.ts';
 import type { ContainerRecord, ContainerStatus } from '../../../../schemas/api/container.ts';
 import type { HostStanding } from '../../../../actors/domain/turn.ts';
-import { agentKey, containerId, tenantId } from '../../support.ts';
+import { containerId, tenantId } from '../../support.ts';
 import {
   acme,
+  agentKeyOf,
   container,
   contextOf,
   fleetHost,
@@ -16,11 +17,11 @@ import {
   unplaced,
 } from '../../support/records.ts';
 
-const up = fleetHost(h1, { agent: agentKey });
+const up = fleetHost(h1);
 
-function asked(record: ContainerRecord, host = up, by = { tenant: acme, id: record.id }) {
+function asked(record: ContainerRecord, host = up, by = { tenant: acme, id: record.id }, fleet = fleetOf(host)) {
   const ask = { type: 'container.session', ...by, rid: 'r', budgetMs: 1000 } as const;
-  const { reply, changes } = session(stateOf(record), ask, contextOf(fleetOf(host)));
+  const { reply, changes } = session(stateOf(record), ask, contextOf(fleet));
   t.same(changes.records, [], 'it changes nothing');
   return { code: reply.code, ...(JSON.parse(reply.body) as { data?: unknown; message?: string }) };
 }
@@ -30,7 +31,7 @@ t.test('by status', (t) => {
   for (const status of running) {
     const { code, data } = asked(container({ observed: observation(status) }));
     t.equal(code, 'ok', status);
-    t.match(data, { host: h1, agent: agentKey, placement: Number });
+    t.match(data, { host: h1, agent: agentKeyOf(h1), placement: Number });
   }
   const others: ContainerStatus[] = ['pending', 'pulling', 'backoff', 'stopped', 'failed'];
   for (const status of others) {
@@ -53,7 +54,10 @@ t.test('by the standing of its host', (t) => {
   ];
   const record = container({ observed: observation('running') });
   for (const [standing, code] of rows) t.equal(asked(record, { ...up, standing }).code, code, standing);
-  t.equal(asked(record, fleetHost(h1)).code, 'unavailable', 'no key is known');
+  for (const key of [undefined, null]) {
+    const unkeyed = { ...fleetOf(up), enrolledKey: () => key };
+    t.equal(asked(record, up, undefined, unkeyed).code, 'unavailable', 'no key is known');
+  }
   t.equal(asked(container({ observed: observation('running'), placement: unplaced })).code, 'conflict');
   t.end();
 });
