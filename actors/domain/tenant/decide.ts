@@ -93,10 +93,12 @@ export function get(state: PartitionView, ask: Of<'tenant.get'>): Turn {
   return tenant.settingsDamaged ? damagedTenant : answer(data('ok', view(tenant.record)));
 }
 
-/** Whether something of it is stored: settings, containers, peers, or what remains of them. */
-function isStored({ record, settingsDamaged, containers, damaged, tombstones, peers }: KnownTenant): boolean {
+/** Whether something of it is stored: settings, containers, secrets, peers, or their remains. */
+function isStored({ record, settingsDamaged, containers, damaged, tombstones, peers, secrets }: KnownTenant): boolean {
   if (record.updatedAtMs > 0 || settingsDamaged) return true;
-  return [containers, damaged, tombstones, peers.records, peers.damaged, peers.tombstones].some(({ size }) => size > 0);
+  const ofContainers = [containers, damaged, tombstones];
+  const ofPeers = [peers.records, peers.damaged, peers.tombstones];
+  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins].some(({ size }) => size > 0);
 }
 
 function summary(tenant: KnownTenant): TenantSummary {

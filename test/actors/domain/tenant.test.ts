@@ -9,6 +9,7 @@ import { capsOf, defaultTenant, type Revocation, type TenantRecord } from '../..
 import { hosts } from '../../../actors/domain/tenant/decide.ts';
 import { hostKey, tenantId } from '../support.ts';
 import { acme, container, contextOf, fleetHost, fleetOf, h1, h2, h3, region, stateOf } from '../support/records.ts';
+import { secretRecord } from '../support/secrets.ts';
 import { read, write } from '../support/vpn.ts';
 
 const ride = { rid: 'r', budgetMs: 1000 };
@@ -174,6 +175,27 @@ t.test('an operator’s list has the tenants of which something is stored, by id
   const [damaged, used] = list(2).data;
   t.match(damaged, { regions: null, caps: null, usage: { containers: 0 } });
   t.match(used, { regions: ['default'], caps: { containers: 20 }, usage: { containers: 1, cpu_millis: 100 } });
+  t.end();
+});
+
+t.test('a tenant that has only a secret, or only a login, is in an operator’s list', (t) => {
+  const secret = secretRecord('db', 1);
+  const login = { ...secret, kind: 'login', registry: 'r.example', username: 'ci' } as const;
+  for (const [record, key] of [
+    [secret, keys.secret(acme, 'db', 1)],
+    [login, keys.login(acme, 'r.example')],
+  ] as const) {
+    const state = stateOf(record);
+    const ids = (): string[] =>
+      (
+        read(state, { type: 'tenant.list', partition: 0, limit: 10, after: '' }).body as { data: { id: string }[] }
+      ).data.map(({ id }) => id);
+    t.same(ids(), [acme], record.kind);
+    state.quarantine(key);
+    t.same(ids(), [acme], `a damaged ${record.kind}`);
+    state.delete(key);
+    t.same(ids(), [], `${record.kind} deleted`);
+  }
   t.end();
 });
 
