@@ -36,6 +36,8 @@ import { secretHandlers } from './secrets/handlers.ts';
 import { UnsealService } from './secrets/unseal.ts';
 import { sessionHandlers } from './sessions/handlers.ts';
 import { Sessions } from './sessions/sessions.ts';
+import { statsHandler } from './stats/handler.ts';
+import { StatsWatches } from './stats/watches.ts';
 import { EventReader } from './streams/events.ts';
 import { streamHandlers } from './streams/handlers.ts';
 import { StreamHost, type Polls } from './streams/host.ts';
@@ -211,6 +213,7 @@ function servicesOf(
     sessions,
     logs: new LogReader(nats, clock, () => meters.badLogBlock()),
     events: new EventReader(nats, clock, () => meters.badLogBlock()),
+    stats: new StatsWatches(sessions, clock),
     usage: new UsageReader(nats, () => meters.badLogBlock()),
     newOperationId: () => randomUUID() as string as OperationId,
     newContainerId: () => newId() as ContainerId,
@@ -266,6 +269,7 @@ const handlersOf = ({ services, forage, vault }: Rooms, about: Parameters<typeof
   ...usageHandlers(services),
   ...streamHandlers(services),
   ...sessionHandlers(services),
+  'container.stats': statsHandler(services),
   ...tenantHandlers(services),
   ...hostHandlers(services),
   ...peerHandlers(forage),

@@ -34,12 +34,15 @@ import { createMetrics, registerGauges, type Gauges, type Metrics } from './metr
 import { ExecProcess } from './sessions/exec-process.ts';
 import { execKind } from './sessions/exec.ts';
 import { forwardKind } from './sessions/forward.ts';
+import { createSessionPlaces } from './sessions/places.ts';
 import { createProcessTree, type ProcessTree } from './sessions/process-tree.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
+import { statsKind } from './sessions/stats.ts';
 import { targetOf } from './sessions/target.ts';
 import { createValues } from './secrets/values.ts';
 import type { AgentSettings } from './settings.ts';
 import { loadState, type State } from './state.ts';
+import { containerMetrics } from './usage/container-metrics.ts';
 import { roomOf } from './workload/capacity.ts';
 
 export interface AgentParts {
@@ -126,6 +129,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     control,
     values: createValues({ key: sealKey, boxes, unseal, metrics, log }),
     sender: credentials.sender,
+    containerUse: settings.CONTAINER_METRICS === 'on' ? containerMetrics(registry) : undefined,
     retry,
     clock,
     steadyMs,
@@ -133,10 +137,12 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     log,
   });
   const processes = processesOf(settings);
+  const places = createSessionPlaces({ perHost: limits.sessionsPerHost, perContainer: limits.sessionsPerContainer });
   const sessions = createSessions({
     kinds: [
-      execKind({ engine: containers.engine, processes, record: state.execs, log }),
-      forwardKind(isHere(settings.DOCKER_HOST)),
+      execKind({ engine: containers.engine, processes, record: state.execs, places, log }),
+      forwardKind(isHere(settings.DOCKER_HOST), places),
+      statsKind(containers.liveStats),
     ],
     targetOf: (about) => targetOf(containers.engine, containers.reconciler.wanted(about.id), about),
     request: control.request,

@@ -43,9 +43,10 @@ import { neededBoxes } from './secrets/needed.ts';
 import type { Values } from './secrets/values.ts';
 import { logRatesOf, publishPortsOf, type AgentSettings } from './settings.ts';
 import type { State } from './state.ts';
-import { createCgroups } from './usage/cgroups.ts';
+import { createCgroups, type Cgroups } from './usage/cgroups.ts';
+import { createLiveStats, type LiveStats } from './usage/live-stats.ts';
 import { createUsageReports, type UsageReports } from './usage/reports.ts';
-import { createSampler, sampledEngine, type Sampler } from './usage/sampler.ts';
+import { createSampler, sampledEngine, type Sampler, type UseBoard } from './usage/sampler.ts';
 import { capacityOf, type Machine } from './workload/capacity.ts';
 
 export interface ContainersParts {
@@ -60,6 +61,8 @@ export interface ContainersParts {
   readonly control: Pick<Control, 'request' | 'syncSoon'>;
   readonly values: Values;
   readonly sender: () => Sender;
+  /** Shows what each container uses; undefined: it is not shown. */
+  readonly containerUse: UseBoard | undefined;
   readonly retry: BackoffBounds;
   readonly clock: Clock;
   readonly steadyMs: () => number;
@@ -75,6 +78,7 @@ export interface Containers {
   readonly disk: Pick<DiskWatch, 'usedPercent' | 'freeBytes'> & Pick<Evictor, 'unknown'>;
   readonly sandboxes: Pick<Sandboxes, 'counts' | 'freePorts'> | undefined;
   readonly pulls: Pick<Pulls, 'counts' | 'moved'>;
+  readonly liveStats: Pick<LiveStats, 'watch'>;
   /** How far the pulls are that containers wait for. */
   pulling(): readonly PullItem[];
   capacity(): Capacity;
@@ -107,9 +111,10 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   const transport =
     parts.transport ??
     createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds));
+  const cgroups = isHere(settings.DOCKER_HOST) ? createCgroups() : undefined;
   const engine = sampledEngine(createCachedEngine(createEngine(transport), owner, steadyMs), () => usage.sampler);
 
-  const usage = createUsage(parts, engine, () => monitor);
+  const usage = createUsage(parts, engine, cgroups, () => monitor);
 
   const turns = createLogTurns(logRatesOf(settings), clock);
   const publish = createPublish({ ...parts, host: owner.host, request: control.request, turns, backoff: retry });
@@ -244,6 +249,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     firewall,
     sandboxes,
     pulls,
+    liveStats: createLiveStats({ engine, cgroups, clock, log }),
     pulling: () =>
       [...pulls.progress()].flatMap(([id, progress]) => {
         const wanted = reconciler.wanted(id);
@@ -281,8 +287,9 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
 
 /** Counts what containers use, and reports it. */
 function createUsage(
-  { settings, state, control, reporter, sender, clock, steadyMs, metrics, log }: ContainersParts,
+  { settings, state, control, reporter, sender, containerUse, clock, steadyMs, metrics, log }: ContainersParts,
   engine: CachedEngine,
+  cgroups: Cgroups | undefined,
   monitor: () => EngineMonitor,
 ): { readonly sampler: Sampler; readonly reports: UsageReports } {
   const store = state.usage;
@@ -298,13 +305,14 @@ function createUsage(
   });
   const sampler = createSampler({
     engine,
-    cgroups: isHere(settings.DOCKER_HOST) ? createCgroups() : undefined,
+    cgroups,
     store,
     isEngineUp: () => monitor().status().phase === 'up',
     intervalMs: settings.USAGE_INTERVAL_MS,
     clock,
     steadyMs,
     onSampled: metrics.usageSampled,
+    board: containerUse,
     onEnded: reports.ended,
     log,
   });

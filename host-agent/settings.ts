@@ -183,6 +183,11 @@ export const settings = {
   METRICS_TOKEN_FILE: optionalText(
     'File with the bearer tokens that open /metrics, one a line. Absent: it is open to all who reach it.',
   ),
+  CONTAINER_METRICS: choice(
+    'on: /metrics also shows CPU, memory, network and processes of each running container, as of its last sample (USAGE_INTERVAL_MS). That is six series for each container, with the labels `tenant` and `container`.',
+    ['off', 'on'] as const,
+    'off',
+  ),
   LOG_LEVEL: choice('Lowest level of events that are logged.', logLevels, 'info'),
   BEAT_INTERVAL_MS: ms('Time between heartbeats, and between checks that the engine answers.', limits.beatIntervalMs),
   SYNC_INTERVAL_MS: ms('Time between full syncs of the desired set when no doorbell rings.', limits.syncIntervalMs),

@@ -14,6 +14,7 @@ import * as policy from './api/policy.ts';
 import { RegistryRules } from './api/registry.ts';
 import * as secret from './api/secret.ts';
 import * as tenant from './api/tenant.ts';
+import { ContainerStats } from './api/usage/stats.ts';
 import * as usage from './api/usage/usage.ts';
 
 /** Answers about the API itself. */
@@ -54,6 +55,7 @@ export const components = {
   Event,
   LogEntry,
 
+  ContainerStats,
   Usage: usage.UsageView,
   UsageAmounts: usage.UsageAmounts,
   ContainerUsage: usage.ContainerUsage,

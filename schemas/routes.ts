@@ -42,6 +42,7 @@ import {
 } from './api/peer.ts';
 import { Policy, PolicyBody } from './api/policy.ts';
 import { ContainerSecrets, ContainerSecretsBody, LoginBody, LoginView, SecretBody, SecretView } from './api/secret.ts';
+import { ContainerStats } from './api/usage/stats.ts';
 import { UsageView } from './api/usage/usage.ts';
 import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantSummary, TenantView } from './api/tenant.ts';
 
@@ -99,8 +100,11 @@ export interface Route {
   /** Keys beside `data`. */
   readonly beside?: Readonly<Record<string, TSchema>>;
   readonly errors: readonly ErrorCode[];
-  /** With `?follow=true` the answer is a stream of Server-Sent Events. */
-  readonly streams?: true;
+  /**
+   * With `?follow=true` the answer is a stream of Server-Sent Events, of the items of a list after
+   * the one that the client names, or of values as they are now.
+   */
+  readonly streams?: 'resumable' | 'live';
   /** The connection goes on with WebSocket. With a cookie, an `Origin` of our own is needed. */
   readonly upgrades?: true;
   /** The answer is not wrapped in `data`: health, OpenAPI. */
@@ -269,7 +273,7 @@ export const routes = [
     success: 'ok',
     data: Type.Array(Event),
     errors: ['invalid'],
-    streams: true,
+    streams: 'resumable',
   },
   {
     name: 'registry.list',
@@ -439,7 +443,7 @@ export const routes = [
     success: 'ok',
     data: Type.Array(LogEntry),
     errors: ['not_found', 'invalid'],
-    streams: true,
+    streams: 'resumable',
   },
   {
     name: 'container.events',
@@ -451,7 +455,19 @@ export const routes = [
     success: 'ok',
     data: Type.Array(Event),
     errors: ['not_found', 'invalid'],
-    streams: true,
+    streams: 'resumable',
+  },
+  {
+    name: 'container.stats',
+    method: 'GET',
+    path: `${compute}/:id/stats`,
+    access: 'tenant',
+    summary: 'What the container uses now: CPU, memory, network, processes. With `follow=true`, once a second.',
+    query: { follow: flag('Keep the connection open and stream Server-Sent Events.') },
+    success: 'ok',
+    data: ContainerStats,
+    errors: ['not_found', 'invalid', 'conflict'],
+    streams: 'live',
   },
   {
     name: 'container.exec',

@@ -20,6 +20,8 @@ export interface FleetPlan {
   readonly size: FleetSize;
   readonly containers: number;
   readonly declareDeadlineMs: number;
+  /** Creates a second, at most; absent: as many as are answered. */
+  readonly perSecond?: number;
   readonly idleMs: number;
   /** Time to watch after the kill; longer than the longest interval between an agent's syncs. */
   readonly watchMs: number;
@@ -31,13 +33,14 @@ export async function runFleet<T>(
   plan: FleetPlan,
   measureBeside: (world: FleetWorld, declared: Declared) => Promise<T>,
 ): Promise<{ readonly run: FleetRun; readonly beside: T }> {
-  const { size, containers } = plan;
+  const { size, containers, perSecond } = plan;
   say(`· ${size.hosts} hosts, ${size.actors} actors, ${size.gateways} gateways …`);
   const world = await startFleetWorld(bench, size);
   try {
     const empty = await footprintOf(world);
     say(`· ${containers} containers …`);
-    const declared = await declareAll(bench, world, { from: 0, count: containers }, plan.declareDeadlineMs);
+    const creates = { from: 0, count: containers, ...(perSecond === undefined ? {} : { perSecond }) };
+    const declared = await declareAll(bench, world, creates, plan.declareDeadlineMs);
     say(`· accepted ${figure(declared.acceptedPerSecond)}/s, running ${figure(declared.runningPerSecond)}/s`);
     const idle = await idleFor(bench, world, plan.idleMs);
     const full = await footprintOf(world);

@@ -29,8 +29,8 @@ interface MillionPlan extends FleetPlan {
 const minutes = 60_000;
 
 /** Ten thousand hosts on two cores: each says less often that it is there, and is missed later. */
-const agentSettings = { BEAT_INTERVAL_MS: '20000', SYNC_INTERVAL_MS: '120000' } as const;
-const actorsSettings = { HOST_UNKNOWN_MS: '80000' } as const;
+const agentSettings = { BEAT_INTERVAL_MS: '60000', SYNC_INTERVAL_MS: '600000' } as const;
+const actorsSettings = { HOST_UNKNOWN_MS: '240000' } as const;
 const sparing = { areSimulated: true, agentSettings, actorsSettings } as const;
 
 const plans = {
@@ -47,8 +47,9 @@ const plans = {
     size: { hosts: 10_000, agentProcesses: 4, tenants: 1_000, actors: 2, gateways: 1, ...sparing },
     containers: 1_000_000,
     declareDeadlineMs: 60 * minutes,
+    perSecond: 700,
     idleMs: 60_000,
-    watchMs: 160_000,
+    watchMs: 660_000,
     drainedHosts: 100,
     drainDeadlineMs: 20 * minutes,
   },

@@ -14,6 +14,7 @@ import {
 import { createForageMeters } from '../../gateway/vpn/metrics.ts';
 import { createMeters, registerGauges as registerGatewayGauges } from '../../gateway/metrics.ts';
 import { createMetrics, registerGauges as registerAgentGauges } from '../../host-agent/metrics.ts';
+import { containerMetrics } from '../../host-agent/usage/container-metrics.ts';
 import { createRegistry } from '../../lib/metrics.ts';
 import { countMoves } from '../../lib/nats/connection.ts';
 
@@ -61,6 +62,7 @@ function fillActors(registry: Registry): void {
 
 function fillAgent(registry: Registry): void {
   createMetrics(registry);
+  containerMetrics(registry);
   registerAgentGauges(
     registry,
     {

@@ -130,7 +130,7 @@ export function routesTable(routes: readonly Route[], ...accesses: readonly Acce
         Object.entries(route.query ?? {})
           .map(([name, parameter]) => parameterText(name, parameter))
           .join('<br>'),
-        `${successStatus[route.success]}${route.streams === true ? ', or a stream' : ''}`,
+        `${successStatus[route.success]}${route.streams !== undefined ? ', or a stream' : ''}`,
         ...(hasScopes ? [(route.scopes ?? []).map((scope) => code(scopeText(scope))).join('<br>')] : []),
         route.errors.map((error) => `${errorStatus[error]} ${error}`).join('<br>'),
         route.summary,

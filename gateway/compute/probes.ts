@@ -17,6 +17,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     | 'container.update'
     | 'policy.put'
     | 'container.secrets.put'
+    | 'container.stats'
     | 'container.exec'
     | 'container.forward'
   > = (call) =>
@@ -38,6 +39,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     'container.logs': traced,
     'container.events': traced,
     'container.wait': container,
+    'container.stats': container,
     'container.exec': container,
     'container.forward': container,
     'container.update': container,

@@ -13,6 +13,7 @@ import type { Result } from './respond.ts';
 import type { EventReader } from '../streams/events.ts';
 import type { LogReader } from '../streams/logs.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import type { StatsWatches } from '../stats/watches.ts';
 import type { StreamHost } from '../streams/host.ts';
 import type { UsageReader } from '../streams/usage.ts';
 import type { Body } from '../validation/bodies.ts';
@@ -73,6 +74,7 @@ export interface Services {
   readonly logs: Pick<LogReader, 'newest' | 'after' | 'positionAfter'>;
   readonly events: Pick<EventReader, 'newest' | 'after' | 'positionAfter'>;
   readonly sessions: Pick<Sessions, 'open' | 'withPlace' | 'stillGood'>;
+  readonly stats: Pick<StatsWatches, 'watch'>;
   readonly usage: Pick<UsageReader, 'sums'>;
   readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'follow' | 'waitsOver' | 'polls'>;
   newOperationId(): OperationId;

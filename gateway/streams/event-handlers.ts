@@ -26,7 +26,7 @@ import {
 } from './events.ts';
 import type { Showing } from './host.ts';
 import { ok } from '../http/respond.ts';
-import { AskError, follow, readNow, traceOf, wantsList } from './requests.ts';
+import { AskError, follow, readNow, traceOf, wantsAnswer } from './requests.ts';
 
 /** The events that one request is about: of one container, or of all of the tenant's. */
 class EventSource {
@@ -138,7 +138,7 @@ async function eventsOf(
 ): Promise<Handled> {
   const { limit } = call.query;
   const source = new EventSource(services, call, container);
-  if (wantsList(call)) {
+  if (wantsAnswer(call)) {
     return readNow(services, call, async () => {
       const { events } = await source.newest('read', limit, call.deadlineMs);
       return ok(events.map(({ event }) => event));

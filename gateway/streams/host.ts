@@ -22,12 +22,17 @@ export interface Showing {
   readonly ended: boolean;
 }
 
+/**
+ * What rings a doorbell: messages on a subject, which may have wildcards, or a function that is
+ * given the ring, and returns how to silence it.
+ */
+export type Bell = string | ((ring: () => void) => () => void);
+
 export interface FollowOptions {
   readonly exchange: Exchange;
   readonly requestId: string;
   readonly identity: Identity;
-  /** The subject whose messages ring the doorbell; it may have wildcards. */
-  readonly doorbell: string;
+  readonly doorbell: Bell;
   /** Returns the frames since the last call. If it rejects, it is called again later. */
   readonly show: () => Promise<Showing>;
 }
@@ -145,12 +150,13 @@ export class StreamHost {
     return noPlace[why];
   }
 
-  /** Runs `work` with a doorbell for a subject. */
-  async withDoorbell<T>(subject: string, exchange: Exchange, work: (doorbell: Doorbell) => Promise<T>): Promise<T> {
+  /** Runs `work` with a doorbell. */
+  async withDoorbell<T>(bell: Bell, exchange: Exchange, work: (doorbell: Doorbell) => Promise<T>): Promise<T> {
     const doorbell = new Doorbell();
     this.#doorbells.add(doorbell);
     exchange.onAborted(() => doorbell.ring());
-    const silence = this.#dependencies.listen(subject, () => doorbell.ring());
+    const ring = (): void => doorbell.ring();
+    const silence = typeof bell === 'string' ? this.#dependencies.listen(bell, ring) : bell(ring);
     try {
       return await work(doorbell);
     } finally {

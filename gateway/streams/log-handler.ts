@@ -5,7 +5,7 @@ import { tenantOf, type CallOf, type HandlerOf, type Services } from '../http/ca
 import type { Result } from '../http/respond.ts';
 import type { Showing } from './host.ts';
 import type { LogPage, LogPosition } from './logs.ts';
-import { follow, readNow, traceOf, wantsList } from './requests.ts';
+import { follow, readNow, traceOf, wantsAnswer } from './requests.ts';
 import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 
 /** A line's number in `Last-Event-ID`; undefined for a header of another form. */
@@ -76,7 +76,7 @@ export const logHandler =
     if (!traced.ok) return traced.outcome;
     const { history } = traced.trace;
     const [tenant, id, limit] = [tenantOf(call), call.params.id, call.query.limit];
-    if (wantsList(call)) {
+    if (wantsAnswer(call)) {
       return readNow(services, call, async () => listOf(await services.logs.newest(tenant, id, history, limit)));
     }
     const follower = new LogFollower(services, call, limit);

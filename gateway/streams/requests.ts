@@ -4,7 +4,7 @@ import type { LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { succeeded, tenantOf, type Call, type CallOf, type Handled, type Services } from '../http/call.ts';
 import { failure, type Result } from '../http/respond.ts';
-import type { Guest, Showing } from './host.ts';
+import type { Bell, Guest, Showing } from './host.ts';
 
 /** The owner refused or failed; its outcome is the answer to the request. */
 export class AskError extends Error {
@@ -41,8 +41,8 @@ export async function traceOf(
   return { ok: true, trace: decodeAnswer('container.trace', outcome.body).data };
 }
 
-/** Whether the request wants a list now, not a stream. */
-export const wantsList = ({ query, exchange }: CallOf<TracedRoute | 'event.list'>): boolean =>
+/** Whether the request wants an answer now, not a stream. */
+export const wantsAnswer = ({ query, exchange }: CallOf<TracedRoute | 'event.list' | 'container.stats'>): boolean =>
   !query.follow || exchange.head.method === 'HEAD';
 
 /** A list read from a stream; 503 while the stream's server or an owner is away. */
@@ -60,7 +60,7 @@ export async function readNow(services: Services, call: Call, read: () => Promis
 export async function follow(
   { streams }: Services,
   call: Call,
-  doorbell: string,
+  doorbell: Bell,
   show: () => Promise<Showing>,
 ): Promise<Handled> {
   const { identity } = call;

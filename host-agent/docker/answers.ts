@@ -69,7 +69,13 @@ export const Inspection = Type.Object({
     ),
   }),
   Config: Type.Object({ Labels: nullable(Labels) }),
-  HostConfig: NetworkModeOf,
+  HostConfig: Type.Optional(
+    Type.Object({
+      NetworkMode: Type.Optional(Type.String()),
+      /** Bytes; 0: no limit. */
+      Memory: Type.Optional(Type.Integer()),
+    }),
+  ),
   NetworkSettings: Type.Object({
     Networks: Type.Optional(
       nullable(Type.Record(Type.String(), Type.Object({ IPAddress: Type.Optional(Type.String()) }))),
@@ -231,7 +237,7 @@ export const shapes = {
       Health: { Status: true, Log: [{ ExitCode: true, Output: true }] },
     },
     Config: { Labels: ourLabels },
-    HostConfig: { NetworkMode: true },
+    HostConfig: { NetworkMode: true, Memory: true },
     NetworkSettings: { Networks: true, Ports: true },
   },
   stats: {

@@ -13,6 +13,7 @@ import { Demultiplexer } from '../docker/demux.ts';
 import { detailOf } from '../docker/errors.ts';
 import { ExecProcess, type ExecName } from './exec-process.ts';
 import type { ExecRecord } from './exec-record.ts';
+import type { SessionPlaces } from './places.ts';
 import type { ProcessTree } from './process-tree.ts';
 import { Pump, type Piece } from './pump.ts';
 import type { SessionKind } from './sessions.ts';
@@ -22,6 +23,7 @@ const stdout = 1;
 const stderr = 2;
 
 export interface ExecParts {
+  readonly places: SessionPlaces;
   readonly engine: ExecCalls;
   /** Absent: the engine is on another machine, whose processes the agent does not see. */
   readonly processes: ProcessTree | undefined;
@@ -31,7 +33,8 @@ export interface ExecParts {
 
 export const execKind = (parts: ExecParts): SessionKind => ({
   name: 'exec',
-  isLimited: true,
+  places: parts.places,
+  logLevel: 'info',
   isOf: ({ exec }) => exec !== undefined,
   open: async ({ dockerId }, { exec }, tunnel) => {
     if (exec === undefined) return { reason: 'unsupported' };

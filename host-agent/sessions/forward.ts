@@ -6,6 +6,7 @@ import { ClientControl } from '../../schemas/api/sessions/control.ts';
 import { limits } from '../../schemas/limits.ts';
 import { endpointAt } from '../health/checks.ts';
 import { wordsOf } from '../health/probe.ts';
+import type { SessionPlaces } from './places.ts';
 import { Pump } from './pump.ts';
 import type { SessionKind } from './sessions.ts';
 
@@ -14,9 +15,10 @@ const decodeControl = decoder(ClientControl);
 const channel = 0;
 
 /** @param isLocal false: the engine is on another machine, reached by published ports alone */
-export const forwardKind = (isLocal: boolean): SessionKind => ({
+export const forwardKind = (isLocal: boolean, places: SessionPlaces): SessionKind => ({
   name: 'forward',
-  isLimited: true,
+  places,
+  logLevel: 'info',
   isOf: ({ forward }) => forward !== undefined,
   open: (target, { forward }, tunnel) => {
     const port = forward?.port ?? 0;

@@ -8,7 +8,6 @@ import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
 import { Tunnels } from '../../lib/tunnel/tunnels.ts';
-import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import {
   isSessionId,
@@ -21,6 +20,7 @@ import { subjects, type BoundSender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Request } from '../control-plane/line.ts';
 import { detailOf } from '../docker/errors.ts';
+import type { SessionPlaces } from './places.ts';
 import type { SessionTarget } from './target.ts';
 import type { TunnelMetrics } from './tunnel-metrics.ts';
 
@@ -31,8 +31,10 @@ export interface SessionKind {
   /** For the log and the metrics. */
   readonly name: string;
   isOf(about: SessionAbout): boolean;
-  /** Whether they count against what a container may have. */
-  readonly isLimited: boolean;
+  /** Of this host and of each container; kinds may share them. */
+  readonly places: SessionPlaces;
+  /** At which the end of such a session is logged. */
+  readonly logLevel: 'info' | 'debug';
   /**
    * Prepares what the session needs; it is open once its port is there. The port's `onEnd` is
    * called whatever happens later. Rejects where it can't.
@@ -67,25 +69,11 @@ export function createSessions(parts: SessionsParts): Sessions {
   const tunnels = new Tunnels();
   const open = new Map<string, Tunnel>();
   const early = new Map<string, Early>();
-  /** Sessions that count against what their container may have. */
-  const limited = new Map<ContainerId, number>();
   let isStopping = false;
 
   const fetchAbout = async (agent: BoundSender, session: string): Promise<SessionAnswer> => {
     const ask: SessionAsk = { v: 1, ...spoken, session };
     return decodeAnswer(await request(subjects.hostSession(agent), JSON.stringify(ask), limits.sessionFetchMs));
-  };
-
-  /** Counts one more; undefined: the container has as many as it may have. */
-  const takePlace = (id: ContainerId): (() => void) | undefined => {
-    const count = limited.get(id) ?? 0;
-    if (count >= limits.sessionsPerContainer) return undefined;
-    limited.set(id, count + 1);
-    return () => {
-      const left = (limited.get(id) ?? 1) - 1;
-      if (left === 0) limited.delete(id);
-      else limited.set(id, left);
-    };
   };
 
   const takeUp = async (about: SessionAbout, kind: SessionKind, tunnel: Tunnel): Promise<void> => {
@@ -113,7 +101,13 @@ export function createSessions(parts: SessionsParts): Sessions {
         leave?.();
         metrics.tunnelEnded(name, end.reason);
         const { tenant, id: container } = about;
-        log.info('session_ended', { kind: name, tenant, container, reason: end.reason, message: end.message });
+        log[kind?.logLevel ?? 'info']('session_ended', {
+          kind: name,
+          tenant,
+          container,
+          reason: end.reason,
+          message: end.message,
+        });
       },
     });
     open.set(session, tunnel);
@@ -125,12 +119,15 @@ export function createSessions(parts: SessionsParts): Sessions {
       tunnel.end({ reason: 'unsupported', message: 'the agent of this host has no such sessions: upgrade it' });
     } else if (isStopping) {
       tunnel.end({ reason: 'stopping', message: 'the agent of the host stops' });
-    } else if (tunnels.count > limits.sessionsPerHost) {
-      tunnel.end({ reason: 'too_many', message: `the host has ${limits.sessionsPerHost} sessions; close one` });
-    } else if (kind.isLimited && (leave = takePlace(about.id)) === undefined) {
-      const most = limits.sessionsPerContainer;
-      tunnel.end({ reason: 'too_many', message: `the container has ${most} sessions; close one` });
-    } else void takeUp(about, kind, tunnel);
+    } else {
+      const place = kind.places.take(about.id);
+      if (typeof place === 'string') {
+        tunnel.end({ reason: 'too_many', message: place });
+      } else {
+        leave = place;
+        void takeUp(about, kind, tunnel);
+      }
+    }
   };
 
   const ring = async (nc: NatsConnection, agent: BoundSender, session: string): Promise<void> => {

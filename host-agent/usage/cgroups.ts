@@ -7,11 +7,10 @@ import { join } from 'node:path';
 import { withoutInactive } from '../docker/answers.ts';
 import type { Counters } from './ledger.ts';
 
-/** What a container uses, in more detail than a bill needs. */
-export interface Use extends Counters {
-  /** Null: none, or it can't be told. */
-  readonly pids: number | null;
-  readonly net: { readonly rxBytes: number; readonly txBytes: number } | null;
+/** Since the network namespace was made. */
+export interface Traffic {
+  readonly rxBytes: number;
+  readonly txBytes: number;
 }
 
 export interface Cgroups {
@@ -20,9 +19,13 @@ export interface Cgroups {
    * or its files can't be read.
    */
   read(dockerId: string, pid: number): Counters | undefined;
+  /** Null: it is unknown. */
   pids(dockerId: string, pid: number): number | null;
-  /** Of its network namespace, which is that of its sandbox; without the loopback interface. */
-  net(pid: number): Use['net'];
+  /**
+   * Of its network namespace, which is that of its sandbox; without the loopback interface. Null:
+   * it is unknown.
+   */
+  net(pid: number): Traffic | null;
 }
 
 interface Mount {
@@ -135,7 +138,7 @@ export function createCgroups(root = '/'): Cgroups {
 }
 
 /** From `/proc/<pid>/net/dev`: the sum over all interfaces but the loopback. */
-export function netIn(dev: string): { readonly rxBytes: number; readonly txBytes: number } {
+export function netIn(dev: string): Traffic {
   let rxBytes = 0;
   let txBytes = 0;
   for (const line of dev.split('\n')) {

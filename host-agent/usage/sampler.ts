@@ -11,25 +11,28 @@ import type { Log } from '../../lib/log.ts';
 import { createPlaces } from '../../lib/places.ts';
 import { isTenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { memoryIn, type Inspection } from '../docker/answers.ts';
-import type { CachedEngine } from '../docker/cached-engine.ts';
+import type { Inspection } from '../docker/answers.ts';
+import type { CachedEngine, KnownContainer } from '../docker/cached-engine.ts';
 import { containerIn, tenantIn } from '../docker/ownership.ts';
 import type { Cgroups } from './cgroups.ts';
-import type { Counters, Moment } from './ledger.ts';
+import type { Moment } from './ledger.ts';
 import type { UsageStore } from './store.ts';
+import { isRunning, startIn, useFromEngine, useFromFiles, type Use } from './use.ts';
 
 export type SampledFrom = 'files' | 'engine' | 'nowhere';
 
 export interface SamplerParts {
   readonly engine: Pick<CachedEngine, 'containers' | 'inspect' | 'stats'>;
   /** Undefined: the engine is on another machine. */
-  readonly cgroups: Pick<Cgroups, 'read'> | undefined;
+  readonly cgroups: Cgroups | undefined;
   readonly store: UsageStore;
   readonly isEngineUp: () => boolean;
   readonly intervalMs: number;
   readonly clock: Pick<Clock, 'nowMs'>;
   readonly steadyMs: () => number;
   readonly onSampled: (from: SampledFrom) => void;
+  /** Shows what each container used at its last sample; undefined: nobody asks for that. */
+  readonly board: UseBoard | undefined;
   /** A run has ended. */
   readonly onEnded: () => void;
   readonly log: Log;
@@ -45,12 +48,12 @@ export interface Sampler {
   run(signal: AbortSignal): Promise<void>;
 }
 
-const runsNow: ReadonlySet<string | undefined> = new Set(['running', 'paused', 'restarting']);
-const neverStarted = '0001-';
-
-/** The start of a run; undefined: it never ran. */
-const startIn = ({ State: { StartedAt } }: Inspection): string | undefined =>
-  StartedAt === '' || StartedAt.startsWith(neverStarted) ? undefined : StartedAt;
+/** What containers used at their last samples. */
+export interface UseBoard {
+  put(container: KnownContainer, use: Use): void;
+  /** All others run no longer. */
+  keepOnly(dockerIds: ReadonlySet<string>): void;
+}
 
 export function createSampler(parts: SamplerParts): Sampler {
   const { engine, cgroups, store, clock, steadyMs, log } = parts;
@@ -65,45 +68,42 @@ export function createSampler(parts: SamplerParts): Sampler {
     const tenant = tenantIn(Config.Labels);
     const startedAt = startIn(inspection);
     if (id === undefined || startedAt === undefined || !isTenantId(tenant)) return;
-    const isRunning = runsNow.has(State.Status);
+    const runs = isRunning(State.Status);
     // While it is removed, its state says neither.
-    if (!isRunning && !(Date.parse(State.FinishedAt) >= Date.parse(startedAt))) return;
-    const finishedAt = isRunning ? undefined : State.FinishedAt;
+    if (!runs && !(Date.parse(State.FinishedAt) >= Date.parse(startedAt))) return;
+    const finishedAt = runs ? undefined : State.FinishedAt;
     if (ledger.see({ dockerId, tenant, id, startedAt, finishedAt }, moment())) parts.onEnded();
     if (ledger.hasChanged) store.touch();
   };
 
-  const fromFiles = ({ Id, State: { Pid = 0 } }: Inspection): Counters | undefined =>
-    Pid > 0 ? cgroups?.read(Id, Pid) : undefined;
-
-  const fromEngine = async (dockerId: string, deadlineMs: number): Promise<Counters | undefined> => {
-    const stats = await engine.stats(dockerId, deadlineMs);
-    if (stats?.memory_stats.usage === undefined) return undefined;
-    const { total_usage: cpuNs } = stats.cpu_stats.cpu_usage;
-    return { cpuMs: Math.floor(cpuNs / 1e6), memBytes: memoryIn(stats) };
-  };
-
-  const sampleOne = async (inspection: Inspection, deadlineMs: number | undefined): Promise<void> => {
+  /** @param container where its use is shown */
+  const sampleOne = async (
+    inspection: Inspection,
+    deadlineMs: number | undefined,
+    container?: KnownContainer,
+  ): Promise<void> => {
     const { Id: dockerId } = inspection;
     const startedAt = startIn(inspection);
     if (startedAt === undefined) return;
+    const isShown = container !== undefined && parts.board !== undefined;
     let from: SampledFrom = 'files';
-    let counters = fromFiles(inspection);
-    if (counters === undefined && deadlineMs !== undefined) {
+    let use = useFromFiles(cgroups, inspection, isShown);
+    if (use === undefined && deadlineMs !== undefined) {
       from = 'engine';
-      counters = await fromEngine(dockerId, deadlineMs).catch((error: unknown) => {
+      use = await useFromEngine(engine, inspection, deadlineMs, isShown).catch((error: unknown) => {
         log.debug('usage_sample_failed', { dockerId, error });
         return undefined;
       });
     }
-    parts.onSampled(counters === undefined ? 'nowhere' : from);
-    ledger.sample(dockerId, startedAt, moment(), counters);
+    parts.onSampled(use === undefined ? 'nowhere' : from);
+    ledger.sample(dockerId, startedAt, moment(), use && { cpuMs: use.cpuMs, memBytes: use.memBytes });
+    if (isShown && use !== undefined) parts.board?.put(container, use);
   };
 
   const last = async (dockerId: string): Promise<void> => {
     try {
       const inspection = await engine.inspect(dockerId);
-      if (inspection !== undefined && runsNow.has(inspection.State.Status)) {
+      if (inspection !== undefined && isRunning(inspection.State.Status)) {
         await sampleOne(inspection, limits.usageLastSampleMs);
       }
     } catch (error) {
@@ -118,16 +118,17 @@ export function createSampler(parts: SamplerParts): Sampler {
     const containers = await engine.containers();
     const listed = new Set(containers.map(({ dockerId }) => dockerId));
     ledger.forget([...known].filter((dockerId) => !listed.has(dockerId)));
+    const running = containers.filter(({ state }) => state === undefined || isRunning(state));
+    parts.board?.keepOnly(new Set(running.map(({ dockerId }) => dockerId)));
     await Promise.all(
-      containers.map(async ({ dockerId, state }) => {
-        if (state !== undefined && !runsNow.has(state)) return;
+      running.map(async (container) => {
         const leave = await places.take();
         try {
           // The files are read synchronously: other work of the agent comes in between.
           await setImmediate();
-          const inspection = await engine.inspect(dockerId);
-          if (inspection === undefined || !runsNow.has(inspection.State.Status)) return;
-          await sampleOne(inspection, isEngineAsked ? limits.usageSampleMs : undefined);
+          const inspection = await engine.inspect(container.dockerId);
+          if (inspection === undefined || !isRunning(inspection.State.Status)) return;
+          await sampleOne(inspection, isEngineAsked ? limits.usageSampleMs : undefined, container);
         } finally {
           leave();
         }

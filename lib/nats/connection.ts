@@ -12,6 +12,7 @@ import {
 } from '@nats-io/transport-node';
 import { Counter, type Registry } from 'prom-client';
 import { limits } from '../../schemas/limits.ts';
+import type { BackoffBounds } from '../time/backoff.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Answers } from './answers.ts';
 import { keepInboxPrefix } from './inbox.ts';
@@ -123,16 +124,22 @@ class ServerChoice {
 function leaveWhenSilent(
   nc: NatsConnection,
   choice: ServerChoice,
-  { isUrgent, onMove }: NatsOptions,
+  { servers, isUrgent, onMove }: NatsOptions,
   answers: Answers,
   log: Log,
 ): void {
-  const minMs = isUrgent === true ? limits.natsSilentUrgentMs : limits.natsSilentMs;
-  const bounds = { minMs, maxMs: limits.natsSilentMaxMs };
+  const silentMs = isUrgent === true ? limits.natsSilentUrgentMs : limits.natsSilentMs;
+  // The only server is busy, not cut off from others. To connect again would cost it more than the
+  // answers that it owes, and a fleet that does brings it down.
+  const isAlone = (): boolean => Math.max(servers.length, nc.info?.connect_urls?.length ?? 0) <= 1;
+  const bounds = (): BackoffBounds => ({
+    minMs: isAlone() ? limits.natsSilentMaxMs : silentMs,
+    maxMs: limits.natsSilentMaxMs,
+  });
   let isConnected = true;
   let spread = Math.random();
   const timer = setInterval(() => {
-    if (!isConnected || !answers.isMoveDue(bounds, spread)) return;
+    if (!isConnected || !answers.isMoveDue(bounds(), spread)) return;
     const server = nc.getServer();
     log.warn('nats_silent', { server, silentMs: Math.round(answers.silentMs()) });
     spread = Math.random();

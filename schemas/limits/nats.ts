@@ -20,7 +20,10 @@ export const nats = {
    * when there are no answers either.
    */
   natsSilentUrgentMs: 10 * seconds,
-  /** If no server answers, the next is tried after twice the time, up to this. */
+  /**
+   * If no server answers, the next is tried after twice the time, up to this. Where there is one
+   * server, it is dialled again after this time alone.
+   */
   natsSilentMaxMs: 2 * minutes,
   natsSilenceLookMs: 500,
   /** Short, since what is asked while there is no leader is never answered: it is asked again. */

@@ -44,6 +44,16 @@ export const sessions = {
   sessionsPerTenant: 16,
   sessionsPerHost: 256,
   sessionsPerContainer: 8,
+  /** Gateways that watch the stats of one container, and watches of one host. */
+  statsPerContainer: 64,
+  statsPerHost: 2048,
+  /** The time between two samples of a container that somebody watches; to the second one, less. */
+  statsEveryMs: 1 * seconds,
+  statsFirstMs: 500,
+  /** An older sample answers no request. */
+  statsFreshMs: 2 * seconds,
+  /** A follower whose container does not run asks its owner no more often than this. */
+  statsLookMs: 1 * seconds,
   /** A session in which nothing has passed for this long ends. */
   sessionIdleMs: 30 * minutes,
   /** The command of an exec, its user and its working directory. */

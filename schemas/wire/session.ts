@@ -8,6 +8,7 @@
  * `tunnel.<gateway>.<host>.<user key>.<session>`.
  */
 import Type, { type Static } from 'typebox';
+import { ContainerStats } from '../api/usage/stats.ts';
 import { ContainerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
 
@@ -51,11 +52,22 @@ export type ExecAbout = Static<typeof ExecAbout>;
 export const ForwardAbout = Type.Object({ port: Type.Integer({ minimum: 1, maximum: 65535 }) });
 export type ForwardAbout = Static<typeof ForwardAbout>;
 
+/** What the container uses, once a second: the host sends a `StatsMessage` for each sample. */
+export const StatsAbout = Type.Object({});
+
+/** A control message of the tunnel. A later release may say more. */
+export const StatsMessage = Type.Object({
+  type: Type.Literal('stats'),
+  stats: Type.Object(ContainerStats.properties),
+});
+export type StatsMessage = Static<typeof StatsMessage>;
+
 /** Each kind of session has its own field; an agent refuses one that has none that it knows. */
 export const SessionAbout = Type.Object({
   ...containerFields,
   exec: Type.Optional(ExecAbout),
   forward: Type.Optional(ForwardAbout),
+  stats: Type.Optional(StatsAbout),
 });
 export type SessionAbout = Static<typeof SessionAbout>;
 

@@ -101,6 +101,9 @@ export function servicesWith(
     get usage() {
       return unexpected();
     },
+    get stats() {
+      return unexpected();
+    },
     get streams() {
       return unexpected();
     },

@@ -41,6 +41,12 @@ function successHeaders(route: Route): Json {
 const fileSchema = (route: Route, media: string): unknown =>
   media === 'application/json' ? route.data : { type: 'string' };
 
+const frames = (of: string): Json => ({
+  type: 'string',
+  description: `Server-Sent Events; the \`data\` of each is ${of}.`,
+});
+const framesOf = { resumable: frames('an item of the list'), live: frames('the `data` of the other answer') } as const;
+
 function contentOf(route: Route): Json {
   if (route.media !== undefined) {
     return Object.fromEntries(route.media.map((media) => [media, { schema: fileSchema(route, media) }]));
@@ -51,10 +57,9 @@ function contentOf(route: Route): Json {
     properties: { data: route.data, ...route.beside },
     additionalProperties: false,
   };
-  const frames = { type: 'string', description: 'Server-Sent Events; the `data` of each is an item of the list.' };
   return {
     'application/json': { schema: route.bare === true ? route.data : wrapped },
-    ...(route.streams === true ? { 'text/event-stream': { schema: frames } } : {}),
+    ...(route.streams === undefined ? {} : { 'text/event-stream': { schema: framesOf[route.streams] } }),
   };
 }
 

@@ -44,7 +44,7 @@ const ifNoneMatch = inHeader('If-None-Match', 'ETags: 304 if the file still has 
 export const parametersOf = (route: Route): Parameter[] => [
   ...inPath(route),
   ...inQuery(route),
-  ...(route.streams === true ? [resume] : []),
+  ...(route.streams === 'resumable' ? [resume] : []),
   ...(route.name === 'container.create' ? [idempotency] : []),
   ...(route.patches === true ? [ifMatch] : []),
   ...(route.conditional === true ? [ifNoneMatch] : []),

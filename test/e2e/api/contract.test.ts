@@ -6,7 +6,7 @@ import type { Event } from '../../../schemas/api/event.ts';
 import type { LogEntry } from '../../../schemas/api/log.ts';
 import { routes, type Route } from '../../../schemas/routes.ts';
 import { pushLayers, slowRegistry } from '../../host-agent/support/layers.ts';
-import { bodies } from '../../support/bodies.ts';
+import { bodies } from '../../support/http/bodies.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey } from '../support/hosts.ts';
 import { startRig } from '../support/rig.ts';

@@ -1,27 +1,17 @@
 /** Policies over HTTP, on real servers and programs (ADR 36). */
-import { createHash } from 'node:crypto';
 import t from 'tap';
-import { pushTestImage } from '../../../dev/servers/registry.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 import { defaultPolicy, type Policy } from '../../../schemas/api/policy.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { startRig, type Rig } from '../support/rig.ts';
+import { imageRunning } from '../support/images.ts';
+import { startRig } from '../support/rig.ts';
 
 t.setTimeout(300_000);
 const compute = '/api/v2/compute';
 const limits = { cpu_limit: '0.1', mem_limit: '16m' };
 const quick = { UPDATE_VERIFY_MS: '1000', STOP_GRACE_MS: '2000', RESTART_BACKOFF_MIN_MS: '200' };
-
-/** An image of the run's registry that runs this script. */
-async function imageOf({ image }: Rig, script: string) {
-  const repository = 'longshore/policies';
-  // Named by its content: an engine may keep the image of an earlier version of the test.
-  const tag = createHash('sha256').update(script).digest('hex').slice(0, 12);
-  await pushTestImage(image.registry, { repository, tag, cmd: ['sh', '-c', script] });
-  return { registry: image.registry, repository, tag };
-}
 
 const put = (client: Client, { id }: { id: string }, policy: object) =>
   client.call<{ data: Policy }>('PUT', `${compute}/${id}/policy`, policy);
@@ -39,7 +29,7 @@ t.test('policies', async (t) => {
   const rig = await startRig(t, { agent: quick });
   const acme = await rig.client('acme');
   const declare = async (name: string, script: string, policy: object): Promise<Container> => {
-    const body = { name, ...(await imageOf(rig, script)), ...limits };
+    const body = { name, ...(await imageRunning(rig, script)), ...limits };
     const made = await acme.call<{ data: Container }>('POST', `${compute}?start=false`, body);
     t.equal(made.status, 201, JSON.stringify(made.body));
     const { data } = made.body;
@@ -87,7 +77,9 @@ t.test('policies', async (t) => {
   });
 
   await t.test('the policy itself', async (t) => {
-    const [plain] = await acme.createRunning([{ name: 'plain', ...(await imageOf(rig, 'sleep 1000')), ...limits }]);
+    const [plain] = await acme.createRunning([
+      { name: 'plain', ...(await imageRunning(rig, 'sleep 1000')), ...limits },
+    ]);
     if (plain === undefined) throw new Error('no container');
     const path = `${compute}/${plain.id}/policy`;
     t.match(await acme.call('GET', path), { status: 200, body: { data: defaultPolicy } });

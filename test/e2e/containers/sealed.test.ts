@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { pushTestImage } from '../../../dev/servers/registry.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { startRig, type Rig } from '../support/rig.ts';
+import { imageRunning } from '../support/images.ts';
+import { startRig } from '../support/rig.ts';
 
 t.setTimeout(300_000);
 const compute = '/api/v2/compute';
@@ -17,12 +17,6 @@ const sum = (text: string): string => createHash('sha256').update(text).digest('
 const script =
   'echo "file $(sha256sum < /run/db)"; echo "env $(printf %s "$TOKEN" | sha256sum)"; ls -l /run/db; ' +
   "grep -q broken /run/db && exit 3; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";
-
-async function imageOf({ image }: Rig) {
-  const [repository, tag] = ['longshore/secrets', sum(script).slice(0, 12)];
-  await pushTestImage(image.registry, { repository, tag, cmd: ['sh', '-c', script] });
-  return { registry: image.registry, repository, tag };
-}
 
 const linesOf = async (client: Client, { id }: { id: string }): Promise<string> =>
   (await client.call('GET', `${compute}/${id}/logs?limit=500`)).text;
@@ -65,7 +59,7 @@ t.test('secrets', async (t) => {
     t.equal(status, 200);
   };
   await put(values[0]);
-  const body = { name: 'web', ...(await imageOf(rig)), cpu_limit: '0.1', mem_limit: '16m' };
+  const body = { name: 'web', ...(await imageRunning(rig, script)), cpu_limit: '0.1', mem_limit: '16m' };
   const made = await acme.call<{ data: Container }>('POST', `${compute}?start=false`, body);
   const web = made.body.data;
   const uses = { env: { TOKEN: 'db' }, files: { '/run/db': { secret: 'db', mode: 0o440 } } };

@@ -1,29 +1,19 @@
 /** Updates in place over HTTP, on real servers and programs (ADR 35). */
-import { createHash } from 'node:crypto';
 import t from 'tap';
-import { pushTestImage } from '../../../dev/servers/registry.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 import type { QuotaAmounts } from '../../../schemas/api/tenant.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey } from '../support/hosts.ts';
-import { startRig, type Rig } from '../support/rig.ts';
+import { imageRunning } from '../support/images.ts';
+import { startRig } from '../support/rig.ts';
 
 t.setTimeout(300_000);
 const compute = '/api/v2/compute';
 const limits = { cpu_limit: '0.1', mem_limit: '16m' };
 const quick = { UPDATE_VERIFY_MS: '2000', STOP_GRACE_MS: '2000', RESTART_BACKOFF_MIN_MS: '200' };
 const serving = `trap 'exit 0' TERM; mkdir -p /tmp/w; echo "$VERSION" > /tmp/w/index.html; httpd -p 8080 -h /tmp/w; while :; do sleep 1 & wait $!; done`;
-
-/** An image of the run's registry that runs this script. */
-async function imageOf({ image }: Rig, script: string) {
-  const repository = 'longshore/updates';
-  // Named by its content: an engine may keep the image of an earlier version of the test.
-  const tag = createHash('sha256').update(script).digest('hex').slice(0, 12);
-  await pushTestImage(image.registry, { repository, tag, cmd: ['sh', '-c', script] });
-  return { registry: image.registry, repository, tag };
-}
 
 const patch = (client: Client, { id }: { id: string }, body: object, headers: Record<string, string> = {}) =>
   client.call<{ data: Container }>('PATCH', `${compute}/${id}`, body, {
@@ -61,9 +51,9 @@ const eventsOf = async (client: Client, { id }: { id: string }) =>
 t.test('updates', async (t) => {
   const rig = await startRig(t, { agent: quick });
   const acme = await rig.client('acme');
-  const one = await imageOf(rig, serving);
-  const two = await imageOf(rig, `true; ${serving}`);
-  const crashing = await imageOf(rig, 'echo about to crash; exit 3');
+  const one = await imageRunning(rig, serving);
+  const two = await imageRunning(rig, `true; ${serving}`);
+  const crashing = await imageRunning(rig, 'echo about to crash; exit 3');
   const body = { name: 'web', ...one, ...limits, ports: [8080], env: { VERSION: 'one', OLD: 'x' } };
   const [web] = await acme.createRunning([body]);
   if (web === undefined) throw new Error('no container');

@@ -2,12 +2,11 @@
  * What containers used, over HTTP, on real servers and programs, against the engine's own counters
  * (ADR 40).
  */
-import { createHash } from 'node:crypto';
 import t from 'tap';
-import { pushTestImage } from '../../../dev/servers/registry.ts';
 import type { UsageView } from '../../../schemas/api/usage/usage.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
+import { imageRunning } from '../support/images.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 
 t.setTimeout(300_000);
@@ -17,14 +16,6 @@ const quick = { USAGE_INTERVAL_MS: '300', USAGE_REPORT_INTERVAL_MS: '500', STOP_
 /** Works for a while, and then uses nothing more: its counter stands still. */
 const burning =
   'i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; trap "exit 0" TERM; while :; do sleep 1000 & wait $!; done';
-
-async function imageOf({ image }: Rig, script: string) {
-  const repository = 'longshore/usage';
-  // Named by its content: an engine may keep the image of an earlier version of the test.
-  const tag = createHash('sha256').update(script).digest('hex').slice(0, 12);
-  await pushTestImage(image.registry, { repository, tag, cmd: ['sh', '-c', script] });
-  return { registry: image.registry, repository, tag };
-}
 
 interface Answer {
   readonly data: UsageView;
@@ -45,7 +36,7 @@ async function engineSeconds({ engine }: Rig, { id }: { id: string }): Promise<n
 t.test('usage', async (t) => {
   const rig = await startRig(t, { agent: quick });
   const acme = await rig.client('acme');
-  const image = await imageOf(rig, burning);
+  const image = await imageRunning(rig, burning);
   const [burner] = await acme.createRunning([{ name: 'burner', ...image, cpu_limit: '0.5', mem_limit: '16m' }]);
   if (burner === undefined) throw new Error('it does not run');
 

@@ -1,7 +1,7 @@
 /** A tenant or an operator, as a client of the HTTP API. */
 import type { prepareTokenIssuer } from '../../../dev/tokens.ts';
 import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
-import { holdToDocument, type Answered } from '../../support/api-answers.ts';
+import { holdToDocument, type Answered } from '../../support/http/api-answers.ts';
 
 export interface Reply<T = unknown> {
   readonly status: number;

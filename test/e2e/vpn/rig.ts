@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 import type { NetworkView } from '../../../schemas/api/network.ts';
 import type { PeerView } from '../../../schemas/api/peer.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { holdToDocument } from '../../support/api-answers.ts';
+import { holdToDocument } from '../../support/http/api-answers.ts';
 import { clientOf, type Client } from '../support/client.ts';
 import { startControlPlane, type Running } from '../support/programs.ts';
 

@@ -9,7 +9,7 @@ import { hostKeyPattern, regionPattern, tenantIdPattern } from '../../../schemas
 import { limits } from '../../../schemas/limits.ts';
 import { routes } from '../../../schemas/routes.ts';
 import { engines, memoryOwner, serveOwner } from '../../gateway/support.ts';
-import { holdToDocument } from '../../support/api-answers.ts';
+import { holdToDocument } from '../../support/http/api-answers.ts';
 import { runGateway, startGround } from './support.ts';
 
 const compute = '/api/v2/compute';

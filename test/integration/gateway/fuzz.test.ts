@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import t from 'tap';
 import { v4 as uuid } from 'uuid';
 import { routes, type Route } from '../../../schemas/routes.ts';
-import { faultsOf } from '../../support/api-answers.ts';
-import { bodies as json } from '../../support/bodies.ts';
+import { faultsOf } from '../../support/http/api-answers.ts';
+import { bodies as json } from '../../support/http/bodies.ts';
 import { engines, memoryOwner, recordingLog, serveOwner } from '../../gateway/support.ts';
 import { runGateway, startGround } from './support.ts';
 

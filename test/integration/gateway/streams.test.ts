@@ -4,7 +4,7 @@
  */
 import { jetstream, type JetStreamClient } from '@nats-io/jetstream';
 import { connect } from 'node:net';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { v7 as uuidv7 } from 'uuid';
 import type { Container } from '../../../schemas/api/container.ts';
 import { compareEvents, type Event } from '../../../schemas/api/event.ts';
@@ -16,7 +16,8 @@ import { sleep } from '../../../lib/time/backoff.ts';
 import type { TestIssuer } from '../../gateway/tokens.ts';
 import { engines, okData, memoryOwner, refusal, serveOwner, statusEvent, statusView } from '../../gateway/support.ts';
 import { runGateway, startGround } from './support.ts';
-import { holdToComponent, holdToDocument } from '../../support/api-answers.ts';
+import { holdToComponent } from '../../support/http/api-answers.ts';
+import { hold, listen, type Frame } from '../../support/http/event-stream.ts';
 import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
@@ -81,53 +82,6 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
 
 const publishEvents = (container: ContainerId, ids: readonly string[], tenant = acme) =>
   js.publish(subjects.event(tenant, container), JSON.stringify(ids.map((id) => statusEvent(id, container))));
-
-interface Frame {
-  readonly id: string;
-  readonly event: string;
-  readonly data: unknown;
-}
-
-const hold = (url: string, { status, headers }: Response, text: string): void => {
-  const { pathname, search } = new URL(url);
-  holdToDocument({ method: 'GET', path: pathname + search, status, headers, text });
-};
-
-/** A client of Server-Sent Events that keeps the frames that it received. */
-async function listen(t: Test, url: string, headers: Record<string, string>) {
-  const abort = new AbortController();
-  t.teardown(() => abort.abort());
-  const response = await fetch(url, { headers, signal: abort.signal });
-  if (response.status === 200) hold(url, response, '');
-  const frames: Frame[] = [];
-  const raw = { text: '', ended: false };
-  const read = async (): Promise<void> => {
-    const decoder = new TextDecoder();
-    let rest = '';
-    for await (const chunk of response.body ?? []) {
-      const piece = decoder.decode(chunk as Uint8Array, { stream: true });
-      raw.text += piece;
-      rest += piece;
-      const blocks = rest.split('\n\n');
-      rest = blocks.pop() ?? '';
-      for (const block of blocks) {
-        const field = (name: string): string =>
-          block
-            .split('\n')
-            .find((line) => line.startsWith(`${name}: `))
-            ?.slice(name.length + 2) ?? '';
-        if (field('data') !== '') {
-          frames.push({ id: field('id'), event: field('event'), data: JSON.parse(field('data')) as unknown });
-        }
-      }
-    }
-  };
-  read().then(
-    () => (raw.ended = true),
-    () => (raw.ended = true),
-  );
-  return { response, frames, raw, leave: () => abort.abort() };
-}
 
 /** What frames of an event carry, each as the document says. */
 function carriedBy<T>(frames: readonly Frame[], wanted: string, component: string): T[] {

@@ -2,6 +2,7 @@
 import { connect, credsAuthenticator } from '@nats-io/transport-node';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { startNats } from '../../../dev/servers/nats.ts';
 import { startNatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { Answers } from '../../../lib/nats/answers.ts';
@@ -9,6 +10,7 @@ import { createLog } from '../../../lib/log.ts';
 import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 
 t.setTimeout(150_000);
 const bounds = { minMs: 10_000, maxMs: 60_000 };
@@ -104,4 +106,21 @@ t.test('a silent server is left for another one, every time', { timeout: 600_000
   }
   await sleep(2 * limits.natsSilenceLookMs);
   t.equal(moves, 5, 'where nothing is asked, nothing moves');
+});
+
+t.test('the only server is not left while it answers pings, but for minutes of silence', async (t) => {
+  const nats = await startNats({ dir: temporaryFolder(t) });
+  t.teardown(() => nats.stop());
+  const { clock, pass } = fakeClock();
+  const answers = new Answers(clock);
+  let moves = 0;
+  const options = { servers: [nats.url], name: 'stayer', credsFile: nats.actorsCredsFile, isUrgent: true };
+  const nc = await connectNats({ ...options, answers, onMove: () => moves++ }, createLog('test', 'silent'));
+  t.teardown(() => nc.close());
+  answers.asked();
+  pass(limits.natsSilentMaxMs - 1);
+  await sleep(3 * limits.natsSilenceLookMs);
+  t.equal(moves, 0);
+  pass(limits.natsSilentMaxMs);
+  await until('it has tried again', () => moves === 1);
 });

@@ -6,12 +6,14 @@ import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transpo
 import type { Test } from 'tap';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { Sessions } from '../../../gateway/sessions/sessions.ts';
+import { createSessionPlaces } from '../../../host-agent/sessions/places.ts';
 import { createSessions, type SessionKind } from '../../../host-agent/sessions/sessions.ts';
 import { connectNats } from '../../../lib/nats/connection.ts';
 import { keepInboxPrefix } from '../../../lib/nats/inbox.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import type { Tunnel, TunnelPort } from '../../../lib/tunnel/tunnel.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
 import type { SessionAbout, SessionEnd } from '../../../schemas/wire/session.ts';
 import type { BoundSender } from '../../../schemas/wire/subjects.ts';
 import { containerId, quietLog, tenantId } from '../../actors/support.ts';
@@ -72,7 +74,8 @@ export interface Taken {
 export function echoKind(taken: Taken[] = []): SessionKind {
   return {
     name: 'echo',
-    isLimited: true,
+    places: createSessionPlaces({ perHost: limits.sessionsPerHost, perContainer: limits.sessionsPerContainer }),
+    logLevel: 'info',
     isOf: (about) => about.forward !== undefined,
     open: (_target, about, tunnel) => {
       if (about.forward?.port === 9) return Promise.resolve({ reason: 'refused', message: 'nobody listens' });

@@ -53,9 +53,29 @@ export const sessionMutants: readonly Mutant[] = [
   {
     name: 'sessions of a container not counted',
     guard: 'A container has at most eight sessions (docs/api.md)',
-    file: 'host-agent/sessions/sessions.ts',
-    changes: [{ in: 'takePlace', never: 'count >= limits.sessionsPerContainer' }],
+    file: 'host-agent/sessions/places.ts',
+    changes: [{ in: 'createSessionPlaces', never: 'count >= perContainer' }],
     killedBy: 'test/integration/sessions/sessions.test.ts',
+  },
+  {
+    name: 'stats of another container shared',
+    guard: 'Who watches shares the session of this container alone (ADR 39)',
+    file: 'gateway/stats/watches.ts',
+    changes: [
+      {
+        in: 'StatsWatches.watch',
+        replace: '[tenant, id, place.host, place.agent, place.placement]',
+        by: '[tenant, place.host, place.agent, place.placement]',
+      },
+    ],
+    killedBy: 'test/integration/sessions/stats.test.ts',
+  },
+  {
+    name: 'stats compared with an earlier run',
+    guard: 'CPU is a rate within one run of a container (docs/api.md)',
+    file: 'host-agent/usage/live-stats.ts',
+    changes: [{ in: 'Reader.#read', never: 'before?.startedAt !== startedAt' }],
+    killedBy: 'test/host-agent/usage/live-stats.test.ts',
   },
   {
     name: 'session in the container of another tenant',

@@ -2,9 +2,9 @@
  * Holds answers of the API against its OpenAPI document: status, headers, content type and body.
  */
 import { Compile } from 'typebox/schema';
-import { openApiDocument } from '../../gateway/http/openapi/document.ts';
-import { errorStatus } from '../../schemas/errors.ts';
-import { routes } from '../../schemas/routes.ts';
+import { openApiDocument } from '../../../gateway/http/openapi/document.ts';
+import { errorStatus } from '../../../schemas/errors.ts';
+import { routes } from '../../../schemas/routes.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 interface Header {

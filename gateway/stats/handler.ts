@@ -1,0 +1,149 @@
+/** `GET /:id/stats`: what a container uses now, once or each second. */
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import type { LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
+import { limits } from '../../schemas/limits.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../http/call.ts';
+import { failure, ok, type Result } from '../http/respond.ts';
+import { refusalOf } from '../sessions/close.ts';
+import { Doorbell, type Showing } from '../streams/host.ts';
+import { follow, wantsAnswer } from '../streams/requests.ts';
+import type { Sample, WatchShare } from './watches.ts';
+
+type Call = CallOf<'container.stats'>;
+
+/** Where the container runs, as its owner says; the owner checks the tenant (A6). */
+const placeOf = (services: Services, call: Call, kind: LaneKind, deadlineMs: number): Promise<Outcome> =>
+  services.ask(
+    kind,
+    { type: 'container.session', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
+    deadlineMs,
+  );
+
+const watch = (services: Services, call: Call, { body }: Outcome): WatchShare => {
+  const { data: place } = decodeAnswer('container.session', body);
+  return services.stats.watch({ tenant: tenantOf(call), id: call.params.id }, place);
+};
+
+/** The first sample, or the answer where there is none. */
+async function firstOf(
+  share: WatchShare,
+  { clock }: Services,
+  { exchange, deadlineMs }: Call,
+): Promise<Sample | Result> {
+  const doorbell = new Doorbell();
+  const silence = share.listen(() => doorbell.ring());
+  exchange.onAborted(() => doorbell.ring());
+  try {
+    for (;;) {
+      const end = share.ended();
+      if (end !== undefined) return refusalOf(end);
+      const sample = share.newest();
+      if (sample !== undefined) return sample;
+      const leftMs = deadlineMs - clock.monotonicMs();
+      if (leftMs <= 0 || exchange.aborted) return failure('unavailable', 'the host sent no sample in time; try again');
+      await doorbell.wait(leftMs);
+    }
+  } finally {
+    silence();
+  }
+}
+
+/**
+ * One client that follows. The stream outlives the runs of the container: while it does not run, no
+ * sample comes, and when it is gone, the stream ends.
+ */
+class StatsFollower {
+  readonly #services: Services;
+  readonly #call: Call;
+  #share: WatchShare | undefined;
+  #shown = 0;
+  #lookedAtMs = 0;
+  #isLooking = false;
+  #isGone = false;
+  #hasLeft = false;
+  #ring: () => void = () => {};
+  #silence: () => void = () => {};
+
+  constructor(services: Services, call: Call, share: WatchShare) {
+    this.#services = services;
+    this.#call = call;
+    this.#share = share;
+  }
+
+  listen(ring: () => void): () => void {
+    this.#ring = ring;
+    this.#silence = this.#share?.listen(ring) ?? this.#silence;
+    return () => this.leave();
+  }
+
+  show(): Promise<Showing> {
+    if (this.#share?.ended() !== undefined) this.#drop();
+    if (this.#share === undefined) this.#lookAgain();
+    const sample = this.#share?.newest();
+    const isNew = sample !== undefined && sample.number > this.#shown;
+    if (isNew) this.#shown = sample.number;
+    const frames = isNew ? [{ event: 'stats', data: JSON.stringify(sample.stats) }] : [];
+    return Promise.resolve({ frames, more: false, ended: this.#isGone });
+  }
+
+  leave(): void {
+    this.#hasLeft = true;
+    this.#drop();
+  }
+
+  #drop(): void {
+    this.#silence();
+    this.#silence = () => {};
+    this.#share?.leave();
+    this.#share = undefined;
+    this.#shown = 0;
+  }
+
+  /** Beside the stream, so that it hears of its token meanwhile. */
+  #lookAgain(): void {
+    const nowMs = this.#services.clock.monotonicMs();
+    if (this.#isLooking || nowMs - this.#lookedAtMs < limits.statsLookMs) return;
+    this.#isLooking = true;
+    this.#lookedAtMs = nowMs;
+    void this.#look(nowMs + limits.watchAskMs);
+  }
+
+  async #look(deadlineMs: number): Promise<void> {
+    try {
+      const outcome = await placeOf(this.#services, this.#call, 'watch', deadlineMs);
+      this.#isGone = outcome.code === 'not_found';
+      if (succeeded(outcome) && !this.#hasLeft) {
+        this.#share = watch(this.#services, this.#call, outcome);
+        this.#silence = this.#share.listen(this.#ring);
+      }
+    } catch (error) {
+      this.#services.log.debug('stream_source', { requestId: this.#call.requestId, error });
+    } finally {
+      this.#isLooking = false;
+      this.#ring();
+    }
+  }
+}
+
+export const statsHandler =
+  (services: Services): HandlerOf<'container.stats'> =>
+  async (call): Promise<Handled> => {
+    const outcome = await placeOf(services, call, 'read', call.deadlineMs);
+    if (!succeeded(outcome)) return outcome;
+    const share = watch(services, call, outcome);
+    const follower = new StatsFollower(services, call, share);
+    try {
+      // What refuses it is an answer over HTTP; after the first frame there are only ends.
+      const first = await firstOf(share, services, call);
+      if ('code' in first) return first;
+      if (wantsAnswer(call)) return ok(first.stats);
+      return await follow(
+        services,
+        call,
+        (ring) => follower.listen(ring),
+        () => follower.show(),
+      );
+    } finally {
+      follower.leave();
+    }
+  };

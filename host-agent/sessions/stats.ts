@@ -1,0 +1,30 @@
+/** What a container uses, once a second, to a gateway that somebody asked (usage/live-stats.ts). */
+import { limits } from '../../schemas/limits.ts';
+import type { StatsMessage } from '../../schemas/wire/session.ts';
+import type { LiveStats } from '../usage/live-stats.ts';
+import { createSessionPlaces } from './places.ts';
+import type { SessionKind } from './sessions.ts';
+
+export const statsKind = (liveStats: Pick<LiveStats, 'watch'>): SessionKind => ({
+  name: 'stats',
+  // Of their own: people who watch leave room for a shell.
+  places: createSessionPlaces({ perHost: limits.statsPerHost, perContainer: limits.statsPerContainer }),
+  logLevel: 'debug',
+  isOf: ({ stats }) => stats !== undefined,
+  open: ({ dockerId }, _about, tunnel) => {
+    let unsent: StatsMessage | undefined;
+    /** A gateway that has not dealt with the earlier ones gets the newest when it has. */
+    const send = (): void => {
+      if (unsent !== undefined && tunnel.control(unsent)) unsent = undefined;
+    };
+    const leave = liveStats.watch(dockerId, {
+      onStats: (stats) => {
+        unsent = { type: 'stats', stats };
+        send();
+      },
+      onEnd: () => tunnel.end({ reason: 'not_running', message: 'the container does not run any more' }),
+    });
+    const refuse = (): void => tunnel.end({ reason: 'invalid', message: 'this session takes nothing' });
+    return Promise.resolve({ onData: refuse, onControl: refuse, onRoom: send, onEnd: leave });
+  },
+});
