@@ -98,6 +98,7 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       case 'peer.list':
       case 'secret.list':
       case 'login.list':
+      case 'secret.stale':
         return okData([]);
       case 'secret.material':
       case 'login.material':

@@ -3,7 +3,7 @@
  * acknowledged before the backup is there, and hosts keep their containers. The agent runs on and
  * obeys the restored control plane.
  */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -11,6 +11,7 @@ import { repositoryRoot } from '../../../dev/paths.ts';
 import { run, type Ran } from '../../../dev/process/run.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Container } from '../../../schemas/api/container.ts';
+import type { UsageView } from '../../../schemas/api/usage/usage.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import type { Client } from '../support/client.ts';
@@ -71,7 +72,10 @@ function createUnderLoad(client: Client) {
 }
 
 t.test('a restore brings back the state of the backup', async (t) => {
-  const rig = await startRig(t);
+  const rig = await startRig(t, {
+    agent: { USAGE_INTERVAL_MS: '500', USAGE_REPORT_INTERVAL_MS: '500', UPDATE_VERIFY_MS: '500' },
+    gateway: { VAULT_KEYS: `k1:${randomBytes(32).toString('base64')}` },
+  });
   const folder = join(temporaryFolder(t), 'backup');
   const operator = await rig.client('ops', 'operator');
   const acme = await rig.client('acme');
@@ -86,8 +90,26 @@ t.test('a restore brings back the state of the backup', async (t) => {
     return body.data;
   };
   const [web, worker, idle] = [await declare('web'), await declare('worker'), await declare('idle')];
+  const put = async (path: string, body: object): Promise<void> => {
+    t.equal((await acme.call('PUT', `/api/v2/compute${path}`, body)).status, 200, path);
+  };
+  await put('/secrets/key', { value: 'of the backup' });
+  await put(`/${idle.id}/secrets`, { files: { '/run/key': { secret: 'key' } } });
+  const secretIn = (container: Container) => () => rig.engine.exec(container.id, ['cat', '/run/key']).catch(String);
+  await eventually('the container has its secret', secretIn(idle), (text) => text === 'of the backup');
   t.equal((await acme.stop(idle)).status, 200);
   t.equal((await acme.wait(idle, 'stopped')).status, 200);
+  const secretsOf = async () => (await acme.call<{ data: unknown }>('GET', '/api/v2/compute/secrets')).body.data;
+  const usageOf = async ({ id }: Container) => {
+    const { body } = await acme.call<{ data: UsageView }>('GET', '/api/v2/compute/usage');
+    return body.data.containers.find((row) => row.id === id);
+  };
+  // As soon as an hour shows more of one that runs, it has all of the one that has ended.
+  await eventually(
+    'usage',
+    async () => ((await usageOf(web))?.container_seconds ?? 0) > ((await usageOf(idle))?.container_seconds ?? Infinity),
+    (isSo) => isSo,
+  );
   const logsOf = async (container: Container) =>
     acme.call<{ data: { line: string }[] }>('GET', `/api/v2/compute/${container.id}/logs?limit=500`);
   // Log lines of the stopped container: those of a running one would change.
@@ -108,6 +130,8 @@ t.test('a restore brings back the state of the backup', async (t) => {
     events: (await eventsOf(idle)).body.data,
     lines: (await logsOf(idle)).body.data,
     tenant: (await operator.call('GET', tenantPath)).body,
+    secrets: await secretsOf(),
+    usage: await usageOf(idle),
   };
 
   const load = createUnderLoad(acme);
@@ -123,6 +147,7 @@ t.test('a restore brings back the state of the backup', async (t) => {
   t.ok(load.acknowledged().length > beforeBackup.length, 'creates are acknowledged during the backup');
 
   // Changes after the backup.
+  await put('/secrets/key', { value: 'of later' });
   const late = await declare('late');
   t.equal((await acme.stop(worker)).status, 200);
   t.equal((await acme.wait(worker, 'stopped')).status, 200);
@@ -161,6 +186,8 @@ t.test('a restore brings back the state of the backup', async (t) => {
     const quota = await acme.call<{ usage: { containers: number } }>('GET', '/api/v2/compute/quota');
     t.match(quota.text, new RegExp(`"containers":${listed.size}\\b`), 'the quota counts the restored containers');
     t.same((await eventsOf(idle)).body.data, before.events);
+    t.same(await secretsOf(), before.secrets);
+    t.same(await usageOf(idle), before.usage);
     t.same((await logsOf(idle)).body.data.slice(0, before.lines.length), before.lines);
     const again = await acme.create({ name: 'web', ...rig.image, ...small }, { 'idempotency-key': 'key-web' });
     t.equal(again.body.data.id, web.id, 'the idempotency key still names the container');
@@ -187,6 +214,8 @@ t.test('a restore brings back the state of the backup', async (t) => {
     const fresh = await acme.create({ name: `fresh-${randomUUID()}`, ...rig.image, ...small });
     t.equal((await acme.wait(fresh.body.data, 'running')).status, 200);
     t.match(await eventsOf(worker), { body: { data: [{}] } });
+    await put(`/${fresh.body.data.id}/secrets`, { files: { '/run/key': { secret: 'key' } } });
+    await eventually('the secret of the backup', secretIn(fresh.body.data), (text) => text === 'of the backup');
     return fresh.body.data;
   };
 
