@@ -1,4 +1,5 @@
 /** `GET /:id/stats`: what a container uses now, once or each second. */
+import { sleep } from '../../lib/time/backoff.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -125,25 +126,39 @@ class StatsFollower {
   }
 }
 
+/** Undefined: its host says that the container does not run, and its owner that it does. */
+async function once(services: Services, call: Call): Promise<Handled | undefined> {
+  const outcome = await placeOf(services, call, 'read', call.deadlineMs);
+  if (!succeeded(outcome)) return outcome;
+  const share = watch(services, call, outcome);
+  const follower = new StatsFollower(services, call, share);
+  try {
+    // What refuses it is an answer over HTTP; after the first frame there are only ends.
+    const first = await firstOf(share, services, call);
+    if ('code' in first) return share.ended()?.reason === 'not_running' ? undefined : first;
+    if (wantsAnswer(call)) return ok(first.stats);
+    return await follow(
+      services,
+      call,
+      (ring) => follower.listen(ring),
+      () => follower.show(),
+    );
+  } finally {
+    follower.leave();
+  }
+}
+
 export const statsHandler =
   (services: Services): HandlerOf<'container.stats'> =>
   async (call): Promise<Handled> => {
-    const outcome = await placeOf(services, call, 'read', call.deadlineMs);
-    if (!succeeded(outcome)) return outcome;
-    const share = watch(services, call, outcome);
-    const follower = new StatsFollower(services, call, share);
-    try {
-      // What refuses it is an answer over HTTP; after the first frame there are only ends.
-      const first = await firstOf(share, services, call);
-      if ('code' in first) return first;
-      if (wantsAnswer(call)) return ok(first.stats);
-      return await follow(
-        services,
-        call,
-        (ring) => follower.listen(ring),
-        () => follower.show(),
-      );
-    } finally {
-      follower.leave();
+    // An update or a restart puts another run in the place of the one that was asked for.
+    const untilMs = Math.min(call.deadlineMs, services.clock.monotonicMs() + limits.statsSwapMs);
+    for (;;) {
+      const handled = await once(services, call);
+      if (handled !== undefined) return handled;
+      if (services.clock.monotonicMs() >= untilMs || call.exchange.aborted) {
+        return failure('conflict', 'the container does not run');
+      }
+      await sleep(limits.statsSwapLookMs);
     }
   };

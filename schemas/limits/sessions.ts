@@ -54,6 +54,12 @@ export const sessions = {
   statsFreshMs: 2 * seconds,
   /** A follower whose container does not run asks its owner no more often than this. */
   statsLookMs: 1 * seconds,
+  /**
+   * How long a request waits for the next run of a container that its owner calls running, and how
+   * often it looks.
+   */
+  statsSwapMs: 3 * seconds,
+  statsSwapLookMs: 250,
   /** A session in which nothing has passed for this long ends. */
   sessionIdleMs: 30 * minutes,
   /** The command of an exec, its user and its working directory. */

@@ -94,14 +94,30 @@ t.test('what owner and host refuse is an answer over HTTP, for a stream too', as
       t.match(await handle(follow), { code });
     }
     said.owner = () => okData(place);
-    said.open = () => ({ reason: 'not_running', message: 'the container does not run' });
-    t.match(await handle(follow), { code: 'conflict', body: /the container does not run/ });
     said.open = () => ({ reason: 'lost', message: 'the host did not answer' });
     t.match(await handle(follow), { code: 'unavailable' });
     said.open = () => ({ reason: 'too_many', message: 'the host has 2048 sessions' });
     t.match(await handle(follow), { code: 'rate_limited' });
   }
   t.same(followed, []);
+  t.equal(watches.size, 0);
+});
+
+t.test('a run that ends meanwhile gives way to the next one, and where none comes it is a conflict', async (t) => {
+  const { said, abouts, handle, tell, watches } = stage();
+  said.open = () => (abouts.length === 1 ? { reason: 'not_running' } : undefined);
+  const answer = handle(false);
+  await tell(sample(7));
+  t.match(await answer, { code: 'ok', body: /"cpu_millis":7/ });
+  t.equal(abouts.length, 2);
+  said.open = () => {
+    said.nowMs += limits.statsSwapMs / 2;
+    return { reason: 'not_running' };
+  };
+  for (const follow of [false, true]) {
+    t.match(await handle(follow), { code: 'conflict', body: /the container does not run/ });
+  }
+  t.equal(abouts.length, 6);
   t.equal(watches.size, 0);
 });
 
