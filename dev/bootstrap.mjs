@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { check } from './build/check.mjs';
-import { compileAll, compileBenchPeers, compilePrograms } from './build/compile.mjs';
+import { compileAll, compileBenchPeers, compileForDocs, compilePrograms } from './build/compile.mjs';
 import { installAll, installBench, installBenchTypes, installRuntime } from './build/install.mjs';
 import { fail, root, run } from './build/run.mjs';
 
@@ -33,6 +33,11 @@ async function prepareAll() {
   await compileAll();
 }
 
+async function prepareDocs() {
+  await installAll();
+  await compileForDocs();
+}
+
 async function prepareBench() {
   await prepareAll();
   await installBench();
@@ -52,7 +57,7 @@ const commands = {
   restore: { prepare: prepareRuntime, program: 'cli/restore/restore.js' },
   test: { prepare: prepareAll, program: 'test/run.js' },
   unit: { prepare: prepareAll, program: 'test/unit.js' },
-  docs: { prepare: prepareAll, program: 'dev/docs/docs.js' },
+  docs: { prepare: prepareDocs, program: 'dev/docs/docs.js' },
   faults: { prepare: prepareAll, program: 'test/faults/run.js' },
   bench: { prepare: prepareBench, program: 'bench/run.js' },
   check: { prepare: prepareCheck, then: check },

@@ -5,6 +5,7 @@
 import { agent } from './limits/agent.ts';
 import { api } from './limits/api.ts';
 import { auth } from './limits/gateway/auth.ts';
+import { cli } from './limits/cli.ts';
 import { budgets } from './limits/actors/budgets.ts';
 import { events } from './limits/actors/events.ts';
 import { hosts } from './limits/hosts.ts';
@@ -46,4 +47,5 @@ export const limits = {
   ...operations,
   ...programs,
   ...sessions,
+  ...cli,
 } as const;

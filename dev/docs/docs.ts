@@ -1,18 +1,23 @@
 /**
- * `npm run docs`: writes the tables of docs/ from the code. test/house/docs.test.ts fails if a
- * table is outdated.
+ * `npm run docs`: writes the tables of docs/ and the types of the client from the code. Tests of
+ * test/house fail if one of them is outdated.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { clientTypes, clientTypesPath } from './client-types.ts';
 import { fillTables } from './markdown.ts';
 import { pages, tables } from './pages.ts';
 import { repositoryRoot } from '../paths.ts';
 import { say } from '../steps.ts';
 
-for (const page of pages) {
-  const path = join(repositoryRoot, page);
-  const before = readFileSync(path, 'utf8');
-  const after = fillTables(before, tables);
+function write(name: string, textOf: (before: string) => string): void {
+  const path = join(repositoryRoot, name);
+  const before = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const after = textOf(before);
   if (after !== before) writeFileSync(path, after);
-  say(`${after === before ? '·' : '✓'} ${page}${after === before ? ' is up to date' : ' written'}`);
+  say(`${after === before ? '·' : '✓'} ${name}${after === before ? ' is up to date' : ' written'}`);
 }
+
+for (const page of pages) write(page, (before) => fillTables(before, tables));
+const types = await clientTypes();
+write(clientTypesPath, () => types);

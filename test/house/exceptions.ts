@@ -6,7 +6,7 @@ const unit = 'a conversion of units';
 const stored = 'the overhead of a stored item, not a limit';
 
 export const exceptions: Record<RuleName, Record<string, string>> = {
-  columns: {},
+  columns: { 'cli/client/openapi.d.ts': 'it is generated' },
   rooms: {},
   words: {},
   names: {},

@@ -1,0 +1,95 @@
+/**
+ * A stream of Server-Sent Events that goes on over breaks: it is opened again with the last id, so
+ * a list that is resumable has no gap and no item twice.
+ */
+import { backoffMs, jitter, sleep } from '../../lib/time/backoff.ts';
+import { limits } from '../../schemas/limits.ts';
+import { answerOf, type Answer } from './api.ts';
+import { ApiError, ConnectionError, InterruptedError, isPassing } from './errors.ts';
+import { frameReader, type Frame } from './frames.ts';
+
+/** Opens the stream, after the frame with this id. */
+export type Open = (
+  header: { readonly 'Last-Event-ID'?: string },
+  signal: AbortSignal,
+) => Promise<Answer<ReadableStream<Uint8Array> | null>>;
+
+const bounds = { minMs: limits.clientRetryMinMs, maxMs: limits.clientRetryMaxMs };
+
+const silent = `the stream was silent for ${limits.clientStreamSilentMs / 1000} s`;
+
+/** Frames of one connection. */
+async function* framesOf(open: Open, lastId: string | undefined, signal: AbortSignal): AsyncGenerator<Frame, void> {
+  const connection = new AbortController();
+  const leave = (): void => connection.abort();
+  signal.addEventListener('abort', leave, { once: true });
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const { body } = await answerOf(open(lastId === undefined ? {} : { 'Last-Event-ID': lastId }, connection.signal));
+    if (body === null) return;
+    const [decoder, read] = [new TextDecoder(), frameReader()];
+    const heard = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(() => connection.abort(new Error(silent)), limits.clientStreamSilentMs);
+    };
+    heard();
+    for await (const chunk of body) {
+      heard();
+      yield* read(decoder.decode(chunk, { stream: true }));
+    }
+  } catch (error) {
+    if (signal.aborted) throw new InterruptedError();
+    if (error instanceof ApiError || error instanceof ConnectionError) throw error;
+    throw new ConnectionError('the server', connection.signal.aborted ? connection.signal.reason : error);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', leave);
+    leave();
+  }
+}
+
+const valueOf = ({ data }: Frame): unknown => JSON.parse(data);
+
+interface End {
+  readonly reason: string;
+}
+
+/** Why the server ends a stream, if it says so in its last frame. */
+const endOf = (frame: Frame): string | undefined =>
+  frame.event === 'end' ? (valueOf(frame) as End).reason : undefined;
+
+/**
+ * The items of a stream, until it is over. As with every answer, the server is trusted to send what
+ * its document says.
+ * @throws ApiError if the server refuses, or the token ends; ConnectionError if it is away for too
+ * long; InterruptedError
+ */
+export async function* follow<Item>(
+  open: Open,
+  signal: AbortSignal,
+  pause: (ms: number, signal: AbortSignal) => Promise<void> = sleep,
+): AsyncGenerator<Item, void> {
+  let lastId: string | undefined;
+  for (let attempt = 0; ; attempt++) {
+    let failure = new ConnectionError('the server', new Error('it ends the stream again and again'));
+    try {
+      for await (const frame of framesOf(open, lastId, signal)) {
+        const reason = endOf(frame);
+        if (reason === 'done') return;
+        if (reason === 'unauthenticated') {
+          throw new ApiError({ status: 401, headers: new Headers() }, { error: 'unauthenticated' });
+        }
+        if (reason !== undefined) break;
+        attempt = 0;
+        if (frame.id !== '') lastId = frame.id;
+        yield valueOf(frame) as Item;
+      }
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      failure = error instanceof ConnectionError ? error : new ConnectionError('the server', error);
+    }
+    if (attempt + 1 >= limits.clientStreamAttempts) throw failure;
+    await pause(jitter(backoffMs(attempt, bounds)), signal);
+    if (signal.aborted) throw new InterruptedError();
+  }
+}

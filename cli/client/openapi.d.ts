@@ -1,0 +1,5051 @@
+/**
+ * Types of every route, body and answer of the API. Generated from the OpenAPI document: run
+ * `npm run docs` in place of editing it.
+ */
+export interface paths {
+  '/api/v2/compute': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The caller’s containers, newest first. */
+    get: operations['container_list'];
+    put?: never;
+    /** Declare a container, which is then placed and started. */
+    post: operations['container_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/quota': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What the caller uses of its caps. */
+    get: operations['tenant_quota'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/hosts': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The hosts of the caller’s regions, by key: what `host_key` may name. */
+    get: operations['tenant_hosts'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/usage': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What the caller’s containers used, by container, in whole UTC hours of the last 90 days. */
+    get: operations['usage_get'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/events': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Events of the caller’s containers, oldest first; kept for seven days. */
+    get: operations['event_list'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/registries': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The caller’s logins at registries, without their passwords. */
+    get: operations['registry_list'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/registries/{registry}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /** Set the login that pulls from this registry use. Containers that the registry refused are tried again. */
+    put: operations['registry_put'];
+    post?: never;
+    /** Remove a login; later pulls from this registry are anonymous. */
+    delete: operations['registry_remove'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/secrets': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The caller’s secrets, without their values. */
+    get: operations['secret_list'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/secrets/{secret}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /** Set the value of a secret. Another value is a new version, to which the containers that use the secret are updated; the same value changes nothing. */
+    put: operations['secret_put'];
+    post?: never;
+    /** Remove a secret that no container uses. */
+    delete: operations['secret_remove'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** One container of the caller. Its ETag stands for what is declared, not for the status. */
+    get: operations['container_get'];
+    put?: never;
+    post?: never;
+    /** Stop and remove the container; its logs and events stay readable for seven days. */
+    delete: operations['container_delete'];
+    options?: never;
+    head?: never;
+    /** Change what the container is made from (JSON merge patch). The old one runs until the new one is made, and runs again if that fails: see `update` in its status. With `If-Match`, only if it is still declared as the ETag says. */
+    patch: operations['container_update'];
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/status': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Desired and observed state, with reason, retries and addresses. */
+    get: operations['container_status'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/policy': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** How the container is restarted, stopped and checked. */
+    get: operations['policy_get'];
+    /** Replace the policy; absent fields have their defaults. Only another `command` of a health check makes the container again, as an update does. */
+    put: operations['policy_put'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/secrets': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Where secrets go in the container. */
+    get: operations['container_secrets'];
+    /** Replace the uses of secrets: environment variables, and files on tmpfs. It is an update. */
+    put: operations['container_secrets_put'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/logs': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The newest captured lines, oldest first. */
+    get: operations['container_logs'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/events': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Events of one container, oldest first. */
+    get: operations['container_events'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/stats': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What the container uses now: CPU, memory, network, processes. With `follow=true`, once a second. */
+    get: operations['container_stats'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/exec': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Run a process in the container, over a WebSocket with the subprotocol `longshore.exec.v1`. */
+    get: operations['container_exec'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/forward': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Connect to a TCP port of the container, published or not, over a WebSocket with the subprotocol `longshore.forward.v1`. */
+    get: operations['container_forward'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/wait': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Answers as soon as the container has the status; 504 at the timeout, 409 if the container is being removed. `removed` waits until it is gone and answers with its last status. */
+    get: operations['container_wait'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/start': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Set the desired state to running; a container that failed or backs off is tried again at once. */
+    post: operations['container_start'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/stop': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Set the desired state to stopped. */
+    post: operations['container_stop'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/tenants': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * The tenants of which something is stored, by id.
+     * @description Scope: operator, operator:read, operator:tenants.
+     */
+    get: operations['tenant_list'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/containers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Containers of all tenants, in an order that stays the same. A page may be short or empty: the list ends where `next_cursor` is absent.
+     * @description Scope: operator, operator:read, operator:tenants.
+     */
+    get: operations['container_find'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/tenants/{tenant}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Regions, caps and allowed registries of a tenant.
+     * @description Scope: operator, operator:read, operator:tenants.
+     */
+    get: operations['tenant_get'];
+    /**
+     * Set regions, caps and allowed registries; an absent field gets its default.
+     * @description Scope: operator, operator:tenants.
+     */
+    put: operations['tenant_put'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/tenants/{tenant}/revocations': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Revoke one token (`jti`), those of a subject (`sub`), or all tokens of the tenant issued until now.
+     * @description Scope: operator, operator:tenants.
+     */
+    post: operations['tenant_revoke'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/tenants/{tenant}/containers/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * A container with its operator-only fields and reconciler state.
+     * @description Scope: operator, operator:read, operator:tenants.
+     */
+    get: operations['container_inspect'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Set pull policy, secret references and config files; they come into effect as an update does.
+     * @description Scope: operator, operator:tenants.
+     */
+    patch: operations['container_operate'];
+    trace?: never;
+  };
+  '/api/v2/operator/hosts': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * All hosts, by key.
+     * @description Scope: operator, operator:read, operator:hosts.
+     */
+    get: operations['host_list'];
+    put?: never;
+    /**
+     * Create a host and its one-time join token, which is shown only here.
+     * @description Scope: operator, operator:hosts.
+     */
+    post: operations['host_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/hosts/{key}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * One host, and how far its drain is.
+     * @description Scope: operator, operator:read, operator:hosts.
+     */
+    get: operations['host_get'];
+    put?: never;
+    post?: never;
+    /**
+     * Remove a host that is drained or lost; `force` fences any other. Its containers are placed elsewhere; those that a tenant pinned to it are lost.
+     * @description Scope: operator, operator:hosts.
+     */
+    delete: operations['host_remove'];
+    options?: never;
+    head?: never;
+    /**
+     * Cordon, drain, or approve the removal of held orphans.
+     * @description Scope: operator, operator:hosts.
+     */
+    patch: operations['host_update'];
+    trace?: never;
+  };
+  '/api/v2/operator/hosts/{key}/join-token': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Create a new one-time join token, for a host whose agent lost its identity.
+     * @description Scope: operator, operator:hosts.
+     */
+    post: operations['host_join_token'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/hosts/enrol': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Exchange a join token for NATS credentials, once. */
+    post: operations['host_enrol'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/peers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The caller’s VPN peers, newest first. */
+    get: operations['peer_list'];
+    put?: never;
+    /** Create a peer with addresses, keys and a certificate. Its password and tokens are shown only here. */
+    post: operations['peer_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/peers/{peer}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** One peer of the caller. */
+    get: operations['peer_get'];
+    put?: never;
+    post?: never;
+    /** Delete a peer: its certificates are revoked and its addresses released. */
+    delete: operations['peer_remove'];
+    options?: never;
+    head?: never;
+    /** Rename, disable or enable a peer; set its expiry, routes or DNS. */
+    patch: operations['peer_update'];
+    trace?: never;
+  };
+  '/api/forage/peers/{peer}/rotate': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Replace keys, certificate, password and tokens. The new secrets are shown only here. */
+    post: operations['peer_rotate'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/peers/{peer}/tokens': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Create a download or PAC token, which is shown only here. */
+    post: operations['peer_token_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/peers/{peer}/tokens/{token}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Revoke a token. */
+    delete: operations['peer_token_remove'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/p12/{peer}/password': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Replace the password of the PKCS#12 bundle; the new one is shown only here. */
+    post: operations['peer_password'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/config/{peer}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** WireGuard configuration. */
+    get: operations['artifact_config'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/config/{peer}/qr': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The WireGuard configuration as a QR code. */
+    get: operations['artifact_qr'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/profile/{peer}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Settings for built-in IKEv2 clients, as JSON or in the form of a platform. */
+    get: operations['artifact_profile'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/p12/{peer}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Certificate and key as PKCS#12, encrypted with the password that was shown once. */
+    get: operations['artifact_p12'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/pac': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Proxy auto-config. */
+    get: operations['artifact_pac'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/forage/crl/{network}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Certificate revocation list of a network, DER. */
+    get: operations['crl'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/metrics/forage': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Metrics of the VPN area; needs a bearer token if one is configured. */
+    get: operations['forage_metrics'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/networks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * The VPN networks, by name.
+     * @description Scope: operator, operator:read, operator:networks.
+     */
+    get: operations['network_list'];
+    put?: never;
+    /**
+     * Create a VPN network with its certificate authority and the keys of its server.
+     * @description Scope: operator, operator:networks.
+     */
+    post: operations['network_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/networks/{network}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * One network.
+     * @description Scope: operator, operator:read, operator:networks.
+     */
+    get: operations['network_get'];
+    /**
+     * Set all but the name and the pools; an absent field gets its default.
+     * @description Scope: operator, operator:networks.
+     */
+    put: operations['network_put'];
+    post?: never;
+    /**
+     * Delete a network that has no peers.
+     * @description Scope: operator, operator:networks.
+     */
+    delete: operations['network_remove'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/networks/{network}/wireguard.conf': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * For `wg-quick` on the VPN server, with its private key.
+     * @description Scope: operator, network:<name>, operator:networks.
+     */
+    get: operations['network_wireguard'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/networks/{network}/swanctl.conf': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * For strongSwan on the VPN server.
+     * @description Scope: operator, network:<name>, operator:networks.
+     */
+    get: operations['network_swanctl'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/networks/{network}/nftables.conf': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * For `nft -f` on the VPN server: what the peers of each tenant may reach.
+     * @description Scope: operator, network:<name>, operator:networks.
+     */
+    get: operations['network_nftables'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/networks/{network}/server.pem': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Certificate of the VPN server.
+     * @description Scope: operator, network:<name>, operator:networks.
+     */
+    get: operations['network_server_certificate'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/networks/{network}/server-key.pem': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Private key of the VPN server.
+     * @description Scope: operator, network:<name>, operator:networks.
+     */
+    get: operations['network_server_key'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/networks/{network}/ca.pem': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Certificate of the authority.
+     * @description Scope: operator, network:<name>, operator:networks.
+     */
+    get: operations['network_ca'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/vpn-keys/reseal': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Seal every secret under the current key of the vault; older keys can then be removed.
+     * @description Scope: operator, operator:networks.
+     */
+    post: operations['secret_reseal'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/openapi.json': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** This API as an OpenAPI 3.1 document. */
+    get: operations['openapi'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/healthz': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The process answers. */
+    get: operations['healthz'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/readyz': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The process can serve requests: NATS answers, keys are loaded, and it is not stopping. */
+    get: operations['readyz'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+  schemas: {
+    Container: {
+      /** Format: uuid */
+      id: string;
+      tenant_id: string;
+      name: string;
+      host_key: string | null;
+      registry: string;
+      repository: string | null;
+      tag: string | null;
+      digest: string | null;
+      pull_policy: components['schemas']['PullPolicy'];
+      ports: components['schemas']['Port'][];
+      env: {
+        [key: string]: string;
+      };
+      cpu_limit: string;
+      mem_limit: string;
+      status: components['schemas']['ContainerStatus'];
+      /**
+       * Format: date-time
+       * @description RFC 3339, UTC, milliseconds.
+       */
+      inserted_at: string;
+      /**
+       * Format: date-time
+       * @description RFC 3339, UTC, milliseconds.
+       */
+      updated_at: string;
+    };
+    ContainerCreate: {
+      /** @description Unique in the tenant. */
+      name: string;
+      /** @description A host in an allocated region. Absent: the platform chooses one. */
+      host_key?: string;
+      /** @default docker.io */
+      registry?: string;
+      repository?: string;
+      /** @default latest */
+      tag?: string;
+      digest?: string;
+      env?: {
+        [key: string]: string;
+      };
+      ports?: components['schemas']['Port'][];
+      /** @default 0.5 */
+      cpu_limit?: string;
+      /** @default 256m */
+      mem_limit?: string;
+    } & {
+      [key: string]: unknown;
+    };
+    ContainerPatch: {
+      registry?: string | null;
+      repository?: string | null;
+      tag?: string | null;
+      digest?: string | null;
+      env?: {
+        [key: string]: string | null;
+      } | null;
+      ports?: components['schemas']['Port'][] | null;
+      cpu_limit?: string | null;
+      mem_limit?: string | null;
+    };
+    ContainerInspection: {
+      container: components['schemas']['Container'];
+      status: components['schemas']['ContainerStatusView'];
+      secret_refs: components['schemas']['SecretRef'][];
+      config_files: components['schemas']['ConfigFile'][];
+      secrets: components['schemas']['SecretUses'];
+      /** @description What the platform keeps to decide about it; its fields may change with any release. */
+      reconciler: {
+        [key: string]: unknown;
+      };
+    };
+    /** @enum {string} */
+    ContainerStatus:
+      | 'pending'
+      | 'pulling'
+      | 'starting'
+      | 'running'
+      | 'backoff'
+      | 'stopping'
+      | 'stopped'
+      | 'failed'
+      | 'unknown'
+      | 'lost'
+      | 'removing';
+    ContainerStatusView: {
+      /** Format: uuid */
+      id: string;
+      status: components['schemas']['ContainerStatus'];
+      /** @enum {string} */
+      desired: 'running' | 'stopped' | 'removed';
+      generation: number;
+      host_key: string | null;
+      observed_status: components['schemas']['ContainerStatus'] | null;
+      observed_at: string | null;
+      reason: components['schemas']['Reason'] | null;
+      message: string | null;
+      exit_code: number | null;
+      restart_count: number;
+      next_retry_at: string | null;
+      started_at: string | null;
+      addresses: components['schemas']['PortAddress'][];
+      pull?: components['schemas']['PullProgress'];
+      update?: components['schemas']['Update'];
+    };
+    ConfigFile: {
+      /** @description Absolute path inside the container. */
+      path: string;
+      content: string;
+      /** @default 292 */
+      mode?: number;
+    };
+    OperatorContainer: {
+      container: components['schemas']['Container'];
+      status: components['schemas']['ContainerStatusView'];
+    };
+    OperatorFields: {
+      pull_policy?: components['schemas']['PullPolicy'];
+      secret_refs?: components['schemas']['SecretRef'][];
+      config_files?: components['schemas']['ConfigFile'][];
+    };
+    Port: number | string;
+    PortAddress: {
+      /** @description Container port with its protocol: "80/tcp". */
+      port: string;
+      /** @description Host address and port: "192.0.2.7:32768". */
+      address: string;
+    };
+    /** @enum {string} */
+    PullPolicy: 'if_not_present' | 'always' | 'never';
+    /** @description While the status is pulling, once the host has told how far its pull is. */
+    PullProgress: {
+      /** @description Layers of the image that the engine has named so far. */
+      layers: number;
+      /** @description Bytes fetched; layers that the host had count nothing. */
+      bytes: number;
+      total: number | null;
+    };
+    /** @enum {string} */
+    Reason:
+      | 'no_host'
+      | 'completed'
+      | 'exited'
+      | 'crash_loop'
+      | 'oom_killed'
+      | 'disk_limit'
+      | 'image_missing'
+      | 'image_not_found'
+      | 'image_auth'
+      | 'image_pull'
+      | 'image_invalid'
+      | 'registry_not_allowed'
+      | 'image_refused'
+      | 'create_failed'
+      | 'start_failed'
+      | 'secret_missing'
+      | 'port_unavailable'
+      | 'rejected'
+      | 'host_fault'
+      | 'engine_unavailable'
+      | 'unhealthy'
+      | 'host_silent'
+      | 'host_lost'
+      | 'host_removed';
+    SecretRef: {
+      env: string;
+      /** @description Name of a file in the secrets folder of the hosts. */
+      secret: string;
+    };
+    /** @description The newest update; absent if there was none. */
+    Update: {
+      /** @enum {string} */
+      phase: 'preparing' | 'verifying' | 'done' | 'rolled_back';
+      /** @description The fields that it changes, as they were. */
+      from: components['schemas']['UpdatedFields'];
+      /** @description The same fields, as it wants them. */
+      to: components['schemas']['UpdatedFields'];
+      reason: components['schemas']['Reason'] | null;
+      message: string | null;
+      /**
+       * Format: date-time
+       * @description RFC 3339, UTC, milliseconds.
+       */
+      at: string;
+      /** @description While it is preparing, once the host has told how far its pull is. */
+      pull?: components['schemas']['PullProgress'];
+    };
+    UpdatedFields: {
+      registry?: string;
+      repository?: string | null;
+      tag?: string | null;
+      digest?: string | null;
+      ports?: components['schemas']['Port'][];
+      env?: {
+        [key: string]: string;
+      };
+      cpu_limit?: string;
+      mem_limit?: string;
+      health?: components['schemas']['HealthCheck'] | null;
+      secrets?: components['schemas']['SecretUses'];
+    };
+    /** @description One of `command`, `http` and `tcp`. */
+    HealthCheck: {
+      /** @description A program in the container, with its arguments; exit code 0 says healthy. */
+      command?: string[];
+      /** @description A GET to that port of the container; an answer of 200 to 399 says healthy. */
+      http?: {
+        port: number;
+        /** @default / */
+        path: string;
+      };
+      /** @description A connection to that port of the container; that it opens says healthy. */
+      tcp?: {
+        port: number;
+      };
+      /**
+       * @description Seconds between two checks.
+       * @default 10
+       */
+      interval: number;
+      /**
+       * @description Seconds after which a check has failed.
+       * @default 5
+       */
+      timeout: number;
+      /**
+       * @description Failed checks in a row that make it unhealthy.
+       * @default 3
+       */
+      retries: number;
+      /**
+       * @description Seconds after a start in which failed checks do not count.
+       * @default 10
+       */
+      start_period: number;
+      /**
+       * @description Whether it is started again when it is unhealthy.
+       * @default false
+       */
+      restart_unhealthy: boolean;
+    };
+    Policy: {
+      /** @enum {string} */
+      restart: 'always' | 'on_failure' | 'never';
+      /** @description Seconds between the stop signal and SIGKILL. */
+      stop_grace_seconds: number;
+      /**
+       * @description What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one.
+       * @enum {string}
+       */
+      stop_signal:
+        | 'SIGTERM'
+        | 'SIGINT'
+        | 'SIGQUIT'
+        | 'SIGHUP'
+        | 'SIGUSR1'
+        | 'SIGUSR2'
+        | 'SIGWINCH'
+        | 'SIGABRT'
+        | 'SIGKILL'
+        | 'SIGRTMIN+3';
+      health: components['schemas']['HealthCheck'] | null;
+    };
+    PolicyPut: {
+      /**
+       * @default always
+       * @enum {string}
+       */
+      restart?: 'always' | 'on_failure' | 'never';
+      /**
+       * @description Seconds between the stop signal and SIGKILL.
+       * @default 10
+       */
+      stop_grace_seconds?: number;
+      /**
+       * @description What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one.
+       * @default SIGTERM
+       * @enum {string}
+       */
+      stop_signal?:
+        | 'SIGTERM'
+        | 'SIGINT'
+        | 'SIGQUIT'
+        | 'SIGHUP'
+        | 'SIGUSR1'
+        | 'SIGUSR2'
+        | 'SIGWINCH'
+        | 'SIGABRT'
+        | 'SIGKILL'
+        | 'SIGRTMIN+3';
+      health?: {
+        /** @description A program in the container, with its arguments; exit code 0 says healthy. */
+        command?: string[];
+        /** @description A GET to that port of the container; an answer of 200 to 399 says healthy. */
+        http?: {
+          port: number;
+          /** @default / */
+          path?: string;
+        };
+        /** @description A connection to that port of the container; that it opens says healthy. */
+        tcp?: {
+          port: number;
+        };
+        /**
+         * @description Seconds between two checks.
+         * @default 10
+         */
+        interval?: number;
+        /**
+         * @description Seconds after which a check has failed.
+         * @default 5
+         */
+        timeout?: number;
+        /**
+         * @description Failed checks in a row that make it unhealthy.
+         * @default 3
+         */
+        retries?: number;
+        /**
+         * @description Seconds after a start in which failed checks do not count.
+         * @default 10
+         */
+        start_period?: number;
+        /**
+         * @description Whether it is started again when it is unhealthy.
+         * @default false
+         */
+        restart_unhealthy?: boolean;
+      } | null;
+    };
+    ContainerSecrets: {
+      env: {
+        [key: string]: string;
+      };
+      files: {
+        [key: string]: {
+          secret: string;
+          mode: number;
+          uid: number;
+          gid: number;
+        };
+      };
+    };
+    ContainerSecretsPut: {
+      /** @description Names of secrets, by environment variable. */
+      env?: {
+        [key: string]: string;
+      };
+      /** @description By absolute path in the container, not below /proc, /sys or /dev. */
+      files?: {
+        [key: string]: {
+          secret: string;
+          /**
+           * @description As a number: 256 is octal 400.
+           * @default 256
+           */
+          mode?: number;
+          /** @default 0 */
+          uid?: number;
+          /** @default 0 */
+          gid?: number;
+        };
+      };
+    };
+    RegistryLogin: {
+      /** @description The registry, in lower case: `docker.io` is Docker Hub. */
+      host: string;
+      username: string | null;
+      updated_at: string | null;
+    };
+    RegistryLoginPut: {
+      /** @description Without control characters and colons. */
+      username: string;
+      /** @description Or a token. */
+      password: string;
+    };
+    Secret: {
+      name: string;
+      version: number;
+      updated_at: string | null;
+      /** @description Containers that use it, up to 100. */
+      used_by: string[];
+    };
+    SecretPut: {
+      /** @description Text, or base64 where `encoding` says so; up to 64 KiB. */
+      value: string;
+      /**
+       * @description Absent: the value is text.
+       * @enum {string}
+       */
+      encoding?: 'base64';
+    };
+    SecretUses: {
+      env: {
+        [key: string]: {
+          name: string;
+          version: number;
+        };
+      };
+      files: {
+        [key: string]: {
+          name: string;
+          version: number;
+          mode: number;
+          uid: number;
+          gid: number;
+        };
+      };
+    };
+    Event: {
+      /** @description `<partition>-<journal entry>-<index>`: the same event has the same id wherever it is read. */
+      id: string;
+      /** Format: date-time */
+      ts: string;
+      /** @enum {string} */
+      type:
+        | 'created'
+        | 'start_requested'
+        | 'stop_requested'
+        | 'delete_requested'
+        | 'operator_changed'
+        | 'update_requested'
+        | 'updated'
+        | 'update_failed'
+        | 'policy_changed'
+        | 'secrets_changed'
+        | 'secret_changed'
+        | 'registry_changed'
+        | 'placed'
+        | 'unplaced'
+        | 'status'
+        | 'removed';
+      /** Format: uuid */
+      container_id: string;
+      name: string;
+      generation: number;
+      host_key: string | null;
+      status: components['schemas']['ContainerStatus'];
+      reason: components['schemas']['Reason'] | null;
+      message: string | null;
+      exit_code: number | null;
+      request_id: string | null;
+    };
+    LogEntry: {
+      /**
+       * Format: date-time
+       * @description When the engine read the line.
+       */
+      ts: string;
+      /** @enum {string} */
+      stream: 'stdout' | 'stderr';
+      /** @description Without its newline. A line over 16 KiB is split into several entries. */
+      line: string;
+      /** @description Rises with every line of a container: microseconds since 1970, made unique. */
+      seq: number;
+    };
+    ContainerStats: {
+      /** @description CPU over the last second, in thousandths of a core, as `cpu_limit` counts it. */
+      cpu_millis: number;
+      /** @description Memory in use, without file pages that the kernel can drop at once. */
+      mem_bytes: number;
+      mem_limit: number | null;
+      net_rx_bytes: number | null;
+      net_tx_bytes: number | null;
+      pids: number | null;
+      /** @description The time of the sample, by the clock of the host. */
+      at: string;
+    };
+    Usage: {
+      /** @description The start of the first hour. */
+      from: string;
+      /** @description The end of the last hour. */
+      to: string;
+      total: components['schemas']['UsageAmounts'];
+      containers: components['schemas']['ContainerUsage'][];
+    };
+    UsageAmounts: {
+      /** @description Time that containers ran, to the millisecond. */
+      container_seconds: number;
+      /** @description CPU time of all cores, to the millisecond. */
+      cpu_seconds: number;
+      /** @description Memory in use × time. A text, since it may not fit a double. */
+      mem_byte_seconds: string;
+    };
+    ContainerUsage: {
+      /** Format: uuid */
+      id: string;
+      name: string | null;
+      /** @description Time that containers ran, to the millisecond. */
+      container_seconds: number;
+      /** @description CPU time of all cores, to the millisecond. */
+      cpu_seconds: number;
+      /** @description Memory in use × time. A text, since it may not fit a double. */
+      mem_byte_seconds: string;
+    };
+    Caps: {
+      containers?: number | null;
+      cpu_millis?: number | null;
+      mem_bytes?: number | null;
+      vpn_peers?: number | null;
+      ports?: number | null;
+      disk_bytes?: number | null;
+      /** @description Containers deleted in an hour. Above this the API answers creates with 429; it never refuses deletes. */
+      deletes_per_hour?: number | null;
+    };
+    Quota: {
+      region: string;
+      usage: {
+        [key: string]: number;
+      };
+      caps: {
+        [key: string]: number | null;
+      };
+    };
+    RegionCaps: {
+      containers?: number | null;
+      cpu_millis?: number | null;
+      mem_bytes?: number | null;
+      vpn_peers?: number | null;
+      ports?: number | null;
+      disk_bytes?: number | null;
+    };
+    RegistryRules: string[];
+    Revocation: {
+      /** Format: date-time */
+      issued_until: string;
+      /** Format: date-time */
+      expires_at: string;
+    };
+    RevocationCreate: {
+      jti?: string;
+      sub?: string;
+      /** @description With `jti`: the `exp` of that token, if it is known; the revocation ends with it. */
+      exp?: number;
+    };
+    Tenant: {
+      id: string;
+      regions: string[];
+      caps: {
+        [key: string]: number | null;
+      };
+      region_caps: {
+        [key: string]: {
+          [key: string]: number | null;
+        };
+      };
+      registries: components['schemas']['RegistryRules'] | null;
+      region_registries: {
+        [key: string]: components['schemas']['RegistryRules'] | null;
+      };
+    };
+    TenantPut: {
+      regions?: string[];
+      caps?: components['schemas']['Caps'];
+      region_caps?: {
+        [key: string]: components['schemas']['RegionCaps'];
+      };
+      registries?: components['schemas']['RegistryRules'] | null;
+      region_registries?: {
+        [key: string]: components['schemas']['RegistryRules'] | null;
+      };
+      /** @description Replace a damaged record; every token of the tenant issued until now is revoked. */
+      repair?: boolean;
+    };
+    TenantSummary: {
+      id: string;
+      regions: string[] | null;
+      caps: {
+        [key: string]: number | null;
+      } | null;
+      /** @description In all regions. */
+      usage: {
+        [key: string]: number;
+      };
+    };
+    BlockedContainer: {
+      tenant_id: string;
+      /** Format: uuid */
+      id: string;
+      /** @enum {string} */
+      reason:
+        | 'no_host'
+        | 'completed'
+        | 'exited'
+        | 'crash_loop'
+        | 'oom_killed'
+        | 'disk_limit'
+        | 'image_missing'
+        | 'image_not_found'
+        | 'image_auth'
+        | 'image_pull'
+        | 'image_invalid'
+        | 'registry_not_allowed'
+        | 'image_refused'
+        | 'create_failed'
+        | 'start_failed'
+        | 'secret_missing'
+        | 'port_unavailable'
+        | 'rejected'
+        | 'host_fault'
+        | 'engine_unavailable'
+        | 'unhealthy'
+        | 'host_silent'
+        | 'host_lost'
+        | 'host_removed'
+        | 'pinned'
+        | 'stopping'
+        | 'runs_once';
+    };
+    Capacity: {
+      cpu_millis: number;
+      mem_bytes: number;
+      containers: number;
+    };
+    DrainProgress: {
+      /** @description Containers that were on the host when the drain began, or came since. */
+      total: number;
+      /** @description Those that have left it. */
+      moved: number;
+      /** @description Those that are still on it: moving, waiting for their turn, or blocked. */
+      left: number;
+      /** @description Those that are being prepared elsewhere, or stopped here. */
+      moving: number;
+      /** @description Those that cannot leave now, and why; 100 at most. */
+      blocked: components['schemas']['BlockedContainer'][];
+    };
+    Host: {
+      key: string;
+      region: string;
+      /** @enum {string} */
+      status: 'joining' | 'up' | 'unknown' | 'lost' | 'fenced';
+      cordoned: boolean;
+      draining: boolean;
+      capacity: components['schemas']['Capacity'] | null;
+      max_cpu_millis: number | null;
+      max_mem_bytes: number | null;
+      max_containers: number | null;
+      drain_at_once: number | null;
+      used: components['schemas']['Capacity'] | null;
+      free_ports: number | null;
+      free_disk_bytes: number | null;
+      orphans_held: number;
+      /** @description Faults that its agent reports; empty: none. */
+      faults: components['schemas']['HostFault'][];
+      agent_version: string | null;
+      /** @description Whether only credentials that name its agent’s key are believed. False: those from before 0.1.0 are, too. */
+      credentials_bound: boolean;
+      stops_after_ms: number | null;
+      engine: string | null;
+      last_heard_at: string | null;
+      /** Format: date-time */
+      inserted_at: string;
+      /** Format: date-time */
+      updated_at: string;
+    };
+    HostCreate: {
+      key: string;
+      region: string;
+    };
+    HostDetail: {
+      key: string;
+      region: string;
+      /** @enum {string} */
+      status: 'joining' | 'up' | 'unknown' | 'lost' | 'fenced';
+      cordoned: boolean;
+      draining: boolean;
+      capacity: components['schemas']['Capacity'] | null;
+      max_cpu_millis: number | null;
+      max_mem_bytes: number | null;
+      max_containers: number | null;
+      drain_at_once: number | null;
+      used: components['schemas']['Capacity'] | null;
+      free_ports: number | null;
+      free_disk_bytes: number | null;
+      orphans_held: number;
+      /** @description Faults that its agent reports; empty: none. */
+      faults: components['schemas']['HostFault'][];
+      agent_version: string | null;
+      /** @description Whether only credentials that name its agent’s key are believed. False: those from before 0.1.0 are, too. */
+      credentials_bound: boolean;
+      stops_after_ms: number | null;
+      engine: string | null;
+      last_heard_at: string | null;
+      /** Format: date-time */
+      inserted_at: string;
+      /** Format: date-time */
+      updated_at: string;
+      drain: components['schemas']['DrainProgress'] | null;
+    };
+    HostEnrol: {
+      join_token: string;
+      /** @description Public user nkey of the agent. */
+      public_key: string;
+    };
+    HostEnrolment: {
+      host: string;
+      region: string;
+      cluster: string;
+      natsUrls: string[];
+      jwt: string;
+    };
+    HostFault: {
+      /** @description For example `state_unwritable`. */
+      kind: string;
+      message: string;
+    };
+    HostPatch: {
+      cordoned?: boolean;
+      draining?: boolean;
+      remove_orphans?: boolean;
+      max_cpu_millis?: number | null;
+      max_mem_bytes?: number | null;
+      max_containers?: number | null;
+      drain_at_once?: number | null;
+    };
+    HostWithToken: {
+      host: components['schemas']['Host'];
+      join_token: string;
+      /** Format: date-time */
+      expires_at: string;
+    };
+    /** @description A host as its tenants see it. */
+    TenantHost: {
+      key: string;
+      region: string;
+    };
+    P12Password: {
+      p12_password: string;
+    };
+    Peer: {
+      /** Format: uuid */
+      id: string;
+      tenant_id: string;
+      name: string;
+      network: string;
+      /** @enum {string} */
+      state: 'active' | 'disabled' | 'expired';
+      enabled: boolean;
+      expires_at: string | null;
+      ipv4: string;
+      ipv6: string | null;
+      routes: string[] | null;
+      dns: string[] | null;
+      public_key: string;
+      certificate: {
+        serial: string;
+        not_after: string;
+      };
+      tokens: components['schemas']['PeerToken'][];
+      problem: string | null;
+      inserted_at: string;
+      updated_at: string;
+    };
+    PeerCreate: {
+      name: string;
+      network?: string | null;
+      expires_at?: string | null;
+      routes?: string[] | null;
+      dns?: string[] | null;
+    };
+    PeerPatch: {
+      name?: string;
+      enabled?: boolean;
+      expires_at?: string | null;
+      routes?: string[] | null;
+      dns?: string[] | null;
+    };
+    PeerToken: {
+      /** Format: uuid */
+      id: string;
+      /** @enum {string} */
+      scope: 'download' | 'pac';
+      inserted_at: string;
+      expires_at: string;
+    };
+    PeerTokenCreate: {
+      /** @enum {string} */
+      scope: 'download' | 'pac';
+      expires_at?: string | null;
+    };
+    PeerTokenWithText: {
+      /** Format: uuid */
+      id: string;
+      /** @enum {string} */
+      scope: 'download' | 'pac';
+      inserted_at: string;
+      expires_at: string;
+      token: string;
+    };
+    PeerWithSecrets: {
+      /** Format: uuid */
+      id: string;
+      tenant_id: string;
+      name: string;
+      network: string;
+      /** @enum {string} */
+      state: 'active' | 'disabled' | 'expired';
+      enabled: boolean;
+      expires_at: string | null;
+      ipv4: string;
+      ipv6: string | null;
+      routes: string[] | null;
+      dns: string[] | null;
+      public_key: string;
+      certificate: {
+        serial: string;
+        not_after: string;
+      };
+      tokens: components['schemas']['PeerToken'][];
+      problem: string | null;
+      inserted_at: string;
+      updated_at: string;
+      p12_password: string;
+      pac_token: string;
+      download_token: string;
+    };
+    VpnProfile: {
+      /** @constant */
+      version: 1;
+      peer_id: string;
+      name: string;
+      expires_at: string | null;
+      server: {
+        address: string;
+        remote_id: string;
+        ca: {
+          pem: string;
+          sha256: string;
+          common_name: string;
+        };
+      };
+      client: {
+        local_id: string;
+        /** @constant */
+        auth: 'certificate';
+        certificate: {
+          key_type: string;
+          serial: string;
+          /** Format: date-time */
+          not_after: string;
+          p12_url: string;
+        };
+      };
+      ike: {
+        [key: string]: unknown;
+      }[];
+      esp: {
+        [key: string]: unknown;
+      }[];
+      dns: string[];
+      routes: {
+        /** @enum {string} */
+        mode: 'full' | 'split';
+        include: string[];
+      };
+      mtu: number | null;
+      /** @description By platform, the values that its form asks for, and the files that it takes instead. */
+      platforms: {
+        [key: string]: {
+          [key: string]: unknown;
+        };
+      };
+    };
+    Certificate: {
+      serial: string;
+      not_before: string;
+      not_after: string;
+    };
+    Network: {
+      name: string;
+      endpoint: string;
+      /** @default 51820 */
+      wireguard_port: number;
+      ipv4_pool: string;
+      ipv6_pool: string | null;
+      /**
+       * @default [
+       *       "0.0.0.0/0",
+       *       "::/0"
+       *     ]
+       */
+      routes: string[];
+      /** @default [] */
+      dns: string[];
+      mtu: number | null;
+      proxy: components['schemas']['Proxy'] | null;
+      tenants: string[] | null;
+      wireguard_public_key: string;
+      /**
+       * @description The authority can certify this endpoint and the peers alone. strongSwan before 5.9.14 refuses it. Never changes.
+       * @default false
+       */
+      name_constraints: boolean;
+      ca_certificate: components['schemas']['Certificate'];
+      server_certificate: components['schemas']['Certificate'];
+      addresses: {
+        total: number;
+        lent: number;
+      };
+      inserted_at: string;
+      updated_at: string;
+    };
+    NetworkCreate: {
+      name: string;
+      endpoint: string;
+      ipv4_pool: string;
+      /** @default 51820 */
+      wireguard_port?: number | null;
+      ipv6_pool?: string | null;
+      /**
+       * @default [
+       *       "0.0.0.0/0",
+       *       "::/0"
+       *     ]
+       */
+      routes?: string[] | null;
+      /** @default [] */
+      dns?: string[] | null;
+      mtu?: number | null;
+      proxy?: components['schemas']['ProxyPut'] | null;
+      tenants?: string[] | null;
+      /** @default false */
+      name_constraints?: boolean | null;
+    };
+    NetworkPut: {
+      endpoint: string;
+      ipv4_pool: string;
+      /** @default 51820 */
+      wireguard_port?: number | null;
+      ipv6_pool?: string | null;
+      /**
+       * @default [
+       *       "0.0.0.0/0",
+       *       "::/0"
+       *     ]
+       */
+      routes?: string[] | null;
+      /** @default [] */
+      dns?: string[] | null;
+      mtu?: number | null;
+      proxy?: components['schemas']['ProxyPut'] | null;
+      tenants?: string[] | null;
+    };
+    Proxy: {
+      /**
+       * @default PROXY
+       * @enum {string}
+       */
+      type: 'PROXY' | 'HTTPS' | 'SOCKS5';
+      host: string;
+      port: number;
+      /**
+       * @description Requests to these domains go through the proxy; empty: all requests do.
+       * @default []
+       */
+      domains: string[];
+      /**
+       * @description Domains that clients always reach without the proxy.
+       * @default []
+       */
+      exclude: string[];
+      /**
+       * @description If the proxy does not answer, clients connect directly: traffic that it should hide becomes visible.
+       * @default false
+       */
+      direct_fallback: boolean;
+    };
+    ProxyPut: {
+      host: string;
+      port: number;
+      /** @default PROXY */
+      type?: ('PROXY' | 'HTTPS' | 'SOCKS5') | null;
+      /** @default [] */
+      domains?: string[] | null;
+      /** @default [] */
+      exclude?: string[] | null;
+      /** @default false */
+      direct_fallback?: boolean | null;
+    };
+    Resealed: {
+      key_id: string;
+      resealed: number;
+      remaining: number;
+    };
+    /** @description An OpenAPI 3.1 document. */
+    ApiDocument: Record<string, never>;
+    Health: {
+      status: string;
+    };
+    ErrorBadRequest: {
+      /** @constant */
+      error: 'bad_request';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorUnauthenticated: {
+      /** @constant */
+      error: 'unauthenticated';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorForbidden: {
+      /** @constant */
+      error: 'forbidden';
+      detail?: {
+        /** @description A scope that would open the route. */
+        scope: string;
+      };
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorOverQuota: {
+      /** @constant */
+      error: 'over_quota';
+      detail: {
+        /** @enum {unknown} */
+        dimension: 'containers' | 'cpu_millis' | 'mem_bytes' | 'vpn_peers' | 'ports' | 'disk_bytes';
+        /** @description The total that the request would reach. */
+        requested: number;
+        max: number;
+      };
+    };
+    ErrorNotFound: {
+      /** @constant */
+      error: 'not_found';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorMethodNotAllowed: {
+      /** @constant */
+      error: 'method_not_allowed';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorConflict: {
+      /** @constant */
+      error: 'conflict';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorPreconditionFailed: {
+      /** @constant */
+      error: 'precondition_failed';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorTooLarge: {
+      /** @constant */
+      error: 'too_large';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorUnsupportedMediaType: {
+      /** @constant */
+      error: 'unsupported_media_type';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorInvalid: {
+      /** @constant */
+      error: 'invalid';
+      /** @description Faults by field; `_` is the body as a whole. */
+      details: {
+        [key: string]: string[];
+      };
+    };
+    ErrorUpgradeRequired: {
+      /** @constant */
+      error: 'upgrade_required';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorRateLimited: {
+      /** @constant */
+      error: 'rate_limited';
+      /** @description For people; it may change at any time. */
+      message?: string;
+      /** @description As `Retry-After`. */
+      retry_after_seconds?: number;
+    };
+    ErrorInternal: {
+      /** @constant */
+      error: 'internal';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorUnavailable: {
+      /** @constant */
+      error: 'unavailable';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+    ErrorTimeout: {
+      /** @constant */
+      error: 'timeout';
+      /** @description For people; it may change at any time. */
+      message?: string;
+    };
+  };
+  responses: {
+    /** @description unauthenticated */
+    Unauthenticated: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorUnauthenticated'];
+      };
+    };
+    /** @description forbidden */
+    Forbidden: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorForbidden'];
+      };
+    };
+    /** @description method_not_allowed */
+    MethodNotAllowed: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        Allow: components['headers']['Allow'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorMethodNotAllowed'];
+      };
+    };
+    /** @description invalid */
+    Invalid: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorInvalid'];
+      };
+    };
+    /** @description rate_limited */
+    RateLimited: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Retry-After': components['headers']['RetryAfter'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorRateLimited'];
+      };
+    };
+    /** @description internal */
+    Internal: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorInternal'];
+      };
+    };
+    /** @description unavailable */
+    Unavailable: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Retry-After': components['headers']['RetryAfter'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorUnavailable'];
+      };
+    };
+    /** @description timeout */
+    Timeout: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorTimeout'];
+      };
+    };
+    /** @description bad_request */
+    BadRequest: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorBadRequest'];
+      };
+    };
+    /** @description forbidden or over_quota */
+    ForbiddenOrOverQuota: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorForbidden'] | components['schemas']['ErrorOverQuota'];
+      };
+    };
+    /** @description too_large */
+    TooLarge: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorTooLarge'];
+      };
+    };
+    /** @description unsupported_media_type */
+    UnsupportedMediaType: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorUnsupportedMediaType'];
+      };
+    };
+    /** @description conflict */
+    Conflict: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorConflict'];
+      };
+    };
+    /** @description not_found */
+    NotFound: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorNotFound'];
+      };
+    };
+    /** @description precondition_failed */
+    PreconditionFailed: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorPreconditionFailed'];
+      };
+    };
+    /** @description upgrade_required */
+    UpgradeRequired: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorUpgradeRequired'];
+      };
+    };
+  };
+  parameters: {
+    /** @description The `next_cursor` of the previous page. */
+    'query.cursor': string;
+    /** @description With `follow=true`: the `id` of the last frame that was received. */
+    'header.Last-Event-ID': string;
+    'path.registry': string;
+    'path.secret': string;
+    'path.id': string;
+    'path.tenant': string;
+    'path.key': string;
+    'path.peer': string;
+    /** @description ETags: 304 if the file still has one of them. */
+    'header.If-None-Match': string;
+    'path.network': string;
+  };
+  requestBodies: never;
+  headers: {
+    /** @description The id of this request, in every log line about it. */
+    RequestId: string;
+    /** @description Stands for what the answer shows. */
+    ETag: string;
+    /** @description Seconds to wait. */
+    RetryAfter: number;
+    /** @description The methods of this path. */
+    Allow: string;
+    /** @description Names keys of the body that are ignored and look misspelt; absent if none does. */
+    Warning: string;
+    /** @description The name for the file; absent if it is shown. */
+    ContentDisposition: string;
+  };
+  pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+  container_list: {
+    parameters: {
+      query?: {
+        /** @description How many at most. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Container'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_create: {
+    parameters: {
+      query?: {
+        /** @description With `false`, the container is declared stopped, and waits for its first start. */
+        start?: boolean;
+      };
+      header?: {
+        /** @description A repeated key with the same body returns the same container for 24 hours. */
+        'Idempotency-Key'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ContainerCreate'];
+      };
+    };
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          'Longshore-Warning': components['headers']['Warning'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Container'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrOverQuota'];
+      405: components['responses']['MethodNotAllowed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  tenant_quota: {
+    parameters: {
+      query?: {
+        /** @description A region, or `*` for all. */
+        region?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Quota'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  tenant_hosts: {
+    parameters: {
+      query?: {
+        /** @description Hosts in a page. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['TenantHost'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  usage_get: {
+    parameters: {
+      query?: {
+        /** @description RFC 3339. Default: the start of the month (UTC) that `to` is in. */
+        from?: string;
+        /** @description RFC 3339, at most 31 days after `from`. Default: now. */
+        to?: string;
+        /** @description Containers in a page. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Usage'];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  event_list: {
+    parameters: {
+      query?: {
+        /** @description How many of the newest. */
+        limit?: number;
+        /** @description Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes. */
+        follow?: boolean;
+      };
+      header?: {
+        /** @description With `follow=true`: the `id` of the last frame that was received. */
+        'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Event'][];
+          };
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  registry_list: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['RegistryLogin'][];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  registry_put: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        registry: components['parameters']['path.registry'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RegistryLoginPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['RegistryLogin'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  registry_remove: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        registry: components['parameters']['path.registry'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; the answer has no body. */
+      204: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  secret_list: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Secret'][];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  secret_put: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        secret: components['parameters']['path.secret'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SecretPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Secret'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  secret_remove: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        secret: components['parameters']['path.secret'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; the answer has no body. */
+      204: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Container'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_delete: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Accepted; it is done soon. */
+      202: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Container'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_update: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: the change is made only while the container has one of them. */
+        'If-Match'?: string;
+      };
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ContainerPatch'];
+        'application/merge-patch+json': components['schemas']['ContainerPatch'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Container'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrOverQuota'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_status: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerStatusView'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  policy_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Policy'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  policy_put: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PolicyPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Policy'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_secrets: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerSecrets'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_secrets_put: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ContainerSecretsPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerSecrets'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_logs: {
+    parameters: {
+      query?: {
+        /** @description How many of the newest. */
+        limit?: number;
+        /** @description Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes. */
+        follow?: boolean;
+      };
+      header?: {
+        /** @description With `follow=true`: the `id` of the last frame that was received. */
+        'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
+      };
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['LogEntry'][];
+          };
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_events: {
+    parameters: {
+      query?: {
+        /** @description How many of the newest. */
+        limit?: number;
+        /** @description Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes. */
+        follow?: boolean;
+      };
+      header?: {
+        /** @description With `follow=true`: the `id` of the last frame that was received. */
+        'Last-Event-ID'?: components['parameters']['header.Last-Event-ID'];
+      };
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Event'][];
+          };
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_stats: {
+    parameters: {
+      query?: {
+        /** @description Keep the connection open and stream Server-Sent Events. */
+        follow?: boolean;
+      };
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerStats'];
+          };
+          'text/event-stream': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_exec: {
+    parameters: {
+      query: {
+        /** @description The program and its arguments, each a parameter of its own. */
+        command: string[];
+        /** @description Give the process a terminal. */
+        tty?: boolean;
+        /** @description Give the process the input of this session. */
+        stdin?: boolean;
+        /** @description Who runs it, as `user` or `user:group`, by name or number. Default: the user of the container. */
+        user?: string;
+        /** @description Its working directory. Default: that of the container. */
+        workdir?: string;
+      };
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The connection goes on as a WebSocket. */
+      101: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      426: components['responses']['UpgradeRequired'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_forward: {
+    parameters: {
+      query: {
+        /** @description The port, as the program in the container listens on it. */
+        port: number;
+      };
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The connection goes on as a WebSocket. */
+      101: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      426: components['responses']['UpgradeRequired'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_wait: {
+    parameters: {
+      query?: {
+        /** @description The status to wait for. */
+        status?:
+          | 'pending'
+          | 'pulling'
+          | 'starting'
+          | 'running'
+          | 'backoff'
+          | 'stopping'
+          | 'stopped'
+          | 'failed'
+          | 'unknown'
+          | 'lost'
+          | 'removing'
+          | 'removed';
+        /** @description Seconds. */
+        timeout?: number;
+      };
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerStatusView'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_start: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Container'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_stop: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Container'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  tenant_list: {
+    parameters: {
+      query?: {
+        /** @description How many at most. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['TenantSummary'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_find: {
+    parameters: {
+      query?: {
+        /** @description Only those of this tenant. */
+        tenant?: string;
+        /** @description Only those that are placed on this host. */
+        host?: string;
+        /** @description Only those that have this status now. */
+        status?: components['schemas']['ContainerStatus'];
+        /** @description How many at most. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['OperatorContainer'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  tenant_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        tenant: components['parameters']['path.tenant'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Tenant'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  tenant_put: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        tenant: components['parameters']['path.tenant'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['TenantPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Tenant'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  tenant_revoke: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        tenant: components['parameters']['path.tenant'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RevocationCreate'];
+      };
+    };
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Revocation'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_inspect: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        tenant: components['parameters']['path.tenant'];
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerInspection'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  container_operate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        tenant: components['parameters']['path.tenant'];
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['OperatorFields'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Container'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  host_list: {
+    parameters: {
+      query?: {
+        /** @description How many at most. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Host'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  host_create: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['HostCreate'];
+      };
+    };
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['HostWithToken'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  host_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        key: components['parameters']['path.key'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['HostDetail'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  host_remove: {
+    parameters: {
+      query?: {
+        /** @description Remove the host even if containers may run on it: it stays fenced until they have stopped. */
+        force?: boolean;
+        /** @description With `force`: you confirm that nothing runs on the host any more; its containers are placed elsewhere at once. */
+        dead?: boolean;
+      };
+      header?: never;
+      path: {
+        key: components['parameters']['path.key'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Accepted; it is done soon. */
+      202: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Host'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  host_update: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        key: components['parameters']['path.key'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['HostPatch'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Host'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  host_join_token: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        key: components['parameters']['path.key'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['HostWithToken'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  host_enrol: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['HostEnrol'];
+      };
+    };
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['HostEnrolment'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      405: components['responses']['MethodNotAllowed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_list: {
+    parameters: {
+      query?: {
+        /** @description How many at most. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Peer'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_create: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PeerCreate'];
+      };
+    };
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PeerWithSecrets'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrOverQuota'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Peer'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_remove: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; the answer has no body. */
+      204: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_update: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PeerPatch'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Peer'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_rotate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PeerWithSecrets'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_token_create: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PeerTokenCreate'];
+      };
+    };
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PeerTokenWithText'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_token_remove: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+        token: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; the answer has no body. */
+      204: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  peer_password: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['P12Password'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  artifact_config: {
+    parameters: {
+      query?: {
+        /** @description A download token of the peer, in place of other credentials. */
+        token?: string;
+      };
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Content-Disposition': components['headers']['ContentDisposition'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/plain; charset=utf-8': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  artifact_qr: {
+    parameters: {
+      query?: {
+        /** @description A download token of the peer, in place of other credentials. */
+        token?: string;
+      };
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Content-Disposition': components['headers']['ContentDisposition'];
+          [name: string]: unknown;
+        };
+        content: {
+          'image/svg+xml': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  artifact_profile: {
+    parameters: {
+      query?: {
+        /** @description A download token of the peer, in place of other credentials. */
+        token?: string;
+        /** @description JSON; Apple, strongSwan for Android, Windows, strongSwan for Linux. */
+        format?: 'json' | 'mobileconfig' | 'sswan' | 'ps1' | 'swanctl';
+      };
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Content-Disposition': components['headers']['ContentDisposition'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['VpnProfile'];
+          'application/x-apple-aspen-config': string;
+          'application/vnd.strongswan.profile': string;
+          'text/plain; charset=utf-8': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  artifact_p12: {
+    parameters: {
+      query?: {
+        /** @description A download token of the peer, in place of other credentials. */
+        token?: string;
+        /** @description 3DES and SHA-1, which everything imports, or AES-256 and SHA-256. */
+        encryption?: 'compat' | 'modern';
+      };
+      header?: never;
+      path: {
+        peer: components['parameters']['path.peer'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Content-Disposition': components['headers']['ContentDisposition'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/x-pkcs12': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  artifact_pac: {
+    parameters: {
+      query?: {
+        /** @description A PAC token. */
+        token?: string;
+      };
+      header?: {
+        /** @description ETags: 304 if the file still has one of them. */
+        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/x-ns-proxy-autoconfig': string;
+        };
+      };
+      /** @description The file is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  crl: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/pkix-crl': string;
+        };
+      };
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  forage_metrics: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/plain; version=0.0.4; charset=utf-8': string;
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_list: {
+    parameters: {
+      query?: {
+        /** @description How many at most. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Network'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_create: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NetworkCreate'];
+      };
+    };
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Network'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Network'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_put: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NetworkPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Network'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_remove: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; the answer has no body. */
+      204: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_wireguard: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: 304 if the file still has one of them. */
+        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+      };
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/plain; charset=utf-8': string;
+        };
+      };
+      /** @description The file is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_swanctl: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: 304 if the file still has one of them. */
+        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+      };
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/plain; charset=utf-8': string;
+        };
+      };
+      /** @description The file is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_nftables: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: 304 if the file still has one of them. */
+        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+      };
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/plain; charset=utf-8': string;
+        };
+      };
+      /** @description The file is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_server_certificate: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: 304 if the file still has one of them. */
+        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+      };
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/x-pem-file': string;
+        };
+      };
+      /** @description The file is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_server_key: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: 304 if the file still has one of them. */
+        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+      };
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/x-pem-file': string;
+        };
+      };
+      /** @description The file is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  network_ca: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description ETags: 304 if the file still has one of them. */
+        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+      };
+      path: {
+        network: components['parameters']['path.network'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/x-pem-file': string;
+        };
+      };
+      /** @description The file is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  secret_reseal: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Resealed'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  openapi: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ApiDocument'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  healthz: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Health'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  readyz: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Health'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+}

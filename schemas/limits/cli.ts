@@ -1,0 +1,47 @@
+/** The command line and its client: how long it waits, and how often it tries. */
+import { KiB, MiB, minutes, seconds } from './units.ts';
+
+export const cli = {
+  /** One attempt of a request; routes that make keys take up to a minute. */
+  clientRequestMs: 75 * seconds,
+  /** Beyond the `timeout` of a request that waits. */
+  clientWaitMarginMs: 15 * seconds,
+  /** Attempts of one request, and the pauses between them unless `Retry-After` says more. */
+  clientAttempts: 5,
+  clientRetryMinMs: 250,
+  clientRetryMaxMs: 4 * seconds,
+  /** A longer `Retry-After` is for a person to decide about. */
+  clientRetryAfterMs: 30 * seconds,
+  /** The longest question for a status; a longer wait asks again. */
+  clientWaitSeconds: 60,
+  /** A gateway sends something every 15 s; a stream that is silent for longer is opened again. */
+  clientStreamSilentMs: 45 * seconds,
+  /** Openings of a stream in a row that brought nothing. */
+  clientStreamAttempts: 20,
+  /** One line of a stream, as of an event with the longest message, and more. */
+  clientFrameChars: 1 * MiB,
+  /** An answer that is no JSON, such as that of a proxy, in an error for people. */
+  clientErrorChars: 300,
+  /** The time for a WebSocket to open. */
+  clientSessionOpenMs: 20 * seconds,
+
+  /** `run`, `update`, `start` and `stop`: how long they wait, and how often they look. */
+  cliWaitSeconds: 300,
+  cliWaitSecondsMax: 24 * 60 * 60,
+  cliLookMs: 500,
+  /** What is read from standard input or a file: a secret, a token, a file for `apply`. */
+  cliInputBytes: 1 * MiB,
+  cliInputMs: 5 * minutes,
+  /** Requests under way at once, as for the stats of several containers. */
+  cliParallel: 4,
+  /** Connections of one `forward` at once; a container has as many sessions at each gateway. */
+  cliForwardConnections: 8,
+  /** What a program on this machine sent and the container has not taken yet. */
+  cliForwardBacklog: 64,
+  /** Names for a completion, and the time to ask for them. */
+  cliCompletionItems: 200,
+  cliCompletionMs: 2 * seconds,
+  /** A profile file. */
+  cliProfileBytes: 256 * KiB,
+  cliProfiles: 64,
+} as const;
