@@ -217,7 +217,8 @@ function takeMemLimit(body: Body, report: Report): string | undefined {
 
 /** Collects faults by their field. */
 function reporter(): { readonly faults: FieldErrors; readonly report: Report } {
-  const faults: FieldErrors = {};
+  // A body may have fields that every other object inherits, such as `constructor`.
+  const faults = Object.create(null) as FieldErrors;
   const report: Report = (field, fault) => {
     (faults[field] ??= []).push(fault);
     return undefined;

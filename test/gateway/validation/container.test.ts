@@ -184,6 +184,10 @@ t.test('an update has the rules of a create for each field that it names', async
   t.match(validateUpdate({ name: 'x', status: 'running', host_key: null }), {
     faults: { name: [/can't be changed: registry, /], status: [/can't/], host_key: [/can't/] },
   });
+  for (const name of [...Object.getOwnPropertyNames(Object.prototype), '__proto__']) {
+    const valid = validateUpdate(JSON.parse(`{"${name}": null}`));
+    t.same(valid.ok ? [] : Object.keys(valid.faults), [name]);
+  }
   for (const body of [null, [], 'x']) t.same(validateUpdate(body), { ok: false, faults: { _: ['must be an object'] } });
 });
 
