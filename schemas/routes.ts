@@ -45,6 +45,7 @@ import { ContainerSecrets, ContainerSecretsBody, LoginBody, LoginView, SecretBod
 import { ContainerStats } from './api/usage/stats.ts';
 import { UsageView } from './api/usage/usage.ts';
 import { QuotaView, RevocationBody, RevocationView, TenantBody, TenantSummary, TenantView } from './api/tenant.ts';
+import type { Scope } from './scopes.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -56,16 +57,6 @@ export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 
 /** A token that a public route checks itself. */
 export type OwnToken = 'join token' | 'metrics token';
-
-/**
- * Scopes that open a part of the operator API; `operator` opens all of it. `network:` stands for
- * `network:<name>`, with the name of the network in the path.
- */
-export type OperatorScope = 'operator:read' | 'operator:tenants' | 'operator:hosts' | 'operator:networks' | 'network:';
-
-/** The scope as it is displayed. */
-export const scopeText = (scope: OperatorScope | 'operator'): string =>
-  scope === 'network:' ? 'network:<name>' : scope;
 
 /** Of a query: texts, integers, flags, and texts that come several times. */
 export type QueryValue = string | number | boolean | readonly string[];
@@ -87,8 +78,11 @@ export interface Route {
   /** Segments that begin with `:` are parameters. */
   readonly path: string;
   readonly access: Access;
-  /** Scopes of an operator route: any of them opens it, and a refusal names the first. */
-  readonly scopes?: readonly [OperatorScope, ...OperatorScope[]];
+  /**
+   * Any of these scopes opens the route to a token that has scopes, and a refusal names the first.
+   * Of every route but public ones and those that a PAC token opens.
+   */
+  readonly scopes?: readonly [Scope, ...Scope[]];
   readonly summary: string;
   readonly query?: Readonly<Record<string, QueryParameter>>;
   readonly body?: TSchema;
@@ -138,6 +132,11 @@ const forage = '/api/forage';
 
 const execUserPattern = '^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$';
 const execWorkdirPattern = '^/[^\\0]*$';
+/** Who deploys reads what became of it, too; who runs a process or joins the VPN does not. */
+const readers = ['read', 'deploy'] as const;
+/** Who sets secrets and logins sees what there is, as do those who use them. */
+const secretReaders = ['read', 'deploy', 'admin'] as const;
+const peerReaders = ['read', 'vpn'] as const;
 const networkErrors = ['forbidden', 'not_found'] as const;
 const bodyErrors = ['bad_request', 'unsupported_media_type', 'too_large', 'invalid'] as const;
 const downloadToken = {
@@ -195,6 +194,7 @@ export const routes = [
     method: 'GET',
     path: compute,
     access: 'tenant',
+    scopes: readers,
     summary: 'The caller’s containers, newest first.',
     query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
     success: 'ok',
@@ -207,6 +207,7 @@ export const routes = [
     method: 'POST',
     path: compute,
     access: 'tenant',
+    scopes: ['deploy'],
     summary: 'Declare a container, which is then placed and started.',
     query: {
       start: {
@@ -228,6 +229,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/quota`,
     access: 'tenant',
+    scopes: readers,
     summary: 'What the caller uses of its caps.',
     query: { region: { schema: Type.String(), description: 'A region, or `*` for all.', fallback: '*' } },
     success: 'ok',
@@ -239,6 +241,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/hosts`,
     access: 'tenant',
+    scopes: readers,
     summary: 'The hosts of the caller’s regions, by key: what `host_key` may name.',
     query: { limit: integer(1, limits.listMax, limits.listMax, 'Hosts in a page.'), cursor },
     success: 'ok',
@@ -251,6 +254,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/usage`,
     access: 'tenant',
+    scopes: readers,
     summary: 'What the caller’s containers used, by container, in whole UTC hours of the last 90 days.',
     query: {
       from: { schema: Type.String(), description: 'RFC 3339. Default: the start of the month (UTC) that `to` is in.' },
@@ -268,6 +272,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/events`,
     access: 'tenant',
+    scopes: readers,
     summary: 'Events of the caller’s containers, oldest first; kept for seven days.',
     query: { limit: integer(1, limits.eventsMax, limits.eventsDefault, 'How many of the newest.'), follow },
     success: 'ok',
@@ -280,6 +285,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/registries`,
     access: 'tenant',
+    scopes: secretReaders,
     summary: 'The caller’s logins at registries, without their passwords.',
     success: 'ok',
     data: Type.Array(LoginView),
@@ -290,6 +296,7 @@ export const routes = [
     method: 'PUT',
     path: `${compute}/registries/:registry`,
     access: 'tenant',
+    scopes: ['admin'],
     summary: 'Set the login that pulls from this registry use. Containers that the registry refused are tried again.',
     body: LoginBody,
     // Room for a password whose characters are escaped.
@@ -303,6 +310,7 @@ export const routes = [
     method: 'DELETE',
     path: `${compute}/registries/:registry`,
     access: 'tenant',
+    scopes: ['admin'],
     summary: 'Remove a login; later pulls from this registry are anonymous.',
     success: 'no_content',
     data: Type.Null(),
@@ -313,6 +321,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/secrets`,
     access: 'tenant',
+    scopes: secretReaders,
     summary: 'The caller’s secrets, without their values.',
     success: 'ok',
     data: Type.Array(SecretView),
@@ -323,6 +332,7 @@ export const routes = [
     method: 'PUT',
     path: `${compute}/secrets/:secret`,
     access: 'tenant',
+    scopes: ['admin'],
     summary:
       'Set the value of a secret. Another value is a new version, to which the containers that use the secret are updated; the same value changes nothing.',
     body: SecretBody,
@@ -337,6 +347,7 @@ export const routes = [
     method: 'DELETE',
     path: `${compute}/secrets/:secret`,
     access: 'tenant',
+    scopes: ['admin'],
     summary: 'Remove a secret that no container uses.',
     success: 'no_content',
     data: Type.Null(),
@@ -347,6 +358,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id`,
     access: 'tenant',
+    scopes: readers,
     summary: 'One container of the caller. Its ETag stands for what is declared, not for the status.',
     success: 'ok',
     data: Container,
@@ -358,6 +370,7 @@ export const routes = [
     method: 'PATCH',
     path: `${compute}/:id`,
     access: 'tenant',
+    scopes: ['deploy'],
     summary:
       'Change what the container is made from (JSON merge patch). The old one runs until the new one is made, and runs again if that fails: see `update` in its status. With `If-Match`, only if it is still declared as the ETag says.',
     body: UpdateBody,
@@ -373,6 +386,7 @@ export const routes = [
     method: 'DELETE',
     path: `${compute}/:id`,
     access: 'tenant',
+    scopes: ['deploy'],
     summary: 'Stop and remove the container; its logs and events stay readable for seven days.',
     success: 'accepted',
     data: Container,
@@ -383,6 +397,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/status`,
     access: 'tenant',
+    scopes: readers,
     summary: 'Desired and observed state, with reason, retries and addresses.',
     success: 'ok',
     data: ContainerStatusView,
@@ -393,6 +408,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/policy`,
     access: 'tenant',
+    scopes: readers,
     summary: 'How the container is restarted, stopped and checked.',
     success: 'ok',
     data: Policy,
@@ -403,6 +419,7 @@ export const routes = [
     method: 'PUT',
     path: `${compute}/:id/policy`,
     access: 'tenant',
+    scopes: ['deploy'],
     summary:
       'Replace the policy; absent fields have their defaults. Only another `command` of a health check makes the container again, as an update does.',
     body: PolicyBody,
@@ -415,6 +432,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/secrets`,
     access: 'tenant',
+    scopes: readers,
     summary: 'Where secrets go in the container.',
     success: 'ok',
     data: ContainerSecrets,
@@ -425,6 +443,7 @@ export const routes = [
     method: 'PUT',
     path: `${compute}/:id/secrets`,
     access: 'tenant',
+    scopes: ['deploy'],
     summary: 'Replace the uses of secrets: environment variables, and files on tmpfs. It is an update.',
     body: ContainerSecretsBody,
     // Room for the paths of all files.
@@ -438,6 +457,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/logs`,
     access: 'tenant',
+    scopes: readers,
     summary: 'The newest captured lines, oldest first.',
     query: { limit: integer(1, limits.logsMax, limits.logsDefault, 'How many of the newest.'), follow },
     success: 'ok',
@@ -450,6 +470,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/events`,
     access: 'tenant',
+    scopes: readers,
     summary: 'Events of one container, oldest first.',
     query: { limit: integer(1, limits.eventsMax, limits.eventsDefault, 'How many of the newest.'), follow },
     success: 'ok',
@@ -462,6 +483,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/stats`,
     access: 'tenant',
+    scopes: readers,
     summary: 'What the container uses now: CPU, memory, network, processes. With `follow=true`, once a second.',
     query: { follow: flag('Keep the connection open and stream Server-Sent Events.') },
     success: 'ok',
@@ -474,6 +496,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/exec`,
     access: 'tenant',
+    scopes: ['exec'],
     summary: 'Run a process in the container, over a WebSocket with the subprotocol `longshore.exec.v1`.',
     query: {
       command: {
@@ -507,6 +530,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/forward`,
     access: 'tenant',
+    scopes: ['exec'],
     summary:
       'Connect to a TCP port of the container, published or not, over a WebSocket with the subprotocol `longshore.forward.v1`.',
     query: {
@@ -526,6 +550,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/wait`,
     access: 'tenant',
+    scopes: readers,
     summary:
       'Answers as soon as the container has the status; 504 at the timeout, 409 if the container is being removed. `removed` waits until it is gone and answers with its last status.',
     query: {
@@ -545,6 +570,7 @@ export const routes = [
     method: 'POST',
     path: `${compute}/:id/start`,
     access: 'tenant',
+    scopes: ['deploy'],
     summary: 'Set the desired state to running; a container that failed or backs off is tried again at once.',
     success: 'ok',
     data: Container,
@@ -555,6 +581,7 @@ export const routes = [
     method: 'POST',
     path: `${compute}/:id/stop`,
     access: 'tenant',
+    scopes: ['deploy'],
     summary: 'Set the desired state to stopped.',
     success: 'ok',
     data: Container,
@@ -745,6 +772,7 @@ export const routes = [
     method: 'GET',
     path: `${forage}/peers`,
     access: 'tenant',
+    scopes: peerReaders,
     summary: 'The caller’s VPN peers, newest first.',
     query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
     success: 'ok',
@@ -757,6 +785,7 @@ export const routes = [
     method: 'POST',
     path: `${forage}/peers`,
     access: 'tenant',
+    scopes: ['vpn'],
     summary: 'Create a peer with addresses, keys and a certificate. Its password and tokens are shown only here.',
     body: PeerCreateBody,
     success: 'created',
@@ -769,6 +798,7 @@ export const routes = [
     method: 'GET',
     path: `${forage}/peers/:peer`,
     access: 'tenant',
+    scopes: peerReaders,
     summary: 'One peer of the caller.',
     success: 'ok',
     data: PeerView,
@@ -779,6 +809,7 @@ export const routes = [
     method: 'PATCH',
     path: `${forage}/peers/:peer`,
     access: 'tenant',
+    scopes: ['vpn'],
     summary: 'Rename, disable or enable a peer; set its expiry, routes or DNS.',
     body: PeerUpdateBody,
     success: 'ok',
@@ -790,6 +821,7 @@ export const routes = [
     method: 'DELETE',
     path: `${forage}/peers/:peer`,
     access: 'tenant',
+    scopes: ['vpn'],
     summary: 'Delete a peer: its certificates are revoked and its addresses released.',
     success: 'no_content',
     data: Type.Null(),
@@ -800,6 +832,7 @@ export const routes = [
     method: 'POST',
     path: `${forage}/peers/:peer/rotate`,
     access: 'tenant',
+    scopes: ['vpn'],
     summary: 'Replace keys, certificate, password and tokens. The new secrets are shown only here.',
     success: 'ok',
     data: PeerWithSecrets,
@@ -811,6 +844,7 @@ export const routes = [
     method: 'POST',
     path: `${forage}/peers/:peer/tokens`,
     access: 'tenant',
+    scopes: ['vpn'],
     summary: 'Create a download or PAC token, which is shown only here.',
     body: PeerTokenBody,
     success: 'created',
@@ -822,6 +856,7 @@ export const routes = [
     method: 'DELETE',
     path: `${forage}/peers/:peer/tokens/:token`,
     access: 'tenant',
+    scopes: ['vpn'],
     summary: 'Revoke a token.',
     success: 'no_content',
     data: Type.Null(),
@@ -832,6 +867,7 @@ export const routes = [
     method: 'POST',
     path: `${forage}/p12/:peer/password`,
     access: 'tenant',
+    scopes: ['vpn'],
     summary: 'Replace the password of the PKCS#12 bundle; the new one is shown only here.',
     success: 'created',
     data: P12Password,
@@ -842,6 +878,7 @@ export const routes = [
     method: 'GET',
     path: `${forage}/config/:peer`,
     access: 'download',
+    scopes: ['vpn'],
     summary: 'WireGuard configuration.',
     query: { token: downloadToken },
     success: 'ok',
@@ -854,6 +891,7 @@ export const routes = [
     method: 'GET',
     path: `${forage}/config/:peer/qr`,
     access: 'download',
+    scopes: ['vpn'],
     summary: 'The WireGuard configuration as a QR code.',
     query: { token: downloadToken },
     success: 'ok',
@@ -866,6 +904,7 @@ export const routes = [
     method: 'GET',
     path: `${forage}/profile/:peer`,
     access: 'download',
+    scopes: ['vpn'],
     summary: 'Settings for built-in IKEv2 clients, as JSON or in the form of a platform.',
     query: {
       token: downloadToken,
@@ -891,6 +930,7 @@ export const routes = [
     method: 'GET',
     path: `${forage}/p12/:peer`,
     access: 'download',
+    scopes: ['vpn'],
     summary: 'Certificate and key as PKCS#12, encrypted with the password that was shown once.',
     query: {
       token: downloadToken,

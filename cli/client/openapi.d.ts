@@ -10,10 +10,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The caller’s containers, newest first. */
+    /**
+     * The caller’s containers, newest first.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['container_list'];
     put?: never;
-    /** Declare a container, which is then placed and started. */
+    /**
+     * Declare a container, which is then placed and started.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
     post: operations['container_create'];
     delete?: never;
     options?: never;
@@ -28,7 +34,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What the caller uses of its caps. */
+    /**
+     * What the caller uses of its caps.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['tenant_quota'];
     put?: never;
     post?: never;
@@ -45,7 +54,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The hosts of the caller’s regions, by key: what `host_key` may name. */
+    /**
+     * The hosts of the caller’s regions, by key: what `host_key` may name.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['tenant_hosts'];
     put?: never;
     post?: never;
@@ -62,7 +74,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What the caller’s containers used, by container, in whole UTC hours of the last 90 days. */
+    /**
+     * What the caller’s containers used, by container, in whole UTC hours of the last 90 days.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['usage_get'];
     put?: never;
     post?: never;
@@ -79,7 +94,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Events of the caller’s containers, oldest first; kept for seven days. */
+    /**
+     * Events of the caller’s containers, oldest first; kept for seven days.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['event_list'];
     put?: never;
     post?: never;
@@ -96,7 +114,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The caller’s logins at registries, without their passwords. */
+    /**
+     * The caller’s logins at registries, without their passwords.
+     * @description Scope: read, deploy, admin, operator; or a token without any scope.
+     */
     get: operations['registry_list'];
     put?: never;
     post?: never;
@@ -114,10 +135,16 @@ export interface paths {
       cookie?: never;
     };
     get?: never;
-    /** Set the login that pulls from this registry use. Containers that the registry refused are tried again. */
+    /**
+     * Set the login that pulls from this registry use. Containers that the registry refused are tried again.
+     * @description Scope: admin, operator; or a token without any scope.
+     */
     put: operations['registry_put'];
     post?: never;
-    /** Remove a login; later pulls from this registry are anonymous. */
+    /**
+     * Remove a login; later pulls from this registry are anonymous.
+     * @description Scope: admin, operator; or a token without any scope.
+     */
     delete: operations['registry_remove'];
     options?: never;
     head?: never;
@@ -131,7 +158,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The caller’s secrets, without their values. */
+    /**
+     * The caller’s secrets, without their values.
+     * @description Scope: read, deploy, admin, operator; or a token without any scope.
+     */
     get: operations['secret_list'];
     put?: never;
     post?: never;
@@ -149,10 +179,16 @@ export interface paths {
       cookie?: never;
     };
     get?: never;
-    /** Set the value of a secret. Another value is a new version, to which the containers that use the secret are updated; the same value changes nothing. */
+    /**
+     * Set the value of a secret. Another value is a new version, to which the containers that use the secret are updated; the same value changes nothing.
+     * @description Scope: admin, operator; or a token without any scope.
+     */
     put: operations['secret_put'];
     post?: never;
-    /** Remove a secret that no container uses. */
+    /**
+     * Remove a secret that no container uses.
+     * @description Scope: admin, operator; or a token without any scope.
+     */
     delete: operations['secret_remove'];
     options?: never;
     head?: never;
@@ -166,15 +202,24 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One container of the caller. Its ETag stands for what is declared, not for the status. */
+    /**
+     * One container of the caller. Its ETag stands for what is declared, not for the status.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['container_get'];
     put?: never;
     post?: never;
-    /** Stop and remove the container; its logs and events stay readable for seven days. */
+    /**
+     * Stop and remove the container; its logs and events stay readable for seven days.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
     delete: operations['container_delete'];
     options?: never;
     head?: never;
-    /** Change what the container is made from (JSON merge patch). The old one runs until the new one is made, and runs again if that fails: see `update` in its status. With `If-Match`, only if it is still declared as the ETag says. */
+    /**
+     * Change what the container is made from (JSON merge patch). The old one runs until the new one is made, and runs again if that fails: see `update` in its status. With `If-Match`, only if it is still declared as the ETag says.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
     patch: operations['container_update'];
     trace?: never;
   };
@@ -185,7 +230,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Desired and observed state, with reason, retries and addresses. */
+    /**
+     * Desired and observed state, with reason, retries and addresses.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['container_status'];
     put?: never;
     post?: never;
@@ -202,9 +250,15 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** How the container is restarted, stopped and checked. */
+    /**
+     * How the container is restarted, stopped and checked.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['policy_get'];
-    /** Replace the policy; absent fields have their defaults. Only another `command` of a health check makes the container again, as an update does. */
+    /**
+     * Replace the policy; absent fields have their defaults. Only another `command` of a health check makes the container again, as an update does.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
     put: operations['policy_put'];
     post?: never;
     delete?: never;
@@ -220,9 +274,15 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Where secrets go in the container. */
+    /**
+     * Where secrets go in the container.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['container_secrets'];
-    /** Replace the uses of secrets: environment variables, and files on tmpfs. It is an update. */
+    /**
+     * Replace the uses of secrets: environment variables, and files on tmpfs. It is an update.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
     put: operations['container_secrets_put'];
     post?: never;
     delete?: never;
@@ -238,7 +298,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The newest captured lines, oldest first. */
+    /**
+     * The newest captured lines, oldest first.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['container_logs'];
     put?: never;
     post?: never;
@@ -255,7 +318,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Events of one container, oldest first. */
+    /**
+     * Events of one container, oldest first.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['container_events'];
     put?: never;
     post?: never;
@@ -272,7 +338,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What the container uses now: CPU, memory, network, processes. With `follow=true`, once a second. */
+    /**
+     * What the container uses now: CPU, memory, network, processes. With `follow=true`, once a second.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['container_stats'];
     put?: never;
     post?: never;
@@ -289,7 +358,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Run a process in the container, over a WebSocket with the subprotocol `longshore.exec.v1`. */
+    /**
+     * Run a process in the container, over a WebSocket with the subprotocol `longshore.exec.v1`.
+     * @description Scope: exec, operator; or a token without any scope.
+     */
     get: operations['container_exec'];
     put?: never;
     post?: never;
@@ -306,7 +378,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Connect to a TCP port of the container, published or not, over a WebSocket with the subprotocol `longshore.forward.v1`. */
+    /**
+     * Connect to a TCP port of the container, published or not, over a WebSocket with the subprotocol `longshore.forward.v1`.
+     * @description Scope: exec, operator; or a token without any scope.
+     */
     get: operations['container_forward'];
     put?: never;
     post?: never;
@@ -323,7 +398,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Answers as soon as the container has the status; 504 at the timeout, 409 if the container is being removed. `removed` waits until it is gone and answers with its last status. */
+    /**
+     * Answers as soon as the container has the status; 504 at the timeout, 409 if the container is being removed. `removed` waits until it is gone and answers with its last status.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
     get: operations['container_wait'];
     put?: never;
     post?: never;
@@ -342,7 +420,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Set the desired state to running; a container that failed or backs off is tried again at once. */
+    /**
+     * Set the desired state to running; a container that failed or backs off is tried again at once.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
     post: operations['container_start'];
     delete?: never;
     options?: never;
@@ -359,7 +440,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Set the desired state to stopped. */
+    /**
+     * Set the desired state to stopped.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
     post: operations['container_stop'];
     delete?: never;
     options?: never;
@@ -376,7 +460,7 @@ export interface paths {
     };
     /**
      * The tenants of which something is stored, by id.
-     * @description Scope: operator, operator:read, operator:tenants.
+     * @description Scope: operator:read, operator:tenants, operator.
      */
     get: operations['tenant_list'];
     put?: never;
@@ -396,7 +480,7 @@ export interface paths {
     };
     /**
      * Containers of all tenants, in an order that stays the same. A page may be short or empty: the list ends where `next_cursor` is absent.
-     * @description Scope: operator, operator:read, operator:tenants.
+     * @description Scope: operator:read, operator:tenants, operator.
      */
     get: operations['container_find'];
     put?: never;
@@ -416,12 +500,12 @@ export interface paths {
     };
     /**
      * Regions, caps and allowed registries of a tenant.
-     * @description Scope: operator, operator:read, operator:tenants.
+     * @description Scope: operator:read, operator:tenants, operator.
      */
     get: operations['tenant_get'];
     /**
      * Set regions, caps and allowed registries; an absent field gets its default.
-     * @description Scope: operator, operator:tenants.
+     * @description Scope: operator:tenants, operator.
      */
     put: operations['tenant_put'];
     post?: never;
@@ -442,7 +526,7 @@ export interface paths {
     put?: never;
     /**
      * Revoke one token (`jti`), those of a subject (`sub`), or all tokens of the tenant issued until now.
-     * @description Scope: operator, operator:tenants.
+     * @description Scope: operator:tenants, operator.
      */
     post: operations['tenant_revoke'];
     delete?: never;
@@ -460,7 +544,7 @@ export interface paths {
     };
     /**
      * A container with its operator-only fields and reconciler state.
-     * @description Scope: operator, operator:read, operator:tenants.
+     * @description Scope: operator:read, operator:tenants, operator.
      */
     get: operations['container_inspect'];
     put?: never;
@@ -470,7 +554,7 @@ export interface paths {
     head?: never;
     /**
      * Set pull policy, secret references and config files; they come into effect as an update does.
-     * @description Scope: operator, operator:tenants.
+     * @description Scope: operator:tenants, operator.
      */
     patch: operations['container_operate'];
     trace?: never;
@@ -484,13 +568,13 @@ export interface paths {
     };
     /**
      * All hosts, by key.
-     * @description Scope: operator, operator:read, operator:hosts.
+     * @description Scope: operator:read, operator:hosts, operator.
      */
     get: operations['host_list'];
     put?: never;
     /**
      * Create a host and its one-time join token, which is shown only here.
-     * @description Scope: operator, operator:hosts.
+     * @description Scope: operator:hosts, operator.
      */
     post: operations['host_create'];
     delete?: never;
@@ -508,21 +592,21 @@ export interface paths {
     };
     /**
      * One host, and how far its drain is.
-     * @description Scope: operator, operator:read, operator:hosts.
+     * @description Scope: operator:read, operator:hosts, operator.
      */
     get: operations['host_get'];
     put?: never;
     post?: never;
     /**
      * Remove a host that is drained or lost; `force` fences any other. Its containers are placed elsewhere; those that a tenant pinned to it are lost.
-     * @description Scope: operator, operator:hosts.
+     * @description Scope: operator:hosts, operator.
      */
     delete: operations['host_remove'];
     options?: never;
     head?: never;
     /**
      * Cordon, drain, or approve the removal of held orphans.
-     * @description Scope: operator, operator:hosts.
+     * @description Scope: operator:hosts, operator.
      */
     patch: operations['host_update'];
     trace?: never;
@@ -538,7 +622,7 @@ export interface paths {
     put?: never;
     /**
      * Create a new one-time join token, for a host whose agent lost its identity.
-     * @description Scope: operator, operator:hosts.
+     * @description Scope: operator:hosts, operator.
      */
     post: operations['host_join_token'];
     delete?: never;
@@ -571,10 +655,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The caller’s VPN peers, newest first. */
+    /**
+     * The caller’s VPN peers, newest first.
+     * @description Scope: read, vpn, operator; or a token without any scope.
+     */
     get: operations['peer_list'];
     put?: never;
-    /** Create a peer with addresses, keys and a certificate. Its password and tokens are shown only here. */
+    /**
+     * Create a peer with addresses, keys and a certificate. Its password and tokens are shown only here.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     post: operations['peer_create'];
     delete?: never;
     options?: never;
@@ -589,15 +679,24 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** One peer of the caller. */
+    /**
+     * One peer of the caller.
+     * @description Scope: read, vpn, operator; or a token without any scope.
+     */
     get: operations['peer_get'];
     put?: never;
     post?: never;
-    /** Delete a peer: its certificates are revoked and its addresses released. */
+    /**
+     * Delete a peer: its certificates are revoked and its addresses released.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     delete: operations['peer_remove'];
     options?: never;
     head?: never;
-    /** Rename, disable or enable a peer; set its expiry, routes or DNS. */
+    /**
+     * Rename, disable or enable a peer; set its expiry, routes or DNS.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     patch: operations['peer_update'];
     trace?: never;
   };
@@ -610,7 +709,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Replace keys, certificate, password and tokens. The new secrets are shown only here. */
+    /**
+     * Replace keys, certificate, password and tokens. The new secrets are shown only here.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     post: operations['peer_rotate'];
     delete?: never;
     options?: never;
@@ -627,7 +729,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Create a download or PAC token, which is shown only here. */
+    /**
+     * Create a download or PAC token, which is shown only here.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     post: operations['peer_token_create'];
     delete?: never;
     options?: never;
@@ -645,7 +750,10 @@ export interface paths {
     get?: never;
     put?: never;
     post?: never;
-    /** Revoke a token. */
+    /**
+     * Revoke a token.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     delete: operations['peer_token_remove'];
     options?: never;
     head?: never;
@@ -661,7 +769,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Replace the password of the PKCS#12 bundle; the new one is shown only here. */
+    /**
+     * Replace the password of the PKCS#12 bundle; the new one is shown only here.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     post: operations['peer_password'];
     delete?: never;
     options?: never;
@@ -676,7 +787,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** WireGuard configuration. */
+    /**
+     * WireGuard configuration.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     get: operations['artifact_config'];
     put?: never;
     post?: never;
@@ -693,7 +807,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The WireGuard configuration as a QR code. */
+    /**
+     * The WireGuard configuration as a QR code.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     get: operations['artifact_qr'];
     put?: never;
     post?: never;
@@ -710,7 +827,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Settings for built-in IKEv2 clients, as JSON or in the form of a platform. */
+    /**
+     * Settings for built-in IKEv2 clients, as JSON or in the form of a platform.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     get: operations['artifact_profile'];
     put?: never;
     post?: never;
@@ -727,7 +847,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Certificate and key as PKCS#12, encrypted with the password that was shown once. */
+    /**
+     * Certificate and key as PKCS#12, encrypted with the password that was shown once.
+     * @description Scope: vpn, operator; or a token without any scope.
+     */
     get: operations['artifact_p12'];
     put?: never;
     post?: never;
@@ -797,13 +920,13 @@ export interface paths {
     };
     /**
      * The VPN networks, by name.
-     * @description Scope: operator, operator:read, operator:networks.
+     * @description Scope: operator:read, operator:networks, operator.
      */
     get: operations['network_list'];
     put?: never;
     /**
      * Create a VPN network with its certificate authority and the keys of its server.
-     * @description Scope: operator, operator:networks.
+     * @description Scope: operator:networks, operator.
      */
     post: operations['network_create'];
     delete?: never;
@@ -821,18 +944,18 @@ export interface paths {
     };
     /**
      * One network.
-     * @description Scope: operator, operator:read, operator:networks.
+     * @description Scope: operator:read, operator:networks, operator.
      */
     get: operations['network_get'];
     /**
      * Set all but the name and the pools; an absent field gets its default.
-     * @description Scope: operator, operator:networks.
+     * @description Scope: operator:networks, operator.
      */
     put: operations['network_put'];
     post?: never;
     /**
      * Delete a network that has no peers.
-     * @description Scope: operator, operator:networks.
+     * @description Scope: operator:networks, operator.
      */
     delete: operations['network_remove'];
     options?: never;
@@ -849,7 +972,7 @@ export interface paths {
     };
     /**
      * For `wg-quick` on the VPN server, with its private key.
-     * @description Scope: operator, network:<name>, operator:networks.
+     * @description Scope: network:<name>, operator:networks, operator.
      */
     get: operations['network_wireguard'];
     put?: never;
@@ -869,7 +992,7 @@ export interface paths {
     };
     /**
      * For strongSwan on the VPN server.
-     * @description Scope: operator, network:<name>, operator:networks.
+     * @description Scope: network:<name>, operator:networks, operator.
      */
     get: operations['network_swanctl'];
     put?: never;
@@ -889,7 +1012,7 @@ export interface paths {
     };
     /**
      * For `nft -f` on the VPN server: what the peers of each tenant may reach.
-     * @description Scope: operator, network:<name>, operator:networks.
+     * @description Scope: network:<name>, operator:networks, operator.
      */
     get: operations['network_nftables'];
     put?: never;
@@ -909,7 +1032,7 @@ export interface paths {
     };
     /**
      * Certificate of the VPN server.
-     * @description Scope: operator, network:<name>, operator:networks.
+     * @description Scope: network:<name>, operator:networks, operator.
      */
     get: operations['network_server_certificate'];
     put?: never;
@@ -929,7 +1052,7 @@ export interface paths {
     };
     /**
      * Private key of the VPN server.
-     * @description Scope: operator, network:<name>, operator:networks.
+     * @description Scope: network:<name>, operator:networks, operator.
      */
     get: operations['network_server_key'];
     put?: never;
@@ -949,7 +1072,7 @@ export interface paths {
     };
     /**
      * Certificate of the authority.
-     * @description Scope: operator, network:<name>, operator:networks.
+     * @description Scope: network:<name>, operator:networks, operator.
      */
     get: operations['network_ca'];
     put?: never;
@@ -971,7 +1094,7 @@ export interface paths {
     put?: never;
     /**
      * Seal every secret under the current key of the vault; older keys can then be removed.
-     * @description Scope: operator, operator:networks.
+     * @description Scope: operator:networks, operator.
      */
     post: operations['secret_reseal'];
     delete?: never;

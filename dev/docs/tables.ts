@@ -2,14 +2,8 @@
 import type { Settings } from '../../lib/config.ts';
 import { containerStatuses, reasons } from '../../schemas/api/container.ts';
 import { errorStatus, successStatus, type ErrorCode } from '../../schemas/errors.ts';
-import {
-  authErrors,
-  commonErrors,
-  scopeText,
-  type Access,
-  type QueryParameter,
-  type Route,
-} from '../../schemas/routes.ts';
+import { authErrors, commonErrors, type Access, type QueryParameter, type Route } from '../../schemas/routes.ts';
+import { scopeText } from '../../schemas/scopes.ts';
 import type { ToolEntry } from '../fetch/tool-table.ts';
 import { code, table } from './markdown.ts';
 import type { MetricDescription } from './program-metrics.ts';
@@ -119,7 +113,7 @@ function parameterText(name: string, { schema, fallback }: QueryParameter): stri
 }
 
 export function routesTable(routes: readonly Route[], ...accesses: readonly Access[]): string {
-  const hasScopes = accesses.includes('operator');
+  const hasScopes = accesses.some((access) => access !== 'public' && access !== 'pac');
   return table(
     ['Method', 'Path', 'Query (default)', 'Success', ...(hasScopes ? ['Scopes'] : []), 'Errors', 'What it does'],
     routes

@@ -21,7 +21,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Get a new token from the issuer. An agent needs a new join token from an operator.',
   },
   forbidden: {
-    when: 'The token lacks the scope for an operator route (`detail.scope` names one that opens it), or its scopes open only parts of the operator API and the route is a tenant’s. Or a request from another site would change something and carries a cookie.',
+    when: 'The token has scopes, and none of them opens the route, or it has none and the route is an operator’s (`detail.scope` names one that opens it). Or a request from another site would change something and carries a cookie.',
     client: 'Use a token with that scope, or send the token as `Authorization: Bearer`.',
   },
   over_quota: {

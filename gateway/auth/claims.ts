@@ -5,7 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isTenantId, type TenantId } from '../../schemas/ids.ts';
-import { powersOf } from './scopes.ts';
+import { isOfOperator, scopesOf } from './scopes.ts';
 
 export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const;
 export type Algorithm = (typeof algorithms)[number];
@@ -26,8 +26,8 @@ export interface Issuer {
 export interface Identity {
   readonly tenant: TenantId;
   readonly subject: string;
-  /** The words of `scope` that concern the operator API. */
-  readonly powers: readonly string[];
+  /** The words of `scope` that concern this API; with none, everything of the tenant is open. */
+  readonly scopes: readonly string[];
   readonly tokenId: string | undefined;
   /** What the log calls the token: its `jti`, or the key and the beginning of the token's hash. */
   readonly tokenName: string;
@@ -111,12 +111,12 @@ export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Ide
     ? (claims as Record<string, unknown>)[issuer.tenantClaim]
     : undefined;
   if (typeof tenant !== 'string' || !isTenantId(tenant) || !mayName(issuer, tenant)) return undefined;
-  const powers = powersOf(claims.scope);
-  if (powers.length > 0 && !issuer.operators) return undefined;
+  const scopes = scopesOf(claims.scope);
+  if (scopes.some(isOfOperator) && !issuer.operators) return undefined;
   return {
     tenant,
     subject: claims.sub,
-    powers,
+    scopes,
     tokenId: claims.jti,
     tokenName: claims.jti ?? unnamed,
     issuedAtS: claims.iat ?? 0,

@@ -1,31 +1,36 @@
-/** Decides which operator routes a token's scopes open. Pure. */
-import type { OperatorScope, Route } from '../../schemas/routes.ts';
+/** Decides which routes a token's scopes open. Pure. */
+import type { Route } from '../../schemas/routes.ts';
+import { tenantScopes, type Scope } from '../../schemas/scopes.ts';
 
 /** The scope that opens all of the operator API, and the API of the token's tenant. */
 const everything = 'operator';
 const networkPrefix = 'network:';
 
 /** Matches a misspelt scope, too: a token with one was not meant for the tenant's API. */
-const isNarrow = (word: string): boolean => word.startsWith('operator:') || word.startsWith(networkPrefix);
+export const isOfOperator = (word: string): boolean =>
+  word === everything || word.startsWith('operator:') || word.startsWith(networkPrefix);
 
-/** The words of a token's `scope` that concern the operator API. */
-export const powersOf = (scope: string | undefined): readonly string[] =>
-  scope === undefined ? [] : scope.split(' ').filter((word) => word === everything || isNarrow(word));
+const isOfTenant = (word: string): boolean => tenantScopes.some((known) => known === word);
 
-const wordOf = (scope: OperatorScope, params: Readonly<Record<string, string>>): string =>
+/** The words of a token's `scope` that concern this API. */
+export const scopesOf = (scope: string | undefined): readonly string[] =>
+  scope === undefined ? [] : scope.split(' ').filter((word) => isOfTenant(word) || isOfOperator(word));
+
+const wordOf = (scope: Scope, params: Readonly<Record<string, string>>): string =>
   scope === networkPrefix ? networkPrefix + (params['network'] ?? '') : scope;
 
 /**
- * What a token lacks to call a route; undefined if it lacks nothing. A token with narrow scopes
- * opens no route of its tenant: a VPN server's token must not declare containers.
+ * The scope that a token lacks to call a route; undefined if it lacks nothing. A token without
+ * scopes opens every route of its tenant. One that has any opens only what they name: a VPN
+ * server's token must not declare containers.
  */
 export function lackOf(
-  powers: readonly string[],
-  { access, scopes }: Pick<Route, 'access' | 'scopes'>,
+  scopes: readonly string[],
+  route: Pick<Route, 'access' | 'scopes'>,
   params: Readonly<Record<string, string>>,
-): { readonly scope: string } | 'tenant' | undefined {
-  if (powers.includes(everything)) return undefined;
-  if (access !== 'operator') return powers.length > 0 ? 'tenant' : undefined;
-  const [first = everything, ...others] = (scopes ?? []).map((scope) => wordOf(scope, params));
-  return [first, ...others].some((word) => powers.includes(word)) ? undefined : { scope: first };
+): string | undefined {
+  if (scopes.includes(everything)) return undefined;
+  if (scopes.length === 0 && route.access !== 'operator') return undefined;
+  const [first = everything, ...others] = (route.scopes ?? []).map((scope) => wordOf(scope, params));
+  return [first, ...others].some((word) => scopes.includes(word)) ? undefined : first;
 }

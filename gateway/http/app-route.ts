@@ -11,7 +11,7 @@ import type { Validated } from '../validation/faults.ts';
 import { queryReader, type QueryReader } from '../validation/query.ts';
 import { bodyValidator } from '../validation/schema.ts';
 import type { Call, Handler, Handlers } from './call.ts';
-import { forbidden, operatorTokenAlone } from './refusals.ts';
+import { forbidden } from './refusals.ts';
 import { missingScope, type Result } from './respond.ts';
 
 export interface AppRoute extends Route {
@@ -81,8 +81,8 @@ export function refusalOf(
   if (crossSite) return forbidden;
   // A handshake is a GET that acts, and browsers let every page make one.
   if (route.upgrades === true && !isOfOurs) return forbidden;
-  const lack = lackOf(identity.powers, route, params);
-  return lack === undefined ? undefined : lack === 'tenant' ? operatorTokenAlone : missingScope(lack.scope);
+  const lack = lackOf(identity.scopes, route, params);
+  return lack === undefined ? undefined : missingScope(lack);
 }
 
 /** The 404 for an invalid request about something that does not exist; undefined if it exists. */

@@ -6,10 +6,6 @@ import type { Unseated } from './seats.ts';
 
 export const notFound = failure('not_found');
 export const forbidden = failure('forbidden');
-export const operatorTokenAlone = failure(
-  'forbidden',
-  'this token opens only parts of the operator API; use a token of the tenant without such scopes',
-);
 export const tooLarge = failure('too_large');
 export const tooManyValues = failure(
   'too_large',

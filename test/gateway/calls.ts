@@ -50,7 +50,7 @@ export const anyCall: Call = {
   identity: {
     tenant: 'acme' as TenantId,
     subject: 'alice',
-    powers: [],
+    scopes: [],
     tokenId: undefined,
     tokenName: 'token',
     issuedAtS: 0,

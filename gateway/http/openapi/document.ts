@@ -1,6 +1,7 @@
 /** The route table as an OpenAPI 3.1 document. Pure. */
 import { components } from '../../../schemas/components.ts';
-import { commonErrors, authErrors, scopeText, type OperatorScope, type Route } from '../../../schemas/routes.ts';
+import { commonErrors, authErrors, type Route } from '../../../schemas/routes.ts';
+import { scopeText } from '../../../schemas/scopes.ts';
 import { successStatus } from '../../../schemas/errors.ts';
 import { cookieName } from '../../auth/credentials.ts';
 import { errorResponses, errorSchemas, type ErrorResponses } from './errors.ts';
@@ -83,28 +84,41 @@ function successResponse(route: Route): Json {
   };
 }
 
+/** The scopes that open a route to a token that has scopes, as they are displayed. */
+const openedBy = ({ access, scopes }: Route): readonly string[] => [
+  ...(scopes ?? []).map(scopeText),
+  ...(access === 'public' || access === 'pac' ? [] : ['operator']),
+];
+
+/** A token in the header or in the cookie, with any one of the scopes. */
+const sessions = (route: Route): Json[] =>
+  openedBy(route).flatMap((scope) => [{ bearer: [scope] }, { cookie: [scope] }]);
+
 /**
  * A token in the URL is a query parameter of its route (`token`), and takes the place of other
  * credentials.
  */
-function securityOf({ access }: Route): Json {
-  switch (access) {
+function securityOf(route: Route): readonly Json[] {
+  switch (route.access) {
     case 'public':
-      return { security: [] };
+      return [];
     case 'download':
-      return { security: [{ bearer: [] }, { cookie: [] }, { url_token: [] }] };
+      return [...sessions(route), { url_token: [] }];
     case 'pac':
-      return { security: [{ url_token: [] }] };
+      return [{ url_token: [] }];
     case 'tenant':
     case 'operator':
-      return {};
+      return sessions(route);
   }
 }
 
 const tagOf = ({ access }: Route): string => (access === 'download' || access === 'pac' ? 'file' : access);
 
-const scopesText = (scopes: readonly OperatorScope[]): string =>
-  `Scope: ${(['operator', ...scopes] as const).map(scopeText).join(', ')}.`;
+function scopesText(route: Route): Json {
+  const scopes = openedBy(route).join(', ');
+  const or = route.access === 'operator' ? '' : '; or a token without any scope';
+  return scopes === '' ? {} : { description: `Scope: ${scopes}${or}.` };
+}
 
 function bodyOf({ body, patches }: Route): Json {
   if (body === undefined) return {};
@@ -122,9 +136,9 @@ function operationOf(route: Route, { parameters, errors }: Shared): Json {
   return {
     operationId: route.name.replaceAll('.', '_'),
     summary: route.summary,
-    ...(route.scopes === undefined ? {} : { description: scopesText(route.scopes) }),
+    ...scopesText(route),
     tags: [tagOf(route)],
-    ...securityOf(route),
+    security: securityOf(route),
     parameters: parametersOf(route).map((parameter) => referenceTo(parameters, parameter)),
     ...bodyOf(route),
     responses: { ...successResponse(route), ...errors.of(codes) },
@@ -159,7 +173,6 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
     openapi: '3.1.0',
     info: { title: 'Longshore', version, description },
     servers: [{ url: '/' }],
-    security: [{ bearer: [] }, { cookie: [] }],
     tags,
     paths: refer(paths),
     components: {

@@ -14,8 +14,8 @@ t.test('valid tokens of every algorithm are accepted', async (t) => {
   }
   t.equal(await verdictOf(await issuer.mint({ aud: ['other', issuer.audience], iat: undefined })), 'identity acme');
   const verdict = await verifier.verify(await issuer.mint({ scope: 'a operator b' }));
-  t.match(verdict, { identity: { powers: ['operator'] } });
-  t.match(await verifier.verify(await issuer.mint({ scope: 'operators' })), { identity: { powers: [] } });
+  t.match(verdict, { identity: { scopes: ['operator'] } });
+  t.match(await verifier.verify(await issuer.mint({ scope: 'operators' })), { identity: { scopes: [] } });
 });
 
 t.test('tokens that are refused without a key', async (t) => {

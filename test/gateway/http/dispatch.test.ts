@@ -17,10 +17,10 @@ const settled = (): Promise<void> => new Promise(setImmediate);
 const refused = (code: 'unauthenticated' | 'rate_limited') =>
   ({ kind: 'refused', result: { code, body: '' } }) as const satisfies Admission;
 
-function admitted(powers: readonly string[] = []): Admission {
+function admitted(scopes: readonly string[] = []): Admission {
   const { identity } = anyCall;
   if (identity === undefined) throw new Error('no identity');
-  return { kind: 'admitted', identity: { ...identity, powers }, crossSite: false, isOfOurs: true };
+  return { kind: 'admitted', identity: { ...identity, scopes }, crossSite: false, isOfOurs: true };
 }
 
 const seats = (inAll = 10, perTenant = inAll): Seats => new Seats({ inAll, perClient: inAll, perTenant });
@@ -116,9 +116,9 @@ t.test('the first fault that the contract names is the answer', async (t) => {
 
 t.test('an invalid request shows what exists only to a caller who may know', async (t) => {
   let probed = 0;
-  const answered = async (powers: string[], code: 'not_found' | 'ok'): Promise<number | undefined> => {
+  const answered = async (scopes: string[], code: 'not_found' | 'ok'): Promise<number | undefined> => {
     const probes = { 'container.operate': (() => (probed++, { code, body: '' })) as Handler };
-    return (await stage({ caller: admitted(powers), probes }).dispatch(operate, '{"x":1}'))?.status;
+    return (await stage({ caller: admitted(scopes), probes }).dispatch(operate, '{"x":1}'))?.status;
   };
   t.equal(await answered(['operator'], 'not_found'), 404);
   t.equal(await answered(['operator'], 'ok'), 422);

@@ -50,7 +50,7 @@ t.test('what a later revocation takes the place of refuses nothing that it does 
     fc.property(scenario, ({ revoked, token: { jti, sub, issuedS, aheadS }, usedS, lifeS }) => {
       const issuedAtS = issuedS + aheadS;
       const expiresAtS = issuedAtS + lifeS;
-      const identity = { tenant: acme, subject: sub, powers: [], tokenId: jti, tokenName: jti, issuedAtS, expiresAtS };
+      const identity = { tenant: acme, subject: sub, scopes: [], tokenId: jti, tokenName: jti, issuedAtS, expiresAtS };
       const meeting = (of: readonly Revocation[]): boolean =>
         of.some((one) => meets(one, identity) && one.untilMs > usedS * 1000);
       const told = revoked

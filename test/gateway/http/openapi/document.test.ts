@@ -20,7 +20,7 @@ interface Operation {
   readonly operationId: string;
   readonly requestBody?: { readonly content: Content };
   readonly responses: Readonly<Record<string, { readonly content?: Content; readonly headers?: object }>>;
-  readonly security?: unknown;
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
 }
 
 const document = JSON.parse(JSON.stringify(openApiDocument(routes, '1.2.3'))) as {
@@ -49,13 +49,16 @@ t.test('it passes the linter’s recommended rules', (t) => {
   t.end();
 });
 
-const credentials = {
-  public: [],
-  tenant: undefined,
-  operator: undefined,
-  download: [{ bearer: [] }, { cookie: [] }, { url_token: [] }],
-  pac: [{ url_token: [] }],
-} as const;
+const inHeaderOrCookie = (...scopes: string[]) => scopes.flatMap((scope) => [{ bearer: [scope] }, { cookie: [scope] }]);
+const urlToken = { url_token: [] };
+const credentials: Readonly<Record<string, unknown>> = {
+  healthz: [],
+  'container.create': inHeaderOrCookie('deploy', 'operator'),
+  'container.list': inHeaderOrCookie('read', 'deploy', 'operator'),
+  'network.ca': inHeaderOrCookie('network:<name>', 'operator:networks', 'operator'),
+  'artifact.config': [...inHeaderOrCookie('vpn', 'operator'), urlToken],
+  'artifact.pac': [urlToken],
+};
 
 t.test('every route is in it, with every status that it may answer, and nothing else is', (t) => {
   t.equal(document.info.version, '1.2.3');
@@ -72,7 +75,11 @@ t.test('every route is in it, with every status that it may answer, and nothing 
       const { route } = match;
       const codes = [...route.errors, ...commonErrors, ...(route.access === 'public' ? [] : authErrors)];
       for (const code of codes) t.ok(responses[String(errorStatus[code])], `${route.name}: ${code}`);
-      t.same(security, credentials[route.access], `${route.name}: credentials`);
+      const requirements = security?.flatMap((one) => Object.entries(one)) ?? [];
+      const isSession = ([scheme, scopes]: [string, readonly string[]]): boolean =>
+        scheme !== 'url_token' && scopes.length === 1;
+      t.equal(requirements.some(isSession), route.access !== 'public' && route.access !== 'pac', route.name);
+      if (route.name in credentials) t.same(security, credentials[route.name], `${route.name}: credentials`);
     }
   }
   t.end();

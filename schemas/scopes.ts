@@ -1,0 +1,19 @@
+/** The scopes of a token: what of the API it opens. */
+
+/**
+ * Scopes of a tenant's token. A token without any of them, and without one of the operator, opens
+ * the whole API of its tenant.
+ */
+export const tenantScopes = ['read', 'deploy', 'exec', 'vpn', 'admin'] as const;
+export type TenantScope = (typeof tenantScopes)[number];
+
+/**
+ * Scopes that open a part of the operator API; `operator` opens all of it. `network:` stands for
+ * `network:<name>`, with the name of the network in the path.
+ */
+export type OperatorScope = 'operator:read' | 'operator:tenants' | 'operator:hosts' | 'operator:networks' | 'network:';
+
+export type Scope = TenantScope | OperatorScope;
+
+/** The scope as it is displayed. */
+export const scopeText = (scope: Scope | 'operator'): string => (scope === 'network:' ? 'network:<name>' : scope);
