@@ -71,6 +71,8 @@ export default defineConfig(
         performance: 'readonly',
         Buffer: 'readonly',
         URL: 'readonly',
+        AbortSignal: 'readonly',
+        fetch: 'readonly',
       },
     },
   },

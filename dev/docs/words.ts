@@ -449,7 +449,8 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   dockerd: 'The dockerd of the private engine; `containerd`, `runc` and `iptables` must be beside it or on PATH.',
   'docker-registry': 'The OCI registry that holds the demo image.',
   busybox: 'The statically linked BusyBox that the demo image is made of.',
-  promtool: 'Checks metrics, rules and configuration in the tests.',
+  promtool:
+    'Checks metrics, rules and configuration in the tests, and runs the queries of the dashboards (with `prometheus`, of the same package).',
   openssl:
     'Reads certificates and bundles in the tests. If this tool or one listed below is missing, the tests that need it are skipped.',
   pk12util: 'Reads bundles in the tests, as Firefox would; NSS’s `certutil` must be beside it or on PATH.',
@@ -457,6 +458,7 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   ping: 'Tests the VPN connections.',
   haproxy: 'Runs in front of a gateway in the tests, with the configuration in `deploy/haproxy/`.',
   nft: 'Keeps the containers of `npm start` from reaching this machine; `wg-quick` guards a default route with it in the tests.',
+  buildah: 'Builds the container images of deploy/ in the tests.',
   squid: 'Runs in the tests as the proxy for engines that docs/deploy.md describes.',
   wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` must be beside it or on PATH.',
   'wireguard-go': 'WireGuard for the tests, if the kernel has none.',

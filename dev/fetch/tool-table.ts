@@ -94,7 +94,7 @@ export const tools = {
   },
   promtool: {
     variable: 'LONGSHORE_PROMTOOL',
-    executables: ['promtool'],
+    executables: ['promtool', 'prometheus'],
     minimum: [2, 40],
     versionArguments: ['--version'],
     versionPattern: /version (\d+)\.(\d+)/,
@@ -167,6 +167,17 @@ export const tools = {
     packages: ['haproxy'],
     suite: 'release',
     elsewhere: 'brew install haproxy, or the package "haproxy" of your distribution',
+  },
+  buildah: {
+    variable: 'LONGSHORE_BUILDAH',
+    executables: ['buildah'],
+    minimum: [1, 28],
+    versionArguments: ['--version'],
+    versionPattern: /buildah version (\d+)\.(\d+)/,
+    optional: true,
+    packages: ['buildah'],
+    suite: 'release',
+    elsewhere: 'the package "buildah" of your distribution (Linux alone)',
   },
   squid: {
     variable: 'LONGSHORE_SQUID',

@@ -14,7 +14,7 @@ import { caOf, connectTo, startRunning, thisRelease, urlOf, type NatsAccess, typ
 export const hostKey = 'h1';
 
 /** Settings with short waits, so that tests are quick. */
-const quickAgent = {
+export const quickAgent = {
   // The registry of this test run, and those that tests simulate on loopback.
   REGISTRIES_ALLOWED: 'docker.io,127.0.0.1:*',
   // With the firewall on, each agent would run a probe container beside the test's.
@@ -37,7 +37,8 @@ export interface HostsOptions {
   readonly compiled?: string;
 }
 
-async function clusterOf(nats: NatsAccess): Promise<string> {
+/** The id of the cluster that these servers hold. */
+export async function clusterOf(nats: NatsAccess): Promise<string> {
   const nc = await connectTo(nats);
   try {
     const { entry } = await readClusterEntry(nc);
