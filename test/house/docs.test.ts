@@ -4,6 +4,7 @@ import { basename, dirname, join, normalize } from 'node:path';
 import t from 'tap';
 import { grantableCapabilities } from '../../host-agent/spec/confinement.ts';
 import { anchorOf, anchorsOf, fillTables, relativeLinks, table, tableNames } from '../../dev/docs/markdown.ts';
+import { boardFiles } from '../../dev/dashboards/boards.ts';
 import { pages, programSettings, tables } from '../../dev/docs/pages.ts';
 import { programMetrics } from '../../dev/docs/program-metrics.ts';
 import { defaultText } from '../../dev/docs/tables.ts';
@@ -42,8 +43,10 @@ const metrics = programMetrics();
 const allMetrics = Object.values(metrics).flat();
 const tooling = [...Object.keys(toolingWords), ...Object.values(tools).map(({ variable }) => variable)];
 
-t.test('the tables are as `npm run docs` writes them', (t) => {
+t.test('the tables and the dashboards are as `npm run docs` writes them', (t) => {
   for (const page of pages) t.equal(read(page), fillTables(read(page), tables), page);
+  for (const [path, textOf] of boardFiles) t.equal(read(path), textOf(), path);
+  t.same(below('deploy/grafana/dashboards', '.json'), [...boardFiles.keys()].sort(), 'no other dashboard');
   const placed = pages.flatMap((page) => tableNames(read(page)));
   t.same([...placed].sort(), [...tables.keys()].sort(), 'each table stands on one page');
   t.end();
