@@ -5,7 +5,7 @@ import type { Registry } from 'prom-client';
 import type { Answers } from '../lib/nats/answers.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { ContainerId, OperationId } from '../schemas/ids.ts';
+import type { ContainerId, KeyId, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { routes } from '../schemas/routes.ts';
 import { createAccess, type Access } from './auth/access.ts';
@@ -28,6 +28,8 @@ import { drain } from './http/engine/shutdown.ts';
 import { publicHandlers } from './http/public.ts';
 import { Seats } from './http/seats.ts';
 import { ascendingIds } from './ids.ts';
+import { keyHandlers } from './keys/handlers.ts';
+import { SigningKeys, ownTokens } from './keys/signing-keys.ts';
 import { createMeters, registerGauges, type Meters } from './metrics.ts';
 import { hostHandlers } from './operator/hosts.ts';
 import { networkHandlers } from './operator/networks.ts';
@@ -94,8 +96,13 @@ interface Parts extends GatewayDependencies {
 export async function startGateway(dependencies: GatewayDependencies): Promise<Gateway> {
   const { configuration, nats, clock, log, registry } = dependencies;
   const meters = createMeters(registry);
+  const vault = vaultOf(configuration);
+  const signingKeys = signingKeysOf(dependencies, vault, (kind, question, deadlineMs) =>
+    backend.ask(kind, question, deadlineMs),
+  );
   const access = createAccess({
     ...dependencies,
+    ownIssuer: { ...ownTokens, keys: signingKeys },
     meters,
     knowledgeOf: (tenant): Knowledge => backend.knowledgeOf(tenant),
   });
@@ -121,10 +128,9 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const streams = streamHostOf(parts, () => connection);
   const sessions = new Sessions({ clock, log, stillGood: (identity) => verifier.stillGood(identity) });
   const services = servicesOf(parts, streams, sessions);
-  const vault = vaultOf(configuration);
   const forage = forageOf(parts, { services, vault, listenUrl: () => listenUrl });
   const unseal = unsealOf(parts, vault);
-  const handlers = handlersOf({ services, forage, vault }, { version: dependencies.version, ready });
+  const handlers = handlersOf({ services, forage, vault, signingKeys }, { version: dependencies.version, ready });
   const dispatcher = dispatcherOf(parts, services, forage, handlers);
   const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
     log,
@@ -149,7 +155,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     .then((nc) => {
       connection = nc;
       sessions.serve(nc);
-      return Promise.all([backend.start(nc), unseal?.start(nc)]);
+      return Promise.all([backend.start(nc).then(() => signingKeys.start()), unseal?.start(nc)]);
     })
     .catch((error: unknown) => log.error('backend_failed', { error }));
 
@@ -167,6 +173,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
       setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
       await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });
       await unseal?.stop();
+      signingKeys.stop();
       backend.stop();
       await forage.stop();
       access.stopKeys();
@@ -217,6 +224,7 @@ function servicesOf(
     usage: new UsageReader(nats, () => meters.badLogBlock()),
     newOperationId: () => randomUUID() as string as OperationId,
     newContainerId: () => newId() as ContainerId,
+    newKeyId: () => newId() as KeyId,
     newSecret: () => randomBytes(32).toString('base64url'),
     countAuthFailure: (call, token) => access.gate.countFailure(call.exchange.head, token),
   };
@@ -227,6 +235,22 @@ function servicesOf(
 function vaultOf(configuration: GatewayConfiguration): Vault | undefined {
   const keys = vaultKeysOf(configuration);
   return keys.length === 0 ? undefined : new Vault(keys);
+}
+
+function signingKeysOf(
+  { configuration, clock, log }: GatewayDependencies,
+  vault: Vault | undefined,
+  ask: Services['ask'],
+): SigningKeys {
+  return new SigningKeys({
+    vault,
+    ask,
+    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,
+    newKeyId: ascendingIds(clock),
+    newOperationId: () => randomUUID() as string as OperationId,
+    clock,
+    log,
+  });
 }
 
 function unsealOf({ backend, clock, log, meters }: Parts, vault: Vault | undefined): UnsealService | undefined {
@@ -246,11 +270,12 @@ interface Rooms {
   readonly services: Services;
   readonly forage: Forage;
   readonly vault: Vault | undefined;
+  readonly signingKeys: SigningKeys;
 }
 
 function forageOf(
   { configuration, version }: Parts,
-  { services, vault, listenUrl }: Omit<Rooms, 'forage'> & { readonly listenUrl: () => string },
+  { services, vault, listenUrl }: Pick<Rooms, 'services' | 'vault'> & { readonly listenUrl: () => string },
 ): Forage {
   const publicUrl = publicUrlOf(configuration);
   return createForage({
@@ -263,9 +288,13 @@ function forageOf(
   });
 }
 
-const handlersOf = ({ services, forage, vault }: Rooms, about: Parameters<typeof publicHandlers>[0]): Handlers => ({
+const handlersOf = (
+  { services, forage, vault, signingKeys }: Rooms,
+  about: Parameters<typeof publicHandlers>[0],
+): Handlers => ({
   ...containerHandlers(services),
   ...secretHandlers(services, vault),
+  ...keyHandlers(services, signingKeys),
   ...usageHandlers(services),
   ...streamHandlers(services),
   ...sessionHandlers(services),

@@ -7,6 +7,8 @@ import * as container from './api/container.ts';
 import * as drain from './api/drain.ts';
 import { Event } from './api/event.ts';
 import * as host from './api/host.ts';
+import * as key from './api/keys/key.ts';
+import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
 import { LogEntry } from './api/log.ts';
 import * as network from './api/network.ts';
 import * as peer from './api/peer.ts';
@@ -51,6 +53,12 @@ export const components = {
   Secret: secret.SecretView,
   SecretPut: secret.SecretBody,
   SecretUses: secret.SecretUses,
+
+  Key: key.KeyView,
+  KeyCreate: key.KeyBody,
+  KeyWithToken: key.KeyWithToken,
+  KeySet,
+  SigningKey: SigningKeyView,
 
   Event,
   LogEntry,

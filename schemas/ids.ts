@@ -14,6 +14,8 @@ export type HostKey = Branded<'HostKey'>;
 export type PeerId = Branded<'PeerId'>;
 /** UUIDv7, lower case: the id of a download or PAC token of a peer, not the token itself. */
 export type PeerTokenId = Branded<'PeerTokenId'>;
+/** UUIDv7, lower case: a key of a tenant, and the `jti` of its token. */
+export type KeyId = Branded<'KeyId'>;
 /**
  * `^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$`: a VPN network. The name also fits an interface's name,
  * a token of a NATS subject and a DNS label.
@@ -42,6 +44,7 @@ export const TenantId = Type.Unsafe<TenantId>(Type.String({ pattern: tenantIdPat
 export const ContainerId = Type.Unsafe<ContainerId>(Type.String({ pattern: uuidPattern, format: 'uuid' }));
 export const PeerId = Type.Unsafe<PeerId>(Type.String({ pattern: uuidPattern, format: 'uuid' }));
 export const PeerTokenId = Type.Unsafe<PeerTokenId>(Type.String({ pattern: uuidPattern, format: 'uuid' }));
+export const KeyId = Type.Unsafe<KeyId>(Type.String({ pattern: uuidPattern, format: 'uuid' }));
 export const NetworkName = Type.Unsafe<NetworkName>(Type.String({ pattern: networkNamePattern }));
 export const HostKey = Type.Unsafe<HostKey>(Type.String({ pattern: hostKeyPattern }));
 export const Region = Type.Unsafe<Region>(Type.String({ pattern: regionPattern }));
@@ -60,5 +63,6 @@ const isHost = matches(hostKeyPattern);
 export const isTenantId = (text: string): text is TenantId => isTenant(text);
 export const isContainerId = (text: string): text is ContainerId => isUuid(text);
 export const isPeerId = (text: string): text is PeerId => isUuid(text);
+export const isKeyId = (text: string): text is KeyId => isUuid(text);
 export const isNetworkName = (text: string): text is NetworkName => isNetwork(text);
 export const isHostKey = (text: string): text is HostKey => isHost(text);

@@ -26,7 +26,9 @@ import {
   HostWithToken,
   TenantHost,
 } from './api/host.ts';
-import { ContainerId, HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from './ids.ts';
+import { ContainerId, HostKey, KeyId, NetworkName, PeerId, PeerTokenId, TenantId } from './ids.ts';
+import { KeyBody, KeyView, KeyWithToken } from './api/keys/key.ts';
+import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
 import { limits } from './limits.ts';
 import { LogEntry } from './api/log.ts';
 import { NetworkBody, NetworkCreateBody, NetworkView, Resealed } from './api/network.ts';
@@ -129,6 +131,7 @@ export interface Route {
 const compute = '/api/v2/compute';
 const operator = '/api/v2/operator';
 const forage = '/api/forage';
+const keys = '/api/v2/keys';
 
 const execUserPattern = '^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$';
 const execWorkdirPattern = '^/[^\\0]*$';
@@ -183,6 +186,7 @@ export const pathParameters = {
   peer: PeerId,
   token: PeerTokenId,
   network: NetworkName,
+  key_id: KeyId,
   // A wrong one in a PUT is answered by 422 with the reason, not by 404.
   secret: Type.String({ description: 'A name: 1 to 64 of A-Z a-z 0-9 _ -' }),
   registry: Type.String({ description: 'A registry: `host` or `host:port`; `docker.io` is Docker Hub.' }),
@@ -768,6 +772,40 @@ export const routes = [
     ownToken: 'join token',
   },
   {
+    name: 'key.list',
+    method: 'GET',
+    path: keys,
+    access: 'tenant',
+    scopes: ['admin'],
+    summary: 'The caller’s keys, newest first, without their tokens.',
+    success: 'ok',
+    data: Type.Array(KeyView),
+    errors: [],
+  },
+  {
+    name: 'key.create',
+    method: 'POST',
+    path: keys,
+    access: 'tenant',
+    scopes: ['admin'],
+    summary: 'Make a key: a token for a program, with no scope that the caller lacks. It is shown only here.',
+    body: KeyBody,
+    success: 'created',
+    data: KeyWithToken,
+    errors: [...bodyErrors, 'conflict'],
+  },
+  {
+    name: 'key.remove',
+    method: 'DELETE',
+    path: `${keys}/:key_id`,
+    access: 'tenant',
+    scopes: ['admin'],
+    summary: 'Delete a key and revoke its token.',
+    success: 'no_content',
+    data: Type.Null(),
+    errors: ['not_found'],
+  },
+  {
     name: 'peer.list',
     method: 'GET',
     path: `${forage}/peers`,
@@ -1075,6 +1113,43 @@ export const routes = [
     data: Resealed,
     errors: ['forbidden'],
     deadlineMs: limits.keyDeadlineMs,
+  },
+  {
+    name: 'signing_key.list',
+    method: 'GET',
+    path: `${operator}/signing-keys`,
+    access: 'operator',
+    scopes: ['operator:read', 'operator:tenants'],
+    summary: 'The keys that sign the cluster’s own tokens, newest first, without their private parts.',
+    success: 'ok',
+    data: Type.Array(SigningKeyView),
+    errors: ['forbidden'],
+  },
+  {
+    name: 'signing_key.rotate',
+    method: 'POST',
+    path: `${operator}/signing-keys/rotate`,
+    access: 'operator',
+    scopes: ['operator:tenants'],
+    summary: 'Sign with a new key from now on. Tokens of earlier keys stay valid.',
+    query: {
+      end_others: flag('Also end the earlier keys: every token that they signed is refused within two minutes.'),
+    },
+    success: 'created',
+    data: Type.Array(SigningKeyView),
+    errors: ['forbidden', 'conflict', 'invalid'],
+  },
+  {
+    name: 'jwks',
+    method: 'GET',
+    path: '/.well-known/jwks.json',
+    access: 'public',
+    summary: 'The public keys of the cluster’s own tokens, as a JSON Web Key Set.',
+    success: 'ok',
+    data: KeySet,
+    errors: ['rate_limited'],
+    bare: true,
+    publicRate: true,
   },
   {
     name: 'openapi',

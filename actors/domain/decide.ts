@@ -16,8 +16,10 @@ import * as reseal from './secret/reseal.ts';
 import * as secret from './secret/secrets.ts';
 import { unseal } from './secret/unseal.ts';
 import * as uses from './secret/uses.ts';
+import * as signing from './signing/keys.ts';
 import type { PartitionView } from './state.ts';
 import * as tenant from './tenant/decide.ts';
+import * as key from './tenant/keys.ts';
 import type { Turn, TurnContext } from './turn.ts';
 
 /** What is made before the turn for an ask that needs it: `host.enrol`. */
@@ -104,6 +106,10 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
       return login.material(state, ask);
     case 'container.secrets':
       return uses.get(state, ask);
+    case 'key.list':
+      return key.list(state, ask);
+    case 'signing_key.list':
+      return signing.list(state);
     default:
       return unreachable(ask);
   }
@@ -189,6 +195,12 @@ export function decideWrite(
       return login.remove(state, ask, context);
     case 'container.secrets.put':
       return uses.put(state, ask, context);
+    case 'key.create':
+      return key.create(state, ask, context);
+    case 'key.remove':
+      return key.remove(state, ask, context);
+    case 'signing_key.put':
+      return signing.put(state, ask, context);
     default:
       return unreachable(ask);
   }

@@ -44,6 +44,9 @@ function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): v
     // Written with the record of its host, which is dirty then; surveys read the whole partition.
     case 'revoked_key':
       return;
+    // Reads of it look at the whole partition.
+    case 'signing_key':
+      return;
     case 'host':
       // A sync of this host carries the operator's word about its orphans.
       marks.markDirty(hostDirtyKey(record.key));
@@ -59,6 +62,7 @@ function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): v
     case 'secret':
     case 'secret_floor':
     case 'login':
+    case 'key':
     case 'peer':
     case 'peer_tombstone':
       marks.markDirty(tenantDirtyKey(record.tenant));
@@ -96,7 +100,8 @@ function touchDeleted(key: string, marks: DirtyMarks): void {
   // A sync tells a host that it was removed, and its agent then stops its containers.
   if (kind === 'host' && isHostKey(first)) marks.markDirty(hostDirtyKey(first));
   if (isOfNetwork(kind) && isNetworkName(first)) marks.markDirty(networkDirtyKey(first));
-  else if (kind === 'peer' || kind === 'secret' || kind === 'login') marks.markDirty(tenantDirtyKey(first));
+  else if (kind === 'peer' || kind === 'secret' || kind === 'login' || kind === 'key')
+    marks.markDirty(tenantDirtyKey(first));
 }
 
 /** The event in its wire form; the id stays the same over redelivery. */
@@ -156,8 +161,10 @@ const idOf = (record: StateRecord): string => ('id' in record ? record.id : reco
 
 export const records: RecordFormat<StateRecord> = {
   isKey: (key) =>
-    /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key|secret|secret_floor|login)\./.test(key),
-  isNewKey: (key) => /^(?:secret|secret_floor|login)\./.test(key),
+    /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key|secret|secret_floor|login|key|signing_key)\./.test(
+      key,
+    ),
+  isNewKey: (key) => /^(?:secret|secret_floor|login|key|signing_key)\./.test(key),
   isRecord: isWellFormed,
   keyOf: recordKey,
   /** The order of creation, so that a tenant's list keeps it. */

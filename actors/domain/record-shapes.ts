@@ -117,6 +117,16 @@ const isWellFormedRecord = either('kind', {
   secret: object({ tenant: text, name: text, version: number, sealed: text, updatedAtMs: number }),
   secret_floor: object({ tenant: text, version: number, updatedAtMs: number }),
   login: object({ tenant: text, registry: text, version: number, username: text, sealed: text, updatedAtMs: number }),
+  key: object({
+    tenant: text,
+    id: text,
+    name: text,
+    scopes: list(text),
+    subject: text,
+    issuedAtS: number,
+    expiresAtS: number,
+  }),
+  signing_key: object({ id: text, sealed: text, insertedAtMs: number, untilMs: orNull(number) }),
   host: object({
     key: text,
     region: text,

@@ -4,6 +4,8 @@ import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
 import type { PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
 import type { LoginRecord, SecretFloorRecord, SecretRecord } from '../../schemas/api/secret.ts';
+import type { KeyRecord } from '../../schemas/api/keys/key.ts';
+import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { TenantRecord } from '../../schemas/api/tenant.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 
@@ -37,6 +39,8 @@ export type StateRecord =
   | SecretRecord
   | SecretFloorRecord
   | LoginRecord
+  | KeyRecord
+  | SigningKeyRecord
   | HostRecord
   | RevokedKeyRecord
   | VpnRecord;
@@ -54,6 +58,10 @@ export const recordKey = (record: StateRecord): string => {
       return keys.secretFloor(record.tenant);
     case 'login':
       return keys.login(record.tenant, record.registry);
+    case 'key':
+      return keys.key(record.tenant, record.id);
+    case 'signing_key':
+      return keys.signingKey(record.id);
     case 'host':
       return keys.host(record.key);
     case 'revoked_key':
@@ -74,6 +82,10 @@ export function changedAtMs(record: StateRecord): number {
     case 'revoked':
     case 'revoked_key':
       return record.atMs;
+    case 'key':
+      return record.issuedAtS * 1000;
+    case 'signing_key':
+      return record.insertedAtMs;
     default:
       return record.updatedAtMs;
   }

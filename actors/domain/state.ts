@@ -8,6 +8,7 @@ import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
 import {
   isContainerId,
   isHostKey,
+  isKeyId,
   isPeerId,
   isTenantId,
   type ContainerId,
@@ -18,6 +19,7 @@ import { DesiredChanges } from './desired-changes.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
 import { changedAtMs, isOfNetwork, recordKey, type StateRecord } from './records.ts';
 import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
+import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
 import type { PreparationSeen } from './turn.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
@@ -84,6 +86,8 @@ export interface PartitionView {
   secretsWithOldValues(): Iterable<SecretOf>;
   /** Logins that were put, or loaded, since containers were last tried again because of them. */
   loginsToTry(): Iterable<LoginRecord>;
+  /** Of the cluster, by id; null: the record is damaged. */
+  signingKeys(): ReadonlyMap<string, SigningKeyRecord | null>;
 }
 
 export interface SecretOf {
@@ -144,6 +148,7 @@ export class PartitionState implements PartitionView {
   /** By their key without the version. */
   readonly #oldValues = new Map<string, SecretOf>();
   readonly #loginsToTry = new Map<string, LoginRecord>();
+  readonly #signingKeys = new Map<string, SigningKeyRecord | null>();
   /** This partition's share of the ledger. */
   readonly #accounted = new Map<HostKey, { -readonly [Of in keyof PlacedAmounts]: number } & { containers: number }>();
   readonly #ledger: PlacementLedger;
@@ -259,6 +264,9 @@ export class PartitionState implements PartitionView {
   loginsToTry(): Iterable<LoginRecord> {
     return this.#loginsToTry.values();
   }
+  signingKeys(): ReadonlyMap<string, SigningKeyRecord | null> {
+    return this.#signingKeys;
+  }
 
   /**
    * A report that changed nothing: its order counts until the next change of the container, which
@@ -331,6 +339,12 @@ export class PartitionState implements PartitionView {
         this.#own(record.tenant).secrets.logins.set(record.registry, record);
         this.#loginsToTry.set(recordKey(record), record);
         return;
+      case 'key':
+        this.#own(record.tenant).keys.set(record.id, record);
+        return;
+      case 'signing_key':
+        this.#signingKeys.set(record.id, record);
+        return;
       case 'host':
         this.#hosts.set(record.key, record);
         this.#damagedHosts.delete(record.key);
@@ -359,6 +373,8 @@ export class PartitionState implements PartitionView {
       this.#damagedHosts.delete(first);
     }
     if (kind === 'revoked_key') this.#revokedKeys.delete(first);
+    if (kind === 'signing_key') this.#signingKeys.delete(first);
+    if (kind === 'key' && isTenantId(first) && isKeyId(second)) this.#own(first).keys.delete(second);
     if (kind === 'secret' && isTenantId(first)) this.#deleteSecret(first, second, Number(third));
     if (kind === 'login' && isTenantId(first)) this.#deleteLogin(key, first, registryIn(second));
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
@@ -376,6 +392,8 @@ export class PartitionState implements PartitionView {
       this.#noteRevocations(first);
     }
     if (kind === 'host' && isHostKey(first)) this.#damagedHosts.add(first);
+    if (kind === 'signing_key') this.#signingKeys.set(first, null);
+    if (kind === 'key' && isTenantId(first) && isKeyId(second)) this.#own(first).keys.set(second, null);
     if (kind === 'secret' && isTenantId(first)) this.#putSecret(first, second, Number(third), null);
     if (kind === 'login' && isTenantId(first)) this.#own(first).secrets.logins.set(registryIn(second), null);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) {

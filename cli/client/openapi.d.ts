@@ -648,6 +648,50 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/keys': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * The caller’s keys, newest first, without their tokens.
+     * @description Scope: admin, operator; or a token without any scope.
+     */
+    get: operations['key_list'];
+    put?: never;
+    /**
+     * Make a key: a token for a program, with no scope that the caller lacks. It is shown only here.
+     * @description Scope: admin, operator; or a token without any scope.
+     */
+    post: operations['key_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/keys/{key_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Delete a key and revoke its token.
+     * @description Scope: admin, operator; or a token without any scope.
+     */
+    delete: operations['key_remove'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/forage/peers': {
     parameters: {
       query?: never;
@@ -1097,6 +1141,63 @@ export interface paths {
      * @description Scope: operator:networks, operator.
      */
     post: operations['secret_reseal'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/signing-keys': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * The keys that sign the cluster’s own tokens, newest first, without their private parts.
+     * @description Scope: operator:read, operator:tenants, operator.
+     */
+    get: operations['signing_key_list'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/operator/signing-keys/rotate': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Sign with a new key from now on. Tokens of earlier keys stay valid.
+     * @description Scope: operator:tenants, operator.
+     */
+    post: operations['signing_key_rotate'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/.well-known/jwks.json': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The public keys of the cluster’s own tokens, as a JSON Web Key Set. */
+    get: operations['jwks'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -1568,6 +1669,57 @@ export interface components {
           gid: number;
         };
       };
+    };
+    Key: {
+      /** Format: uuid */
+      id: string;
+      name: string | null;
+      scopes: ('read' | 'deploy' | 'exec' | 'vpn' | 'admin')[] | null;
+      subject: string | null;
+      inserted_at: string | null;
+      expires_at: string | null;
+      /** @description A revocation of its subject, or of the whole tenant, refuses its token. */
+      revoked: boolean;
+    };
+    KeyCreate: {
+      name: string;
+      scopes: ('read' | 'deploy' | 'exec' | 'vpn' | 'admin')[];
+      expires_at?: string | null;
+    };
+    KeyWithToken: {
+      /** Format: uuid */
+      id: string;
+      name: string | null;
+      scopes: ('read' | 'deploy' | 'exec' | 'vpn' | 'admin')[] | null;
+      subject: string | null;
+      inserted_at: string | null;
+      expires_at: string | null;
+      /** @description A revocation of its subject, or of the whole tenant, refuses its token. */
+      revoked: boolean;
+      /** @description Shown this once. */
+      token: string;
+    };
+    KeySet: {
+      keys: {
+        /** @constant */
+        kty: 'OKP';
+        /** @constant */
+        crv: 'Ed25519';
+        /** @constant */
+        alg: 'EdDSA';
+        /** @constant */
+        use: 'sig';
+        kid: string;
+        x: string;
+      }[];
+    };
+    SigningKey: {
+      /** @description The `kid` of its tokens. */
+      id: string;
+      /** @description New tokens are signed with it. */
+      current: boolean;
+      inserted_at: string | null;
+      expires_at: string | null;
     };
     Event: {
       /** @description `<partition>-<journal entry>-<index>`: the same event has the same id wherever it is read. */
@@ -4049,6 +4201,104 @@ export interface operations {
       504: components['responses']['Timeout'];
     };
   };
+  key_list: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Key'][];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  key_create: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['KeyCreate'];
+      };
+    };
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['KeyWithToken'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  key_remove: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        key_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; the answer has no body. */
+      204: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
   peer_list: {
     parameters: {
       query?: {
@@ -5089,6 +5339,97 @@ export interface operations {
       };
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  signing_key_list: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['SigningKey'][];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  signing_key_rotate: {
+    parameters: {
+      query?: {
+        /** @description Also end the earlier keys: every token that they signed is refused within two minutes. */
+        end_others?: boolean;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['SigningKey'][];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  jwks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['KeySet'];
+        };
+      };
       405: components['responses']['MethodNotAllowed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];

@@ -10,11 +10,13 @@ import { Gate, type GateOptions } from './gate.ts';
 import { IssuerKeys } from './keys.ts';
 import { RateLimiter } from './rate-limits.ts';
 import { Revocations } from './revocations.ts';
-import { Verifier } from './verifier.ts';
+import { Verifier, type TrustedIssuer } from './verifier.ts';
 
 export interface AccessOptions {
   readonly configuration: GatewayConfiguration;
   readonly issuers: readonly IssuerSetting[];
+  /** The cluster itself, which signs tokens too. */
+  readonly ownIssuer: TrustedIssuer;
   readonly knowledgeOf: GateOptions['knowledgeOf'];
   readonly clock: Clock;
   readonly log: Log;
@@ -47,7 +49,7 @@ export function createAccess(options: AccessOptions): Access {
     keys: new IssuerKeys(issuer.issuer, issuer.source, { log, clock }),
   }));
   const revocations = new Revocations();
-  const verifier = new Verifier(issuers, revocations, {
+  const verifier = new Verifier([...issuers, options.ownIssuer], revocations, {
     clock,
     log,
     tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,

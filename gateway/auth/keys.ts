@@ -20,6 +20,11 @@ export type KeyAnswer =
   /** It is unknown whether the issuer has such a key. */
   | { readonly kind: 'unavailable' };
 
+/** Where the keys of an issuer come from. */
+export interface KeyFinder {
+  find(keyId: string, algorithm: Algorithm): Promise<KeyAnswer>;
+}
+
 /** Reads the set again; undefined if it has not changed. Rejects if it is unavailable. */
 type Read = () => Promise<KeySet | undefined>;
 
@@ -67,7 +72,7 @@ const paceOf = (source: KeySource) =>
     ? { read: fromFile(source.path), freshMs: limits.jwksFilePollMs, unknownKidMs: 0 }
     : { read: fromUrl(source.url), freshMs: limits.jwksFreshMs, unknownKidMs: limits.jwksUnknownKidMs };
 
-export class IssuerKeys {
+export class IssuerKeys implements KeyFinder {
   readonly #issuer: string;
   readonly #log: Log;
   readonly #clock: Clock;

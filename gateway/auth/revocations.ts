@@ -5,22 +5,10 @@
  */
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { isCovered, type Revocation } from '../../schemas/api/tenant.ts';
+import { isCovered, meets, type Revocation } from '../../schemas/api/tenant.ts';
 import type { Identity } from './claims.ts';
 
 export type Standing = 'good' | 'revoked';
-
-export function meets(revocation: Revocation, identity: Identity): boolean {
-  const isInTime = identity.issuedAtS <= revocation.issuedUntilS;
-  switch (revocation.match.by) {
-    case 'tenant':
-      return isInTime;
-    case 'jti':
-      return revocation.match.value === identity.tokenId;
-    case 'sub':
-      return isInTime && revocation.match.value === identity.subject;
-  }
-}
 
 const keyOf = ({ match }: Revocation): string => (match.by === 'tenant' ? 'tenant' : `${match.by} ${match.value}`);
 

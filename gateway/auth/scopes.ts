@@ -1,6 +1,6 @@
 /** Decides which routes a token's scopes open. Pure. */
 import type { Route } from '../../schemas/routes.ts';
-import { tenantScopes, type Scope } from '../../schemas/scopes.ts';
+import { tenantScopes, type Scope, type TenantScope } from '../../schemas/scopes.ts';
 
 /** The scope that opens all of the operator API, and the API of the token's tenant. */
 const everything = 'operator';
@@ -15,6 +15,13 @@ const isOfTenant = (word: string): boolean => tenantScopes.some((known) => known
 /** The words of a token's `scope` that concern this API. */
 export const scopesOf = (scope: string | undefined): readonly string[] =>
   scope === undefined ? [] : scope.split(' ').filter((word) => isOfTenant(word) || isOfOperator(word));
+
+/**
+ * The first of the wanted scopes that a token may not pass on; undefined if it may pass on all. One
+ * without scopes opens everything of its tenant, and so may pass on everything.
+ */
+export const lackAmong = (scopes: readonly string[], wanted: readonly TenantScope[]): TenantScope | undefined =>
+  scopes.length === 0 || scopes.includes(everything) ? undefined : wanted.find((scope) => !scopes.includes(scope));
 
 const wordOf = (scope: Scope, params: Readonly<Record<string, string>>): string =>
   scope === networkPrefix ? networkPrefix + (params['network'] ?? '') : scope;

@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { claimsOf, clockToleranceS, identityOf, preview, type Identity, type Issuer, type Preview } from './claims.ts';
-import type { IssuerKeys } from './keys.ts';
+import type { KeyFinder } from './keys.ts';
 import type { Revocations } from './revocations.ts';
 
 export type Verdict =
@@ -21,7 +21,7 @@ export type Verdict =
   | { readonly kind: 'unavailable'; readonly why: string };
 
 export interface TrustedIssuer extends Issuer {
-  readonly keys: IssuerKeys;
+  readonly keys: KeyFinder;
 }
 
 interface Cached {

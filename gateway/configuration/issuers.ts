@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { ConfigurationError, httpUrlForm, isHttpUrl, readSettingFile } from '../../lib/config.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import { algorithms, type Algorithm, type Issuer } from '../auth/claims.ts';
+import { ownIssuer } from '../../schemas/api/keys/signing-key.ts';
 import type { KeySource } from '../auth/keys.ts';
 
 export const defaultTenantClaim = 'tenant_id';
@@ -29,6 +30,9 @@ const decodeIssuers = decoder(Type.Array(IssuerEntry, { minItems: 1 }));
 
 function issuerSetting(entry: IssuerEntry, from: string): IssuerSetting {
   const { jwks_url: url, jwks_file: path } = entry;
+  if (entry.issuer === ownIssuer) {
+    throw new ConfigurationError([`${from}: the issuer ${ownIssuer} is the cluster itself; give yours another name`]);
+  }
   if ((url === undefined) === (path === undefined)) {
     throw new ConfigurationError([`${from}: ${entry.issuer} needs either a JWKS URL or a JWKS file`]);
   }

@@ -2,7 +2,7 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { errorStatus, outcomeStatus } from '../../schemas/errors.ts';
-import type { ContainerId, OperationId, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, KeyId, OperationId, TenantId } from '../../schemas/ids.ts';
 import type { PeerGrant } from '../../schemas/api/peer.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { OwnToken, Params, Query, RouteName } from '../../schemas/routes.ts';
@@ -79,6 +79,7 @@ export interface Services {
   readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'follow' | 'waitsOver' | 'polls'>;
   newOperationId(): OperationId;
   newContainerId(): ContainerId;
+  newKeyId(): KeyId;
   /** 32 random bytes, base64url. */
   newSecret(): string;
   /** Counts a wrong token; for routes that check their token themselves. */

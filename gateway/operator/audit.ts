@@ -74,6 +74,14 @@ export const auditKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> } = {
   'secret.remove': { event: 'secret_removed', fields: ofSecret },
   'registry.put': { event: 'registry_changed', fields: ofRegistry },
   'registry.remove': { event: 'registry_removed', fields: ofRegistry },
+  'key.remove': {
+    event: 'key_removed',
+    fields: (call) => ({ tenant: tenantOf(call), key: call.params.key_id }),
+  },
+  'signing_key.rotate': {
+    event: 'signing_key_rotated',
+    fields: (call) => ({ end_others: call.query.end_others }),
+  },
   'network.remove': { event: 'network_removed', fields: (call) => ({ network: call.params.network }) },
 };
 

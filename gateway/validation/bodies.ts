@@ -5,6 +5,7 @@ import type { BodySchema, RouteName, RouteWithBody } from '../../schemas/routes.
 import { validateCreate, validateUpdate } from './container.ts';
 import type { Validated } from './faults.ts';
 import { validateEnrol } from './host.ts';
+import { validateKey } from '../keys/body.ts';
 import { validateNetworkCreate, validateNetworkPut } from './network.ts';
 import { validatePeerToken } from './peer-token.ts';
 import { validatePolicy } from './policy.ts';
@@ -19,6 +20,7 @@ export const createBodyValidators = (clock: Clock) =>
     'container.create': validateCreate,
     'container.update': validateUpdate,
     'host.enrol': validateEnrol,
+    'key.create': (body: unknown) => validateKey(body, clock.nowMs()),
     'network.create': validateNetworkCreate,
     'network.put': validateNetworkPut,
     'peer.create': (body: unknown) => validatePeerCreate(body, clock.nowMs()),

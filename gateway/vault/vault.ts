@@ -74,6 +74,8 @@ function textOf(place: SecretPlace): string {
       return `network/${place.network}/${place.field}`;
     case 'secret':
       return `secret/${place.tenant}/${place.name}/${place.version}`;
+    case 'signing_key':
+      return `signing_key/${place.id}`;
     case 'login':
       return `login/${place.tenant}/${place.registry}/${place.version}`;
   }

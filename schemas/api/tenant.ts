@@ -180,6 +180,26 @@ export interface Revocation {
   readonly untilMs: number;
 }
 
+/** What a token says of itself; `issuedAtS` 0: it does not say when it was issued. */
+export interface Issued {
+  readonly tokenId: string | undefined;
+  readonly subject: string;
+  readonly issuedAtS: number;
+}
+
+/** Whether a revocation refuses the token of its tenant. */
+export function meets({ match, issuedUntilS }: Revocation, { tokenId, subject, issuedAtS }: Issued): boolean {
+  const isInTime = issuedAtS <= issuedUntilS;
+  switch (match.by) {
+    case 'tenant':
+      return isInTime;
+    case 'jti':
+      return match.value === tokenId;
+    case 'sub':
+      return isInTime && match.value === subject;
+  }
+}
+
 /**
  * Whether `next` refuses every token of its tenant that this one refuses, for as long. An issuer
  * whose clock is ahead may have given a token that was revoked by its `jti` an `iat` in the future.

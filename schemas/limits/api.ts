@@ -43,6 +43,7 @@ export const api = {
   /** Values of one secret that are kept, because containers are made from them or may go back. */
   secretVersions: 4,
   registriesPerTenant: 32,
+  keysPerTenant: 100,
   registryUsernameChars: 256,
   registryPasswordBytes: 16 * KiB,
   /** Characters of a sealed value for a host: base64 of base64 of the largest, and a margin. */

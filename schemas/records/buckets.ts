@@ -3,7 +3,7 @@
  * partition is the actors process that the epoch in the bucket names. `gateway` writes nothing (A1;
  * its NATS user has no rights to), and hosts write only log blocks (A7).
  */
-import type { ContainerId, HostKey, MemberId, NetworkName, PeerId, TenantId } from '../ids.ts';
+import type { ContainerId, HostKey, KeyId, MemberId, NetworkName, PeerId, TenantId } from '../ids.ts';
 
 export const buckets = {
   cluster: {
@@ -30,6 +30,8 @@ export const buckets = {
       'container.<tenant>.<id>': 'a container, or the tombstone of one',
       'secret.<tenant>.<name>.<version>': 'a value of a secret, sealed',
       'login.<tenant>.<registry>': 'a login at a registry, its password sealed; the registry in base64url',
+      'key.<tenant>.<id>': 'a key of a tenant’s programs: what its token says, without the token',
+      'signing_key.<id>': 'in one partition: a private key that signs the cluster’s own tokens, sealed',
       'secret_floor.<tenant>': 'the highest version of the secrets and logins that were deleted',
       'host.<key>': 'a fleet host: region, capacity, cordon, session',
       'revoked_key.<public key>': 'a key of a host that was removed; the NATS servers refuse its credentials',
@@ -85,6 +87,8 @@ export const keys = {
   secret: (tenant: TenantId, name: string, version: number) => `secret.${tenant}.${name}.${version}`,
   /** A registry has dots and colons, which a key of a bucket may not have in a part. */
   login: (tenant: TenantId, registry: string) => `login.${tenant}.${Buffer.from(registry).toString('base64url')}`,
+  key: (tenant: TenantId, id: KeyId) => `key.${tenant}.${id}`,
+  signingKey: (id: string) => `signing_key.${id}`,
   secretFloor: (tenant: TenantId) => `secret_floor.${tenant}`,
   host: (host: HostKey) => `host.${host}`,
   revokedKey: (publicKey: string) => `revoked_key.${publicKey}`,

@@ -22,6 +22,8 @@ export type SecretPlace =
     }
   | { readonly of: 'network'; readonly network: NetworkName; readonly field: 'wireguard' | 'ca' | 'server' }
   | { readonly of: 'secret'; readonly tenant: TenantId; readonly name: string; readonly version: number }
+  /** A private key that the cluster signs tokens with. */
+  | { readonly of: 'signing_key'; readonly id: string }
   /** A login's password. */
   | { readonly of: 'login'; readonly tenant: TenantId; readonly registry: string; readonly version: number };
 

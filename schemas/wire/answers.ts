@@ -179,6 +179,18 @@ export const LoginMaterial = Type.Object({
 });
 export type LoginMaterial = Static<typeof LoginMaterial>;
 
+/** All signing keys of the cluster. `sealed`, `insertedAtMs`: null if the record is damaged. */
+export const SigningKeyPage = Type.Array(
+  Type.Object({
+    id: Type.String(),
+    sealed: nullable(id<Sealed>()),
+    insertedAtMs: nullable(Type.Number()),
+    /** Null: the current one. */
+    untilMs: nullable(Type.Number()),
+  }),
+);
+export type SigningKeyPage = Static<typeof SigningKeyPage>;
+
 /** What a host gets for its join token. `jwt`: a NATS user of the account HOSTS, for its nkey. */
 export const Enrolment = Type.Object({
   host: id<HostKey>(),

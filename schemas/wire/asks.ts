@@ -15,11 +15,23 @@ import type { ListCursor } from '../api/cursor.ts';
 import { DrainShare } from '../api/drain.ts';
 import { HostUpdateBody, HostView, TenantHost, type HostUpdate } from '../api/host.ts';
 import { NetworkView } from '../api/network.ts';
+import { KeyView, type KeyRecord } from '../api/keys/key.ts';
 import { nullable } from '../api/nullable.ts';
 import { Policy } from '../api/policy.ts';
 import { PeerView, type PeerKeys, type PeerRecord, type PeerToken, type PeerTokenView } from '../api/peer.ts';
 import { TenantSettings, TenantSummary, type QuotaView, type TenantView } from '../api/tenant.ts';
-import type { ContainerId, HostKey, NetworkName, OperationId, PeerId, PeerTokenId, Region, TenantId } from '../ids.ts';
+import { tenantScopes, type TenantScope } from '../scopes.ts';
+import type {
+  ContainerId,
+  HostKey,
+  KeyId,
+  NetworkName,
+  OperationId,
+  PeerId,
+  PeerTokenId,
+  Region,
+  TenantId,
+} from '../ids.ts';
 import {
   ContainerTrace,
   Enrolment,
@@ -38,6 +50,7 @@ import {
   RevocationPage,
   SessionPlace,
   SecretMaterial,
+  SigningKeyPage,
   StaleSecrets,
   dataOf,
   fieldsOf,
@@ -116,6 +129,17 @@ const PeerUpdateShape = shape<PeerUpdate>()(
       dns: nullable(Type.Array(text)),
     }),
   ),
+);
+
+const MadeKey = shape<Omit<KeyRecord, 'kind' | 'tenant'>>()(
+  Type.Object({
+    id: id<KeyId>(),
+    name: text,
+    scopes: Type.Unsafe<readonly TenantScope[]>(Type.Array(Type.Enum([...tenantScopes]))),
+    subject: text,
+    issuedAtS: number,
+    expiresAtS: number,
+  }),
 );
 
 const revoked = {
@@ -209,6 +233,9 @@ const reads = {
   'login.list': ask(ofTenant, forwarded<TSchema>()),
   'login.material': ask({ ...ofTenant, registry: text }, dataOf(LoginMaterial)),
   'container.secrets': ask(ofContainer, forwarded<typeof ContainerSecrets>()),
+  'key.list': ask(ofTenant, forwarded<TSchema>()),
+  /** To the owner of `signingPartition` alone. */
+  'signing_key.list': ask(ofPartition, dataOf(SigningKeyPage)),
   /**
    * What an agent asked a gateway for (unseal.ts); null: there is no login. `by`: its subject.
    * `forbidden`, also if the container does not need it.
@@ -344,6 +371,29 @@ const writes = {
   ),
   'login.remove': ask({ ...ofTenant, registry: text }, forwarded<Nothing>()),
   'container.secrets.put': ask({ ...ofContainer, secrets: ContainerSecrets }, forwarded<typeof ContainerSecrets>()),
+  'key.create': ask({ ...ofTenant, made: MadeKey }, dataOf(fieldsOf(KeyView))),
+  /**
+   * Revokes its token. The revocation ends at `untilMs` of the answer, which is not later than that
+   * of the ask.
+   */
+  'key.remove': ask(
+    { ...ofTenant, key: id<KeyId>(), revocation: RevocationShape },
+    dataOf(Type.Object({ untilMs: number })),
+  ),
+  /**
+   * Makes a key the current one. `replaces`: the current one until now; null: there is none.
+   * `precondition_failed` if that is not so any more. `lifeMaxMs`: how long a token may live.
+   */
+  'signing_key.put': ask(
+    {
+      ...ofPartition,
+      key: Type.Object({ id: text, sealed }),
+      replaces: nullable(text),
+      lifeMaxMs: number,
+      endOthers: flag,
+    },
+    dataOf(SigningKeyPage),
+  ),
   /** Replaces the secrets that still equal `before`. */
   'secret.replace': ask(
     {

@@ -197,6 +197,7 @@ export const SecretPlaceShape = shape<SecretPlace>()(
       field: Type.Enum(['wireguard', 'ca', 'server']),
     }),
     Type.Object({ of: Type.Literal('secret'), tenant: id<TenantId>(), name: text, version: number }),
+    Type.Object({ of: Type.Literal('signing_key'), id: text }),
     Type.Object({ of: Type.Literal('login'), tenant: id<TenantId>(), registry: text, version: number }),
   ]),
 );

@@ -2,7 +2,7 @@
 import type { Call, CallOf, Services } from '../../gateway/http/call.ts';
 import type { Exchange, Reply, RequestHead } from '../../gateway/http/engine/engine.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
-import type { ContainerId, OperationId, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, KeyId, OperationId, TenantId } from '../../schemas/ids.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import { quietLog } from './support.ts';
 
@@ -112,6 +112,7 @@ export function servicesWith(
     },
     newOperationId: () => 'operation-00000000' as OperationId,
     newContainerId: () => 'container' as ContainerId,
+    newKeyId: () => '01890000-0000-7000-8000-00000000000a' as KeyId,
     newSecret: () => 's'.repeat(43),
     countAuthFailure: (_call, token) => void failures.push(token),
     ...more,

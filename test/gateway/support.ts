@@ -99,6 +99,8 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       case 'secret.list':
       case 'login.list':
       case 'secret.stale':
+      case 'key.list':
+      case 'signing_key.list':
         return okData([]);
       case 'secret.material':
       case 'login.material':
@@ -107,6 +109,13 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
         return okData({ name: ask.name, version: 1, updated_at: timestamps.updated_at, used_by: [] });
       case 'login.put':
         return okData({ host: ask.registry, username: ask.username, updated_at: timestamps.updated_at });
+      case 'signing_key.put':
+        return okData([{ ...ask.key, insertedAtMs: 1, untilMs: null }], 'created');
+      case 'key.create': {
+        const { id, name, scopes, subject } = ask.made;
+        const { inserted_at } = timestamps;
+        return okData({ id, name, scopes, subject, inserted_at, expires_at: inserted_at, revoked: false }, 'created');
+      }
       case 'container.create': {
         const { id, tenant: tenant_id, spec } = ask;
         const made = { id, tenant_id, ...spec, status: 'pending', ...timestamps } as unknown as Container;

@@ -4,6 +4,7 @@
  */
 import { fill } from '../../../lib/fill.ts';
 import { limits } from '../../../schemas/limits.ts';
+import type { SigningKeyRecord } from '../../../schemas/api/keys/signing-key.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { NetworkRecord } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
@@ -53,7 +54,7 @@ const placeOfTenants = (record: SecretRecord | LoginRecord): SecretPlace =>
     ? { of: 'secret', tenant: record.tenant, name: record.name, version: record.version }
     : { of: 'login', tenant: record.tenant, registry: record.registry, version: record.version };
 
-const isStale = ({ sealed }: SecretRecord | LoginRecord, keyId: string): boolean => sealed.split('.', 2)[1] !== keyId;
+const isStale = ({ sealed }: Pick<SecretRecord, 'sealed'>, keyId: string): boolean => sealed.split('.', 2)[1] !== keyId;
 
 function* ofTenants({ secrets: { values, logins } }: TenantView): Generator<SecretRecord | LoginRecord, void, void> {
   for (const versions of values.values()) {
@@ -67,6 +68,11 @@ function* staleByRecord(state: PartitionView, { keyId, tenants }: Of<'secret.sta
   for (const { record } of state.vpn.networks()) {
     if (record !== undefined) yield { record, secrets: [...staleOfNetwork(record, keyId)] };
   }
+  for (const record of state.signingKeys().values()) {
+    if (record === null || tenants !== true) continue;
+    const { id, sealed } = record;
+    yield { record, secrets: isStale(record, keyId) ? [{ place: { of: 'signing_key' as const, id }, sealed }] : [] };
+  }
   for (const tenant of state.tenants()) {
     for (const record of tenant.peers.records.values()) yield { record, secrets: [...staleOfPeer(record, keyId)] };
     if (tenants !== true) continue;
@@ -77,7 +83,7 @@ function* staleByRecord(state: PartitionView, { keyId, tenants }: Of<'secret.sta
   }
 }
 
-type Holder = PeerRecord | NetworkRecord | SecretRecord | LoginRecord;
+type Holder = PeerRecord | NetworkRecord | SecretRecord | LoginRecord | SigningKeyRecord;
 
 /** How much of a journal entry a record takes. */
 const sizeOf = (record: Holder): number => Buffer.byteLength(JSON.stringify(record));
@@ -154,6 +160,8 @@ function replacedIn(state: PartitionView, items: readonly Item[], context: TurnC
     case 'secret':
     case 'login':
       return replacedOfTenant(state, place, items);
+    case 'signing_key':
+      return replacedIfThere(state.signingKeys().get(place.id), items);
   }
 }
 
@@ -162,11 +170,19 @@ type At<Kind extends SecretPlace['of']> = Extract<SecretPlace, { of: Kind }>;
 function replacedOfTenant(
   state: PartitionView,
   place: At<'secret' | 'login'>,
-  [item]: readonly Item[],
+  items: readonly Item[],
 ): Replaced | undefined {
   const { values, logins } = state.tenant(place.tenant).secrets;
   const record = place.of === 'secret' ? values.get(place.name)?.get(place.version) : logins.get(place.registry);
-  if (record == null || record.version !== place.version) return undefined;
+  return record?.version === place.version ? replacedIfThere(record, items) : undefined;
+}
+
+/** A record with one secret. */
+function replacedIfThere(
+  record: SecretRecord | LoginRecord | SigningKeyRecord | null | undefined,
+  [item]: readonly Item[],
+): Replaced | undefined {
+  if (record == null) return undefined;
   const sealed = swap(record.sealed, item);
   return { record: { ...record, sealed }, count: sealed === record.sealed ? 0 : 1 };
 }
@@ -205,6 +221,8 @@ function ownerOf(place: SecretPlace): string {
       return `network ${place.network}`;
     case 'secret':
       return `secret ${place.tenant} ${place.name} ${place.version}`;
+    case 'signing_key':
+      return `signing_key ${place.id}`;
     case 'login':
       return `login ${place.tenant} ${place.registry}`;
   }

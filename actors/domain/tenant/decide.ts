@@ -94,11 +94,20 @@ export function get(state: PartitionView, ask: Of<'tenant.get'>): Turn {
 }
 
 /** Whether something of it is stored: settings, containers, secrets, peers, or their remains. */
-function isStored({ record, settingsDamaged, containers, damaged, tombstones, peers, secrets }: KnownTenant): boolean {
+function isStored({
+  record,
+  settingsDamaged,
+  containers,
+  damaged,
+  tombstones,
+  peers,
+  secrets,
+  keys,
+}: KnownTenant): boolean {
   if (record.updatedAtMs > 0 || settingsDamaged) return true;
   const ofContainers = [containers, damaged, tombstones];
   const ofPeers = [peers.records, peers.damaged, peers.tombstones];
-  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins].some(({ size }) => size > 0);
+  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins, keys].some(({ size }) => size > 0);
 }
 
 function summary(tenant: KnownTenant): TenantSummary {
@@ -177,7 +186,7 @@ export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: 
 }
 
 /** Those that have not ended, and that the next one does not cover. */
-const stillNeeded = (all: readonly Revocation[], next: Revocation, { expiryMs }: TurnContext): Revocation[] =>
+export const stillNeeded = (all: readonly Revocation[], next: Revocation, { expiryMs }: TurnContext): Revocation[] =>
   all.filter((revocation) => revocation.untilMs > expiryMs && !isCovered(revocation, next));
 
 /**

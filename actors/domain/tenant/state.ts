@@ -1,9 +1,10 @@
 /** A tenant in memory: its containers with their indexes, what they take, and its peers. */
 import type { ContainerRecord, TombstoneRecord, Version } from '../../../schemas/api/container.ts';
 import type { ListCursor } from '../../../schemas/api/cursor.ts';
+import type { KeyRecord } from '../../../schemas/api/keys/key.ts';
 import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../../../schemas/api/tenant.ts';
 import { quotaDimensions, type QuotaDimension } from '../../../schemas/errors.ts';
-import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
+import type { ContainerId, KeyId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
 import { newestOf } from '../order.ts';
@@ -36,6 +37,8 @@ export interface TenantView {
   readonly settingsDamaged: boolean;
   readonly peers: PeersView;
   readonly secrets: SecretsView;
+  /** Of its programs; null: the record is damaged. */
+  readonly keys: ReadonlyMap<KeyId, KeyRecord | null>;
   /** By region; `*` is all. */
   usage(region: string): QuotaAmounts;
 }
@@ -92,6 +95,7 @@ export class TenantState implements TenantView {
   readonly damaged = new Set<ContainerId>();
   readonly peers = new TenantPeers();
   readonly secrets = new TenantSecrets();
+  readonly keys = new Map<KeyId, KeyRecord | null>();
   readonly #usage = new Map<string, MutableAmounts>();
 
   constructor(tenant: TenantId) {

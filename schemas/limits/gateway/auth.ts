@@ -33,6 +33,17 @@ export const auth = {
   issuerAheadMs: 1 * days,
   /** A token that lives longer is refused, so a revocation ends after this. */
   tokenLifeMaxMs: 400 * days,
+  /** Signing keys of the cluster that are kept, because tokens of theirs are still valid. */
+  signingKeys: 16,
+  /**
+   * A replaced signing key stays for the longest life of a token and this: other gateways sign with
+   * it until they have heard of the next one.
+   */
+  signingKeyRestMs: 60 * minutes,
+  signingKeysPollMs: 60 * seconds,
+  /** The time between two reads that tokens with unknown key ids cause. */
+  signingKeysUnknownMs: 250,
+  signingKeysReadMs: 5 * seconds,
   rateBuckets: 50_000,
   /** How many entries of X-Forwarded-For are checked, from the last on. */
   forwardedHops: 16,

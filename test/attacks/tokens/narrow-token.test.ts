@@ -47,12 +47,14 @@ const bodies: Readonly<Record<string, object>> = {
   'network.create': { name: 'office', ...network },
   'network.put': network,
   'peer.create': { name: 'phone' },
+  'key.create': { name: 'ci', scopes: ['admin'] },
   'peer.token.create': { scope: 'pac' },
 };
 const pathOf = ({ name, path }: Route, network: string): string =>
   path
     .replace(':network', network)
     .replace(':tenant', 'another')
+    .replace(':key_id', id)
     .replace(':key', 'h1')
     .replace(':token', id)
     .replace(':secret', 'db')

@@ -70,6 +70,26 @@ t.test('one tenant cannot reach another', async (t) => {
     t.notMatch(JSON.stringify(kept), /alices-secret/);
   });
 
+  t.test('keys of another tenant do not exist, and each opens its own alone', async (t) => {
+    const keys = '/api/v2/keys';
+    interface Made {
+      readonly data: { readonly id: string; readonly token: string };
+    }
+    const { body: hers } = await alice.call<Made>('POST', keys, { name: 'ci', scopes: ['read', 'admin'] });
+    t.equal((await mallory.call('GET', keys)).text, '{"data":[]}');
+    const foreign = await mallory.call('DELETE', `${keys}/${hers.data.id}`);
+    t.equal(foreign.status, 404);
+    t.equal((await mallory.call('DELETE', `${keys}/${absent}`)).text, foreign.text);
+    const { body: his } = await mallory.call<Made>('POST', keys, { name: 'ci', scopes: ['read', 'admin'] });
+    const list = async ({ data }: Made) => {
+      const headers = { authorization: `Bearer ${data.token}` };
+      return (await mallory.call<{ data: { tenant_id: string }[] }>('GET', compute, undefined, headers)).body.data;
+    };
+    t.ok((await list(hers)).every(({ tenant_id }) => tenant_id === 'alice'));
+    t.ok((await list(his)).every(({ tenant_id }) => tenant_id === 'mallory'));
+    t.equal((await alice.call('DELETE', `${keys}/${hers.data.id}`)).status, 204);
+  });
+
   t.test('a tenant’s token opens no operator route', async (t) => {
     // Valid bodies, because an invalid one would be refused before the missing scope.
     const network = { endpoint: 'vpn.example.com', ipv4_pool: '10.86.0.0/24' };

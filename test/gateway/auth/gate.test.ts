@@ -3,6 +3,7 @@ import { createAccess } from '../../../gateway/auth/access.ts';
 import type { Knowledge } from '../../../gateway/auth/revocation-feed.ts';
 import { issuersOf } from '../../../gateway/configuration/issuers.ts';
 import { settings } from '../../../gateway/configuration/settings.ts';
+import { ownTokens } from '../../../gateway/keys/signing-keys.ts';
 import { createMeters } from '../../../gateway/metrics.ts';
 import { readSettings } from '../../../lib/config.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -25,6 +26,7 @@ async function gateOf(t: Test, more: Record<string, string> = {}) {
   const access = createAccess({
     configuration,
     issuers: issuersOf(configuration),
+    ownIssuer: { ...ownTokens, keys: { find: () => Promise.resolve({ kind: 'unavailable' as const }) } },
     knowledgeOf: () => knowledge.now,
     clock,
     log: quietLog,

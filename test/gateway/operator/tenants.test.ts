@@ -1,7 +1,7 @@
 /** How long a revocation is kept, and when the other gateways hear of it. */
 import fc from 'fast-check';
 import t from 'tap';
-import { meets } from '../../../gateway/auth/revocations.ts';
+import { meets } from '../../../schemas/api/tenant.ts';
 import { revocationOf, tenantHandlers } from '../../../gateway/operator/tenants.ts';
 import type { Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -24,6 +24,20 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/peer.test.ts',
   },
   {
+    name: 'deleted key not revoked',
+    guard: 'With a key its token goes, in one commit (ADR 41)',
+    file: 'actors/domain/tenant/keys.ts',
+    changes: [{ in: 'remove', replace: '{ ...noChanges, records, deletes }', by: '{ ...noChanges, deletes }' }],
+    killedBy: 'test/actors/domain/tenant/keys.test.ts',
+  },
+  {
+    name: 'replaced signing key gone at once',
+    guard: 'A rotation of the signing keys signs nobody out (ADR 41)',
+    file: 'actors/domain/signing/keys.ts',
+    changes: [{ in: 'put', replace: 'nowMs + ask.lifeMaxMs + limits.signingKeyRestMs', by: 'nowMs' }],
+    killedBy: 'test/actors/domain/signing/keys.test.ts',
+  },
+  {
     name: 'deletions without a limit',
     guard: 'A tenant deletes no more containers in an hour than its cap, and then creates none',
     file: 'actors/domain/tenant/remembered.ts',

@@ -44,6 +44,27 @@ export const gatewayMutants: readonly Mutant[] = [
     killedBy: 'test/attacks/tokens/narrow-token.test.ts',
   },
   {
+    name: 'key with more scopes than its maker',
+    guard: 'A key never has a scope that who made it lacks (ADR 41)',
+    file: 'gateway/keys/handlers.ts',
+    changes: [{ in: 'keyHandlers.create', never: 'lack !== undefined' }],
+    killedBy: 'test/gateway/keys/handlers.test.ts',
+  },
+  {
+    name: 'signing key opened at any place',
+    guard: 'A signing key counts only under the id that it was sealed for (ADR 41)',
+    file: 'gateway/vault/vault.ts',
+    changes: [{ in: 'textOf', replace: '`signing_key/${place.id}`', by: "'signing_key'" }],
+    killedBy: 'test/gateway/keys/signing-keys.test.ts',
+  },
+  {
+    name: 'reads of the signing keys not limited',
+    guard: 'Tokens with unknown key ids cost the owner four reads a second at most (docs/security.md)',
+    file: 'gateway/keys/signing-keys.ts',
+    changes: [{ in: 'SigningKeys.find', always: 'sinceReadMs >= limits.signingKeysUnknownMs' }],
+    killedBy: 'test/gateway/keys/signing-keys.test.ts',
+  },
+  {
     name: 'Redis counts accepted without a bound',
     guard: 'Whatever Redis answers, every tenant keeps a share of its rate (docs/security.md)',
     file: 'gateway/auth/rate-limits.ts',

@@ -1,0 +1,99 @@
+/** Keys of tenants, and the cluster's own keys that sign them (ADR 41). */
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
+import type { SigningKeyView } from '../../schemas/api/keys/signing-key.ts';
+import { wholeSeconds } from '../../schemas/quantity.ts';
+import type { SigningKeyPage } from '../../schemas/wire/answers.ts';
+import { lackAmong } from '../auth/scopes.ts';
+import { succeeded, tenantOf, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { created, invalid, missingScope, ok } from '../http/respond.ts';
+import { revocationOf } from '../operator/tenants.ts';
+import type { SigningKeys } from './signing-keys.ts';
+
+const viewOf = ({ id, sealed, insertedAtMs, untilMs }: SigningKeyPage[number]): SigningKeyView => ({
+  id,
+  current: sealed !== null && untilMs === null,
+  inserted_at: insertedAtMs === null ? null : timestamp(insertedAtMs),
+  expires_at: untilMs === null ? null : timestamp(untilMs),
+});
+
+/** Newest first: an id begins with the time that it was made at. */
+const viewsOf = (page: SigningKeyPage): SigningKeyView[] =>
+  [...page].sort((one, other) => (one.id < other.id ? 1 : -1)).map(viewOf);
+
+const days = (ms: number): string => `${Math.floor(ms / 86_400_000)} days`;
+
+export function keyHandlers(services: Services, signingKeys: SigningKeys) {
+  const { clock, tokenLifeMaxMs } = services;
+  const ride = (call: Call) => ({ tenant: tenantOf(call), rid: call.requestId });
+  const ofRequest = ({ requestId, deadlineMs }: Call) => ({ rid: requestId, deadlineMs });
+
+  const list: HandlerOf<'key.list'> = (call) =>
+    services.ask('read', { type: 'key.list', ...ride(call) }, call.deadlineMs);
+
+  /** Nothing is stored before the token is signed, and no token leaves before the commit (A3). */
+  const create: HandlerOf<'key.create'> = async (call) => {
+    const { identity, body } = call;
+    if (identity === undefined) throw new Error('key.create: no identity');
+    const nowMs = clock.nowMs();
+    const latestMs = nowMs + tokenLifeMaxMs;
+    const expiresAtMs = body.expiresAtMs ?? latestMs;
+    if (expiresAtMs > latestMs) {
+      return invalid({ expires_at: [`must be within ${days(tokenLifeMaxMs)}, the longest life of a token here`] });
+    }
+    const lack = lackAmong(identity.scopes, body.scopes);
+    if (lack !== undefined) return missingScope(lack);
+    const issuedAtS = wholeSeconds(nowMs);
+    const made = {
+      id: services.newKeyId(),
+      name: body.name,
+      scopes: body.scopes,
+      subject: identity.subject,
+      issuedAtS,
+      expiresAtS: Math.min(wholeSeconds(expiresAtMs), issuedAtS + wholeSeconds(tokenLifeMaxMs)),
+    };
+    const signed = await signingKeys.sign({ ...made, tenant: tenantOf(call) }, ofRequest(call));
+    if ('code' in signed) return signed;
+    const question = { type: 'key.create', made, ...ride(call), op: services.newOperationId() } as const;
+    const outcome = await services.ask('write', question, call.deadlineMs);
+    if (!succeeded(outcome)) return outcome;
+    return created({ ...decodeAnswer('key.create', outcome.body).data, token: signed.token });
+  };
+
+  const remove: HandlerOf<'key.remove'> = async (call) => {
+    const key = call.params.key_id;
+    const tenant = tenantOf(call);
+    const revocation = revocationOf(tenant, { jti: key }, { nowMs: clock.nowMs(), tokenLifeMaxMs });
+    const question = { type: 'key.remove', key, revocation, ...ride(call), op: services.newOperationId() } as const;
+    const outcome = await services.ask('write', question, call.deadlineMs);
+    if (!succeeded(outcome)) return outcome;
+    const { untilMs } = decodeAnswer('key.remove', outcome.body).data;
+    // After the commit (A3): a revocation that is announced but not stored could be lost.
+    services.announceRevocation({ ...revocation, untilMs });
+    return { code: 'no_content', body: '' };
+  };
+
+  const signing: HandlerOf<'signing_key.list'> = async () => {
+    const page = await signingKeys.list();
+    return 'code' in page ? page : ok(viewsOf(page));
+  };
+
+  const rotate: HandlerOf<'signing_key.rotate'> = async (call) => {
+    const page = await signingKeys.rotate(ofRequest(call), { endOthers: call.query.end_others });
+    return 'code' in page ? page : created(viewsOf(page));
+  };
+
+  const jwks: HandlerOf<'jwks'> = async () => {
+    const set = await signingKeys.published();
+    return 'code' in set ? set : { code: 'ok', body: JSON.stringify(set) };
+  };
+
+  return {
+    'key.list': list,
+    'key.create': create,
+    'key.remove': remove,
+    'signing_key.list': signing,
+    'signing_key.rotate': rotate,
+    jwks,
+  };
+}
