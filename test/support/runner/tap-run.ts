@@ -1,5 +1,6 @@
 /** Runs tap, which starts a process for each test file. */
 import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { repositoryRoot } from '../../../dev/paths.ts';
@@ -9,6 +10,15 @@ import { none, oneFailed, resultOfProcess, sayResult, sum, failureLines, totalsO
 /** Deadline of one test file; generous, because a file may take long on a slow machine. */
 const fileTimeoutS = 1800;
 
+/** Half of the time a file waits, for engines and for what must not happen. */
+const filesAtOnce = Math.ceil(availableParallelism() * 1.5);
+
+/** What takes longest begins first, so that nothing runs alone at the end. */
+const longestFirst = (files: readonly string[]): readonly string[] => {
+  const isLong = (path: string): boolean => /test\/(?:sim|upgrade)\//.test(path);
+  return [...files.filter(isLong), ...files.filter((path) => !isLong(path))];
+};
+
 /** Runs compiled test files under tap and prints one line for each file. */
 export function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped: AbortSignal): Promise<Totals> {
   let totals = none;
@@ -16,7 +26,8 @@ export function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped
   if (files.length === 0) return Promise.resolve(totals);
   return withMarkedProcesses(stopped, async (mark) => {
     const tap = join(repositoryRoot, 'node_modules/.bin/tap');
-    const child = spawn(process.execPath, [tap, 'run', '--reporter=tap', `--timeout=${fileTimeoutS}`, ...files], {
+    const options = ['--reporter=tap', `--jobs=${filesAtOnce}`, `--timeout=${fileTimeoutS}`];
+    const child = spawn(process.execPath, [tap, 'run', ...options, ...longestFirst(files)], {
       cwd: repositoryRoot,
       env: { ...env, ...mark },
       stdio: ['ignore', 'pipe', 'inherit'],
