@@ -17,6 +17,7 @@ import type { LogBlock, LogEntry } from '../../../schemas/api/log.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { createRandom } from '../../actors/support/random.ts';
 import { statusEvent } from '../../gateway/support.ts';
+import { until } from '../../support/until.ts';
 import { controlPlane, startGround } from './support.ts';
 
 const ground = await startGround(t);
@@ -125,10 +126,19 @@ t.test('a follower loses and repeats no line while lines come and go', async (t)
   const block = blocksOf(id);
   const other = blocksOf(newId());
   await publish(Array.from({ length: limits.logBlocksPerContainer }, () => block(3)));
-  const writing = publish(Array.from({ length: 3_000 }, (_, nth) => (nth % 3 === 0 ? other(1) : block(1 + (nth % 3)))));
+  const messages = Array.from({ length: 3_000 }, (_, nth) => (nth % 3 === 0 ? other(1) : block(1 + (nth % 3))));
+  let reads = 0;
   let isWritten = false;
-  const written = writing.then(() => (isWritten = true));
-  for (let reads = 0; reads < 5 || !isWritten; reads++) {
+  const write = async (): Promise<void> => {
+    for (let at = 0; at < messages.length; at += atOnce) {
+      // The stream keeps a thousand blocks: one slow read must not be overtaken by what it drops.
+      await until('a read has ended', () => at < (reads + 1) * 5 * atOnce);
+      await publish(messages.slice(at, at + atOnce));
+    }
+    isWritten = true;
+  };
+  const written = write();
+  for (; reads < 5 || !isWritten; reads++) {
     const limit = 1 + ((reads * 97) % limits.logsMax);
     const page = await logs.newest(acme, id, [host], limit);
     const seen = seqsOf(page.lines);
