@@ -1,10 +1,25 @@
 /** The images of deploy/images/: buildah builds them, an engine runs them with NATS and Redis. */
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import t, { type Test } from 'tap';
+import { parse } from 'yaml';
 import { createApi } from '../../../dev/api.ts';
+import { toolHere } from '../../../dev/fetch/tools.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../../dev/tokens.ts';
 import { freePort } from '../../../dev/process/process.ts';
+import { run } from '../../../dev/process/run.ts';
 import { engineRequest, parseEngineHost, type EngineAddress } from '../../../dev/servers/engine-api.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { startRedis } from '../../../dev/servers/redis.ts';
@@ -94,6 +109,7 @@ function runnerOn(t: Test, address: EngineAddress, images: Readonly<Record<Targe
       const { State } = await eventually('it ends', container.inspect, ({ State }) => State.Status === 'exited');
       return { code: State.ExitCode, output: await container.logs() };
     },
+    tag: (target: Target, name: string) => call('POST', `/images/${images[target]}/tag?repo=${name}&tag=latest`),
     details: (target: Target) => call<ImageDetails>('GET', `/images/${images[target]}/json`),
     layers: (target: Target) => call<{ Size: number }[]>('GET', `/images/${images[target]}/history`),
     pull: async (target: Target): Promise<void> => {
@@ -137,6 +153,46 @@ t.test('images', { skip }, async (t) => {
     const ran = await engine.end('tools', ['cli/keys/nats-keys.js', '/keys', 'g1'], { Binds: [`${keys}:/keys`] });
     t.equal(ran.code, 0, ran.output);
     for (const name of ['accounts.conf', 'actors.creds', 'gateway-g1.creds']) t.ok(existsSync(join(keys, name)), name);
+  });
+
+  await t.test('setup.sh makes the secrets of compose.yml, and keeps them', async (t) => {
+    const copy = join(folder, 'compose');
+    cpSync(join(repositoryRoot, 'deploy/compose'), copy, { recursive: true });
+    await engine.tag('tools', 'longshore-tools');
+    const { env } = await toolHere('dockerd');
+    const setup = async (): Promise<Map<string, string>> => {
+      const ran = await run(join(copy, 'setup.sh'), ['https://api.example.net', '192.0.2.7'], {
+        deadlineMs,
+        env: { ...process.env, ...env, DOCKER_HOST: dockerHost },
+      });
+      t.equal(ran.code, 0, ran.stderr);
+      const secrets = join(copy, 'secrets');
+      return new Map(readdirSync(secrets).map((name) => [name, readFileSync(join(secrets, name), 'utf8')]));
+    };
+    const made = await setup();
+    const { secrets } = parse(readFileSync(join(copy, 'compose.yml'), 'utf8')) as { readonly secrets: object };
+    for (const name of Object.keys(secrets)) t.ok(made.has(name), name);
+    t.match(readFileSync(join(copy, '.env'), 'utf8'), /^HOSTS_ACCOUNT=A[A-Z2-7]{55}\nPUBLIC_URL=https:/m);
+    t.equal(statSync(join(copy, 'secrets/actors.creds')).mode & 0o777, 0o400);
+    const again = await setup();
+    // Credentials are signed again, with the same keys.
+    for (const name of [
+      'operator.seed',
+      'hosts-signing.seed',
+      'vault-keys',
+      'redis-password',
+      'redis.acl',
+      'metrics-token',
+    ])
+      t.equal(again.get(name), made.get(name), `${name} is kept`);
+
+    const nats = await toolHere('nats-server');
+    copyFileSync(join(copy, 'secrets/accounts.conf'), join(copy, 'accounts.conf'));
+    const checked = await run(nats.path, ['-t', '--config', join(copy, 'nats-server.conf')], {
+      deadlineMs,
+      env: nats.env,
+    });
+    t.equal(checked.code, 0, checked.stderr);
   });
 
   await t.test('the agent has its firewall tool', async (t) => {
