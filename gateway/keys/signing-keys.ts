@@ -73,6 +73,10 @@ interface Known {
 
 const pollRide = 'signing-keys';
 
+const notOpened =
+  'the vault keys of this gateway do not open the signing key of the cluster; the operator must give it the missing ' +
+  'vault key, or rotate the signing keys';
+
 const publicPart = (id: string, privateKey: KeyObject): PublicKey => {
   const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
   return { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig', kid: id, x };
@@ -81,6 +85,8 @@ const publicPart = (id: string, privateKey: KeyObject): PublicKey => {
 export class SigningKeys implements KeyFinder {
   readonly #options: SigningKeysOptions;
   #known: Known | undefined;
+  /** Ids of keys that do not open, each of which is logged once. */
+  readonly #unopened = new Set<string>();
   #readAtMs = -Infinity;
   #reading: Promise<Result | Known> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -158,6 +164,8 @@ export class SigningKeys implements KeyFinder {
       if ('code' in known) return known;
       const current = [...known.opened.values()].find(({ isCurrent }) => isCurrent);
       if (current !== undefined) return current;
+      // To replace it unasked would let gateways with different vault keys replace each other's.
+      if (currentIn(known) !== undefined) return failure('unavailable', notOpened);
       const made = await this.#make(known, ride, false);
       // Another gateway may have made the first key at the same time.
       known = 'code' in made && made.code === 'precondition_failed' ? await this.#read() : made;
@@ -171,7 +179,7 @@ export class SigningKeys implements KeyFinder {
     const id = newKeyId();
     const der = generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' });
     const key = { id, sealed: vault.seal({ of: 'signing_key', id }, der) };
-    const replaces = page.find(({ sealed, untilMs }) => sealed !== null && untilMs === null)?.id ?? null;
+    const replaces = currentIn({ page })?.id ?? null;
     const question = {
       type: 'signing_key.put',
       partition: signingPartition,
@@ -205,7 +213,12 @@ export class SigningKeys implements KeyFinder {
     const question = { type: 'signing_key.list', partition: signingPartition, rid: pollRide } as const;
     const outcome = await ask('read', question, this.#readAtMs + limits.signingKeysReadMs);
     if (!succeeded(outcome)) return outcome;
-    return this.#take(vault, decodeAnswer('signing_key.list', outcome.body).data);
+    try {
+      return this.#take(vault, decodeAnswer('signing_key.list', outcome.body).data);
+    } catch (error) {
+      this.#options.log.error('signing_keys_malformed', { error });
+      return failure('unavailable');
+    }
   }
 
   #take(vault: Vault, page: SigningKeyPage): Known {
@@ -227,10 +240,15 @@ export class SigningKeys implements KeyFinder {
       return { id, isCurrent: untilMs === null, privateKey, jwk, verificationKey: importJWK(jwk, 'EdDSA') };
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
-      this.#options.log.error('signing_key_not_opened', { keyId: id, why: error.why });
+      if (!this.#unopened.has(id)) this.#options.log.error('signing_key_not_opened', { keyId: id, why: error.why });
+      this.#unopened.add(id);
       return undefined;
     }
   }
 }
+
+/** The current one, whether it opens here or not; a damaged one is none. */
+const currentIn = ({ page }: Pick<Known, 'page'>) =>
+  page.find(({ sealed, untilMs }) => sealed !== null && untilMs === null);
 
 const has = ({ page }: Known, keyId: string): boolean => page.some(({ id }) => id === keyId);

@@ -111,6 +111,10 @@ t.test('who may ask owners, but lacks the vault, adds no signing key', async (t)
   const fresh = await runGateway(t, ground, { env });
   for (const at of [gateway, fresh]) t.ok([401, 503].includes(await reads(forged, at)), 'not accepted');
   t.equal(await reads(own.token, fresh), 200, 'and the others are as good as before');
+  const unsigned = await call(owner, 'POST', '/api/v2/keys', { name: 'x', scopes: ['read'] }, fresh);
+  t.equal(unsigned.status, 503, 'no gateway signs with it');
+  const operator = await ground.issuer.mint({ scope: 'operator' });
+  t.equal((await call(operator, 'POST', '/api/v2/operator/signing-keys/rotate')).status, 201);
 });
 
 t.test('a key never makes one with more scopes', async (t) => {

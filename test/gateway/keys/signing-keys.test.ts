@@ -75,6 +75,8 @@ t.test('a key that the vault did not seal counts nowhere', async (t) => {
   const one = gateway();
   t.same(await one.find(planted), { kind: 'unavailable' }, 'it may be one of ours, so it is not refused');
   t.same(await setOf(one), []);
+  t.match(await one.sign(claims, ride), { code: 'unavailable', body: /rotate the signing keys/ });
+  await one.rotate(ride, { endOthers: false });
   t.not(await kidOf(one), planted);
   // Moved under another id, the seal does not open either.
   const [record] = world.state.signingKeys().values();
@@ -96,8 +98,9 @@ t.test('unknown ids do not flood the owner', async (t) => {
 
 t.test('without a vault, or its owner, nothing is signed and no token is refused', async (t) => {
   const away = signingStage(() => ({ code: 'unavailable', body: '' })).gateway();
+  const odd = signingStage(() => ({ code: 'ok', body: '{"data":[{}]}' })).gateway();
   const bare = signingStage().gateway(null);
-  for (const gateway of [away, bare]) {
+  for (const gateway of [away, odd, bare]) {
     t.match(await gateway.sign(claims, ride), { code: 'unavailable' });
     t.match(await gateway.rotate(ride, { endOthers: false }), { code: 'unavailable' });
     t.same(await gateway.find('any'), { kind: 'unavailable' });
