@@ -6,12 +6,14 @@
 import { createHmac } from 'node:crypto';
 import { decodeProtectedHeader } from 'jose';
 import t from 'tap';
+import { startRedis } from '../../../dev/servers/redis.ts';
 import { routes } from '../../../schemas/routes.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { secretWorld } from '../../actors/support/secrets.ts';
 import { runGateway, startGround, type RunningGateway } from '../../integration/gateway/support.ts';
-import { eventually } from '../../e2e/support/eventually.ts';
 import { serveOwner, type AnswerOf } from '../../gateway/support.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 import { createKey, nowS } from '../../gateway/tokens.ts';
 import { Vault } from '../../../gateway/vault/vault.ts';
 
@@ -22,7 +24,9 @@ serveOwner(ground.nc, (ask: Ask): AnswerOf => {
   return { code, body: String(body) };
 });
 const keyOf = (byte: number): Buffer => Buffer.alloc(32, byte);
-const env = { VAULT_KEYS: `k1:${keyOf(1).toString('base64')}` };
+const redis = await startRedis({ folder: temporaryFolder(t) });
+t.teardown(() => redis.stop());
+const env = { VAULT_KEYS: `k1:${keyOf(1).toString('base64')}`, ...redis.settings };
 const gateway = await runGateway(t, ground, { env });
 const owner = await ground.issuer.mint();
 
@@ -138,6 +142,13 @@ t.test('a deleted key is refused at every gateway, and another tenant’s id is 
   t.equal(await reads(token), 200);
   t.equal((await call(owner, 'DELETE', `/api/v2/keys/${id}`)).status, 204);
   t.equal(await reads(token), 401);
+  // Without the doorbell it would take half a minute at least.
+  await until(
+    'the other gateway refuses it',
+    () => reads(token, other),
+    (status) => status === 401,
+    20_000,
+  );
   const restarted = await runGateway(t, ground, { env });
   t.equal(await reads(token, restarted), 401, 'a gateway that starts later knows it, too');
   t.equal((await call(owner, 'DELETE', `/api/v2/keys/${id}`)).status, 404);
@@ -163,7 +174,7 @@ t.test('a rotation signs nobody out; ending the others does', async (t) => {
   t.equal((await call(operator, 'POST', `${path}?end_others=true`)).status, 201);
   const later = await runGateway(t, ground, { env });
   for (const one of [token, after.token])
-    await eventually(
+    await until(
       'it is refused',
       () => reads(one, later),
       (is) => is === 401,
