@@ -68,8 +68,12 @@ export async function answerOf<T>(
 /** The body of a success that is not wrapped in `data`, such as a file. Errors as `answerOf`. */
 export const bodyOf = async <T>(asked: Promise<Answer<T>>): Promise<T> => (await answerOf(asked)).body;
 
-/** The `data` of a success. Errors as `answerOf`. */
-export const dataOf = async <T>(asked: Promise<Answer<{ readonly data: T }>>): Promise<T> => (await bodyOf(asked)).data;
+/** The `data` of a success, of a route that may also answer with a stream. Errors as `answerOf`. */
+export async function dataOf<T>(asked: Promise<Answer<{ readonly data: T } | string>>): Promise<T> {
+  const body = await bodyOf(asked);
+  if (typeof body === 'string') throw new ConnectionError('the server', new Error('its answer is no JSON'));
+  return body.data;
+}
 
 /** Of an answer that has no body. Errors as `answerOf`. */
 export const doneOf = async (asked: Promise<Answer<unknown>>): Promise<void> => void (await answerOf(asked));

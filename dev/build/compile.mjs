@@ -7,6 +7,7 @@
  * no such record.
  */
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -29,9 +30,13 @@ export function forgetDeletedOutput() {
   if (!existsSync(join(root, 'dist'))) rmSync(tscRecord, { force: true });
 }
 
+/** `npx longshore` runs the file itself. */
+const markExecutable = () => chmodSync(join(root, 'dist/cli/longshore.js'), 0o755);
+
 export async function compileAll() {
   forgetDeletedOutput();
   const took = await step('compiling', process.execPath, [bin('tsc'), '-p', '.']);
+  markExecutable();
   say(`· compiled … ${took}`);
 }
 
@@ -53,6 +58,7 @@ export async function compilePrograms() {
   rmSync(tscRecord, { force: true });
   const startMs = performance.now();
   const count = await stripTypes();
+  markExecutable();
   if (count > 0) say(`· ${count} files compiled … ${seconds(startMs)}`);
 }
 

@@ -6,6 +6,7 @@ import type { Settings } from '../../lib/config.ts';
 import { routes } from '../../schemas/routes.ts';
 import { settings as backupSettings } from '../../cli/backup/target.ts';
 import { tools } from '../fetch/tool-table.ts';
+import { commandsTable } from './commands.ts';
 import { programMetrics } from './program-metrics.ts';
 import {
   commonErrorsTable,
@@ -43,10 +44,17 @@ export const tables: ReadonlyMap<string, () => string> = new Map([
   ['routes-files', () => routesTable(routes, 'download', 'pac')],
   ['routes-public', () => routesTable(routes, 'public')],
   ['routes-common-errors', commonErrorsTable],
+  ['commands', commandsTable],
 ]);
 
 /**
  * Paths of the pages with tables, from the root of the repository. Each table appears on one of
  * them.
  */
-export const pages: readonly string[] = ['docs/errors.md', 'docs/metrics.md', 'docs/configuration.md', 'docs/api.md'];
+export const pages: readonly string[] = [
+  'docs/errors.md',
+  'docs/metrics.md',
+  'docs/configuration.md',
+  'docs/api.md',
+  'docs/cli.md',
+];

@@ -34,6 +34,8 @@ export const cli = {
   cliInputMs: 5 * minutes,
   /** Requests under way at once, as for the stats of several containers. */
   cliParallel: 4,
+  /** The beginning of an id names a container if it is this long. */
+  cliPrefixChars: 4,
   /** Connections of one `forward` at once; a container has as many sessions at each gateway. */
   cliForwardConnections: 8,
   /** What a program on this machine sent and the container has not taken yet. */

@@ -108,8 +108,9 @@ t.test('failures as a client sees them', async (t) => {
           // The listening socket is closed: the gateway never accepted the connection.
           const { code } = (error as { cause?: { code?: string } }).cause ?? {};
           if (code === 'ECONNREFUSED') return;
-          // When the listening socket closes, the kernel resets connections not yet accepted.
-          if (code === 'ECONNRESET') reset.push(requestId);
+          // When the listening socket closes, the kernel resets connections not yet accepted; the
+          // client has two words for that.
+          if (code === 'ECONNRESET' || code === 'UND_ERR_SOCKET') reset.push(requestId);
           else outcomes.push(String(code));
         }
       }

@@ -3,7 +3,7 @@
  * into one empty shell beside a fresh `npm start`.
  */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -31,6 +31,9 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   // The pages expect `.longshore` in the working directory of the shell.
   const folder = mkdtempSync(join(tmpdir(), 'longshore-readme-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  // As in a checkout.
+  mkdirSync(join(folder, 'node_modules', '.bin'), { recursive: true });
+  symlinkSync(join(repositoryRoot, 'dist/cli/longshore.js'), join(folder, 'node_modules/.bin/longshore'));
   const started = launch(t, {
     ...process.env,
     DOCKER_HOST: await sharedEngine(t),
@@ -43,7 +46,7 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   const typed = async (page: string): Promise<string> => {
     const shell = promisify(execFile)(bash ?? 'bash', ['-eu', '-s'], {
       cwd: folder,
-      env: { HOME: homedir(), PATH: process.env['PATH'] },
+      env: { HOME: homedir(), PATH: process.env['PATH'], LONGSHORE_CONFIG: join(folder, 'config.json') },
       timeout: 300_000,
     });
     shell.child.stdin?.end(commandsOf(page));
@@ -55,6 +58,7 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   t.match(readme, /"stream":"std/, 'the log as Server-Sent Events');
   t.match(readme, /"env":\{"GREETING":"hello"\}/, 'the update');
   t.match(readme, /"caps":|"usage":/, 'the quota');
+  t.match(readme, /^Signed in to [^]*8080\/tcp at [^]*^shell$/m, 'the command line');
   t.match(readme, /^\[Interface\]$[^]*^PrivateKey = /m, 'the WireGuard configuration of the demo peer');
   t.notMatch(readme, /"error":/);
 

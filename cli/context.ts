@@ -1,0 +1,84 @@
+/** What a command works with: a server, a token, and where it writes. */
+import type { Command } from 'commander';
+import { createApi, type Api } from './client/api.ts';
+import { profilePath, readProfiles, type Profile } from './profiles.ts';
+import { Refused } from './terminal/errors.ts';
+
+/** The process around the commands. */
+export interface Terminal {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  /** Ctrl-C. */
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+}
+
+/** Options of every command. */
+export interface GlobalOptions {
+  readonly profile?: string;
+  readonly server?: string;
+  readonly json?: boolean;
+}
+
+export interface Context {
+  readonly api: Api;
+  readonly server: string;
+  readonly token: string;
+  readonly isJson: boolean;
+  readonly terminal: Terminal;
+  /** The value for programs (`--json`), or the text for people. */
+  show(value: unknown, text: string): void;
+  /** A line for people, beside the output. */
+  tell(text: string): void;
+}
+
+/** @throws Refused if it is not signed in. */
+function accessOf({ profile, server }: GlobalOptions, env: NodeJS.ProcessEnv): Profile {
+  const path = profilePath(env);
+  const { current, profiles } = readProfiles(path);
+  const name = profile ?? current;
+  const chosen = name === null ? undefined : profiles[name];
+  if (profile !== undefined && chosen === undefined) {
+    throw new Refused(`there is no profile "${profile}": "longshore profile ls" shows which there are`);
+  }
+  const at = server ?? (profile === undefined ? env['LONGSHORE_SERVER'] : undefined) ?? chosen?.server;
+  if (at === undefined) throw new Refused('no server is known: sign in with "longshore login --server URL"');
+  // A token goes to the server that it was given for, and to no other.
+  const token =
+    (profile === undefined ? env['LONGSHORE_TOKEN'] : undefined) ?? (chosen?.server === at ? chosen.token : undefined);
+  if (token === undefined) throw new Refused(`no token for ${at}: sign in with "longshore login --server ${at}"`);
+  return { server: at, token };
+}
+
+export function contextOf(command: Command, terminal: Terminal): Context {
+  const options = command.optsWithGlobals<GlobalOptions>();
+  const { server, token } = accessOf(options, terminal.env);
+  const tell = (text: string): void => void terminal.stderr.write(`${text}\n`);
+  const isJson = options.json === true;
+  return {
+    api: createApi({
+      server,
+      token,
+      signal: terminal.signal,
+      onPause: (why, ms) => {
+        if (terminal.stderr.isTTY) tell(`${why}; again in ${Math.ceil(ms / 1000)} s`);
+      },
+    }),
+    server,
+    token,
+    isJson,
+    terminal,
+    show: (value, text) => void terminal.stdout.write(isJson ? `${JSON.stringify(value, null, 2)}\n` : `${text}\n`),
+    tell,
+  };
+}
+
+/** The action of a command, with its context. */
+export const action =
+  <Args extends readonly unknown[]>(terminal: Terminal, run: (context: Context, ...args: Args) => Promise<void>) =>
+  async (...given: unknown[]): Promise<void> => {
+    const command = given.at(-1) as Command;
+    await run(contextOf(command, terminal), ...(given.slice(0, -1) as unknown as Args));
+  };

@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+/** `longshore`: the command line. */
+import { CommanderError } from 'commander';
+import { InterruptedError } from './client/errors.ts';
+import type { Terminal } from './context.ts';
+import { programOf } from './program.ts';
+import { codeOf, Exit, exitCodes, wordsOf } from './terminal/errors.ts';
+
+/** @returns the exit code */
+async function main(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    await programOf(terminal).parseAsync([...args], { from: 'user' });
+    return exitCodes.done;
+  } catch (error) {
+    // commander has said what is wrong.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+    const isSaid = error instanceof Exit || error instanceof InterruptedError;
+    if (!isSaid) terminal.stderr.write(`${wordsOf(error)}\n`);
+    return codeOf(error);
+  }
+}
+
+const interrupt = new AbortController();
+// The first Ctrl-C ends the command in good order, the second one at once.
+process.once('SIGINT', () => interrupt.abort());
+process.once('SIGTERM', () => interrupt.abort());
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // `longshore logs web | head`
+  if (error.code === 'EPIPE') process.exit(exitCodes.done);
+});
+const { env, stdin, stdout, stderr } = process;
+const terminal = { env, stdin, stdout, stderr, signal: interrupt.signal, nowMs: () => Date.now() };
+process.exitCode = await main(process.argv.slice(2), terminal);

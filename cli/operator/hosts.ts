@@ -1,0 +1,91 @@
+/** `host` and `tenant`, for operators. */
+import type { Command } from 'commander';
+import { dataOf, doneOf } from '../client/api.ts';
+import { allOf } from '../client/pages.ts';
+import { action, type Terminal } from '../context.ts';
+import { bytesText, tableOf } from '../terminal/table.ts';
+
+export function addHosts(program: Command, terminal: Terminal): void {
+  const host = program.command('host').description('hosts, for operators');
+  const path = (key: string) => ({ path: { key } });
+  host
+    .command('ls')
+    .description('list them')
+    .action(
+      action(terminal, async ({ api, show }) => {
+        const all = await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } }));
+        const rows = all.map(({ key, region, status, cordoned, draining, used, faults, agent_version }) => [
+          key,
+          region,
+          `${status}${draining ? ', draining' : cordoned ? ', cordoned' : ''}`,
+          used === null ? '-' : String(used.containers),
+          used === null ? '-' : bytesText(used.mem_bytes),
+          agent_version ?? '-',
+          faults.map(({ kind }) => kind).join(','),
+        ]);
+        show(
+          all,
+          tableOf(['host', 'region', 'status', 'containers', 'memory', 'agent', 'faults'], rows, 'There are no hosts.'),
+        );
+      }),
+    );
+  host
+    .command('join-token <key>')
+    .description('a one-time token, with which a host enrols')
+    .option('--region <region>', 'the region of a new host', 'default')
+    .action(
+      action<[string, { region: string }]>(terminal, async ({ api, show }, key, { region }) => {
+        const known = await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } }));
+        const made = known.some((one) => one.key === key)
+          ? await dataOf(api.POST('/api/v2/operator/hosts/{key}/join-token', { params: path(key) }))
+          : await dataOf(api.POST('/api/v2/operator/hosts', { body: { key, region } }));
+        show(made, made.join_token);
+      }),
+    );
+  const patching = (name: string, description: string, body: { cordoned?: boolean; draining?: boolean }): void => {
+    host
+      .command(`${name} <key>`)
+      .description(description)
+      .action(
+        action<[string]>(terminal, async ({ api, show }, key) => {
+          show(await dataOf(api.PATCH('/api/v2/operator/hosts/{key}', { params: path(key), body })), key);
+        }),
+      );
+  };
+  patching('cordon', 'place no more containers on a host', { cordoned: true });
+  patching('uncordon', 'place containers on it again', { cordoned: false, draining: false });
+  patching('drain', 'move its containers to other hosts', { draining: true });
+  host
+    .command('rm <key>')
+    .description('remove a host that is drained or lost')
+    .option('--force', 'also one that is neither: it is cut off')
+    .action(
+      action<[string, { force?: true }]>(terminal, async ({ api, show }, key, { force }) => {
+        const query = force === true ? { force } : {};
+        await doneOf(api.DELETE('/api/v2/operator/hosts/{key}', { params: { ...path(key), query } }));
+        show({ key }, key);
+      }),
+    );
+  const tenant = program.command('tenant').description('tenants, for operators');
+  tenant
+    .command('ls')
+    .description('list those that have something stored')
+    .action(
+      action(terminal, async ({ api, show }) => {
+        const all = await allOf((query) => api.GET('/api/v2/operator/tenants', { params: { query } }));
+        const rows = all.map(({ id, regions }) => [id, regions?.join(',') ?? 'damaged']);
+        show(all, tableOf(['tenant', 'regions'], rows, 'There are no tenants.'));
+      }),
+    );
+  tenant
+    .command('get <tenant>')
+    .description('its regions, caps and registries')
+    .action(
+      action<[string]>(terminal, async ({ api, show }, name) => {
+        const value = await dataOf(
+          api.GET('/api/v2/operator/tenants/{tenant}', { params: { path: { tenant: name } } }),
+        );
+        show(value, JSON.stringify(value, null, 2));
+      }),
+    );
+}

@@ -1,0 +1,62 @@
+/**
+ * The file with the servers that a person works with, and a token for each. It has mode 0600, and
+ * is replaced as a whole, so a killed command leaves the old one or the new one.
+ */
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { DecodeError, decoder } from '../lib/decode.ts';
+import { limits } from '../schemas/limits.ts';
+import { Refused } from './terminal/errors.ts';
+
+const Profile = Type.Object({ server: Type.String(), token: Type.String() });
+export type Profile = Static<typeof Profile>;
+
+const ProfileFile = Type.Object({
+  /** The profile that commands use; null: none. */
+  current: Type.Union([Type.String(), Type.Null()]),
+  profiles: Type.Record(Type.String(), Profile),
+});
+export type ProfileFile = Static<typeof ProfileFile>;
+
+const decodeFile = decoder(ProfileFile);
+const none: ProfileFile = { current: null, profiles: {} };
+const othersMayRead = 0o077;
+
+/** `LONGSHORE_CONFIG`, or a file in the folder that XDG names. */
+export const profilePath = (env: NodeJS.ProcessEnv): string =>
+  env['LONGSHORE_CONFIG'] ??
+  join(env['XDG_CONFIG_HOME'] ?? join(env['HOME'] ?? homedir(), '.config'), 'longshore', 'config.json');
+
+/** @throws Refused if the file is there and cannot be used. */
+export function readProfiles(path: string): ProfileFile {
+  let bytes: Buffer;
+  try {
+    const { mode, size } = statSync(path);
+    if ((mode & othersMayRead) !== 0) {
+      throw new Refused(`${path} has tokens in it, and others may read it: run "chmod 600 ${path}"`);
+    }
+    if (size > limits.cliProfileBytes) throw new Refused(`${path} is larger than ${limits.cliProfileBytes} bytes`);
+    bytes = readFileSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none;
+    throw error;
+  }
+  try {
+    return decodeFile(bytes);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw new Refused(`${path} is not a profile file: ${error.message}; remove it, and sign in again`);
+  }
+}
+
+export function writeProfiles(path: string, file: ProfileFile): void {
+  if (Object.keys(file.profiles).length > limits.cliProfiles) {
+    throw new Refused(`there are ${limits.cliProfiles} profiles; remove one with "longshore profile rm NAME"`);
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const next = `${path}.${process.pid}.new`;
+  writeFileSync(next, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+  renameSync(next, path);
+}

@@ -1,0 +1,51 @@
+/** The command line as a tree of commands (commander); docs/cli.md is written from it. */
+import { Command, Option } from 'commander';
+import { version } from '../lib/version.ts';
+import type { Terminal } from './context.ts';
+import { addHosts } from './operator/hosts.ts';
+import { addAccess } from './tenant/secrets.ts';
+import { addContainers } from './tenant/containers.ts';
+import { addProfiles } from './tenant/profiles.ts';
+import { addRun } from './tenant/run.ts';
+import { addSessions } from './tenant/sessions.ts';
+import { addStreams } from './tenant/streams.ts';
+
+/** They may stand before and after the name of a command. */
+const globalOptions = (): readonly Option[] => [
+  new Option('--profile <name>', 'a server that you have signed in to; default: the current one'),
+  new Option('--server <url>', 'a server, in place of that of the profile (LONGSHORE_SERVER)'),
+  new Option('--json', 'print values for programs, not text for people'),
+];
+
+export function programOf(terminal: Terminal): Command {
+  const program = new Command('longshore')
+    .description('Containers on your hosts, from the command line.')
+    .version(version)
+    // What follows the arguments of `exec` is the program's.
+    .enablePositionalOptions()
+    .showSuggestionAfterError()
+    .showHelpAfterError('Run it with --help for details.')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void terminal.stdout.write(text),
+      writeErr: (text) => void terminal.stderr.write(text),
+    });
+  addProfiles(program, terminal);
+  addRun(program, terminal);
+  addContainers(program, terminal);
+  addStreams(program, terminal);
+  addSessions(program, terminal);
+  addAccess(program, terminal);
+  addHosts(program, terminal);
+  for (const command of withAllBelow(program)) {
+    if (command !== program) command.copyInheritedSettings(program);
+    for (const option of globalOptions()) {
+      if (!command.options.some(({ long }) => long === option.long))
+        command.addOption(option.hideHelp(command !== program && option.long !== '--json'));
+    }
+  }
+  return program;
+}
+
+/** A command and all below it, in their order. */
+export const withAllBelow = (command: Command): Command[] => [command, ...command.commands.flatMap(withAllBelow)];

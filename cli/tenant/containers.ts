@@ -1,0 +1,165 @@
+/** `ps`, `inspect`, `start`, `stop`, `rm`, `wait`, `quota`, `usage` and `hosts`. */
+import { Argument, type Command } from 'commander';
+import { limits } from '../../schemas/limits.ts';
+import { dataOf } from '../client/api.ts';
+import { ApiError } from '../client/errors.ts';
+import { allOf } from '../client/pages.ts';
+import { waitFor, type WaitedStatus } from '../client/wait.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { Refused } from '../terminal/errors.ts';
+import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
+import { containersOf, findContainer, NotFound } from './find.ts';
+
+const statuses = [
+  'running',
+  'pending',
+  'pulling',
+  'starting',
+  'backoff',
+  'stopping',
+  'stopped',
+  'failed',
+  'unknown',
+  'lost',
+  'removing',
+  'removed',
+] as const;
+
+async function ps(context: Context): Promise<void> {
+  const all = await containersOf(context);
+  const rows = all.map((one) => [
+    one.id,
+    one.name,
+    imageText(one),
+    one.status,
+    one.host_key ?? '-',
+    agoText(one.inserted_at, context.terminal.nowMs()),
+  ]);
+  context.show(all, tableOf(['id', 'name', 'image', 'status', 'host', 'age'], rows, 'There are no containers.'));
+}
+
+async function inspect(context: Context, name: string): Promise<void> {
+  const { id } = await findContainer(context, name);
+  const params = { path: { id } };
+  const container = await dataOf(context.api.GET('/api/v2/compute/{id}', { params }));
+  const status = await dataOf(context.api.GET('/api/v2/compute/{id}/status', { params }));
+  const policy = await dataOf(context.api.GET('/api/v2/compute/{id}/policy', { params }));
+  const value = { container, status, policy };
+  context.show(value, JSON.stringify(value, null, 2));
+}
+
+/** Each by itself: one that fails does not keep the others from it. */
+async function each(
+  context: Context,
+  names: readonly string[],
+  work: (name: string) => Promise<string>,
+): Promise<void> {
+  const failures: Error[] = [];
+  const done: string[] = [];
+  for (const name of names) {
+    try {
+      done.push(await work(name));
+    } catch (error) {
+      failures.push(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+  if (done.length > 0) context.show(done, done.join('\n'));
+  const [first, ...others] = failures;
+  if (first === undefined) return;
+  for (const error of others) context.tell(error.message);
+  throw first;
+}
+
+async function waitUntil(context: Context, name: string, status: WaitedStatus, seconds: number): Promise<void> {
+  const wait = async () => waitFor(context.api, (await findContainer(context, name)).id, status, seconds * 1000);
+  const view = await wait().catch((error: unknown) => {
+    const isGone = error instanceof NotFound || (error instanceof ApiError && error.status === 404);
+    if (status === 'removed' && isGone) return null;
+    throw error;
+  });
+  if (view === undefined) throw new Refused(`${name} did not become ${status} within ${seconds} s`);
+  context.show(view, status);
+}
+
+async function quota(context: Context): Promise<void> {
+  const { usage, caps } = await dataOf(context.api.GET('/api/v2/compute/quota'));
+  const rows = Object.entries(caps).map(([name, cap]) => [
+    name,
+    String((usage as Readonly<Record<string, number>>)[name] ?? 0),
+    cap === null ? 'no cap' : String(cap),
+  ]);
+  context.show({ usage, caps }, tableOf(['', 'used', 'cap'], rows, ''));
+}
+
+async function usage(context: Context, { from, to }: { readonly from?: string; readonly to?: string }): Promise<void> {
+  const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+  const first = await dataOf(context.api.GET('/api/v2/compute/usage', { params: { query: { ...range, limit: 1 } } }));
+  // Whole hours, so that all pages are about the same ones.
+  const hours = { from: first.from, to: first.to };
+  const containers = await allOf(async (query) => {
+    const page = await context.api.GET('/api/v2/compute/usage', { params: { query: { ...hours, ...query } } });
+    const { data, ...rest } = page;
+    return data === undefined ? { ...rest } : { ...rest, data: { ...data, data: data.data.containers } };
+  });
+  const words = (of: { container_seconds: number; cpu_seconds: number; mem_byte_seconds: string }): string[] => [
+    String(Math.round(of.container_seconds)),
+    of.cpu_seconds.toFixed(1),
+    (Number(of.mem_byte_seconds) / 1024 ** 3 / 3600).toFixed(2),
+  ];
+  const rows = containers.map((one) => [one.name ?? one.id, ...words(one)]);
+  const table = tableOf(['name', 'seconds', 'cpu seconds', 'GiB hours'], [...rows, ['all', ...words(first.total)]], '');
+  context.show({ ...first, containers }, `From ${first.from} to ${first.to}\n${table}`);
+}
+
+async function hosts(context: Context): Promise<void> {
+  const all = await allOf((query) => context.api.GET('/api/v2/compute/hosts', { params: { query } }));
+  context.show(
+    all,
+    tableOf(
+      ['host', 'region'],
+      all.map(({ key, region }) => [key, region]),
+      'There are no hosts in your regions.',
+    ),
+  );
+}
+
+const change =
+  (verb: 'start' | 'stop' | 'rm') =>
+  (context: Context, names: readonly string[]): Promise<void> =>
+    each(context, names, async (name) => {
+      const { id } = await findContainer(context, name);
+      const params = { path: { id } };
+      const { api } = context;
+      if (verb === 'start') await dataOf(api.POST('/api/v2/compute/{id}/start', { params }));
+      else if (verb === 'stop') await dataOf(api.POST('/api/v2/compute/{id}/stop', { params }));
+      else await dataOf(api.DELETE('/api/v2/compute/{id}', { params }));
+      return name;
+    });
+
+export function addContainers(program: Command, terminal: Terminal): void {
+  const named = (name: string, description: string): Command => program.command(name).description(description);
+  named('ps', 'list your containers').action(action(terminal, ps));
+  named('inspect <container>', 'what is declared, what runs, and its policy').action(
+    action<[string]>(terminal, inspect),
+  );
+  named('start <container...>', 'start containers').action(action<[string[]]>(terminal, change('start')));
+  named('stop <container...>', 'stop containers').action(action<[string[]]>(terminal, change('stop')));
+  named('rm <container...>', 'stop and remove containers').action(action<[string[]]>(terminal, change('rm')));
+  named('wait <container>', 'wait until a container has a status')
+    .addArgument(new Argument('[status]', 'the status to wait for').choices(statuses).default('running'))
+    .option('--timeout <seconds>', 'how long to wait', Number, limits.cliWaitSeconds)
+    .action(
+      action<[string, WaitedStatus, { timeout: number }]>(terminal, (context, name, status, { timeout }) =>
+        waitUntil(context, name, status, timeout),
+      ),
+    );
+  named('quota', 'what you use of your caps').action(action(terminal, quota));
+  named('usage', 'what your containers used, by container')
+    .option('--from <time>', 'from when, such as 2026-11-01T00:00:00Z; default: this month')
+    .option('--to <time>', 'until when')
+    .action(action<[{ from?: string; to?: string }]>(terminal, usage));
+  named('hosts', 'the hosts of your regions').action(action(terminal, hosts));
+}
+
+export const memoryText = (used: number, limit: number | null): string =>
+  limit === null ? bytesText(used) : `${bytesText(used)} / ${bytesText(limit)}`;

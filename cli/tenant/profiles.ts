@@ -1,0 +1,136 @@
+/** `login`, `logout`, `whoami` and `profile`. */
+import type { Command } from 'commander';
+import { decodeJwt } from 'jose';
+import { createApi, dataOf } from '../client/api.ts';
+import { ApiError } from '../client/errors.ts';
+import { action, type GlobalOptions, type Terminal } from '../context.ts';
+import { profilePath, readProfiles, writeProfiles } from '../profiles.ts';
+import { Refused } from '../terminal/errors.ts';
+import { askHidden, readInput } from '../terminal/input.ts';
+import { tableOf } from '../terminal/table.ts';
+
+/** The base of the server's URLs, without a slash at its end. */
+function serverIn(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
+    throw new Refused(`"${text}" is not the URL of a server: it looks like https://longshore.example.com`);
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+}
+
+const nameOf = (server: string): string => new URL(server).host;
+
+/** What a token says of itself; only the server knows whether it is valid. */
+function claimsIn(token: string): Readonly<Record<string, unknown>> {
+  try {
+    return decodeJwt(token);
+  } catch {
+    throw new Refused('that is not a token: a token is a JWT, three parts with dots between them');
+  }
+}
+
+/** Whether the server takes the token: one without a tenant's scopes may be an operator's. */
+async function checkToken(server: string, token: string, signal: AbortSignal): Promise<void> {
+  const api = createApi({ server, token, signal });
+  try {
+    await dataOf(api.GET('/api/v2/compute/quota'));
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'forbidden') return;
+    if (error instanceof ApiError && error.status === 401)
+      throw new Refused(`${server} refuses the token; it may have expired`);
+    throw error;
+  }
+}
+
+async function tokenFrom({ stdin, env }: Terminal): Promise<string> {
+  if (env['LONGSHORE_TOKEN'] !== undefined) return env['LONGSHORE_TOKEN'];
+  return stdin.isTTY ? askHidden('Token: ') : (await readInput(stdin)).toString().trim();
+}
+
+async function login(terminal: Terminal, given: string, as: string | undefined): Promise<void> {
+  const server = serverIn(given);
+  const token = await tokenFrom(terminal);
+  if (token === '') throw new Refused('no token came: give one at the question, or on standard input');
+  claimsIn(token);
+  await checkToken(server, token, terminal.signal);
+  const path = profilePath(terminal.env);
+  const name = as ?? nameOf(server);
+  const { profiles } = readProfiles(path);
+  writeProfiles(path, { current: name, profiles: { ...profiles, [name]: { server, token } } });
+  terminal.stdout.write(`Signed in to ${server}, as profile "${name}" (${path}).\n`);
+}
+
+export function addProfiles(program: Command, terminal: Terminal): void {
+  const path = (): string => profilePath(terminal.env);
+  program
+    .command('login')
+    .description('sign in to a server with a token, from standard input or a question')
+    .requiredOption('--server <url>', 'the server, such as https://longshore.example.com')
+    .option('--profile <name>', 'under which name; default: the name of the server')
+    .action(async (_options: unknown, command: Command) => {
+      const { server, profile } = command.optsWithGlobals<GlobalOptions>();
+      await login(terminal, server ?? '', profile);
+    });
+  program
+    .command('logout')
+    .description('forget the token of the current profile')
+    .action((_options: unknown, command: Command) => {
+      const file = readProfiles(path());
+      const name = command.optsWithGlobals<GlobalOptions>().profile ?? file.current;
+      if (name === null || file.profiles[name] === undefined) throw new Refused('nobody is signed in');
+      const profiles = Object.fromEntries(Object.entries(file.profiles).filter(([one]) => one !== name));
+      writeProfiles(path(), { current: file.current === name ? null : file.current, profiles });
+      terminal.stdout.write(`The token of "${name}" is forgotten here. It is valid until it ends or is revoked.\n`);
+    });
+  program
+    .command('whoami')
+    .description('the server, the tenant and the scopes of the token')
+    .action(
+      action(terminal, async ({ server, token, show, terminal: { signal } }) => {
+        await checkToken(server, token, signal);
+        const claims = claimsIn(token);
+        const expires_at = claims['exp'] === undefined ? null : new Date(Number(claims['exp']) * 1000).toISOString();
+        const { tenant_id: tenant = null, sub: subject = null, scope = null } = claims;
+        const value = { server, tenant, subject, scope, expires_at };
+        const rows = Object.entries(value).map(([name, one]) => [
+          name.replaceAll('_', ' '),
+          one === null ? '-' : String(one),
+        ]);
+        show(value, rows.map(([name = '', one = '']) => `${name.padEnd(12)}${one}`).join('\n'));
+      }),
+    );
+  const profile = program.command('profile').description('the servers that you have signed in to');
+  profile
+    .command('ls')
+    .description('list them')
+    .action((_options: unknown, command: Command) => {
+      const { current, profiles } = readProfiles(path());
+      const rows = Object.entries(profiles).map(([name, { server }]) => ({ name, server, current: name === current }));
+      const text = tableOf(
+        ['', 'name', 'server'],
+        rows.map((row) => [row.current ? '*' : '', row.name, row.server]),
+        'There are no profiles: sign in with "longshore login --server URL".',
+      );
+      const { json } = command.optsWithGlobals<GlobalOptions>();
+      terminal.stdout.write(json === true ? `${JSON.stringify(rows, null, 2)}\n` : `${text}\n`);
+    });
+  const named = (name: string): ReturnType<typeof readProfiles> => {
+    const file = readProfiles(path());
+    if (file.profiles[name] === undefined) throw new Refused(`there is no profile "${name}"`);
+    return file;
+  };
+  profile
+    .command('use <name>')
+    .description('make it the one that commands use')
+    .action((name: string) => {
+      writeProfiles(path(), { ...named(name), current: name });
+    });
+  profile
+    .command('rm <name>')
+    .description('remove it, with its token')
+    .action((name: string) => {
+      const { current, profiles } = named(name);
+      const left = Object.fromEntries(Object.entries(profiles).filter(([one]) => one !== name));
+      writeProfiles(path(), { current: current === name ? null : current, profiles: left });
+    });
+}

@@ -1,0 +1,57 @@
+/** What becomes of a container, told while somebody waits. */
+import { sleep } from '../../lib/time/backoff.ts';
+import { limits } from '../../schemas/limits.ts';
+import { dataOf, type Schemas } from '../client/api.ts';
+import { InterruptedError } from '../client/errors.ts';
+import type { Context } from '../context.ts';
+import { Refused } from '../terminal/errors.ts';
+import { bytesText } from '../terminal/table.ts';
+
+export type StatusView = Schemas['ContainerStatusView'];
+
+/** Status, reason and how far a pull is, as one line. */
+export function lineOf({ status, reason, message, pull, update }: StatusView): string {
+  const why = reason === null ? '' : `: ${reason}${message === null ? '' : ` (${message})`}`;
+  const current = pull ?? update?.pull;
+  const pulled =
+    current === undefined
+      ? ''
+      : `, pulled ${bytesText(current.bytes)}${current.total === null ? '' : ` of ${bytesText(current.total)}`}`;
+  const phase = update === undefined || update.phase === 'done' ? '' : `, update ${update.phase}`;
+  return `${status}${phase}${pulled}${why}`;
+}
+
+/** Ends with a status that does not change by itself. */
+const isOver = (view: StatusView): boolean =>
+  view.status === 'failed' || (view.status === 'stopped' && view.desired === 'stopped');
+
+/**
+ * Tells each change until `isReached`, and resolves to the status then.
+ * @throws Refused if it comes to another end, or not within `seconds`; InterruptedError
+ */
+export async function watchUntil(
+  { api, tell, terminal: { signal } }: Context,
+  { id, name }: { readonly id: string; readonly name: string },
+  isReached: (view: StatusView) => boolean,
+  seconds: number,
+): Promise<StatusView> {
+  const endMs = performance.now() + seconds * 1000;
+  let told = '';
+  for (;;) {
+    const view = await dataOf(api.GET('/api/v2/compute/{id}/status', { params: { path: { id } } }));
+    const line = lineOf(view);
+    if (line !== told) tell(`${name}: ${line}`);
+    told = line;
+    if (isReached(view)) return view;
+    if (isOver(view))
+      throw new Refused(`${name} is ${line}; see "longshore logs ${name}" and "longshore events ${name}"`);
+    if (performance.now() >= endMs) {
+      throw new Refused(`${name} is still ${view.status} after ${seconds} s; it goes on: "longshore wait ${name}"`);
+    }
+    await sleep(limits.cliLookMs, signal);
+    if (signal.aborted) throw new InterruptedError();
+  }
+}
+
+export const runs = ({ status, reason }: StatusView): boolean =>
+  status === 'running' || (status === 'stopped' && reason === 'completed');

@@ -1,0 +1,251 @@
+/** `run` and `update`: from words of a person to a container that runs. */
+import { readFileSync } from 'node:fs';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { limits } from '../../schemas/limits.ts';
+import { createApi, dataOf, doneOf, type Schemas } from '../client/api.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { Refused, WrongUsage } from '../terminal/errors.ts';
+import { findContainer } from './find.ts';
+import { imageIn, nameFor } from './image.ts';
+import { runs, watchUntil } from './progress.ts';
+
+interface Shape {
+  readonly env?: readonly string[];
+  readonly envFile?: string;
+  readonly port?: readonly string[];
+  readonly cpu?: string;
+  readonly memory?: string;
+}
+
+interface RunOptions extends Shape {
+  readonly name?: string;
+  readonly host?: string;
+  readonly secret?: readonly string[];
+  readonly secretFile?: readonly string[];
+  readonly restart?: 'always' | 'on_failure' | 'never';
+  readonly healthHttp?: string;
+  readonly healthTcp?: number;
+  readonly detach?: true;
+  readonly timeout: number;
+}
+
+const collect = (value: string, before: readonly string[] = []): string[] => [...before, value];
+
+const seconds = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > limits.cliWaitSecondsMax) {
+    throw new InvalidArgumentError(`It must be a number of seconds from 1 to ${limits.cliWaitSecondsMax}.`);
+  }
+  return value;
+};
+
+const portNumber = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 65_535)
+    throw new InvalidArgumentError('It must be a port from 1 to 65535.');
+  return value;
+};
+
+/** `NAME=value`; without a value, that of this shell. @throws WrongUsage */
+export function pairsIn(texts: readonly string[], env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf('=');
+      const name = at < 0 ? text : text.slice(0, at);
+      const value = at < 0 ? env[name] : text.slice(at + 1);
+      if (value === undefined)
+        throw new WrongUsage(`--env ${name}: give it a value (${name}=...), or set it in this shell`);
+      return [name, value];
+    }),
+  );
+}
+
+/**
+ * Lines `NAME=value`; empty ones and those that begin with # are passed over.
+ * @throws WrongUsage
+ */
+export function envFileIn(path: string, text: string): Record<string, string> {
+  const lines = text.split(/\r?\n/).map((line, at) => [line.trim(), at + 1] as const);
+  return Object.fromEntries(
+    lines.flatMap(([line, number]) => {
+      if (line === '' || line.startsWith('#')) return [];
+      const at = line.indexOf('=');
+      if (at < 1) throw new WrongUsage(`${path}:${number}: a line must be NAME=value`);
+      return [[line.slice(0, at), line.slice(at + 1)] as const];
+    }),
+  );
+}
+
+const portIn = (text: string): number | string => (/^\d+$/.test(text) ? Number(text) : text);
+
+function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal: Terminal) {
+  const ofFile = envFile === undefined ? {} : envFileIn(envFile, readFileSync(envFile, 'utf8'));
+  const all = { ...ofFile, ...pairsIn(env, terminal.env) };
+  return {
+    ...(Object.keys(all).length === 0 ? {} : { env: all }),
+    ...(port.length === 0 ? {} : { ports: port.map(portIn) }),
+    ...(cpu === undefined ? {} : { cpu_limit: cpu }),
+    ...(memory === undefined ? {} : { mem_limit: memory }),
+  };
+}
+
+function usesIn({ secret = [], secretFile = [] }: RunOptions): Schemas['ContainerSecretsPut'] | undefined {
+  const split = (text: string, what: string): [string, string] => {
+    const at = text.indexOf('=');
+    if (at < 1 || at === text.length - 1)
+      throw new WrongUsage(`${what} ${text}: it must be ${what.endsWith('file') ? '/path' : 'NAME'}=secret`);
+    return [text.slice(0, at), text.slice(at + 1)];
+  };
+  if (secret.length + secretFile.length === 0) return undefined;
+  return {
+    env: Object.fromEntries(secret.map((text) => split(text, '--secret'))),
+    files: Object.fromEntries(
+      secretFile.map((text) => {
+        const [path, name] = split(text, '--secret-file');
+        return [path, { secret: name }];
+      }),
+    ),
+  };
+}
+
+function policyOf({ restart, healthHttp, healthTcp }: RunOptions): Schemas['PolicyPut'] | undefined {
+  if (healthHttp !== undefined && healthTcp !== undefined)
+    throw new WrongUsage('give one of --health-http and --health-tcp');
+  const [, port, path = '/'] = /^(\d+)(\/.*)?$/.exec(healthHttp ?? '') ?? [];
+  if (healthHttp !== undefined && port === undefined)
+    throw new WrongUsage('--health-http must be PORT or PORT/PATH, such as 8080/healthz');
+  const check =
+    port === undefined
+      ? healthTcp === undefined
+        ? undefined
+        : { tcp: { port: healthTcp } }
+      : { http: { port: Number(port), path } };
+  if (restart === undefined && check === undefined) return undefined;
+  return {
+    ...(restart === undefined ? {} : { restart }),
+    ...(check === undefined ? {} : { health: { ...check, restart_unhealthy: restart !== 'never' } }),
+  };
+}
+
+async function prepare({ api }: Context, id: string, options: RunOptions): Promise<void> {
+  const [policy, uses] = [policyOf(options), usesIn(options)];
+  const params = { path: { id } };
+  if (policy !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/policy', { params, body: policy }));
+  if (uses !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/secrets', { params, body: uses }));
+}
+
+async function run(context: Context, image: string, options: RunOptions): Promise<void> {
+  const { api, terminal, show } = context;
+  const named = imageIn(image);
+  const [policy, uses] = [policyOf(options), usesIn(options)];
+  const isPrepared = policy !== undefined || uses !== undefined;
+  const body = {
+    name: options.name ?? nameFor(named),
+    ...named,
+    ...shapeOf(options, terminal),
+    ...(options.host === undefined ? {} : { host_key: options.host }),
+  };
+  const query = isPrepared ? { start: false } : {};
+  const container = await dataOf(api.POST('/api/v2/compute', { params: { query }, body }));
+  if (isPrepared) {
+    try {
+      await prepare(context, container.id, options);
+      await doneOf(api.POST('/api/v2/compute/{id}/start', { params: { path: { id: container.id } } }));
+    } catch (error) {
+      await removeHalf(context, container.id);
+      throw error;
+    }
+  }
+  if (options.detach !== true) {
+    const view = await watchUntil(context, container, runs, options.timeout);
+    const addresses = view.addresses.map(({ port, address }) => `${port} at ${address}`).join(', ');
+    show(
+      { ...container, status: view.status, addresses: view.addresses },
+      `${container.id}${addresses === '' ? '' : `  ${addresses}`}`,
+    );
+  } else show(container, container.id);
+}
+
+/**
+ * What was declared and never started is of no use. By a client of its own: Ctrl-C may have ended
+ * the other one.
+ */
+async function removeHalf({ server, token, tell }: Context, id: string): Promise<void> {
+  const params = { path: { id } };
+  await doneOf(createApi({ server, token }).DELETE('/api/v2/compute/{id}', { params })).catch(() =>
+    tell(`${id} is declared and was not started: remove it with "longshore rm ${id}"`),
+  );
+}
+
+interface UpdateOptions extends Shape {
+  readonly image?: string;
+  readonly unset?: readonly string[];
+  readonly detach?: true;
+  readonly timeout: number;
+}
+
+async function update(context: Context, name: string, options: UpdateOptions): Promise<void> {
+  const { api, terminal, show } = context;
+  const { env, ...shape } = shapeOf(options, terminal);
+  const changed = { ...env, ...Object.fromEntries((options.unset ?? []).map((one) => [one, null])) };
+  const image = options.image === undefined ? {} : imageIn(options.image);
+  // The digest of before would win over a new tag.
+  const isTagged = 'tag' in image && !('digest' in image);
+  const body = {
+    ...image,
+    ...(isTagged ? { digest: null } : {}),
+    ...shape,
+    ...(Object.keys(changed).length === 0 ? {} : { env: changed }),
+  };
+  if (Object.keys(body).length === 0)
+    throw new WrongUsage('nothing to change: give --image, --env, --port, --cpu or --memory');
+  const container = await findContainer(context, name);
+  const changedContainer = await dataOf(
+    api.PATCH('/api/v2/compute/{id}', { params: { path: { id: container.id } }, body }),
+  );
+  if (options.detach !== true && changedContainer.status !== 'stopped') {
+    const view = await watchUntil(
+      context,
+      container,
+      ({ update: step }) => step === undefined || step.phase === 'done' || step.phase === 'rolled_back',
+      options.timeout,
+    );
+    if (view.update?.phase === 'rolled_back') {
+      throw new Refused(
+        `${container.name} was rolled back: ${view.update.reason ?? ''} ${view.update.message ?? ''}`.trim(),
+      );
+    }
+  }
+  show(changedContainer, container.id);
+}
+
+const shaped = (command: Command): Command =>
+  command
+    .option('-e, --env <NAME=value>', 'a variable; without a value, that of this shell', collect)
+    .option('--env-file <file>', 'variables, one NAME=value a line')
+    .option('-p, --port <port>', 'a port to publish, such as 8080 or 53/udp', collect)
+    .option('--cpu <cores>', 'its CPU limit, such as 0.5')
+    .option('-m, --memory <size>', 'its memory limit, such as 256m');
+
+const waiting = (command: Command, what: string): Command =>
+  command
+    .option('-d, --detach', `do not wait until ${what}`)
+    .option('--timeout <seconds>', 'how long to wait', seconds, limits.cliWaitSeconds);
+
+export function addRun(program: Command, terminal: Terminal): void {
+  const command = program.command('run <image>').description('declare a container, and wait until it runs');
+  waiting(shaped(command.option('-n, --name <name>', 'its name; default: the last part of the image')), 'it runs')
+    .option('--host <key>', 'the host to run on; default: any')
+    .option('--secret <NAME=secret>', 'a variable with the value of a secret', collect)
+    .option('--secret-file </path=secret>', 'a file with the value of a secret', collect)
+    .addOption(new Option('--restart <when>', 'when it is started again').choices(['always', 'on_failure', 'never']))
+    .option('--health-http <port/path>', 'healthy while a GET is answered, such as 8080/healthz')
+    .option('--health-tcp <port>', 'healthy while the port opens', portNumber)
+    .action(action<[string, RunOptions]>(terminal, run));
+  const changing = program
+    .command('update <container>')
+    .description('change a container in place, and wait until it is done');
+  waiting(shaped(changing.option('-i, --image <image>', 'another image')), 'it is done')
+    .option('--unset <NAME>', 'remove a variable', collect)
+    .action(action<[string, UpdateOptions]>(terminal, update));
+}

@@ -1,0 +1,173 @@
+/** `secret`, `registry` and `key`. */
+import { Option, type Command } from 'commander';
+import { tenantScopes, type TenantScope } from '../../schemas/scopes.ts';
+import { dataOf, doneOf } from '../client/api.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { Refused, WrongUsage } from '../terminal/errors.ts';
+import { askHidden, readInput, readSource } from '../terminal/input.ts';
+import { agoText, tableOf } from '../terminal/table.ts';
+
+/** Text as it is, without the line break that a shell adds; other bytes as base64. */
+function bodyOf(bytes: Buffer): { value: string; encoding?: 'base64' } {
+  const text = bytes.toString('utf8');
+  return Buffer.from(text).equals(bytes) && !text.includes('\0')
+    ? { value: text }
+    : { value: bytes.toString('base64'), encoding: 'base64' };
+}
+
+const withoutLastBreak = (bytes: Buffer): Buffer => (bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes);
+
+/** Never from an argument: everybody on the machine sees those. */
+async function secretFrom({ stdin }: Terminal, file: string | undefined, question: string): Promise<Buffer> {
+  if (file !== undefined) return readSource(file, stdin);
+  if (stdin.isTTY) return Buffer.from(await askHidden(question));
+  return withoutLastBreak(await readInput(stdin));
+}
+
+function addSecrets(program: Command, terminal: Terminal): void {
+  const secret = program.command('secret').description('values that containers get and nobody is shown');
+  secret
+    .command('ls')
+    .description('list them, without their values')
+    .action(
+      action(terminal, async ({ api, show }) => {
+        const all = await dataOf(api.GET('/api/v2/compute/secrets'));
+        const rows = all.map(({ name, version, updated_at, used_by }) => [
+          name,
+          String(version),
+          agoText(updated_at, terminal.nowMs()),
+          String(used_by.length),
+        ]);
+        show(all, tableOf(['name', 'version', 'age', 'containers'], rows, 'There are no secrets.'));
+      }),
+    );
+  secret
+    .command('set <name>')
+    .description('set a value, from standard input, a file or a question; containers that use it are updated')
+    .option('--file <path>', 'a file with the value, byte for byte')
+    .action(
+      action<[string, { file?: string }]>(terminal, async ({ api, show }, name, { file }) => {
+        const body = bodyOf(await secretFrom(terminal, file, `Value of ${name}: `));
+        const set = await dataOf(
+          api.PUT('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } }, body }),
+        );
+        show(set, `${set.name}, version ${set.version}`);
+      }),
+    );
+  secret
+    .command('rm <name>')
+    .description('remove one that no container uses')
+    .action(
+      action<[string]>(terminal, async ({ api, show }, name) => {
+        await doneOf(api.DELETE('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } } }));
+        show({ name }, name);
+      }),
+    );
+}
+
+function addRegistries(program: Command, terminal: Terminal): void {
+  const registry = program.command('registry').description('logins for private images');
+  registry
+    .command('ls')
+    .description('list them, without their passwords')
+    .action(
+      action(terminal, async ({ api, show }) => {
+        const all = await dataOf(api.GET('/api/v2/compute/registries'));
+        const rows = all.map(({ host, username, updated_at }) => [
+          host,
+          username ?? '-',
+          agoText(updated_at, terminal.nowMs()),
+        ]);
+        show(all, tableOf(['registry', 'user', 'age'], rows, 'There are no logins.'));
+      }),
+    );
+  registry
+    .command('login <registry>')
+    .description('set a login; the password comes from standard input, a file or a question')
+    .requiredOption('-u, --username <name>', 'the user')
+    .option('--password-file <path>', 'a file with the password')
+    .action(
+      action<[string, { username: string; passwordFile?: string }]>(
+        terminal,
+        async ({ api, show }, host, { username, passwordFile }) => {
+          const bytes = withoutLastBreak(await secretFrom(terminal, passwordFile, `Password of ${username}: `));
+          if (bytes.length === 0) throw new Refused('the password is empty');
+          const params = { path: { registry: host } };
+          const set = await dataOf(
+            api.PUT('/api/v2/compute/registries/{registry}', {
+              params,
+              body: { username, password: bytes.toString() },
+            }),
+          );
+          show(set, `${set.host} as ${set.username}`);
+        },
+      ),
+    );
+  registry
+    .command('logout <registry>')
+    .description('remove a login')
+    .action(
+      action<[string]>(terminal, async ({ api, show }, host) => {
+        await doneOf(api.DELETE('/api/v2/compute/registries/{registry}', { params: { path: { registry: host } } }));
+        show({ host }, host);
+      }),
+    );
+}
+
+interface KeyOptions {
+  readonly scope?: readonly TenantScope[];
+  readonly expires?: string;
+}
+
+async function createKey(
+  { api, show, tell }: Context,
+  name: string,
+  { scope = [], expires }: KeyOptions,
+): Promise<void> {
+  if (scope.length === 0) throw new WrongUsage(`--scope: name at least one of ${tenantScopes.join(', ')}`);
+  const body = { name, scopes: [...scope], ...(expires === undefined ? {} : { expires_at: expires }) };
+  const made = await dataOf(api.POST('/api/v2/keys', { body }));
+  tell(`Key ${made.id}, until ${made.expires_at ?? '-'}. Its token is shown this once:`);
+  show(made, made.token);
+}
+
+function addKeys(program: Command, terminal: Terminal): void {
+  const key = program.command('key').description('tokens for programs, which last and do little');
+  key
+    .command('ls')
+    .description('list them')
+    .action(
+      action(terminal, async ({ api, show }) => {
+        const all = await dataOf(api.GET('/api/v2/keys'));
+        const rows = all.map(({ id, name, scopes, expires_at, revoked }) => [
+          id,
+          name ?? '-',
+          scopes?.join(',') ?? '-',
+          expires_at ?? '-',
+          revoked ? 'revoked' : '',
+        ]);
+        show(all, tableOf(['id', 'name', 'scopes', 'expires', ''], rows, 'There are no keys.'));
+      }),
+    );
+  key
+    .command('create <name>')
+    .description('make a token, and show it once')
+    .addOption(new Option('-s, --scope <scope...>', 'what it may do').choices(tenantScopes))
+    .option('--expires <time>', 'when it ends, such as 2027-01-01T00:00:00Z; default: as late as the server allows')
+    .action(action<[string, KeyOptions]>(terminal, createKey));
+  key
+    .command('rm <id>')
+    .description('revoke one, within a second')
+    .action(
+      action<[string]>(terminal, async ({ api, show }, id) => {
+        await doneOf(api.DELETE('/api/v2/keys/{key_id}', { params: { path: { key_id: id } } }));
+        show({ id }, id);
+      }),
+    );
+}
+
+export function addAccess(program: Command, terminal: Terminal): void {
+  addSecrets(program, terminal);
+  addRegistries(program, terminal);
+  addKeys(program, terminal);
+}

@@ -1,0 +1,107 @@
+/**
+ * The client's end of a session over WebSocket (docs/api.md, "Exec and forward"): it sends no more
+ * than the gateway has room for, and says why the session ended.
+ */
+import { WebSocket } from 'ws';
+import { limits } from '../../schemas/limits.ts';
+import { ApiError, ConnectionError } from '../client/errors.ts';
+import type { Context } from '../context.ts';
+
+export interface SessionEnd {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/**
+ * Opens a session.
+ * @throws ApiError if the server refuses, ConnectionError if it can't be reached
+ */
+export function openSession({ server, token }: Context, path: string, protocol: string): Promise<WebSocket> {
+  const url = `${server.replace(/^http/, 'ws')}${path}`;
+  const socket = new WebSocket(url, protocol, {
+    headers: { authorization: `Bearer ${token}` },
+    handshakeTimeout: limits.clientSessionOpenMs,
+    perMessageDeflate: false,
+  });
+  return new Promise((resolve, reject) => {
+    socket.once('open', () => resolve(socket));
+    socket.once('unexpected-response', (request, answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('end', () => {
+        request.destroy();
+        const { statusCode: status = 0, headers } = answer;
+        reject(
+          new ApiError(
+            { status, headers: new Headers(headers as Record<string, string>) },
+            parsed(Buffer.concat(chunks)),
+          ),
+        );
+      });
+    });
+    socket.once('error', (error) => reject(new ConnectionError(server, error)));
+  });
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString()) as unknown;
+  } catch {
+    return bytes.toString();
+  }
+}
+
+/** Resolves when the session has ended. */
+export const endOf = (socket: WebSocket): Promise<SessionEnd> =>
+  new Promise((resolve) => {
+    socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+    socket.on('error', () => socket.terminate());
+  });
+
+/** What the client may send, and what it wants to: as much as the other end has room for. */
+export class Upstream {
+  readonly #send: (bytes: Buffer) => void;
+  readonly #onRoom: () => void;
+  readonly #waiting: Buffer[] = [];
+  #room: number = limits.tunnelWindowBytes;
+  #onEmpty: (() => void) | undefined;
+
+  /** @param onRoom called when all that was written is sent */
+  constructor(send: (bytes: Buffer) => void, onRoom: () => void) {
+    this.#send = send;
+    this.#onRoom = onRoom;
+  }
+
+  /** False: it waits, and so should the source until `onRoom`. */
+  write(bytes: Buffer): boolean {
+    this.#waiting.push(bytes);
+    this.#pump();
+    return this.#waiting.length === 0;
+  }
+
+  grant(bytes: number): void {
+    this.#room += bytes;
+    const waited = this.#waiting.length > 0;
+    this.#pump();
+    if (waited && this.#waiting.length === 0) this.#onRoom();
+  }
+
+  /** Calls back when all is sent. */
+  whenEmpty(then: () => void): void {
+    if (this.#waiting.length === 0) then();
+    else this.#onEmpty = then;
+  }
+
+  #pump(): void {
+    for (let first = this.#waiting[0]; first !== undefined && this.#room > 0; first = this.#waiting[0]) {
+      const part = first.subarray(0, Math.min(this.#room, limits.tunnelMessageBytes));
+      this.#room -= part.length;
+      this.#send(part);
+      if (part.length === first.length) this.#waiting.shift();
+      else this.#waiting[0] = first.subarray(part.length);
+    }
+    if (this.#waiting.length > 0) return;
+    this.#onEmpty?.();
+    this.#onEmpty = undefined;
+  }
+}

@@ -1,0 +1,179 @@
+/** `logs`, `events` and `stats`. */
+import { InvalidArgumentError, type Command } from 'commander';
+import { limits } from '../../schemas/limits.ts';
+import { dataOf, type Schemas } from '../client/api.ts';
+import { follow } from '../client/follow.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { WrongUsage } from '../terminal/errors.ts';
+import { bytesText, tableOf } from '../terminal/table.ts';
+import { memoryText } from './containers.ts';
+import { containersOf, findContainer } from './find.ts';
+
+type LogEntry = Schemas['LogEntry'];
+type Event = Schemas['Event'];
+type Stats = Schemas['ContainerStats'];
+
+interface StreamOptions {
+  readonly follow?: true;
+  readonly lines: number;
+  readonly timestamps?: true;
+}
+
+const count =
+  (most: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < 1 || value > most)
+      throw new InvalidArgumentError(`It must be from 1 to ${most}.`);
+    return value;
+  };
+
+/** Error output goes to error output, as it was written. */
+function writeLine({ isJson, terminal }: Context, { stream, line, ts, ...rest }: LogEntry, hasTime: boolean): void {
+  const to = stream === 'stderr' && !isJson ? terminal.stderr : terminal.stdout;
+  const text = isJson ? JSON.stringify({ ts, stream, line, ...rest }) : hasTime ? `${ts} ${line}` : line;
+  to.write(`${text}\n`);
+}
+
+async function logs(context: Context, name: string, options: StreamOptions): Promise<void> {
+  const { id } = await findContainer(context, name);
+  const { api, terminal } = context;
+  const query = { limit: options.lines };
+  const hasTime = options.timestamps === true;
+  if (options.follow !== true) {
+    const entries = await dataOf(api.GET('/api/v2/compute/{id}/logs', { params: { path: { id }, query } }));
+    for (const entry of entries) writeLine(context, entry, hasTime);
+    return;
+  }
+  const entries = follow<LogEntry>(
+    (header, signal) =>
+      api.GET('/api/v2/compute/{id}/logs', {
+        params: { path: { id }, query: { ...query, follow: true }, header },
+        parseAs: 'stream',
+        signal,
+      }),
+    terminal.signal,
+  );
+  for await (const entry of entries) writeLine(context, entry, hasTime);
+}
+
+function eventText({ ts, type, name, status, reason, message, host_key }: Event): string {
+  const why = reason === null ? '' : ` ${reason}${message === null ? '' : `: ${message}`}`;
+  return (
+    [ts, name ?? '-', type, status ?? '', host_key === null ? '' : `on ${host_key}`]
+      .filter((part) => part !== '')
+      .join(' ') + why
+  );
+}
+
+async function events(context: Context, name: string | undefined, options: StreamOptions): Promise<void> {
+  const { api, terminal, isJson } = context;
+  const id = name === undefined ? undefined : (await findContainer(context, name)).id;
+  const write = (event: Event): void =>
+    void terminal.stdout.write(`${isJson ? JSON.stringify(event) : eventText(event)}\n`);
+  const query = { limit: options.lines };
+  if (options.follow !== true) {
+    const asked =
+      id === undefined
+        ? dataOf(api.GET('/api/v2/compute/events', { params: { query } }))
+        : dataOf(api.GET('/api/v2/compute/{id}/events', { params: { path: { id }, query } }));
+    for (const event of await asked) write(event);
+    return;
+  }
+  const stream = follow<Event>(
+    (header, signal) =>
+      id === undefined
+        ? api.GET('/api/v2/compute/events', {
+            params: { query: { ...query, follow: true }, header },
+            parseAs: 'stream',
+            signal,
+          })
+        : api.GET('/api/v2/compute/{id}/events', {
+            params: { path: { id }, query: { ...query, follow: true }, header },
+            parseAs: 'stream',
+            signal,
+          }),
+    terminal.signal,
+  );
+  for await (const event of stream) write(event);
+}
+
+const columns = ['name', 'cpu', 'memory', 'received', 'sent', 'pids'];
+const cells = (
+  name: string,
+  { cpu_millis, mem_bytes, mem_limit, net_rx_bytes, net_tx_bytes, pids }: Stats,
+): string[] => [
+  name,
+  `${(cpu_millis / 1000).toFixed(3)}`,
+  memoryText(mem_bytes, mem_limit),
+  net_rx_bytes === null ? '-' : bytesText(net_rx_bytes),
+  net_tx_bytes === null ? '-' : bytesText(net_tx_bytes),
+  pids === null ? '-' : String(pids),
+];
+
+async function stats(context: Context, names: readonly string[], options: { readonly follow?: true }): Promise<void> {
+  const { api, terminal, isJson, show } = context;
+  const isOfAll = names.length === 0;
+  const chosen = isOfAll
+    ? (await containersOf(context)).filter(({ status }) => status === 'running')
+    : await Promise.all(names.map((name) => findContainer(context, name)));
+  const [only, ...others] = chosen;
+  if (options.follow === true && only !== undefined && others.length === 0) {
+    const samples = follow<Stats>(
+      (_header, signal) =>
+        api.GET('/api/v2/compute/{id}/stats', {
+          params: { path: { id: only.id }, query: { follow: true } },
+          parseAs: 'stream',
+          signal,
+        }),
+      terminal.signal,
+    );
+    for await (const sample of samples) {
+      terminal.stdout.write(`${isJson ? JSON.stringify(sample) : cells(sample.at, sample).join('  ')}\n`);
+    }
+    return;
+  }
+  if (options.follow === true) throw new WrongUsage('--follow shows one container: name it');
+  const rows: (Stats & { readonly name: string })[] = [];
+  for (let at = 0; at < chosen.length; at += limits.cliParallel) {
+    const some = chosen.slice(at, at + limits.cliParallel).map(async ({ id, name }) => {
+      const asked = dataOf(api.GET('/api/v2/compute/{id}/stats', { params: { path: { id } } }));
+      // Of all of them, one may have ended since the list.
+      const sample = await (isOfAll ? asked.catch(() => undefined) : asked);
+      if (sample !== undefined) rows.push({ name, ...sample });
+    });
+    await Promise.all(some);
+  }
+  show(
+    rows,
+    tableOf(
+      columns,
+      rows.map((row) => cells(row.name, row)),
+      'No container runs.',
+    ),
+  );
+}
+
+export function addStreams(program: Command, terminal: Terminal): void {
+  const streaming = (command: Command, most: number, fallback: number): Command =>
+    command
+      .option('-f, --follow', 'go on as more come')
+      .option('-n, --lines <count>', 'how many of the newest', count(most), fallback);
+  streaming(
+    program.command('logs <container>').description('what a container has written'),
+    limits.logsMax,
+    limits.logsDefault,
+  )
+    .option('-t, --timestamps', 'with the time of each line')
+    .action(action<[string, StreamOptions]>(terminal, logs));
+  streaming(
+    program.command('events [container]').description('what has happened to one container, or to all'),
+    limits.eventsMax,
+    limits.eventsDefault,
+  ).action(action<[string | undefined, StreamOptions]>(terminal, events));
+  program
+    .command('stats [container...]')
+    .description('CPU, memory, network and processes now')
+    .option('-f, --follow', 'once a second, of one container')
+    .action(action<[string[], { follow?: true }]>(terminal, stats));
+}

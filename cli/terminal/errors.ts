@@ -1,0 +1,53 @@
+/** Why a command ends without success, and the exit codes (docs/cli.md). */
+import { ApiError, ConnectionError, InterruptedError } from '../client/errors.ts';
+
+export const exitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+
+/** A command that can't be carried out; the message says what to do. */
+export class Refused extends Error {
+  override readonly name: string = 'Refused';
+}
+
+/** An argument is wrong; the message says which and what is right. */
+export class WrongUsage extends Error {
+  override readonly name = 'WrongUsage';
+}
+
+/** The command has said what is to be said, and ends with this code. */
+export class Exit extends Error {
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`exit ${code}`);
+    this.code = code;
+  }
+}
+
+function hintFor({ status, code, detail }: ApiError): string {
+  if (status === 401) return 'Sign in with "longshore login --server URL".';
+  if (code === 'forbidden' && typeof detail['scope'] === 'string')
+    return `The token lacks the scope ${detail['scope']}.`;
+  if (code === 'over_quota') return 'See "longshore quota"; an operator sets the caps.';
+  if (status === 429 || status === 503) return 'Try again soon.';
+  return '';
+}
+
+/** What a person reads of an error, in one or more lines. */
+export function wordsOf(error: unknown): string {
+  if (error instanceof ApiError) {
+    const faults = Object.entries(error.details).map(([field, texts]) => `  ${field}: ${texts.join(', ')}`);
+    const request = error.requestId === undefined || error.status < 500 ? '' : ` (request ${error.requestId})`;
+    const lines = [faults.length > 1 ? 'the request is invalid:' : `${error.message}${request}`];
+    return [...lines, ...(faults.length > 1 ? faults : []), hintFor(error)].filter((line) => line !== '').join('\n');
+  }
+  if (error instanceof ConnectionError) return `${error.message}\nCheck the address with "longshore profile ls".`;
+  if (error instanceof Error) return error.message;
+  return String(error);
+}
+
+export function codeOf(error: unknown): number {
+  if (error instanceof Exit) return error.code;
+  if (error instanceof WrongUsage) return exitCodes.usage;
+  if (error instanceof InterruptedError) return exitCodes.interrupted;
+  return exitCodes.failed;
+}

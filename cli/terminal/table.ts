@@ -1,0 +1,45 @@
+/** Tables for people, and times and sizes as they read them. Pure. */
+
+/** One line a row, columns padded; without rows, `empty`. */
+export function tableOf(columns: readonly string[], rows: readonly (readonly string[])[], empty: string): string {
+  if (rows.length === 0) return empty;
+  const lines = [columns.map((name) => name.toUpperCase()), ...rows];
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => (line[at] ?? '').length)));
+  const padded = (line: readonly string[]): string => line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ');
+  return lines.map((line) => padded(line).trimEnd()).join('\n');
+}
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** `1536` → `1.5 KiB` */
+export function bytesText(bytes: number): string {
+  let [value, at] = [bytes, 0];
+  for (; value >= 1024 && at < units.length - 1; at++) value /= 1024;
+  return `${at === 0 || value >= 100 ? Math.round(value) : Number(value.toFixed(1))} ${units[at] ?? 'B'}`;
+}
+
+const steps = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['m', 60],
+] as const;
+
+/** How long ago: `5m`; `damaged` of a record that can't be read. */
+export function agoText(time: string | null, nowMs: number): string {
+  if (time === null) return 'damaged';
+  const seconds = Math.max(0, Math.floor((nowMs - Date.parse(time)) / 1000));
+  const [unit, size] = steps.find(([, one]) => seconds >= one) ?? ['s', 1];
+  return `${Math.floor(seconds / size)}${unit}`;
+}
+
+/** Names behind an image: `docker.io/library/nginx:1.27`. */
+export function imageText(of: {
+  readonly registry: string;
+  readonly repository: string | null;
+  readonly tag: string | null;
+  readonly digest: string | null;
+}): string {
+  const { registry, repository, tag, digest } = of;
+  if (repository === null) return '-';
+  return `${registry}/${repository}${tag === null ? '' : `:${tag}`}${digest === null ? '' : `@${digest}`}`;
+}

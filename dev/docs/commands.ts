@@ -1,0 +1,33 @@
+/** The commands of `longshore`, as docs/cli.md lists them. */
+import type { Command } from 'commander';
+import { programOf, withAllBelow } from '../../cli/program.ts';
+import { code, table } from './markdown.ts';
+
+/** The commands are described here and never run, so nothing of the terminal is used. */
+const noTerminal = {} as Parameters<typeof programOf>[0];
+
+const pathOf = (command: Command): string =>
+  command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim();
+
+const usageOf = (command: Command): string =>
+  [pathOf(command), ...command.registeredArguments.map((one) => argumentText(one))].join(' ');
+
+function argumentText(argument: Command['registeredArguments'][number]): string {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+export function commandsTable(): string {
+  const all = withAllBelow(programOf(noTerminal)).filter(
+    ({ commands, parent }) => parent !== null && commands.length === 0,
+  );
+  const shown = (command: Command): string =>
+    command.options
+      .filter(({ long, hidden }) => !hidden && long !== '--json')
+      .map(({ flags, description }) => `${code(flags)} ${description}`)
+      .join('<br>');
+  return table(
+    ['Command', 'Does', 'Options'],
+    all.map((command) => [code(usageOf(command)), command.description(), shown(command)]),
+  );
+}

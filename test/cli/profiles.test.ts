@@ -1,0 +1,44 @@
+import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t from 'tap';
+import { profilePath, readProfiles, writeProfiles } from '../../cli/profiles.ts';
+import { limits } from '../../schemas/limits.ts';
+import { temporaryFolder } from '../support/folder.ts';
+
+const one = { server: 'https://longshore.example.com', token: 'a.b.c' };
+
+t.test('where the file is', (t) => {
+  t.equal(profilePath({ HOME: '/home/ada' }), '/home/ada/.config/longshore/config.json');
+  t.equal(profilePath({ HOME: '/home/ada', XDG_CONFIG_HOME: '/x' }), '/x/longshore/config.json');
+  t.equal(profilePath({ HOME: '/home/ada', LONGSHORE_CONFIG: '/c.json' }), '/c.json');
+  t.end();
+});
+
+t.test('what is written is read, by its owner alone', (t) => {
+  const path = join(temporaryFolder(t), 'longshore', 'config.json');
+  t.same(readProfiles(path), { current: null, profiles: {} });
+  writeProfiles(path, { current: 'a', profiles: { a: one } });
+  t.same(readProfiles(path), { current: 'a', profiles: { a: one } });
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  t.equal(statSync(dirname(path)).mode & 0o777, 0o700);
+  t.same(readdirSync(dirname(path)), ['config.json'], 'nothing else is left');
+  chmodSync(path, 0o640);
+  t.throws(() => readProfiles(path), {
+    name: 'Refused',
+    message: `${path} has tokens in it, and others may read it: run "chmod 600 ${path}"`,
+  });
+  t.end();
+});
+
+t.test('a file that is none, or too large, and too many profiles', (t) => {
+  const path = join(temporaryFolder(t), 'config.json');
+  for (const text of ['', '{', '{"current":1,"profiles":{}}', '{"current":null,"profiles":{"a":{}}}']) {
+    writeFileSync(path, text, { mode: 0o600 });
+    t.throws(() => readProfiles(path), { name: 'Refused' }, text);
+  }
+  writeFileSync(path, ' '.repeat(limits.cliProfileBytes + 1));
+  t.throws(() => readProfiles(path), /is larger than/);
+  const profiles = Object.fromEntries(Array.from({ length: limits.cliProfiles + 1 }, (_, at) => [`p${at}`, one]));
+  t.throws(() => writeProfiles(path, { current: null, profiles }), /remove one/);
+  t.end();
+});

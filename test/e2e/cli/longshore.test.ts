@@ -1,0 +1,239 @@
+/** The command line as people type it, against all of Longshore. */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { eventually } from '../support/eventually.ts';
+import { startRig, type Rig } from '../support/rig.ts';
+
+t.setTimeout(600_000);
+const program = join(repositoryRoot, 'dist', 'cli', 'longshore.js');
+const deadlineMs = 120_000;
+
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+  readonly bytes: Buffer;
+}
+
+interface Options {
+  readonly input?: string | Buffer;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Called with what was said so far; `interrupt` is Ctrl-C. */
+  readonly watch?: (said: Pick<Ran, 'out' | 'err'>, interrupt: () => void) => void;
+}
+
+function commandLine(t: Test) {
+  const config = join(temporaryFolder(t), 'config.json');
+  const base = { PATH: process.env['PATH'], LONGSHORE_CONFIG: config };
+  const start = (command: string, args: readonly string[], { input, env, watch }: Options): Promise<Ran> => {
+    const child = spawn(command, args, { env: { ...base, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    const [out, err]: [Buffer[], Buffer[]] = [[], []];
+    const said = (): Pick<Ran, 'out' | 'err'> => ({
+      out: Buffer.concat(out).toString(),
+      err: Buffer.concat(err).toString(),
+    });
+    const look = (to: Buffer[]) => (chunk: Buffer) => {
+      to.push(chunk);
+      watch?.(said(), () => child.kill('SIGINT'));
+    };
+    child.stdout.on('data', look(out));
+    child.stderr.on('data', look(err));
+    child.stdin.on('error', () => {});
+    child.stdin.end(input ?? '');
+    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+    return new Promise((resolve) =>
+      child.once('close', (code) => {
+        clearTimeout(timer);
+        resolve({ code, ...said(), bytes: Buffer.concat(out) });
+      }),
+    );
+  };
+  const longshore = (args: readonly string[], options: Options = {}): Promise<Ran> =>
+    start(process.execPath, [program, ...args], options);
+  /** On a terminal of this size, as util-linux's `script` makes one. */
+  const onTerminal = (args: readonly string[], input: string): Promise<Ran> => {
+    const words = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ');
+    return start('script', ['-qec', `stty cols 97 rows 31; ${words}`, '/dev/null'], { input });
+  };
+  return { config, longshore, onTerminal };
+}
+
+const imageOf = ({ image }: Rig): string => `${image.registry}/${image.repository}:${image.tag}`;
+
+t.test('the command line', async (t) => {
+  const rig = await startRig(t, {
+    agent: { UPDATE_VERIFY_MS: '500' },
+    gateway: { VAULT_KEYS: `k1:${randomBytes(32).toString('base64')}` },
+  });
+  const { config, longshore, onTerminal } = commandLine(t);
+  const { token } = await rig.client('acme');
+  const ok = async (args: readonly string[], options?: Options): Promise<string> => {
+    const { code, out, err } = await longshore(args, options);
+    t.equal(code, 0, `${args.join(' ')}: ${err}`);
+    return out;
+  };
+  const json = async <T>(...args: string[]): Promise<T> => JSON.parse(await ok([...args, '--json'])) as T;
+
+  await t.test('signing in, and who one is', async (t) => {
+    t.match(await longshore(['ps']), { code: 1, err: /no server is known: sign in with "longshore login/ });
+    t.match(await longshore(['login', '--server', 'ftp://x'], { input: token }), {
+      code: 1,
+      err: /not the URL of a server/,
+    });
+    t.match(await longshore(['login', '--server', rig.baseUrl], { input: 'words' }), {
+      code: 1,
+      err: /is not a token/,
+    });
+    const forged = `${token.slice(0, -6)}AAAAAA`;
+    t.match(await longshore(['login', '--server', rig.baseUrl], { input: forged }), {
+      code: 1,
+      err: /refuses the token/,
+    });
+    t.match(
+      await ok(['login', '--server', rig.baseUrl, '--profile', 'here'], { input: `${token}\n` }),
+      /as profile "here"/,
+    );
+    t.equal(statSync(config).mode & 0o777, 0o600);
+    t.match(await json('whoami'), { server: rig.baseUrl, tenant: 'acme' });
+    t.match(await json('profile', 'ls'), [{ name: 'here', current: true }]);
+    t.match(await longshore(['ps', '--server', 'http://127.0.0.1:1']), {
+      code: 1,
+      err: /no token for http:\/\/127.0.0.1:1/,
+    });
+    t.match(await longshore(['ps', '--profile', 'there']), { code: 1, err: /no profile "there"/ });
+  });
+
+  await t.test('wrong words are refused, with the right ones', async (t) => {
+    t.match(await longshore(['pss']), { code: 2, err: /unknown command 'pss'\n\(Did you mean ps\?\)/ });
+    t.match(await longshore(['ps', '--jsn']), { code: 2, err: /unknown option '--jsn'\n\(Did you mean --json\?\)/ });
+    t.match(await longshore(['run']), { code: 2, err: /missing required argument 'image'/ });
+    t.match(await longshore(['run', 'web:']), { code: 2, err: /is not an image/ });
+    t.match(await longshore(['wait', 'web', 'runing']), { code: 2, err: /Allowed choices/ });
+    t.match(await longshore(['forward', 'web', '0:99999']), { code: 2, err: /LOCAL:REMOTE/ });
+  });
+
+  await t.test('a container: run, look, change, remove', async (t) => {
+    await ok(['secret', 'set', 'db'], { input: 'correct horse\n' });
+    const args = [
+      '--name',
+      'web',
+      '-p',
+      '8080',
+      '-e',
+      'GREETING=hi',
+      '--cpu',
+      '0.2',
+      '-m',
+      '32m',
+      '--restart',
+      'on_failure',
+    ];
+    const uses = ['--secret', 'DB=db', '--secret-file', '/run/db=db', '--health-http', '8080'];
+    const made = await longshore(['run', imageOf(rig), ...args, ...uses]);
+    t.match(made, { code: 0, out: /8080\/tcp at 127\.0\.0\.1:\d+\n$/, err: /^web: .*\n(?:web: .*\n)*web: running\n$/ });
+    t.match(await ok(['ps']), /^ID +NAME +IMAGE +STATUS +HOST +AGE\n.* web .* running /);
+    t.match(await json('inspect', 'web'), {
+      container: { env: { GREETING: 'hi' } },
+      policy: { restart: 'on_failure' },
+    });
+    const [{ id } = { id: '' }] = await json<{ id: string }[]>('ps');
+    t.match(await json('inspect', id.slice(0, 18)), { container: { name: 'web' } }, 'by the beginning of its id');
+    t.match(await ok(['exec', 'web', 'sh', '-c', 'echo $DB; cat /run/db']), /^correct horse\ncorrect horse$/);
+    await eventually(
+      'a line of its log',
+      () => ok(['logs', 'web']),
+      (text) => text.includes('Ahoy'),
+    );
+    t.match(await ok(['stats']), /^NAME +CPU +MEMORY/);
+    t.match(await longshore(['update', 'web', '-e', 'GREETING=bye', '--unset', 'NONE']), {
+      code: 0,
+      err: /web: running\n$/,
+    });
+    t.match(await longshore(['update', 'web', '--image', `${imageOf(rig)}-none`]), {
+      code: 1,
+      err: /web was rolled back: image_not_found/,
+    });
+    t.match(await longshore(['run', imageOf(rig), '--name', 'web']), { code: 1, err: /name has already been taken/ });
+    t.match(await ok(['events', 'web']), / web update_failed /);
+    t.match(await ok(['quota']), /containers +1 +/);
+    await ok(['stop', 'web']);
+    await ok(['wait', 'web', 'stopped']);
+    t.match(await longshore(['wait', 'web', '--timeout', '1']), { code: 1, err: /did not become running within 1 s/ });
+    t.match(await longshore(['rm', 'web', 'other']), { code: 1, out: 'web\n', err: /there is no container "other"/ });
+    await ok(['wait', 'web', 'removed']);
+  });
+
+  await t.test('what could not be prepared is not left behind', async (t) => {
+    t.match(await longshore(['run', imageOf(rig), '--name', 'half', '--secret', 'A=none']), {
+      code: 1,
+      err: /env\.A is not a secret that you have/,
+    });
+    await ok(['wait', 'half', 'removed']);
+    t.same(await json('ps'), []);
+  });
+
+  await t.test('streams and sessions', async (t) => {
+    await ok(['run', imageOf(rig), '--name', 'web', '-p', '8080', '-m', '32m']);
+    const after =
+      (lines: number): NonNullable<Options['watch']> =>
+      ({ out }, interrupt) => {
+        if (out.split('\n').length > lines) interrupt();
+      };
+    const followed = await longshore(['logs', '-f', 'web'], { watch: after(4) });
+    t.match(followed, { code: 130, err: '' });
+    const watched = await longshore(['stats', '-f', 'web', '--json'], { watch: after(2) });
+    t.match(JSON.parse(watched.out.split('\n')[0] ?? ''), { pids: Number });
+    const streams = await longshore(['exec', 'web', 'sh', '-c', 'echo out; echo err >&2; exit 7']);
+    t.match(streams, { code: 7, out: 'out\n', err: 'err\n' });
+    const sent = randomBytes(3_000_000);
+    const echoed = await longshore(['exec', '-i', 'web', 'cat'], { input: sent });
+    t.ok(echoed.bytes.equals(sent), 'more than a window each way');
+    t.match(await longshore(['exec', 'nobody', 'ls']), { code: 1, err: /there is no container/ });
+    const typed = await onTerminal(['exec', '-it', 'web', 'sh'], 'stty size\nexit 5\n');
+    t.match(typed.out, /31 97/, 'the size of the terminal');
+    t.equal(typed.code, 5);
+    const body = { text: '' };
+    const forwarded = await longshore(['forward', 'web', '0:8080'], {
+      watch: ({ err }, interrupt) => {
+        const [, address] = /^(127\.0\.0\.1:\d+) is port 8080/.exec(err) ?? [];
+        if (address === undefined || body.text !== '') return;
+        body.text = 'asked';
+        void fetch(`http://${address}/`)
+          .then(async (answer) => (body.text = await answer.text()))
+          .finally(interrupt);
+      },
+    });
+    t.match(body.text, /Ahoy/);
+    t.equal(forwarded.code, 0);
+  });
+
+  await t.test('keys, registries, and an operator', async (t) => {
+    const made = await longshore(['key', 'create', 'ci', '--scope', 'read']);
+    t.match(made, { code: 0, err: /shown this once/ });
+    const env = { LONGSHORE_SERVER: rig.baseUrl, LONGSHORE_TOKEN: made.out.trim() };
+    t.match(await longshore(['ps'], { env }), { code: 0 });
+    t.match(await longshore(['rm', 'web'], { env }), { code: 1, err: /forbidden\nThe token lacks the scope deploy/ });
+    const [{ id } = { id: '' }] = await json<{ id: string }[]>('key', 'ls');
+    await ok(['key', 'rm', id]);
+    t.match(await longshore(['ps'], { env }), { code: 1, err: /Sign in with/ });
+    const file = join(temporaryFolder(t), 'password');
+    writeFileSync(file, 'secret\n');
+    await ok(['registry', 'login', 'registry.example.com', '-u', 'ci', '--password-file', file]);
+    t.match(await json('registry', 'ls'), [{ host: 'registry.example.com', username: 'ci' }]);
+    await ok(['registry', 'logout', 'registry.example.com']);
+    t.match(await longshore(['host', 'ls']), { code: 1, err: /lacks the scope operator/ });
+    const operator = { LONGSHORE_SERVER: rig.baseUrl, LONGSHORE_TOKEN: (await rig.client('ops', 'operator')).token };
+    t.match(await longshore(['host', 'ls'], { env: operator }), { code: 0, out: /^HOST +REGION +STATUS/ });
+    t.match(await longshore(['host', 'cordon', 'h1'], { env: operator }), { code: 0, out: 'h1\n' });
+    t.match(await longshore(['host', 'uncordon', 'h1'], { env: operator }), { code: 0 });
+    t.match(await longshore(['host', 'join-token', 'h2'], { env: operator }), { code: 0, out: /\S{20,}\n/ });
+    await ok(['rm', 'web']);
+    await ok(['logout']);
+    t.match(await longshore(['ps']), { code: 1, err: /no server is known/ });
+  });
+});
