@@ -13,7 +13,7 @@ export interface SessionEnd {
 }
 
 /**
- * Opens a session.
+ * Opens a session, paused: what comes with the handshake waits for listeners, and for `resume`.
  * @throws ApiError if the server refuses, ConnectionError if it can't be reached
  */
 export function openSession({ server, token }: Context, path: string, protocol: string): Promise<WebSocket> {
@@ -24,7 +24,10 @@ export function openSession({ server, token }: Context, path: string, protocol: 
     perMessageDeflate: false,
   });
   return new Promise((resolve, reject) => {
-    socket.once('open', () => resolve(socket));
+    socket.once('open', () => {
+      socket.pause();
+      resolve(socket);
+    });
     socket.once('unexpected-response', (request, answer) => {
       const chunks: Buffer[] = [];
       answer.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -54,8 +57,12 @@ function parsed(bytes: Buffer): unknown {
 /** Resolves when the session has ended. */
 export const endOf = (socket: WebSocket): Promise<SessionEnd> =>
   new Promise((resolve) => {
-    socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
-    socket.on('error', () => socket.terminate());
+    let failure = '';
+    socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() || failure }));
+    socket.on('error', (error) => {
+      failure = error.message;
+      socket.terminate();
+    });
   });
 
 /** What the client may send, and what it wants to: as much as the other end has room for. */

@@ -80,7 +80,9 @@ async function carry(
     stdin.once('end', onInputEnd);
   }
   try {
-    const end = await endOf(socket);
+    const ending = endOf(socket);
+    socket.resume();
+    const end = await ending;
     if (exitCode !== undefined) return exitCode;
     if (signal.aborted) throw new InterruptedError();
     throw new Refused(`the session ended: ${end.reason === '' ? `code ${end.code}` : end.reason}`);
@@ -150,8 +152,10 @@ async function join(context: Context, id: string, remote: number, local: Socket)
     if (said.type === 'window') upstream.grant(said.bytes ?? 0);
     if (said.type === 'end') local.end();
   });
+  const ending = endOf(socket);
+  socket.resume();
   local.resume();
-  const { code, reason } = await endOf(socket);
+  const { code, reason } = await ending;
   if (code !== 1000 && !local.destroyed) context.tell(reason);
   local.destroySoon();
 }

@@ -25,26 +25,31 @@ interface Options {
   readonly env?: NodeJS.ProcessEnv;
   /** Called with what was said so far; `interrupt` is Ctrl-C. */
   readonly watch?: (said: Pick<Ran, 'out' | 'err'>, interrupt: () => void) => void;
+  /** What is typed, line by line, each when the text before it was said. */
+  readonly typed?: readonly (readonly [after: RegExp, line: string])[];
 }
 
 function commandLine(t: Test) {
   const config = join(temporaryFolder(t), 'config.json');
   const base = { PATH: process.env['PATH'], LONGSHORE_CONFIG: config };
-  const start = (command: string, args: readonly string[], { input, env, watch }: Options): Promise<Ran> => {
+  const start = (command: string, args: readonly string[], { input, env, watch, typed }: Options): Promise<Ran> => {
     const child = spawn(command, args, { env: { ...base, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
     const [out, err]: [Buffer[], Buffer[]] = [[], []];
     const said = (): Pick<Ran, 'out' | 'err'> => ({
       out: Buffer.concat(out).toString(),
       err: Buffer.concat(err).toString(),
     });
+    const lines = [...(typed ?? [])];
     const look = (to: Buffer[]) => (chunk: Buffer) => {
       to.push(chunk);
       watch?.(said(), () => child.kill('SIGINT'));
+      const [next] = lines;
+      if (next?.[0].test(said().out) === true) child.stdin.write(lines.shift()?.[1] ?? '');
     };
     child.stdout.on('data', look(out));
     child.stderr.on('data', look(err));
     child.stdin.on('error', () => {});
-    child.stdin.end(input ?? '');
+    if (typed === undefined) child.stdin.end(input ?? '');
     const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
     return new Promise((resolve) =>
       child.once('close', (code) => {
@@ -56,9 +61,9 @@ function commandLine(t: Test) {
   const longshore = (args: readonly string[], options: Options = {}): Promise<Ran> =>
     start(process.execPath, [program, ...args], options);
   /** On a terminal of this size, as util-linux's `script` makes one. */
-  const onTerminal = (args: readonly string[], input: string): Promise<Ran> => {
+  const onTerminal = (args: readonly string[], typed: NonNullable<Options['typed']>): Promise<Ran> => {
     const words = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ');
-    return start('script', ['-qec', `stty cols 97 rows 31; ${words}`, '/dev/null'], { input });
+    return start('script', ['-qec', `stty cols 97 rows 31; ${words}`, '/dev/null'], { typed });
   };
   return { config, longshore, onTerminal };
 }
@@ -194,7 +199,13 @@ t.test('the command line', async (t) => {
     const echoed = await longshore(['exec', '-i', 'web', 'cat'], { input: sent });
     t.ok(echoed.bytes.equals(sent), 'more than a window each way');
     t.match(await longshore(['exec', 'nobody', 'ls']), { code: 1, err: /there is no container/ });
-    const typed = await onTerminal(['exec', '-it', 'web', 'sh'], 'stty size\nexit 5\n');
+    const typed = await onTerminal(
+      ['exec', '-it', 'web', 'sh'],
+      [
+        [/[#$] /, 'stty size\n'],
+        [/31 97/, 'exit 5\n'],
+      ],
+    );
     t.match(typed.out, /31 97/, 'the size of the terminal');
     t.equal(typed.code, 5);
     const body = { text: '' };

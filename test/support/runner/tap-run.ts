@@ -13,12 +13,6 @@ const fileTimeoutS = 1800;
 /** Half of the time a file waits, for engines and for what must not happen. */
 const filesAtOnce = Math.ceil(availableParallelism() * 1.5);
 
-/** What takes longest begins first, so that nothing runs alone at the end. */
-const longestFirst = (files: readonly string[]): readonly string[] => {
-  const isLong = (path: string): boolean => /test\/(?:sim|upgrade)\//.test(path);
-  return [...files.filter(isLong), ...files.filter((path) => !isLong(path))];
-};
-
 /** Runs compiled test files under tap and prints one line for each file. */
 export function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped: AbortSignal): Promise<Totals> {
   let totals = none;
@@ -27,7 +21,7 @@ export function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped
   return withMarkedProcesses(stopped, async (mark) => {
     const tap = join(repositoryRoot, 'node_modules/.bin/tap');
     const options = ['--reporter=tap', `--jobs=${filesAtOnce}`, `--timeout=${fileTimeoutS}`];
-    const child = spawn(process.execPath, [tap, 'run', ...options, ...longestFirst(files)], {
+    const child = spawn(process.execPath, [tap, 'run', ...options, ...files], {
       cwd: repositoryRoot,
       env: { ...env, ...mark },
       stdio: ['ignore', 'pipe', 'inherit'],
