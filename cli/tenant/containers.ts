@@ -1,5 +1,6 @@
 /** `ps`, `inspect`, `start`, `stop`, `rm`, `wait`, `quota`, `usage` and `hosts`. */
 import { Argument, type Command } from 'commander';
+import { containerStatuses } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
@@ -10,20 +11,7 @@ import { Refused } from '../terminal/errors.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { containersOf, findContainer, NotFound } from './find.ts';
 
-const statuses = [
-  'running',
-  'pending',
-  'pulling',
-  'starting',
-  'backoff',
-  'stopping',
-  'stopped',
-  'failed',
-  'unknown',
-  'lost',
-  'removing',
-  'removed',
-] as const;
+const statuses = [...containerStatuses, 'removed'] as const;
 
 async function ps(context: Context): Promise<void> {
   const all = await containersOf(context);
