@@ -127,8 +127,13 @@ function policyOf({ restart, healthHttp, healthTcp }: RunOptions): Schemas['Poli
   };
 }
 
-async function prepare({ api }: Context, id: string, options: RunOptions): Promise<void> {
-  const [policy, uses] = [policyOf(options), usesIn(options)];
+/** What a container needs before its first start. */
+interface Preparation {
+  readonly policy: Schemas['PolicyPut'] | undefined;
+  readonly uses: Schemas['ContainerSecretsPut'] | undefined;
+}
+
+async function prepare({ api }: Context, id: string, { policy, uses }: Preparation): Promise<void> {
   const params = { path: { id } };
   if (policy !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/policy', { params, body: policy }));
   if (uses !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/secrets', { params, body: uses }));
@@ -149,7 +154,7 @@ async function run(context: Context, image: string, options: RunOptions): Promis
   const container = await dataOf(api.POST('/api/v2/compute', { params: { query }, body }));
   if (isPrepared) {
     try {
-      await prepare(context, container.id, options);
+      await prepare(context, container.id, { policy, uses });
       await doneOf(api.POST('/api/v2/compute/{id}/start', { params: { path: { id: container.id } } }));
     } catch (error) {
       await removeHalf(context, container.id);
