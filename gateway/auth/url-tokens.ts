@@ -7,6 +7,7 @@
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../schemas/limits.ts';
 import type { TokenScope } from '../../schemas/api/peer.ts';
+import type { Origin } from '../../schemas/wire/asks.ts';
 import type { Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { RequestHead } from '../http/engine/engine.ts';
 import { hashOfToken, parseToken } from '../vpn/pki/secrets.ts';
@@ -34,7 +35,7 @@ interface UrlToken {
 /** What an admission needs of a request besides its head. */
 export interface Ride {
   readonly route: string;
-  readonly requestId: string;
+  readonly origin: Origin;
   readonly deadlineMs: number;
 }
 
@@ -89,7 +90,7 @@ export class UrlTokens {
   async #resolve(head: RequestHead, token: UrlToken, failures: FailureKind, ride: Ride): Promise<Admission> {
     const { gate, ask } = this.#options;
     const { scope, partition, hash } = token;
-    const question = { type: 'token.resolve', partition, hash, rid: ride.requestId } as const;
+    const question = { type: 'token.resolve', partition, hash, ...ride.origin } as const;
     const { code, body } = await ask(question, ride.deadlineMs);
     if (code !== 'ok' && code !== 'unauthenticated') return { kind: 'refused', result: { code, body } };
     const grant = code === 'ok' ? decodeAnswer('token.resolve', body).data : undefined;

@@ -28,7 +28,7 @@ export function containerHandlers(services: Services) {
   const ask = (kind: LaneKind, call: Call, question: Question) => services.ask(kind, question, call.deadlineMs);
 
   const status: HandlerOf<'container.status'> = (call) =>
-    ask('read', call, { type: 'container.status', tenant: tenantOf(call), id: call.params.id, rid: call.requestId });
+    ask('read', call, { type: 'container.status', tenant: tenantOf(call), id: call.params.id, ...call.origin });
 
   const get: HandlerOf<'container.get'> = async (call) =>
     tagged(
@@ -36,7 +36,7 @@ export function containerHandlers(services: Services) {
         type: 'container.get',
         tenant: tenantOf(call),
         id: call.params.id,
-        rid: call.requestId,
+        ...call.origin,
       }),
     );
 
@@ -48,14 +48,14 @@ export function containerHandlers(services: Services) {
       id: call.params.id,
       patch: call.body,
       ...(declared === undefined ? {} : { declared }),
-      rid: call.requestId,
+      ...call.origin,
       op: services.newOperationId(),
     });
     return tagged(outcome);
   };
 
   const policy: HandlerOf<'policy.get'> = (call) =>
-    ask('read', call, { type: 'policy.get', tenant: tenantOf(call), id: call.params.id, rid: call.requestId });
+    ask('read', call, { type: 'policy.get', tenant: tenantOf(call), id: call.params.id, ...call.origin });
 
   const putPolicy: HandlerOf<'policy.put'> = (call) =>
     ask('write', call, {
@@ -63,7 +63,7 @@ export function containerHandlers(services: Services) {
       tenant: tenantOf(call),
       id: call.params.id,
       policy: call.body,
-      rid: call.requestId,
+      ...call.origin,
       op: services.newOperationId(),
     });
 
@@ -74,7 +74,7 @@ export function containerHandlers(services: Services) {
         type,
         tenant: tenantOf(call),
         id: call.params.id,
-        rid: call.requestId,
+        ...call.origin,
         op: services.newOperationId(),
       });
 
@@ -83,7 +83,7 @@ export function containerHandlers(services: Services) {
     const before = cursor === undefined ? null : decodeCursor(cursor);
     if (before === undefined) return wrongCursor;
     const tenant = tenantOf(call);
-    return ask('read', call, { type: 'container.list', tenant, limit, before, rid: call.requestId });
+    return ask('read', call, { type: 'container.list', tenant, limit, before, ...call.origin });
   };
 
   const create: HandlerOf<'container.create'> = async (call) => {
@@ -108,7 +108,7 @@ export function containerHandlers(services: Services) {
                 .digest('base64url'),
             },
       ...(call.query.start ? {} : { stopped: true }),
-      rid: call.requestId,
+      ...call.origin,
       op: services.newOperationId(),
     });
     return tagged(outcome);
@@ -116,14 +116,14 @@ export function containerHandlers(services: Services) {
 
   const quota: HandlerOf<'tenant.quota'> = (call) => {
     const { region } = call.query;
-    return ask('read', call, { type: 'tenant.quota', tenant: tenantOf(call), region, rid: call.requestId });
+    return ask('read', call, { type: 'tenant.quota', tenant: tenantOf(call), region, ...call.origin });
   };
 
   const hosts: HandlerOf<'tenant.hosts'> = (call) => {
     const { limit } = call.query;
     const tenant = tenantOf(call);
     return listByKey(call.query, { isKey: isHostKey, keyOf: ({ key }: TenantHost) => key }, async (after) => {
-      const outcome = await ask('read', call, { type: 'tenant.hosts', tenant, limit, after, rid: call.requestId });
+      const outcome = await ask('read', call, { type: 'tenant.hosts', tenant, limit, after, ...call.origin });
       return succeeded(outcome) ? [decodeAnswer('tenant.hosts', outcome.body)] : outcome;
     });
   };

@@ -9,7 +9,7 @@ export function probesOf(services: Services): Partial<Handlers> {
   const traced: HandlerOf<'container.logs' | 'container.events'> = (call) =>
     services.ask(
       'read',
-      { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
+      { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, ...call.origin },
       call.deadlineMs,
     );
   const container: HandlerOf<
@@ -23,7 +23,7 @@ export function probesOf(services: Services): Partial<Handlers> {
   > = (call) =>
     services.ask(
       'read',
-      { type: 'container.get', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
+      { type: 'container.get', tenant: tenantOf(call), id: call.params.id, ...call.origin },
       call.deadlineMs,
     );
   // For the token of one peer no other peer exists.
@@ -32,7 +32,7 @@ export function probesOf(services: Services): Partial<Handlers> {
       ? failure('not_found')
       : services.ask(
           'read',
-          { type: 'peer.get', tenant: tenantOf(call), peer: call.params.peer, rid: call.requestId },
+          { type: 'peer.get', tenant: tenantOf(call), peer: call.params.peer, ...call.origin },
           call.deadlineMs,
         );
   return {
@@ -48,7 +48,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     'container.operate': (call) =>
       services.ask(
         'read',
-        { type: 'container.get', tenant: call.params.tenant, id: call.params.id, rid: call.requestId },
+        { type: 'container.get', tenant: call.params.tenant, id: call.params.id, ...call.origin },
         call.deadlineMs,
       ),
     'peer.update': peer,
@@ -56,8 +56,8 @@ export function probesOf(services: Services): Partial<Handlers> {
     'artifact.profile': peer,
     'artifact.p12': peer,
     'network.put': (call) =>
-      services.ask('read', { type: 'network.get', network: call.params.network, rid: call.requestId }, call.deadlineMs),
+      services.ask('read', { type: 'network.get', network: call.params.network, ...call.origin }, call.deadlineMs),
     'host.update': (call) =>
-      services.ask('read', { type: 'host.get', host: call.params.key, rid: call.requestId }, call.deadlineMs),
+      services.ask('read', { type: 'host.get', host: call.params.key, ...call.origin }, call.deadlineMs),
   };
 }

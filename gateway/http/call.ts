@@ -5,6 +5,7 @@ import { errorStatus, outcomeStatus } from '../../schemas/errors.ts';
 import type { ContainerId, KeyId, OperationId, TenantId } from '../../schemas/ids.ts';
 import type { PeerGrant } from '../../schemas/api/peer.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
+import type { Origin } from '../../schemas/wire/asks.ts';
 import type { OwnToken, Params, Query, RouteName } from '../../schemas/routes.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
@@ -39,6 +40,8 @@ export interface Call {
   /** Set if a token in the URL took the place of an identity. */
   readonly grant: TokenGrant | undefined;
   readonly requestId: string;
+  /** Part of every ask for this request. */
+  readonly origin: Origin;
   /** A time of the monotonic clock. */
   readonly deadlineMs: number;
   /** Gives up the request's seat: streams and waits have places of their own (streams/host.ts). */

@@ -111,9 +111,10 @@ export class Dispatcher {
     const limited = route === undefined ? undefined : this.#limited(route, head);
     if (limited !== undefined) return limited;
     const deadlineMs = startedMs + (route?.deadlineMs ?? this.#options.requestDeadlineMs);
-    const request = { requestId, deadlineMs, client };
+    const origin = { rid: requestId };
+    const request = { requestId, origin, deadlineMs, client };
     if (access === 'public') return this.#enter(exchange, match, request, trace);
-    const admission = this.#admit(head, access, { route: trace.route, requestId, deadlineMs });
+    const admission = this.#admit(head, access, { route: trace.route, origin, deadlineMs });
     return admission instanceof Promise
       ? admission.then((later) => this.#enter(exchange, match, request, trace, later))
       : this.#enter(exchange, match, request, trace, admission);
@@ -123,7 +124,7 @@ export class Dispatcher {
   #enter(
     exchange: Exchange,
     match: Exclude<Match<AppRoute>, { readonly kind: 'options' }>,
-    request: Pick<Call, 'requestId' | 'deadlineMs' | 'client'>,
+    request: Pick<Call, 'requestId' | 'origin' | 'deadlineMs' | 'client'>,
     trace: Trace,
     admission?: Admission,
   ): Handled | Promise<Handled> {
@@ -149,7 +150,7 @@ export class Dispatcher {
   async #handle(
     exchange: Exchange,
     { route, params }: { readonly route: AppRoute; readonly params: Call['params'] },
-    request: Pick<Call, 'requestId' | 'deadlineMs' | 'client'>,
+    request: Pick<Call, 'requestId' | 'origin' | 'deadlineMs' | 'client'>,
     trace: Trace,
   ): Promise<Handled> {
     const { head } = exchange;

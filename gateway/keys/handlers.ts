@@ -25,8 +25,8 @@ const days = (ms: number): string => `${Math.floor(ms / 86_400_000)} days`;
 
 export function keyHandlers(services: Services, signingKeys: SigningKeys) {
   const { clock, tokenLifeMaxMs } = services;
-  const ride = (call: Call) => ({ tenant: tenantOf(call), rid: call.requestId });
-  const ofRequest = ({ requestId, deadlineMs }: Call) => ({ rid: requestId, deadlineMs });
+  const ride = (call: Call) => ({ tenant: tenantOf(call), ...call.origin });
+  const ofRequest = ({ origin, deadlineMs }: Call) => ({ origin, deadlineMs });
 
   const list: HandlerOf<'key.list'> = (call) =>
     services.ask('read', { type: 'key.list', ...ride(call) }, call.deadlineMs);

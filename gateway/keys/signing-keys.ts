@@ -13,6 +13,7 @@ import { ownIssuer, signingPartition, type KeySet } from '../../schemas/api/keys
 import type { KeyId, OperationId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { SigningKeyPage } from '../../schemas/wire/answers.ts';
+import type { Origin } from '../../schemas/wire/asks.ts';
 import type { Issuer } from '../auth/claims.ts';
 import type { VerificationKey } from '../auth/jwks.ts';
 import type { KeyAnswer, KeyFinder } from '../auth/keys.ts';
@@ -52,7 +53,7 @@ export interface OwnClaims {
 
 /** Of a request that needs a key. */
 export interface Ride {
-  readonly rid: string;
+  readonly origin: Origin;
   readonly deadlineMs: number;
 }
 
@@ -173,7 +174,7 @@ export class SigningKeys implements KeyFinder {
     return failure('conflict', 'the signing keys were changed by others at the same time: send the request again');
   }
 
-  async #make({ page }: Known, { rid, deadlineMs }: Ride, endOthers: boolean): Promise<Result | Known> {
+  async #make({ page }: Known, { origin, deadlineMs }: Ride, endOthers: boolean): Promise<Result | Known> {
     const { vault, ask, newKeyId, newOperationId, tokenLifeMaxMs } = this.#options;
     if (vault === undefined) return failure('unavailable', noVaultKeys);
     const id = newKeyId();
@@ -187,7 +188,7 @@ export class SigningKeys implements KeyFinder {
       replaces,
       lifeMaxMs: tokenLifeMaxMs,
       endOthers,
-      rid,
+      ...origin,
       op: newOperationId(),
     } as const;
     const outcome = await ask('write', question, deadlineMs);

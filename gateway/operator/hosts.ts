@@ -46,7 +46,7 @@ export function hostHandlers(services: Services) {
     const expiresAt = timestamp(services.clock.nowMs() + limits.joinTokenTtlMs);
     return created({ host, join_token: joinToken, expires_at: expiresAt });
   };
-  const writeOf = (call: Call) => ({ rid: call.requestId, op: services.newOperationId() });
+  const writeOf = (call: Call) => ({ ...call.origin, op: services.newOperationId() });
 
   /** What all partitions have on the host; undefined: not all have answered. */
   const drainOf = async (call: Call, of: HostKey): Promise<DrainShare | undefined> => {
@@ -55,14 +55,14 @@ export function hostHandlers(services: Services) {
       type: 'host.drain',
       partition,
       of,
-      rid: call.requestId,
+      ...call.origin,
     }));
     return mergeDrain((await asked) ?? []);
   };
 
   const get: HandlerOf<'host.get'> = async (call) => {
     const { key: host } = call.params;
-    const outcome = await services.ask('read', { type: 'host.get', host, rid: call.requestId }, call.deadlineMs);
+    const outcome = await services.ask('read', { type: 'host.get', host, ...call.origin }, call.deadlineMs);
     if (!succeeded(outcome)) return outcome;
     const { drain_total: total = 0, ...view } = decodeAnswer('host.get', outcome.body).data;
     const share = view.draining ? await drainOf(call, host) : undefined;

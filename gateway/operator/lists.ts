@@ -47,7 +47,7 @@ export const listOfAll =
   (call: CallOf<KeyList>) => {
     const { limit } = call.query;
     return listByKey<ItemOf<List>>(call.query, keys, async (after) => {
-      const asked = askAll(services, call, (partition) => ({ type, partition, limit, after, rid: call.requestId }));
+      const asked = askAll(services, call, (partition) => ({ type, partition, limit, after, ...call.origin }));
       return asked === undefined ? failure('unavailable') : pagesOf(type, await asked);
     });
   };
@@ -74,7 +74,7 @@ export function findContainers(services: Services): HandlerOf<'container.find'> 
       if (asks > 0 && clock.monotonicMs() >= lateMs) break;
       const { partition, from } = place;
       const rest = limit - found.length;
-      const question = { type: 'container.find', partition, limit: rest, from, only, rid: call.requestId } as const;
+      const question = { type: 'container.find', partition, limit: rest, from, only, ...call.origin } as const;
       const outcome = await services.ask('read', question, call.deadlineMs);
       if (!succeeded(outcome)) return unlessUnknown(outcome);
       const { data, next } = decodeAnswer('container.find', outcome.body);

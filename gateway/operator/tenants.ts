@@ -30,7 +30,7 @@ export function tenantHandlers(services: Services) {
     revocationOf(tenant, body, { nowMs: services.clock.nowMs(), tokenLifeMaxMs: services.tokenLifeMaxMs });
 
   const get: HandlerOf<'tenant.get'> = (call) =>
-    services.ask('read', { type: 'tenant.get', tenant: call.params.tenant, rid: call.requestId }, call.deadlineMs);
+    services.ask('read', { type: 'tenant.get', tenant: call.params.tenant, ...call.origin }, call.deadlineMs);
 
   const put: HandlerOf<'tenant.put'> = (call) => {
     const tenant = call.params.tenant;
@@ -41,7 +41,7 @@ export function tenantHandlers(services: Services) {
       settings,
       // Gateways learn of the revocation with the poll that finds the record readable again.
       repair: repair === true ? revocation(tenant, {}) : null,
-      rid: call.requestId,
+      ...call.origin,
       op: services.newOperationId(),
     } as const;
     return services.ask('write', question, call.deadlineMs);
@@ -53,7 +53,7 @@ export function tenantHandlers(services: Services) {
     const op = services.newOperationId();
     const outcome = await services.ask(
       'write',
-      { type: 'tenant.revoke', tenant, revocation: made, rid: call.requestId, op },
+      { type: 'tenant.revoke', tenant, revocation: made, ...call.origin, op },
       call.deadlineMs,
     );
     if (!succeeded(outcome)) return outcome;
@@ -68,7 +68,7 @@ export function tenantHandlers(services: Services) {
   const inspect: HandlerOf<'container.inspect'> = (call) =>
     services.ask(
       'read',
-      { type: 'container.inspect', tenant: call.params.tenant, id: call.params.id, rid: call.requestId },
+      { type: 'container.inspect', tenant: call.params.tenant, id: call.params.id, ...call.origin },
       call.deadlineMs,
     );
 
@@ -80,7 +80,7 @@ export function tenantHandlers(services: Services) {
         tenant: call.params.tenant,
         id: call.params.id,
         fields: call.body,
-        rid: call.requestId,
+        ...call.origin,
         op: services.newOperationId(),
       },
       call.deadlineMs,

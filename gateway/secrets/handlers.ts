@@ -20,7 +20,7 @@ const atTheSameTime = 'it was changed by others at the same time: send the reque
 
 export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOperationId'>, vault: Vault | undefined) {
   const { log } = services;
-  const ride = (call: Call) => ({ tenant: tenantOf(call), rid: call.requestId });
+  const ride = (call: Call) => ({ tenant: tenantOf(call), ...call.origin });
   const written = (call: Call) => ({ ...ride(call), op: services.newOperationId() });
 
   /** A value that does not open any more may be replaced. */

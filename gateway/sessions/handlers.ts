@@ -22,7 +22,7 @@ async function open(services: Services, call: CallOf<SessionRoute>, session: Ses
   const { exchange, identity } = call;
   if (identity === undefined) return failure('unauthenticated');
   const container = { tenant: tenantOf(call), id: call.params.id };
-  const question = { type: 'container.session', ...container, rid: call.requestId } as const;
+  const question = { type: 'container.session', ...container, ...call.origin } as const;
   const outcome = await services.ask('read', question, call.deadlineMs);
   if (outcome.code === 'not_found') return outcome;
   const misfit = judgeHandshake(exchange.handshake, session.framing.protocol);

@@ -16,7 +16,7 @@ type Call = CallOf<'container.stats'>;
 const placeOf = (services: Services, call: Call, kind: LaneKind, deadlineMs: number): Promise<Outcome> =>
   services.ask(
     kind,
-    { type: 'container.session', tenant: tenantOf(call), id: call.params.id, rid: call.requestId },
+    { type: 'container.session', tenant: tenantOf(call), id: call.params.id, ...call.origin },
     deadlineMs,
   );
 

@@ -59,7 +59,7 @@ class EventSource {
       container: this.#container,
       from,
       limit,
-      rid: this.#call.requestId,
+      ...this.#call.origin,
     } as const;
     const outcome = await this.#services.ask(kind, question, deadlineMs);
     if (!succeeded(outcome)) throw new AskError(outcome);

@@ -34,7 +34,7 @@ export async function traceOf(
     type: 'container.trace',
     tenant: tenantOf(call),
     id: call.params.id,
-    rid: call.requestId,
+    ...call.origin,
   } as const;
   const outcome = await services.ask(kind, question, deadlineMs);
   if (!succeeded(outcome)) return { ok: false, outcome };

@@ -48,7 +48,7 @@ async function waitFor(
     type: 'container.status',
     tenant: tenantOf(call),
     id: call.params.id,
-    rid: call.requestId,
+    ...call.origin,
   } as const;
   let last: StatusSeen | undefined;
   for (;;) {

@@ -36,12 +36,14 @@ function refuse(what: string, check: Check, value: unknown): never {
 export const decodeAsk = (line: string): Ask => askOf(parse(line));
 
 function askOf(given: unknown): Ask {
-  const value = given as Partial<Record<'type' | 'rid' | 'budgetMs' | 'op', unknown>> | null;
+  const value = given as Partial<Record<'type' | 'rid' | 'trace' | 'budgetMs' | 'op', unknown>> | null;
   const type = value?.type;
   if (!isAskType(type)) throw new DecodeError(`no such ask: ${String(type).slice(0, 64)}`);
   if (typeof value?.rid !== 'string' || typeof value.budgetMs !== 'number') {
     throw new DecodeError(`${type}: without the id of its request, or its budget`);
   }
+  if (value.trace !== undefined && typeof value.trace !== 'string')
+    throw new DecodeError(`${type}: its trace is no text`);
   if (isWriteType(type) && typeof value.op !== 'string') {
     throw new DecodeError(`${type}: without the id of its operation`);
   }

@@ -411,9 +411,15 @@ export type AskType = keyof typeof asks;
 export const isAskType = (type: unknown): type is AskType => typeof type === 'string' && Object.hasOwn(asks, type);
 export const isWriteType = (type: AskType): type is keyof typeof writes => Object.hasOwn(writes, type);
 
-/** Ids of the HTTP request, and how long its sender will wait, in milliseconds. */
-export interface Ride {
+/** The HTTP request that an ask is part of. */
+export interface Origin {
+  /** Its id. */
   readonly rid: string;
+  /** Where it is traced: the `traceparent` of the span that asks (trace.ts). */
+  readonly trace?: string;
+}
+/** How long the sender of an ask will wait, in milliseconds, and for whom. */
+export interface Ride extends Origin {
   readonly budgetMs: number;
 }
 /** The owner stores the outcome of a write under its operation id. */

@@ -58,6 +58,7 @@ export const anyCall: Call = {
   },
   grant: undefined,
   requestId: 'r',
+  origin: { rid: 'r' },
   deadlineMs: 1000,
   client: '192.0.2.1',
   leaveSeat: () => {},

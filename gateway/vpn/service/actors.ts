@@ -5,23 +5,27 @@ import type { OperationId } from '../../../schemas/ids.ts';
 import { decodeAnswer } from '../../../lib/rpc/decode.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { KeyPage, PeerCount } from '../../../schemas/wire/answers.ts';
-import type { AnswerOf, ReadAsk, ReadableType, WriteAsk } from '../../../schemas/wire/asks.ts';
+import type { AnswerOf, Origin, ReadAsk, ReadableType, WriteAsk } from '../../../schemas/wire/asks.ts';
 import { succeeded } from '../../http/call.ts';
 import type { LaneKind, Outcome, Question } from '../../../lib/rpc/partition-client.ts';
 import { failure } from '../../http/respond.ts';
 import { Refusal } from './refusal.ts';
 
-/** The id and the deadline of the request that asks; a `Call` has both. */
+/** The request that asks; a `Call` is one. */
 export interface Asker {
-  readonly requestId: string;
+  readonly origin: Origin;
   readonly deadlineMs: number;
 }
 
 /** An ask without the fields that `createVpnActors` adds. */
-export type Reading = ReadAsk extends infer A ? (A extends ReadAsk ? Omit<A, 'budgetMs' | 'rid'> : never) : never;
+export type Reading = ReadAsk extends infer A
+  ? A extends ReadAsk
+    ? Omit<A, 'budgetMs' | keyof Origin>
+    : never
+  : never;
 export type Writing = WriteAsk extends infer A
   ? A extends WriteAsk
-    ? Omit<A, 'budgetMs' | 'rid' | 'op'>
+    ? Omit<A, 'budgetMs' | 'op' | keyof Origin>
     : never
   : never;
 
@@ -61,9 +65,9 @@ export function bodyOf<Type extends ReadableType>(type: Type, outcome: Outcome):
 
 export function createVpnActors({ ask, partitions, newOperationId }: VpnActorsOptions): VpnActors {
   const asked = (asker: Asker, reading: Reading): Promise<Outcome> =>
-    ask('read', { ...reading, rid: asker.requestId }, asker.deadlineMs);
+    ask('read', { ...reading, ...asker.origin }, asker.deadlineMs);
   const askedWrite = (asker: Asker, writing: Writing): Promise<Outcome> =>
-    ask('write', { ...writing, rid: asker.requestId, op: newOperationId() }, asker.deadlineMs);
+    ask('write', { ...writing, ...asker.origin, op: newOperationId() }, asker.deadlineMs);
   const read = async <Type extends ReadableType>(asker: Asker, reading: Reading & { type: Type }) =>
     bodyOf<Type>(reading.type, await asked(asker, reading));
   const all = (): number[] => {

@@ -32,7 +32,7 @@ function urlTokensOf(answer: Outcome, partitions: number | 'unknown' = 4) {
   });
   const admit = async (token: string, access: TokenScope = 'download') => {
     const head = headOf({ query: `token=${token}` });
-    const admission = await tokens.admit(head, access, { route: 'artifact.qr', requestId: 'r', deadlineMs: 1 });
+    const admission = await tokens.admit(head, access, { route: 'artifact.qr', origin: { rid: 'r' }, deadlineMs: 1 });
     return admission.kind === 'refused' ? admission.result.code : admission.kind;
   };
   return { admit, failures, budgets, counted, asked };

@@ -37,7 +37,7 @@ function stage(kept: StaleSecret[][], pageItems = 2) {
   });
   const run = (monotonicMs = 0) => {
     const clock = { nowMs: () => 0, monotonicMs: () => monotonicMs };
-    return resealAll({ requestId: 'r', deadlineMs: 1000 }, { actors: forage.actors, vault, clock, log });
+    return resealAll({ origin: { rid: 'r' }, deadlineMs: 1000 }, { actors: forage.actors, vault, clock, log });
   };
   return { run, types, opened, log };
 }
@@ -69,7 +69,7 @@ t.test('past the deadline nothing is replaced any more, and what is left is coun
 t.test('an owner that refuses ends the request with its answer', async (t) => {
   const { forage, log } = forageWith({ 'secret.stale': () => refusal('unavailable') });
   const { actors, clock } = forage;
-  await t.rejects(resealAll({ requestId: 'r', deadlineMs: 1000 }, { actors, vault, clock, log }), {
+  await t.rejects(resealAll({ origin: { rid: 'r' }, deadlineMs: 1000 }, { actors, vault, clock, log }), {
     name: 'Refusal',
     result: { code: 'unavailable' },
   });

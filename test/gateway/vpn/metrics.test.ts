@@ -32,7 +32,7 @@ function cluster() {
   };
 }
 
-const asker = { requestId: 'r', deadlineMs: 1000 };
+const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const told = /^forage_peers\{state="active"\} 4$/m;
 
 t.test('scrapes that come together ask once, and each has the whole', async (t) => {

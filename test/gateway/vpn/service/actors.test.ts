@@ -3,7 +3,7 @@ import { createVpnActors } from '../../../../gateway/vpn/service/actors.ts';
 import type { Outcome, Question } from '../../../../lib/rpc/partition-client.ts';
 import type { NetworkName, OperationId } from '../../../../schemas/ids.ts';
 
-const asker = { requestId: 'r', deadlineMs: 1000 };
+const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 
 function actorsWith(answer: (question: Question) => Outcome, partitions: number | 'unknown' = 2) {
   const asked: unknown[] = [];

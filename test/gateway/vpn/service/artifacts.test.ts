@@ -6,7 +6,7 @@ import type { TenantId } from '../../../../schemas/ids.ts';
 import { forageWith, networkNow, peerNow, vault } from '../forage.ts';
 import { baseUrl } from '../support.ts';
 
-const asker = { requestId: 'r', deadlineMs: 1000 };
+const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const subjectNow = (peer: Partial<PeerRecord> = {}, network: Partial<NetworkRecord> = {}) => ({
   peer: peerNow(peer),
   network: { ...networkNow(), ...network },

@@ -9,7 +9,7 @@ import { forageWith, networkNow, peerNow } from '../forage.ts';
 import { peerId } from '../support.ts';
 
 const demo = 'demo' as TenantId;
-const asker = { requestId: 'r', deadlineMs: 1000 };
+const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const access = { tenant: demo, peer: peerId };
 
 const material = (data: unknown, version?: string): Outcome => ({

@@ -7,7 +7,7 @@ import { limits } from '../../../../../schemas/limits.ts';
 import { okData, refusal, type AnswerOf } from '../../../support.ts';
 import { forageWith, networkNow, nowMs, vault } from '../../forage.ts';
 
-const asker = { requestId: 'r', deadlineMs: 1000 };
+const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const { tenants: _, ...asked } = networkNow().settings;
 const acme = 'acme' as TenantId;
 

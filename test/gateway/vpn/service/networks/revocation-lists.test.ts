@@ -7,7 +7,7 @@ import { caPem } from '../../support.ts';
 import { forageWith, networkNow } from '../../forage.ts';
 
 const demo = 'demo' as NetworkName;
-const asker = { requestId: 'r', deadlineMs: 1000 };
+const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const entry = (serial: string) => ({ serial, atMs: 1, reason: 'keyCompromise' });
 
 function stage(answer: () => AnswerOf = () => okData(networkNow())) {

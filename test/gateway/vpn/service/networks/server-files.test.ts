@@ -6,7 +6,7 @@ import type { NetworkName, TenantId } from '../../../../../schemas/ids.ts';
 import { forageWith, networkNow, nowMs, vault } from '../../forage.ts';
 import { keys, localId, peerId } from '../../support.ts';
 
-const asker = { requestId: 'r', deadlineMs: 1000 };
+const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const acme = 'acme' as TenantId;
 
 function leaseOf(index: number, more: Partial<PeerOnServer> = {}, tenant = acme): LeaseRecord {

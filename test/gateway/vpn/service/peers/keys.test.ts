@@ -7,7 +7,7 @@ import { forageWith, networkNow, nowMs, peerNow, vault } from '../../forage.ts';
 import { baseUrl, caPem, keys, localId, peerId } from '../../support.ts';
 
 const owner = { tenant: 'demo' as TenantId, peer: peerId };
-const asker = { requestId: 'r', deadlineMs: 1000 };
+const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const year = limits.certificateLifetimeMs;
 const maker = new PeerKeyMaker({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 }, publicUrl: () => baseUrl });
 const networkUntil = (notAfterMs: number) => ({ ...networkNow(), ca: { ...networkNow().ca, notAfterMs } });

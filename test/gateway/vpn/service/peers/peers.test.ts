@@ -9,7 +9,7 @@ import { forageWith, networkNow, nowMs, peerNow, vault, type Answers } from '../
 import { peerId } from '../../support.ts';
 
 const demo = 'demo' as TenantId;
-const asker = { requestId: 'r', deadlineMs: 60_000 };
+const asker = { origin: { rid: 'r' }, deadlineMs: 60_000 };
 const settings = { name: 'phone', network: null, expiresAtMs: null, routes: null, dns: null };
 const reserved: Answers = {
   'peer.check': () => okData({}),
