@@ -7,6 +7,7 @@ import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { waitFor, type WaitedStatus } from '../client/wait.ts';
 import { action, type Context, type Terminal } from '../context.ts';
+import { waitSeconds } from '../terminal/arguments.ts';
 import { Refused } from '../terminal/errors.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { containersOf, findContainer, NotFound } from './find.ts';
@@ -135,7 +136,7 @@ export function addContainers(program: Command, terminal: Terminal): void {
   named('rm <container...>', 'stop and remove containers').action(action<[string[]]>(terminal, change('rm')));
   named('wait <container>', 'wait until a container has a status')
     .addArgument(new Argument('[status]', 'the status to wait for').choices(statuses).default('running'))
-    .option('--timeout <seconds>', 'how long to wait', Number, limits.cliWaitSeconds)
+    .option('--timeout <seconds>', 'how long to wait', waitSeconds, limits.cliWaitSeconds)
     .action(
       action<[string, WaitedStatus, { timeout: number }]>(terminal, (context, name, status, { timeout }) =>
         waitUntil(context, name, status, timeout),

@@ -1,9 +1,10 @@
 /** `run` and `update`: from words of a person to a container that runs. */
 import { readFileSync } from 'node:fs';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 import { createApi, dataOf, doneOf, type Schemas } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
+import { collect, portNumber, waitSeconds } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { findContainer } from './find.ts';
 import { imageIn, nameFor } from './image.ts';
@@ -28,23 +29,6 @@ interface RunOptions extends Shape {
   readonly detach?: true;
   readonly timeout: number;
 }
-
-const collect = (value: string, before: readonly string[] = []): string[] => [...before, value];
-
-const seconds = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > limits.cliWaitSecondsMax) {
-    throw new InvalidArgumentError(`It must be a number of seconds from 1 to ${limits.cliWaitSecondsMax}.`);
-  }
-  return value;
-};
-
-const portNumber = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > 65_535)
-    throw new InvalidArgumentError('It must be a port from 1 to 65535.');
-  return value;
-};
 
 /** `NAME=value`; without a value, that of this shell. @throws WrongUsage */
 export function pairsIn(texts: readonly string[], env: NodeJS.ProcessEnv): Record<string, string> {
@@ -235,7 +219,7 @@ const shaped = (command: Command): Command =>
 const waiting = (command: Command, what: string): Command =>
   command
     .option('-d, --detach', `do not wait until ${what}`)
-    .option('--timeout <seconds>', 'how long to wait', seconds, limits.cliWaitSeconds);
+    .option('--timeout <seconds>', 'how long to wait', waitSeconds, limits.cliWaitSeconds);
 
 export function addRun(program: Command, terminal: Terminal): void {
   const command = program.command('run <image>').description('declare a container, and wait until it runs');

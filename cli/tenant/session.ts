@@ -2,6 +2,7 @@
  * The client's end of a session over WebSocket (docs/api.md, "Exec and forward"): it sends no more
  * than the gateway has room for, and says why the session ended.
  */
+import type { Writable } from 'node:stream';
 import { WebSocket } from 'ws';
 import { limits } from '../../schemas/limits.ts';
 import { ApiError, ConnectionError } from '../client/errors.ts';
@@ -64,6 +65,13 @@ export const endOf = (socket: WebSocket): Promise<SessionEnd> =>
       socket.terminate();
     });
   });
+
+/** Writes what came. What is not taken stops the other end, because nothing more is read. */
+export function pour(socket: WebSocket, to: Writable, bytes: Buffer): void {
+  if (to.write(bytes)) return;
+  socket.pause();
+  to.once('drain', () => socket.resume());
+}
 
 /** What the client may send, and what it wants to: as much as the other end has room for. */
 export class Upstream {

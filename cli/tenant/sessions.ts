@@ -10,7 +10,7 @@ import { InterruptedError } from '../client/errors.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { Exit, Refused, wordsOf } from '../terminal/errors.ts';
 import { findContainer } from './find.ts';
-import { endOf, openSession, Upstream } from './session.ts';
+import { endOf, openSession, pour, Upstream } from './session.ts';
 
 interface ExecOptions {
   readonly interactive?: true;
@@ -45,16 +45,10 @@ async function carry(
     (bytes) => socket.send(Buffer.concat([Buffer.of(channel.input), bytes])),
     () => stdin.resume(),
   );
-  const write = (to: NodeJS.WriteStream, bytes: Buffer): void => {
-    // What is not read stops the process at the other end.
-    if (to.write(bytes)) return;
-    socket.pause();
-    to.once('drain', () => socket.resume());
-  };
   socket.on('message', (data: Buffer) => {
     const [kind, bytes] = [data[0], data.subarray(1)];
-    if (kind === channel.output) write(stdout, bytes);
-    if (kind === channel.errors) write(stderr, bytes);
+    if (kind === channel.output) pour(socket, stdout, bytes);
+    if (kind === channel.errors) pour(socket, stderr, bytes);
     if (kind !== channel.control) return;
     const said = decodeSaid(bytes);
     if (said.type === 'exit') exitCode = said.code;
@@ -142,12 +136,7 @@ async function join(context: Context, id: string, remote: number, local: Socket)
   local.once('end', () => upstream.whenEmpty(() => socket.send(JSON.stringify({ type: 'end' }))));
   local.once('close', () => socket.close());
   socket.on('message', (data: Buffer, isBinary) => {
-    if (isBinary) {
-      if (local.write(data)) return;
-      socket.pause();
-      local.once('drain', () => socket.resume());
-      return;
-    }
+    if (isBinary) return pour(socket, local, data);
     const said = decodeSaid(data);
     if (said.type === 'window') upstream.grant(said.bytes ?? 0);
     if (said.type === 'end') local.end();

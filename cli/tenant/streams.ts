@@ -1,9 +1,10 @@
 /** `logs`, `events` and `stats`. */
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
-import { dataOf, type Schemas } from '../client/api.ts';
-import { follow } from '../client/follow.ts';
+import { dataOf, type Answer, type Schemas } from '../client/api.ts';
+import { follow, type Open } from '../client/follow.ts';
 import { action, type Context, type Terminal } from '../context.ts';
+import { wholeNumber } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { bytesText, tableOf } from '../terminal/table.ts';
 import { memoryText } from './containers.ts';
@@ -19,14 +20,26 @@ interface StreamOptions {
   readonly timestamps?: true;
 }
 
-const count =
-  (most: number) =>
-  (text: string): number => {
-    const value = Number(text);
-    if (!Number.isInteger(value) || value < 1 || value > most)
-      throw new InvalidArgumentError(`It must be from 1 to ${most}.`);
-    return value;
-  };
+interface StreamRequest {
+  readonly query: { readonly limit: number; readonly follow: true };
+  readonly header: { readonly 'Last-Event-ID'?: string };
+  readonly signal: AbortSignal;
+}
+
+/** The newest entries of a list, and with `--follow` those that come. */
+async function* entriesOf<Entry>(
+  { terminal }: Context,
+  { lines: limit, follow: isFollowed }: StreamOptions,
+  ask: (query: { readonly limit: number }) => Promise<Answer<{ readonly data: Entry[] } | string>>,
+  open: (request: StreamRequest) => ReturnType<Open>,
+): AsyncGenerator<Entry, void> {
+  if (isFollowed !== true) {
+    yield* await dataOf(ask({ limit }));
+    return;
+  }
+  const query = { limit, follow: true } as const;
+  yield* follow<Entry>((header, signal) => open({ query, header, signal }), terminal.signal);
+}
 
 /** Error output goes to error output, as it was written. */
 function writeLine({ isJson, terminal }: Context, { stream, line, ts, ...rest }: LogEntry, hasTime: boolean): void {
@@ -36,25 +49,16 @@ function writeLine({ isJson, terminal }: Context, { stream, line, ts, ...rest }:
 }
 
 async function logs(context: Context, name: string, options: StreamOptions): Promise<void> {
-  const { id } = await findContainer(context, name);
-  const { api, terminal } = context;
-  const query = { limit: options.lines };
-  const hasTime = options.timestamps === true;
-  if (options.follow !== true) {
-    const entries = await dataOf(api.GET('/api/v2/compute/{id}/logs', { params: { path: { id }, query } }));
-    for (const entry of entries) writeLine(context, entry, hasTime);
-    return;
-  }
-  const entries = follow<LogEntry>(
-    (header, signal) =>
-      api.GET('/api/v2/compute/{id}/logs', {
-        params: { path: { id }, query: { ...query, follow: true }, header },
-        parseAs: 'stream',
-        signal,
-      }),
-    terminal.signal,
+  const path = { id: (await findContainer(context, name)).id };
+  const { api } = context;
+  const entries = entriesOf<LogEntry>(
+    context,
+    options,
+    (query) => api.GET('/api/v2/compute/{id}/logs', { params: { path, query } }),
+    ({ signal, ...given }) =>
+      api.GET('/api/v2/compute/{id}/logs', { params: { path, ...given }, parseAs: 'stream', signal }),
   );
-  for await (const entry of entries) writeLine(context, entry, hasTime);
+  for await (const entry of entries) writeLine(context, entry, options.timestamps === true);
 }
 
 function eventText({ ts, type, name, status, reason, message, host_key }: Event): string {
@@ -68,34 +72,23 @@ function eventText({ ts, type, name, status, reason, message, host_key }: Event)
 
 async function events(context: Context, name: string | undefined, options: StreamOptions): Promise<void> {
   const { api, terminal, isJson } = context;
-  const id = name === undefined ? undefined : (await findContainer(context, name)).id;
-  const write = (event: Event): void =>
-    void terminal.stdout.write(`${isJson ? JSON.stringify(event) : eventText(event)}\n`);
-  const query = { limit: options.lines };
-  if (options.follow !== true) {
-    const asked =
-      id === undefined
-        ? dataOf(api.GET('/api/v2/compute/events', { params: { query } }))
-        : dataOf(api.GET('/api/v2/compute/{id}/events', { params: { path: { id }, query } }));
-    for (const event of await asked) write(event);
-    return;
-  }
-  const stream = follow<Event>(
-    (header, signal) =>
-      id === undefined
-        ? api.GET('/api/v2/compute/events', {
-            params: { query: { ...query, follow: true }, header },
-            parseAs: 'stream',
-            signal,
-          })
-        : api.GET('/api/v2/compute/{id}/events', {
-            params: { path: { id }, query: { ...query, follow: true }, header },
-            parseAs: 'stream',
-            signal,
-          }),
-    terminal.signal,
-  );
-  for await (const event of stream) write(event);
+  const path = name === undefined ? undefined : { id: (await findContainer(context, name)).id };
+  const entries =
+    path === undefined
+      ? entriesOf<Event>(
+          context,
+          options,
+          (query) => api.GET('/api/v2/compute/events', { params: { query } }),
+          ({ signal, ...params }) => api.GET('/api/v2/compute/events', { params, parseAs: 'stream', signal }),
+        )
+      : entriesOf<Event>(
+          context,
+          options,
+          (query) => api.GET('/api/v2/compute/{id}/events', { params: { path, query } }),
+          ({ signal, ...given }) =>
+            api.GET('/api/v2/compute/{id}/events', { params: { path, ...given }, parseAs: 'stream', signal }),
+        );
+  for await (const event of entries) terminal.stdout.write(`${isJson ? JSON.stringify(event) : eventText(event)}\n`);
 }
 
 const columns = ['name', 'cpu', 'memory', 'received', 'sent', 'pids'];
@@ -158,7 +151,7 @@ export function addStreams(program: Command, terminal: Terminal): void {
   const streaming = (command: Command, most: number, fallback: number): Command =>
     command
       .option('-f, --follow', 'go on as more come')
-      .option('-n, --lines <count>', 'how many of the newest', count(most), fallback);
+      .option('-n, --lines <count>', 'how many of the newest', wholeNumber(1, most), fallback);
   streaming(
     program.command('logs <container>').description('what a container has written'),
     limits.logsMax,
