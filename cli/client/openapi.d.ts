@@ -1674,7 +1674,7 @@ export interface components {
       /** Format: uuid */
       id: string;
       name: string | null;
-      scopes: ('read' | 'deploy' | 'exec' | 'vpn' | 'admin')[] | null;
+      scopes: string[] | null;
       subject: string | null;
       inserted_at: string | null;
       expires_at: string | null;
@@ -1683,14 +1683,14 @@ export interface components {
     };
     KeyCreate: {
       name: string;
-      scopes: ('read' | 'deploy' | 'exec' | 'vpn' | 'admin')[];
+      scopes: string[];
       expires_at?: string | null;
     };
     KeyWithToken: {
       /** Format: uuid */
       id: string;
       name: string | null;
-      scopes: ('read' | 'deploy' | 'exec' | 'vpn' | 'admin')[] | null;
+      scopes: string[] | null;
       subject: string | null;
       inserted_at: string | null;
       expires_at: string | null;

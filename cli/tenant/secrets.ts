@@ -1,6 +1,6 @@
 /** `secret`, `registry` and `key`. */
-import { Option, type Command } from 'commander';
-import { tenantScopes, type TenantScope } from '../../schemas/scopes.ts';
+import { InvalidArgumentError, type Command } from 'commander';
+import { keyScopePattern, keyScopes } from '../../schemas/scopes.ts';
 import { dataOf, doneOf } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
@@ -115,8 +115,17 @@ function addRegistries(program: Command, terminal: Terminal): void {
 }
 
 interface KeyOptions {
-  readonly scope?: readonly TenantScope[];
+  readonly scope?: readonly string[];
   readonly expires?: string;
+}
+
+const scopesText = `${keyScopes.join(', ')} or network:<name>`;
+const isScope = new RegExp(keyScopePattern);
+
+/** Each `--scope` adds to those before it. */
+function scopesOf(scope: string, before: readonly string[] = []): readonly string[] {
+  if (!isScope.test(scope)) throw new InvalidArgumentError(`Use ${scopesText}.`);
+  return [...before, scope];
 }
 
 async function createKey(
@@ -124,7 +133,7 @@ async function createKey(
   name: string,
   { scope = [], expires }: KeyOptions,
 ): Promise<void> {
-  if (scope.length === 0) throw new WrongUsage(`--scope: name at least one of ${tenantScopes.join(', ')}`);
+  if (scope.length === 0) throw new WrongUsage(`--scope: name at least one of ${scopesText}`);
   const body = { name, scopes: [...scope], ...(expires === undefined ? {} : { expires_at: expires }) };
   const made = await dataOf(api.POST('/api/v2/keys', { body }));
   tell(`Key ${made.id}, until ${made.expires_at ?? '-'}. Its token is shown this once:`);
@@ -152,7 +161,7 @@ function addKeys(program: Command, terminal: Terminal): void {
   key
     .command('create <name>')
     .description('make a token, and show it once')
-    .addOption(new Option('-s, --scope <scope...>', 'what it may do').choices(tenantScopes))
+    .option('-s, --scope <scope...>', `what it may do: ${scopesText}`, scopesOf)
     .option('--expires <time>', 'when it ends, such as 2027-01-01T00:00:00Z; default: as late as the server allows')
     .action(action<[string, KeyOptions]>(terminal, createKey));
   key

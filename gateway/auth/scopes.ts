@@ -1,6 +1,6 @@
 /** Decides which routes a token's scopes open. Pure. */
 import type { Route } from '../../schemas/routes.ts';
-import { tenantScopes, type Scope, type TenantScope } from '../../schemas/scopes.ts';
+import { tenantScopes, type Scope } from '../../schemas/scopes.ts';
 
 /** The scope that opens all of the operator API, and the API of the token's tenant. */
 const everything = 'operator';
@@ -18,10 +18,12 @@ export const scopesOf = (scope: string | undefined): readonly string[] =>
 
 /**
  * The first of the wanted scopes that a token may not pass on; undefined if it may pass on all. One
- * without scopes opens everything of its tenant, and so may pass on everything.
+ * without scopes opens everything of its tenant, and so may pass on all scopes of a tenant.
  */
-export const lackAmong = (scopes: readonly string[], wanted: readonly TenantScope[]): TenantScope | undefined =>
-  scopes.length === 0 || scopes.includes(everything) ? undefined : wanted.find((scope) => !scopes.includes(scope));
+export function lackAmong(scopes: readonly string[], wanted: readonly string[]): string | undefined {
+  if (scopes.includes(everything)) return undefined;
+  return wanted.find((scope) => !scopes.includes(scope) && (scopes.length > 0 || isOfOperator(scope)));
+}
 
 const wordOf = (scope: Scope, params: Readonly<Record<string, string>>): string =>
   scope === networkPrefix ? networkPrefix + (params['network'] ?? '') : scope;

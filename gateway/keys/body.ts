@@ -1,13 +1,12 @@
 /** The body that asks for a new key. */
 import { KeyBody } from '../../schemas/api/keys/key.ts';
-import type { TenantScope } from '../../schemas/scopes.ts';
 import type { Validated } from '../validation/faults.ts';
 import { bodyValidator } from '../validation/schema.ts';
 import { parseExpiry } from '../validation/timestamp.ts';
 
 export interface KeySettings {
   readonly name: string;
-  readonly scopes: readonly TenantScope[];
+  readonly scopes: readonly string[];
   /** Null: as long as a token may live. */
   readonly expiresAtMs: number | null;
 }

@@ -6,6 +6,7 @@ import type { TLocalizedValidationError } from 'typebox/error';
 import { addressPattern, cidrPattern, domainPattern, hostPattern } from '../../schemas/api/network.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
+import { keyScopePattern, keyScopes } from '../../schemas/scopes.ts';
 
 /** A value that can be trusted, or all of its faults. */
 export type Validated<T> =
@@ -34,6 +35,7 @@ export const forms = {
   domain: 'must be a domain name, like example.com',
   network: 'must be a network in CIDR form, like 10.0.0.0/8, with no bits beyond its prefix',
   address: 'must be an IPv4 or IPv6 address',
+  scope: `must be one of ${keyScopes.join(', ')} or network:<name>`,
   time: 'must be an RFC 3339 time, like 2026-01-31T12:00:00Z',
 } as const;
 
@@ -42,6 +44,7 @@ const wordsOfPattern: ReadonlyMap<string, string> = new Map([
   [domainPattern, forms.domain],
   [cidrPattern, forms.network],
   [addressPattern, forms.address],
+  [keyScopePattern, forms.scope],
 ]);
 
 /**

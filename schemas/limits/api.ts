@@ -44,6 +44,7 @@ export const api = {
   secretVersions: 4,
   registriesPerTenant: 32,
   keysPerTenant: 100,
+  keyScopes: 16,
   registryUsernameChars: 256,
   registryPasswordBytes: 16 * KiB,
   /** Characters of a sealed value for a host: base64 of base64 of the largest, and a margin. */

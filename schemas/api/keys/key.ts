@@ -5,14 +5,14 @@
 import Type, { type Static } from 'typebox';
 import { KeyId, type TenantId } from '../../ids.ts';
 import { limits } from '../../limits.ts';
-import { tenantScopes, type TenantScope } from '../../scopes.ts';
+import { keyScopePattern } from '../../scopes.ts';
 import { nullable } from '../nullable.ts';
 
 const keyNamePattern = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$';
 const KeyName = Type.String({ pattern: keyNamePattern });
-const KeyScopes = Type.Array(Type.Enum([...tenantScopes]), {
+const KeyScopes = Type.Array(Type.String({ pattern: keyScopePattern }), {
   minItems: 1,
-  maxItems: tenantScopes.length,
+  maxItems: limits.keyScopes,
   uniqueItems: true,
 });
 
@@ -57,7 +57,7 @@ export interface KeyRecord {
   readonly tenant: TenantId;
   readonly id: KeyId;
   readonly name: string;
-  readonly scopes: readonly TenantScope[];
+  readonly scopes: readonly string[];
   readonly subject: string;
   /** `iat` and `exp` of its token. */
   readonly issuedAtS: number;

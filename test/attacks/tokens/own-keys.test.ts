@@ -126,10 +126,24 @@ t.test('a key never makes one with more scopes', async (t) => {
   const more = await call(token, 'POST', '/api/v2/keys', { name: 'more', scopes: ['read', 'deploy'] });
   t.equal(more.status, 403);
   t.same(more.body.detail, { scope: 'deploy' });
-  t.equal((await call(token, 'POST', '/api/v2/keys', { name: 'op', scopes: ['operator'] })).status, 422);
+  for (const scope of ['operator', 'operator:read', 'network:demo'])
+    for (const maker of [token, owner])
+      t.equal((await call(maker, 'POST', '/api/v2/keys', { name: 'op', scopes: [scope] })).status, 403, scope);
   const same = await call(token, 'POST', '/api/v2/keys', { name: 'same', scopes: ['read'], tenant_id: 'rival' });
   t.equal(same.status, 422);
   t.equal((await call(token, 'POST', '/api/v2/keys', { name: 'same', scopes: ['read'] })).status, 201);
+});
+
+t.test('an operator’s key opens what its scopes name, and ends with its deletion', async (t) => {
+  const operator = await ground.issuer.mint({ tenant_id: 'ops', scope: 'operator' });
+  const body = { name: 'fleet', scopes: ['operator:hosts'] };
+  const { id, token } = (await call(operator, 'POST', '/api/v2/keys', body)).body.data!;
+  const asks = async (path: string): Promise<number> => (await call(token, 'GET', path)).status;
+  t.not(await asks('/api/v2/operator/hosts'), 403);
+  t.equal(await asks('/api/v2/operator/signing-keys'), 403);
+  t.equal(await reads(token), 403);
+  t.equal((await call(operator, 'DELETE', `/api/v2/keys/${id}`)).status, 204);
+  t.equal(await asks('/api/v2/operator/hosts'), 401);
 });
 
 t.test('a deleted key is refused at every gateway, and another tenant’s id is not found', async (t) => {

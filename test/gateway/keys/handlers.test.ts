@@ -53,6 +53,13 @@ t.test('a key never has more scopes than who made it', async (t) => {
   });
   t.match(await make({ name: 'a', scopes: ['admin', 'read'] }, ['admin', 'read']), { code: 'created' });
   t.match(await make({ name: 'b', scopes: ['vpn'] }, ['operator']), { code: 'created' });
+  t.match(await make({ name: 'o', scopes: ['operator', 'network:lab'] }, ['operator']), { code: 'created' });
+  t.match(await make({ name: 'n', scopes: ['network:office'] }, ['admin', 'network:office']), { code: 'created' });
+  for (const scope of ['operator', 'operator:read', 'network:office']) {
+    const refused = { code: 'forbidden', body: { detail: { scope } } };
+    t.match(await make({ name: 'd', scopes: [scope] }), refused, `${scope}, by a token without scopes`);
+    t.match(await make({ name: 'd', scopes: [scope] }, ['admin', 'network:lab']), refused, scope);
+  }
   t.match(await make({ name: 'c', scopes: ['vpn'] }, ['admin', 'operator:read', 'network:office']), {
     code: 'forbidden',
   });
@@ -77,7 +84,9 @@ t.test('bodies are checked', (t) => {
   };
   t.same(faultsOf({ name: 'ci', scopes: ['read', 'read'] }), ['scopes']);
   t.same(faultsOf({ name: 'ci', scopes: [] }), ['scopes']);
-  t.ok(faultsOf({ name: 'ci', scopes: ['operator'] }).length > 0);
+  for (const scope of ['Read', 'operator:typo', 'network:', 'network:Office', 'read deploy']) {
+    t.same(faultsOf({ name: 'ci', scopes: [scope] }), ['scopes.0'], scope);
+  }
   t.same(faultsOf({ name: '-', scopes: ['read'], tenant: 'x' }).sort(), ['name', 'tenant']);
   t.end();
 });
