@@ -10,7 +10,8 @@ import { tenantOf, type HandlerOf, type Services } from '../http/call.ts';
 import { wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import { readNow } from '../streams/requests.ts';
-import { forms, type Validated } from '../validation/faults.ts';
+import { forms } from '../../lib/validation/words.ts';
+import type { Validated } from '../validation/faults.ts';
 import { parseTimestamp } from '../validation/timestamp.ts';
 
 /** Hours from 1970: from one to before the other. */

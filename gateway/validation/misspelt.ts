@@ -1,21 +1,10 @@
 /** Keys that a request has by mistake: ignored, and close to one that would count. Pure. */
-import { distance } from 'fastest-levenshtein';
+import { meant } from '../../lib/validation/misspelt.ts';
 
 /** Any other could not stand in a header as it is. */
 const plainKey = /^[\w-]{2,40}$/;
 /** So many are named; the rest of a long body is not looked at. */
 const keysNamed = 8;
-
-/** How many letters may differ: of a short key, one; `id` is no misspelt `tag`. */
-const mostWrong = (key: string): number => (key.length < 5 ? 1 : 2);
-
-function meant(key: string, known: readonly string[]): string | undefined {
-  const lower = key.toLowerCase().replaceAll('-', '_');
-  return known
-    .map((name) => ({ name, wrong: distance(lower, name) }))
-    .filter(({ wrong }) => wrong <= mostWrong(key))
-    .sort((one, other) => one.wrong - other.wrong)[0]?.name;
-}
 
 /** The value of the header `Longshore-Warning`; undefined: nothing looks misspelt. */
 export function warningOf(ignored: readonly string[], known: readonly string[]): string | undefined {

@@ -6,7 +6,8 @@ import type { NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { NetworkBody, NetworkCreateBody, NetworkSettings, NetworkView, Proxy } from '../../schemas/api/network.ts';
 import { defaultOf } from './defaults.ts';
-import { forms, type Validated } from './faults.ts';
+import { forms } from '../../lib/validation/words.ts';
+import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 import {
   checkDns,

@@ -1,5 +1,5 @@
 /** RFC 3339 date-times of a body. Pure. */
-import { forms } from './faults.ts';
+import { forms } from '../../lib/validation/words.ts';
 
 const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
 

@@ -2,7 +2,8 @@
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../schemas/cidr.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
-import { forms, type Validated } from './faults.ts';
+import { forms } from '../../lib/validation/words.ts';
+import type { Validated } from './faults.ts';
 
 /** Reports a fault of a field; only the first of a field counts. */
 export type Report = (field: string, message: string) => void;
