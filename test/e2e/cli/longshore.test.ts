@@ -1,75 +1,14 @@
 /** The command line as people type it, against all of Longshore. */
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../../dev/paths.ts';
+import t from 'tap';
 import { temporaryFolder } from '../../support/folder.ts';
+import { commandLine, imageOf, type Options } from '../support/command-line.ts';
 import { eventually } from '../support/eventually.ts';
-import { startRig, type Rig } from '../support/rig.ts';
+import { startRig } from '../support/rig.ts';
 
 t.setTimeout(600_000);
-const program = join(repositoryRoot, 'dist', 'cli', 'longshore.js');
-const deadlineMs = 120_000;
-
-interface Ran {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-  readonly bytes: Buffer;
-}
-
-interface Options {
-  readonly input?: string | Buffer;
-  readonly env?: NodeJS.ProcessEnv;
-  /** Called with what was said so far; `interrupt` is Ctrl-C. */
-  readonly watch?: (said: Pick<Ran, 'out' | 'err'>, interrupt: () => void) => void;
-  /** What is typed, line by line, each when the text before it was said. */
-  readonly typed?: readonly (readonly [after: RegExp, line: string])[];
-}
-
-function commandLine(t: Test) {
-  const config = join(temporaryFolder(t), 'config.json');
-  const base = { PATH: process.env['PATH'], LONGSHORE_CONFIG: config };
-  const start = (command: string, args: readonly string[], { input, env, watch, typed }: Options): Promise<Ran> => {
-    const child = spawn(command, args, { env: { ...base, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
-    const [out, err]: [Buffer[], Buffer[]] = [[], []];
-    const said = (): Pick<Ran, 'out' | 'err'> => ({
-      out: Buffer.concat(out).toString(),
-      err: Buffer.concat(err).toString(),
-    });
-    const lines = [...(typed ?? [])];
-    const look = (to: Buffer[]) => (chunk: Buffer) => {
-      to.push(chunk);
-      watch?.(said(), () => child.kill('SIGINT'));
-      const [next] = lines;
-      if (next?.[0].test(said().out) === true) child.stdin.write(lines.shift()?.[1] ?? '');
-    };
-    child.stdout.on('data', look(out));
-    child.stderr.on('data', look(err));
-    child.stdin.on('error', () => {});
-    if (typed === undefined) child.stdin.end(input ?? '');
-    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
-    return new Promise((resolve) =>
-      child.once('close', (code) => {
-        clearTimeout(timer);
-        resolve({ code, ...said(), bytes: Buffer.concat(out) });
-      }),
-    );
-  };
-  const longshore = (args: readonly string[], options: Options = {}): Promise<Ran> =>
-    start(process.execPath, [program, ...args], options);
-  /** On a terminal of this size, as util-linux's `script` makes one. */
-  const onTerminal = (args: readonly string[], typed: NonNullable<Options['typed']>): Promise<Ran> => {
-    const words = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ');
-    return start('script', ['-qec', `stty cols 97 rows 31; ${words}`, '/dev/null'], { typed });
-  };
-  return { config, longshore, onTerminal };
-}
-
-const imageOf = ({ image }: Rig): string => `${image.registry}/${image.repository}:${image.tag}`;
-
 t.test('the command line', async (t) => {
   const rig = await startRig(t, {
     agent: { UPDATE_VERIFY_MS: '500' },

@@ -1,0 +1,73 @@
+/** `longshore` as people type it. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import type { Rig } from './rig.ts';
+
+const program = join(repositoryRoot, 'dist', 'cli', 'longshore.js');
+/** Of one command. */
+const deadlineMs = 120_000;
+
+export interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+  readonly bytes: Buffer;
+}
+
+export interface Options {
+  readonly input?: string | Buffer;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Called with what was said so far; `interrupt` is Ctrl-C. */
+  readonly watch?: (said: Pick<Ran, 'out' | 'err'>, interrupt: () => void) => void;
+  /** What is typed, line by line, each when the text before it was said. */
+  readonly typed?: readonly (readonly [after: RegExp, line: string])[];
+}
+
+export function commandLine(t: Test) {
+  const config = join(temporaryFolder(t), 'config.json');
+  const base = { PATH: process.env['PATH'], LONGSHORE_CONFIG: config };
+  const start = (command: string, args: readonly string[], { input, env, watch, typed }: Options): Promise<Ran> => {
+    const child = spawn(command, args, { env: { ...base, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    const [out, err]: [Buffer[], Buffer[]] = [[], []];
+    const said = (): Pick<Ran, 'out' | 'err'> => ({
+      out: Buffer.concat(out).toString(),
+      err: Buffer.concat(err).toString(),
+    });
+    const lines = [...(typed ?? [])];
+    const look = (to: Buffer[]) => (chunk: Buffer) => {
+      to.push(chunk);
+      watch?.(said(), () => child.kill('SIGINT'));
+      const [next] = lines;
+      if (next?.[0].test(said().out) === true) child.stdin.write(lines.shift()?.[1] ?? '');
+    };
+    child.stdout.on('data', look(out));
+    child.stderr.on('data', look(err));
+    child.stdin.on('error', () => {});
+    if (typed === undefined) child.stdin.end(input ?? '');
+    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+    return new Promise((resolve) =>
+      child.once('close', (code) => {
+        clearTimeout(timer);
+        resolve({ code, ...said(), bytes: Buffer.concat(out) });
+      }),
+    );
+  };
+  const longshore = (args: readonly string[], options: Options = {}): Promise<Ran> =>
+    start(process.execPath, [program, ...args], options);
+  /** On a terminal of this size, as util-linux's `script` makes one. */
+  const onTerminal = (
+    args: readonly string[],
+    typed: NonNullable<Options['typed']>,
+    env: NodeJS.ProcessEnv = {},
+  ): Promise<Ran> => {
+    const words = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ');
+    return start('script', ['-qec', `stty cols 97 rows 31; ${words}`, '/dev/null'], { typed, env });
+  };
+  return { config, longshore, onTerminal };
+}
+
+/** The demo image, as a command names it. */
+export const imageOf = ({ image }: Rig): string => `${image.registry}/${image.repository}:${image.tag}`;
