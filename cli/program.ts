@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import { version } from '../lib/version.ts';
 import type { Terminal } from './context.ts';
+import { addApply } from './apply/command.ts';
 import { addHosts } from './operator/hosts.ts';
 import { addAccess } from './tenant/secrets.ts';
 import { addContainers } from './tenant/containers.ts';
@@ -32,6 +33,7 @@ export function programOf(terminal: Terminal): Command {
     });
   addProfiles(program, terminal);
   addRun(program, terminal);
+  addApply(program, terminal);
   addContainers(program, terminal);
   addStreams(program, terminal);
   addSessions(program, terminal);

@@ -55,3 +55,18 @@ export async function watchUntil(
 
 export const runs = ({ status, reason }: StatusView): boolean =>
   status === 'running' || (status === 'stopped' && reason === 'completed');
+
+const isOverOrNone = ({ update }: StatusView): boolean =>
+  update === undefined || update.phase === 'done' || update.phase === 'rolled_back';
+
+/** As `watchUntil`, until its newest update is over. @throws Refused, too, if it was rolled back */
+export async function watchUpdate(
+  context: Context,
+  container: { readonly id: string; readonly name: string },
+  seconds: number,
+): Promise<StatusView> {
+  const view = await watchUntil(context, container, isOverOrNone, seconds);
+  const { update } = view;
+  if (update?.phase !== 'rolled_back') return view;
+  throw new Refused(`${container.name} was rolled back: ${update.reason ?? ''} ${update.message ?? ''}`.trim());
+}

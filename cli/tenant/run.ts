@@ -5,10 +5,10 @@ import { limits } from '../../schemas/limits.ts';
 import { createApi, dataOf, doneOf, type Schemas } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { collect, portNumber, waitSeconds } from '../terminal/arguments.ts';
-import { Refused, WrongUsage } from '../terminal/errors.ts';
+import { WrongUsage } from '../terminal/errors.ts';
 import { findContainer } from './find.ts';
 import { imageIn, nameFor } from './image.ts';
-import { runs, watchUntil } from './progress.ts';
+import { runs, watchUntil, watchUpdate } from './progress.ts';
 
 interface Shape {
   readonly env?: readonly string[];
@@ -192,19 +192,8 @@ async function update(context: Context, name: string, options: UpdateOptions): P
   const changedContainer = await dataOf(
     api.PATCH('/api/v2/compute/{id}', { params: { path: { id: container.id } }, body }),
   );
-  if (options.detach !== true && changedContainer.status !== 'stopped') {
-    const view = await watchUntil(
-      context,
-      container,
-      ({ update: step }) => step === undefined || step.phase === 'done' || step.phase === 'rolled_back',
-      options.timeout,
-    );
-    if (view.update?.phase === 'rolled_back') {
-      throw new Refused(
-        `${container.name} was rolled back: ${view.update.reason ?? ''} ${view.update.message ?? ''}`.trim(),
-      );
-    }
-  }
+  if (options.detach !== true && changedContainer.status !== 'stopped')
+    await watchUpdate(context, container, options.timeout);
   show(changedContainer, container.id);
 }
 

@@ -4,18 +4,16 @@ import { keyScopePattern, keyScopes } from '../../schemas/scopes.ts';
 import { dataOf, doneOf } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
-import { askHidden, readInput, readSource } from '../terminal/input.ts';
+import { askHidden, readInput, readSource, withoutLastBreak } from '../terminal/input.ts';
 import { agoText, tableOf } from '../terminal/table.ts';
 
 /** Text as it is, without the line break that a shell adds; other bytes as base64. */
-function bodyOf(bytes: Buffer): { value: string; encoding?: 'base64' } {
+export function secretBody(bytes: Buffer): { value: string; encoding?: 'base64' } {
   const text = bytes.toString('utf8');
   return Buffer.from(text).equals(bytes) && !text.includes('\0')
     ? { value: text }
     : { value: bytes.toString('base64'), encoding: 'base64' };
 }
-
-const withoutLastBreak = (bytes: Buffer): Buffer => (bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes);
 
 /** Never from an argument: everybody on the machine sees those. */
 async function secretFrom({ stdin }: Terminal, file: string | undefined, question: string): Promise<Buffer> {
@@ -47,7 +45,7 @@ function addSecrets(program: Command, terminal: Terminal): void {
     .option('--file <path>', 'a file with the value, byte for byte')
     .action(
       action<[string, { file?: string }]>(terminal, async ({ api, show }, name, { file }) => {
-        const body = bodyOf(await secretFrom(terminal, file, `Value of ${name}: `));
+        const body = secretBody(await secretFrom(terminal, file, `Value of ${name}: `));
         const set = await dataOf(
           api.PUT('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } }, body }),
         );

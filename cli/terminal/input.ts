@@ -31,21 +31,30 @@ export async function readSource(path: string, stdin: NodeJS.ReadableStream): Pr
   return readFileSync(path);
 }
 
+/** Without the line break that a shell or an editor adds. */
+export const withoutLastBreak = (bytes: Buffer): Buffer => (bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes);
+
 /** A line from the terminal, which does not show it. */
 export function askHidden(question: string): Promise<string> {
   process.stderr.write(question);
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const reader = createInterface({ input: process.stdin, output: silent, terminal: true });
+  return ask('', new Writable({ write: (_chunk, _encoding, done) => done() })).finally(() =>
+    process.stderr.write('\n'),
+  );
+}
+
+/** A line from the terminal. */
+export const askLine = (question: string): Promise<string> => ask(question, process.stderr);
+
+/** @throws InterruptedError on Ctrl-C, and where the input ends without an answer */
+function ask(question: string, output: NodeJS.WritableStream): Promise<string> {
+  const reader = createInterface({ input: process.stdin, output, terminal: true, prompt: question });
+  reader.prompt();
   return new Promise((resolve, reject) => {
     reader.once('line', (line) => {
-      reader.close();
-      process.stderr.write('\n');
       resolve(line.trim());
-    });
-    reader.once('SIGINT', () => {
       reader.close();
-      process.stderr.write('\n');
-      reject(new InterruptedError());
     });
+    reader.once('SIGINT', () => reader.close());
+    reader.once('close', () => reject(new InterruptedError()));
   });
 }

@@ -32,6 +32,12 @@ export const cli = {
   /** What is read from standard input or a file: a secret, a token, a file for `apply`. */
   cliInputBytes: 1 * MiB,
   cliInputMs: 5 * minutes,
+  /** `apply`: items of one kind in a file, files, faults shown, aliases, characters of a value. */
+  applyItems: 200,
+  applyFiles: 16,
+  applyRemarks: 50,
+  applyAliases: 100,
+  applyValueChars: 60,
   /** Requests under way at once, as for the stats of several containers. */
   cliParallel: 4,
   /** The beginning of an id names a container if it is this long. */

@@ -1,0 +1,220 @@
+/**
+ * Carries out a plan, one step after another. Each may be repeated: one that was interrupted is
+ * planned again from what it left, and finished.
+ */
+import { sleep } from '../../lib/time/backoff.ts';
+import { limits } from '../../schemas/limits.ts';
+import { dataOf, doneOf } from '../client/api.ts';
+import { ApiError, InterruptedError } from '../client/errors.ts';
+import { waitFor } from '../client/wait.ts';
+import type { Context } from '../context.ts';
+import { runs, watchUntil, watchUpdate } from '../tenant/progress.ts';
+import { secretBody } from '../tenant/secrets.ts';
+import { Refused } from '../terminal/errors.ts';
+import type { WantedContainer } from './file/model.ts';
+import type { Values } from './file/values.ts';
+import type { ContainerChange, ContainerCreate, PeerChange, PeerCreate, Removal, SetStep, Step } from './plan.ts';
+import type { Done, Outcome } from './show.ts';
+
+export interface Work {
+  readonly context: Context;
+  readonly values: Values;
+  /** Wait for no container. */
+  readonly isDetached: boolean;
+  /** For each container. */
+  readonly timeoutS: number;
+}
+
+/** What came of all steps, and why it ended early. */
+export interface Result {
+  readonly done: readonly Done[];
+  readonly error?: unknown;
+}
+
+export async function carryOut(work: Work, steps: readonly Step[]): Promise<Result> {
+  const done: Done[] = [];
+  /** Secrets with another value than before. */
+  const rolled = new Set<string>();
+  const { signal } = work.context.terminal;
+  for (const [at, step] of steps.entries()) {
+    try {
+      if (signal.aborted) throw new InterruptedError();
+      done.push({ step, outcome: await execute(work, step, rolled) });
+    } catch (error) {
+      const isBegun = !signal.aborted || error instanceof ApiError;
+      const rest = steps.slice(at).map((left, index): Done => ({
+        step: left,
+        outcome: index === 0 && isBegun ? 'failed' : 'left',
+      }));
+      return { done: [...done, ...rest], error };
+    }
+  }
+  return { done };
+}
+
+async function execute(work: Work, step: Step, rolled: Set<string>): Promise<Outcome> {
+  if (step.action === 'remove') return remove(work, step);
+  switch (step.kind) {
+    case 'registry':
+    case 'secret':
+      return set(work, step, rolled);
+    case 'container':
+      return step.action === 'create' ? create(work, step) : change(work, step, rolled);
+    case 'peer':
+      return step.action === 'create' ? createPeer(work, step) : changePeer(work, step);
+  }
+}
+
+async function set({ context: { api, tell }, values }: Work, step: SetStep, rolled: Set<string>): Promise<Outcome> {
+  const { kind, name } = step;
+  if (kind === 'registry') {
+    const password = (values.registries.get(name) ?? Buffer.alloc(0)).toString('utf8');
+    const body = { username: step.wanted.username, password };
+    await doneOf(api.PUT('/api/v2/compute/registries/{registry}', { params: { path: { registry: name } }, body }));
+    return step.differences.length > 0 ? 'changed' : 'same';
+  }
+  const body = secretBody(values.secrets.get(name) ?? Buffer.alloc(0));
+  const { version } = await dataOf(
+    api.PUT('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } }, body }),
+  );
+  if (version === step.version) return 'same';
+  rolled.add(name);
+  tell(`secret ${name}: version ${version}`);
+  return 'changed';
+}
+
+const pathOf = (id: string) => ({ path: { id } });
+
+async function prepare({ api }: Context, id: string, { policy, uses }: Partial<WantedContainer>): Promise<void> {
+  const params = pathOf(id);
+  if (policy !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/policy', { params, body: policy }));
+  if (uses !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/secrets', { params, body: uses }));
+}
+
+/** Declared stopped, so that its first run has its policy and its secrets. */
+async function create({ context, isDetached, timeoutS }: Work, step: ContainerCreate): Promise<Outcome> {
+  const { api, tell } = context;
+  const { wanted, after, name } = step;
+  if (after !== undefined) {
+    tell(`${name}: the one before is being removed`);
+    await untilGone(context, after, name, timeoutS);
+  }
+  const { declaration, host } = wanted;
+  const { tag, digest, ports, ...rest } = declaration;
+  const body = {
+    name,
+    ...rest,
+    ports: [...ports],
+    ...(tag === null ? {} : { tag }),
+    ...(digest === null ? {} : { digest }),
+    ...(host === undefined ? {} : { host_key: host }),
+  };
+  const container = await dataOf(api.POST('/api/v2/compute', { params: { query: { start: false } }, body }));
+  await prepare(context, container.id, wanted);
+  await doneOf(api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));
+  if (!isDetached) await watchUntil(context, container, runs, timeoutS);
+  return 'changed';
+}
+
+async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<string>): Promise<Outcome> {
+  const { context, isDetached, timeoutS } = work;
+  const { found, wanted, patch, hasOtherPolicy, hasOtherUses, isStarted, name } = step;
+  const { container, etag, uses } = found;
+  const used = [...Object.values(uses.env), ...Object.values(uses.files).map(({ secret }) => secret)];
+  const isRolled = used.some((secret) => rolled.has(secret));
+  if (isRolled && !isDetached) await untilRolled(work, step);
+  if (Object.keys(patch).length > 0) await send(context, container.id, patch, etag, name);
+  await prepare(context, container.id, {
+    ...(hasOtherPolicy ? { policy: wanted.policy } : {}),
+    ...(hasOtherUses ? { uses: wanted.uses } : {}),
+  });
+  if (isStarted) await doneOf(context.api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));
+  const isSame = step.action === 'keep' || step.action === 'wait';
+  if (!isDetached && (step.action !== 'keep' || isRolled)) {
+    await watchUpdate(context, container, timeoutS);
+    await watchUntil(context, container, runs, timeoutS);
+  }
+  return isSame && !isRolled ? 'same' : 'changed';
+}
+
+/** Only while it is declared as it was when the plan was made. */
+async function send(
+  { api }: Context,
+  id: string,
+  patch: ContainerChange['patch'],
+  etag: string,
+  name: string,
+): Promise<void> {
+  const params = { ...pathOf(id), header: { 'If-Match': etag } };
+  try {
+    await doneOf(api.PATCH('/api/v2/compute/{id}', { params, body: patch }));
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 412) throw error;
+    throw new Refused(`somebody else has changed ${name} meanwhile: look at it, and run this again`);
+  }
+}
+
+/** The owner updates what uses a secret within seconds: its generation rises then. */
+async function untilRolled({ context, timeoutS }: Work, { found, name }: ContainerChange): Promise<void> {
+  const { api, terminal } = context;
+  const endMs = performance.now() + timeoutS * 1000;
+  for (;;) {
+    const params = pathOf(found.container.id);
+    const { generation } = await dataOf(api.GET('/api/v2/compute/{id}/status', { params }));
+    if (generation !== found.status.generation) break;
+    if (performance.now() >= endMs)
+      throw new Refused(
+        `${name} has not got the new value of a secret after ${timeoutS} s: "longshore events ${name}"`,
+      );
+    await sleep(limits.cliLookMs, terminal.signal);
+    if (terminal.signal.aborted) throw new InterruptedError();
+  }
+  await watchUpdate(context, found.container, timeoutS);
+}
+
+async function createPeer({ context: { api, tell } }: Work, { name, wanted }: PeerCreate): Promise<Outcome> {
+  const { enabled, ...fields } = wanted.fields;
+  const { id } = await dataOf(api.POST('/api/forage/peers', { body: { name, ...fields } }));
+  tell(`peer ${name}: ${id}`);
+  if (enabled === false) await disable(api, id);
+  return 'changed';
+}
+
+const disable = (api: Context['api'], peer: string): Promise<void> =>
+  doneOf(api.PATCH('/api/forage/peers/{peer}', { params: { path: { peer } }, body: { enabled: false } }));
+
+async function changePeer({ context: { api } }: Work, { action, id, patch }: PeerChange): Promise<Outcome> {
+  if (action === 'keep') return 'same';
+  await doneOf(api.PATCH('/api/forage/peers/{peer}', { params: { path: { peer: id } }, body: patch }));
+  return 'changed';
+}
+
+async function untilGone({ api, terminal }: Context, id: string, name: string, seconds: number): Promise<void> {
+  try {
+    const view = await waitFor(api, id, 'removed', seconds * 1000);
+    if (view === undefined)
+      throw new Refused(`${name} is not gone after ${seconds} s: "longshore wait ${name} removed"`);
+  } catch (error) {
+    if (terminal.signal.aborted) throw new InterruptedError();
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+  }
+}
+
+/** What is gone already is as it shall be. */
+async function remove({ context, timeoutS }: Work, { kind, id, name }: Removal): Promise<Outcome> {
+  const { api } = context;
+  const deletion = {
+    container: () => api.DELETE('/api/v2/compute/{id}', { params: pathOf(id) }),
+    secret: () => api.DELETE('/api/v2/compute/secrets/{secret}', { params: { path: { secret: id } } }),
+    registry: () => api.DELETE('/api/v2/compute/registries/{registry}', { params: { path: { registry: id } } }),
+    peer: () => api.DELETE('/api/forage/peers/{peer}', { params: { path: { peer: id } } }),
+  }[kind];
+  try {
+    await doneOf(deletion());
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+  }
+  // Until then it uses its secrets.
+  if (kind === 'container') await untilGone(context, id, name, timeoutS);
+  return 'changed';
+}

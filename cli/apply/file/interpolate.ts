@@ -1,0 +1,66 @@
+/**
+ * Variables in a text, as Compose fills them in: `$NAME`, `${NAME}`, `${NAME:-default}`,
+ * `${NAME:?message}`, `${NAME:+other}`, each also without the colon, and `$$` for a dollar sign.
+ * With a colon, an empty variable counts as one that is not set. Pure.
+ */
+
+export interface Variables {
+  /** Undefined: it is not set. */
+  valueOf(name: string): string | undefined;
+  /** In place of one that is not set and has no default. @throws BadVariable */
+  missing(name: string): string;
+}
+
+/** The message says what is wrong and what to write. */
+export class BadVariable extends Error {}
+
+const nameAt = /[A-Za-z_][A-Za-z0-9_]*/y;
+const inBraces = /^([A-Za-z_][A-Za-z0-9_]*)(?:(:?)([-?+])([^]*))?$/;
+
+/** @throws BadVariable */
+export function interpolated(text: string, variables: Variables): string {
+  let result = '';
+  for (let at = 0; at < text.length;) {
+    const dollar = text.indexOf('$', at);
+    if (dollar < 0) return result + text.slice(at);
+    result += text.slice(at, dollar);
+    const next = text[dollar + 1];
+    if (next === '$') {
+      result += '$';
+      at = dollar + 2;
+    } else if (next === '{') {
+      const end = closingOf(text, dollar + 2);
+      result += expanded(text.slice(dollar + 2, end), variables);
+      at = end + 1;
+    } else {
+      nameAt.lastIndex = dollar + 1;
+      const name = nameAt.exec(text)?.[0];
+      if (name === undefined) throw new BadVariable('no name follows "$": write "$$" for a dollar sign');
+      result += variables.valueOf(name) ?? variables.missing(name);
+      at = nameAt.lastIndex;
+    }
+  }
+  return result;
+}
+
+/** Where the brace closes that was opened before `from`; others may stand within. */
+function closingOf(text: string, from: number): number {
+  let open = 1;
+  for (let at = from; at < text.length; at++) {
+    if (text.startsWith('${', at)) open++;
+    else if (text[at] === '}' && --open === 0) return at;
+  }
+  throw new BadVariable('"${" is not closed: write "$$" for a dollar sign');
+}
+
+function expanded(body: string, variables: Variables): string {
+  const [, name, colon, operator, word = ''] = inBraces.exec(body) ?? [];
+  if (name === undefined) throw new BadVariable(`"\${${body}}" is no variable: write "$$" for a dollar sign`);
+  const value = variables.valueOf(name);
+  const isThere = value !== undefined && (colon !== ':' || value !== '');
+  if (operator === undefined) return value ?? variables.missing(name);
+  if (operator === '+') return isThere ? interpolated(word, variables) : '';
+  if (isThere) return value;
+  if (operator === '-') return interpolated(word, variables);
+  throw new BadVariable(`the variable ${name} is not set: ${interpolated(word, variables) || 'the file needs it'}`);
+}

@@ -1,0 +1,196 @@
+/** What a file declares, with every default filled in: what is compared with what exists. Pure. */
+import { containerDefaults, type Port } from '../../../schemas/api/container.ts';
+import { defaultPolicy, healthDefaults, type Policy, type PolicyBody } from '../../../schemas/api/policy.ts';
+import { registryName } from '../../../schemas/api/registry.ts';
+import { withFileDefaults, type ContainerSecrets } from '../../../schemas/api/secret.ts';
+import { imageIn } from '../../tenant/image.ts';
+import { containerFaults, forms, labelVariable, patterns, type RemarkOf } from './checks.ts';
+import type { ApplyFile, ContainerEntry, PeerEntry, Source } from './schema.ts';
+import type { Path, Remark } from './source.ts';
+
+/** Where a value comes from. */
+export type ValueSource = Source | { readonly value: string };
+
+export interface WantedSecret {
+  readonly name: string;
+  readonly source: ValueSource;
+  readonly remark: RemarkOf;
+}
+
+export interface WantedLogin extends WantedSecret {
+  readonly username: string;
+}
+
+/** What a container is made from, as the API names it. */
+export interface Declaration {
+  readonly registry: string;
+  readonly repository: string;
+  readonly tag: string | null;
+  readonly digest: string | null;
+  readonly env: Readonly<Record<string, string>>;
+  readonly ports: readonly Port[];
+  readonly cpu_limit: string;
+  readonly mem_limit: string;
+}
+
+export interface WantedContainer {
+  readonly name: string;
+  /** The name of its file. */
+  readonly label: string | undefined;
+  /** Undefined: wherever it is. */
+  readonly host: string | undefined;
+  readonly declaration: Declaration;
+  readonly policy: Policy;
+  readonly uses: ContainerSecrets;
+  readonly remark: RemarkOf;
+}
+
+export interface WantedPeer {
+  readonly name: string;
+  readonly fields: PeerEntry;
+  readonly remark: RemarkOf;
+}
+
+export interface Wanted {
+  readonly labels: readonly string[];
+  readonly registries: readonly WantedLogin[];
+  readonly secrets: readonly WantedSecret[];
+  readonly containers: readonly WantedContainer[];
+  readonly peers: readonly WantedPeer[];
+  readonly removed: {
+    readonly registries: readonly string[];
+    readonly secrets: readonly string[];
+    readonly peers: readonly string[];
+  };
+}
+
+/** Faults, and what the reader should know. */
+export interface Remarks {
+  readonly faults: Remark[];
+  readonly warnings: Remark[];
+}
+
+type RemarkAt = (path: Path, message: string) => Remark;
+
+/** A file's declarations; items that have faults are left out. */
+export function wantedOf(file: ApplyFile, remarkAt: RemarkAt, remarks: Remarks): Wanted {
+  const { faults } = remarks;
+  const named = <T, R>(
+    kind: 'registries' | 'secrets' | 'containers' | 'peers',
+    entries: Readonly<Record<string, T>> = {},
+    read: (name: string, entry: T, remark: RemarkOf) => R | undefined,
+  ): R[] =>
+    Object.entries(entries).flatMap(([name, entry]) => {
+      const remark: RemarkOf = (message, ...below) => remarkAt([kind, name, ...below], message);
+      if (!patterns[kind].test(name)) faults.push(remark(`the name ${forms[kind]}`));
+      else return read(name, entry, remark) ?? [];
+      return [];
+    });
+  return {
+    labels: file.name === undefined ? [] : [file.name],
+    registries: named('registries', file.registries, (name, { username, password, password_from }, remark) => ({
+      name: registryName(name),
+      username,
+      source: sourceOf('password', password, password_from, remark, remarks),
+      remark,
+    })),
+    secrets: named('secrets', file.secrets, (name, { value, value_from }, remark) => ({
+      name,
+      source: sourceOf('value', value, value_from, remark, remarks),
+      remark,
+    })),
+    containers: named('containers', file.containers, (name, entry, remark) => {
+      const found = containerFaults(entry, remark);
+      faults.push(...found);
+      return found.length > 0 ? undefined : containerOf(name, file.name, entry, remark);
+    }),
+    peers: named('peers', file.peers, (name, fields, remark) => ({ name, fields, remark })),
+    removed: {
+      registries: (file.removed?.registries ?? []).map(registryName),
+      secrets: file.removed?.secrets ?? [],
+      peers: file.removed?.peers ?? [],
+    },
+  };
+}
+
+/** One of two ways to give a value. */
+function sourceOf(
+  field: 'value' | 'password',
+  value: string | undefined,
+  from: Source | undefined,
+  remark: RemarkOf,
+  { faults, warnings }: Remarks,
+): ValueSource {
+  if ((value === undefined) === (from === undefined)) faults.push(remark(`give one of ${field} and ${field}_from`));
+  if (from !== undefined && (from.env === undefined) === (from.file === undefined))
+    faults.push(remark('give one of env and file', `${field}_from`));
+  if (value !== undefined)
+    warnings.push(remark(`who reads the file knows it: better give ${field}_from with env or file`, field));
+  return from ?? { value: value ?? '' };
+}
+
+function containerOf(
+  name: string,
+  label: string | undefined,
+  { image, host_key: host, env, ports, cpu_limit, mem_limit, policy = {}, secrets = {} }: ContainerEntry,
+  remark: RemarkOf,
+): WantedContainer {
+  const { registry, repository, tag, digest } = imageIn(image);
+  return {
+    name,
+    label,
+    host,
+    declaration: {
+      registry,
+      repository,
+      tag: tag ?? (digest === undefined ? containerDefaults.tag : null),
+      digest: digest ?? null,
+      env: { ...env, ...(label === undefined ? {} : { [labelVariable]: label }) },
+      ports: ports ?? [],
+      cpu_limit: cpu_limit ?? containerDefaults.cpu_limit,
+      mem_limit: mem_limit ?? containerDefaults.mem_limit,
+    },
+    policy: policyOf(policy),
+    uses: {
+      env: secrets.env ?? {},
+      files: Object.fromEntries(
+        Object.entries(secrets.files ?? {}).map(([path, file]) => [path, withFileDefaults(file)]),
+      ),
+    },
+    remark,
+  };
+}
+
+function policyOf({ health, ...given }: PolicyBody): Policy {
+  if (health == null) return { ...defaultPolicy, ...given, health: null };
+  const { http, ...check } = health;
+  const withPath = http === undefined ? {} : { http: { path: '/', ...http } };
+  return { ...defaultPolicy, ...given, health: { ...healthDefaults, ...check, ...withPath } };
+}
+
+/** Of several files; what two of them declare is a fault. */
+export function joined(files: readonly Wanted[], faults: Remark[]): Wanted {
+  const all = <T extends { readonly name: string; readonly remark: RemarkOf }>(
+    of: (one: Wanted) => readonly T[],
+  ): T[] => {
+    const seen = new Set<string>();
+    return files.flatMap(of).filter((item) => {
+      if (seen.has(item.name)) faults.push(item.remark('is declared twice'));
+      return !seen.has(item.name) && seen.add(item.name);
+    });
+  };
+  const wanted = {
+    labels: [...new Set(files.flatMap(({ labels }) => labels))],
+    registries: all(({ registries }) => registries),
+    secrets: all(({ secrets }) => secrets),
+    containers: all(({ containers }) => containers),
+    peers: all(({ peers }) => peers),
+  };
+  const gone = (kind: keyof Wanted['removed']): string[] => {
+    for (const item of wanted[kind])
+      if (files.some(({ removed }) => removed[kind].includes(item.name)))
+        faults.push(item.remark(`is declared, and "removed" names it too`));
+    return [...new Set(files.flatMap(({ removed }) => removed[kind]))];
+  };
+  return { ...wanted, removed: { registries: gone('registries'), secrets: gone('secrets'), peers: gone('peers') } };
+}

@@ -1,0 +1,95 @@
+/**
+ * The file of `longshore apply` as a schema: for its faults, and for editors (`--schema`). What it
+ * says of a container, a peer and a login are the fields of the API.
+ */
+import Type, { type Static } from 'typebox';
+import { CreateBody, namePattern } from '../../../schemas/api/container.ts';
+import { PeerCreateBody, PeerUpdateBody } from '../../../schemas/api/peer.ts';
+import { PolicyBody } from '../../../schemas/api/policy.ts';
+import { ContainerSecretsBody, LoginBody } from '../../../schemas/api/secret.ts';
+import { envKeyPattern } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { cpuLimitPattern, memLimitPattern } from '../../../schemas/quantity.ts';
+
+const closed = { additionalProperties: false } as const;
+
+/** YAML may take it for a number or a boolean; it is read as it is written (`keepTexts`). */
+const Text = (options: { readonly pattern?: string; readonly description?: string } = {}) =>
+  Type.Unsafe<string>({ type: ['string', 'number', 'boolean'], ...options });
+
+const Source = Type.Object(
+  {
+    env: Type.Optional(Type.String({ pattern: envKeyPattern, description: 'A variable of the shell.' })),
+    file: Type.Optional(Type.String({ minLength: 1, description: 'A file, relative to the folder of this one.' })),
+  },
+  { ...closed, description: 'One of `env` and `file`.' },
+);
+export type Source = Static<typeof Source>;
+
+const SecretEntry = Type.Object(
+  {
+    value: Type.Optional(Text({ description: 'The value itself: who reads the file knows it.' })),
+    value_from: Type.Optional(Source),
+  },
+  { ...closed, description: 'One of `value` and `value_from`.' },
+);
+
+const LoginEntry = Type.Object(
+  {
+    username: LoginBody.properties.username,
+    password: Type.Optional(Text({ description: 'The password itself: who reads the file knows it.' })),
+    password_from: Type.Optional(Source),
+  },
+  { ...closed, description: 'One of `password` and `password_from`.' },
+);
+
+const { host_key, ports } = CreateBody.properties;
+
+const ContainerEntry = Type.Object(
+  {
+    image: Type.String({ minLength: 1, description: 'Such as nginx:1.29 or registry.example.com/team/web@sha256:…' }),
+    host_key,
+    env: Type.Optional(Type.Record(Type.String(), Text(), { maxProperties: limits.envKeys })),
+    ports,
+    cpu_limit: Type.Optional(Text({ pattern: cpuLimitPattern, description: 'CPUs, such as 0.5.' })),
+    mem_limit: Type.Optional(Text({ pattern: memLimitPattern, description: 'Such as 256m.' })),
+    policy: Type.Optional(PolicyBody),
+    secrets: Type.Optional(ContainerSecretsBody),
+  },
+  closed,
+);
+export type ContainerEntry = Static<typeof ContainerEntry>;
+
+const { name: _, ...peerFields } = PeerCreateBody.properties;
+
+const PeerEntry = Type.Object({ ...peerFields, enabled: PeerUpdateBody.properties.enabled }, closed);
+export type PeerEntry = Static<typeof PeerEntry>;
+
+const items = { maxProperties: limits.applyItems } as const;
+const names = Type.Optional(Type.Array(Type.String(), { maxItems: limits.applyItems, uniqueItems: true }));
+
+export const ApplyFile = Type.Object(
+  {
+    name: Type.Optional(Type.String({ pattern: namePattern, description: 'Marks containers as those of this file.' })),
+    registries: Type.Optional(
+      Type.Record(Type.String(), LoginEntry, { ...items, description: 'Logins, by registry.' }),
+    ),
+    secrets: Type.Optional(Type.Record(Type.String(), SecretEntry, { ...items, description: 'By name.' })),
+    containers: Type.Optional(
+      Type.Record(Type.String(), ContainerEntry, { ...items, description: 'By name; they start in this order.' }),
+    ),
+    peers: Type.Optional(Type.Record(Type.String(), PeerEntry, { ...items, description: 'VPN peers, by name.' })),
+    removed: Type.Optional(
+      Type.Object(
+        { registries: names, secrets: names, peers: names },
+        { ...closed, description: 'What `--prune` removes beside containers that are not in the file any more.' },
+      ),
+    ),
+  },
+  { ...closed, title: 'The file of longshore apply' },
+);
+export type ApplyFile = Static<typeof ApplyFile>;
+
+/** The schema as JSON, for an editor. */
+export const schemaText = (): string =>
+  JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...ApplyFile }, null, 2);

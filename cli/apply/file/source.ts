@@ -1,0 +1,160 @@
+/**
+ * A YAML file whose places are known: each fault names its line and column. Variables are filled
+ * in, and texts stay as they are written. Pure.
+ */
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit, type Document, type Scalar } from 'yaml';
+import { limits } from '../../../schemas/limits.ts';
+import { BadVariable, interpolated, type Variables } from './interpolate.ts';
+
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+export type Path = readonly string[];
+
+/** What is wrong in a file, or ignored. */
+export interface Remark {
+  readonly place: Place;
+  /** Where in its structure: `containers.web.env`; empty: in no one place. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** As editors and compilers write it: `longshore.yml:3:5: containers.web.image can't be blank`. */
+export const textOfRemark = ({ place: { file, line, column }, field, message }: Remark): string =>
+  `${file}:${line}:${column}: ${field === '' ? message : `${field}: ${message}`}`;
+
+export class SourceFile {
+  readonly file: string;
+  readonly #document: Document;
+  readonly #lines = new LineCounter();
+
+  constructor(file: string, text: string) {
+    this.file = file;
+    this.#document = parseDocument(text, { lineCounter: this.#lines, merge: true, prettyErrors: false });
+  }
+
+  get syntaxFaults(): Remark[] {
+    return [...this.#document.errors, ...this.#document.warnings].map(({ pos, message }) =>
+      this.#remark(pos[0], '', message),
+    );
+  }
+
+  /** The keys at the top. */
+  get keys(): string[] {
+    const { contents } = this.#document;
+    return isMap(contents) ? contents.items.map(({ key }) => nameOf(key)) : [];
+  }
+
+  /**
+   * About the value at a path, or about its key. A path that leads beyond what is there ends where
+   * it leaves it.
+   */
+  remark(path: Path, message: string, at: 'key' | 'value' = 'value'): Remark {
+    return this.#remark(this.#offsetOf(path, at), path.join('.'), message);
+  }
+
+  /**
+   * Fills in variables in all texts but keys. Where one is not set and has no default, `lenient`
+   * takes it for empty, as Compose does, and `warnings` names it.
+   */
+  interpolate(valueOf: Variables['valueOf'], isLenient: boolean): { faults: Remark[]; warnings: Remark[] } {
+    const [faults, warnings]: [Remark[], Remark[]] = [[], []];
+    visit(this.#document, {
+      Scalar: (key, node) => {
+        if (key === 'key' || typeof node.value !== 'string' || !node.value.includes('$')) return;
+        const offset = node.range?.[0] ?? 0;
+        const missing = (name: string): string => {
+          if (!isLenient)
+            throw new BadVariable(`the variable ${name} is not set: set it, or write \${${name}:-default}`);
+          warnings.push(this.#remark(offset, '', `the variable ${name} is not set, and counts as empty`));
+          return '';
+        };
+        try {
+          setText(node, interpolated(node.value, { valueOf, missing }));
+        } catch (error) {
+          if (!(error instanceof BadVariable)) throw error;
+          faults.push(this.#remark(offset, '', error.message));
+        }
+      },
+    });
+    return { faults, warnings };
+  }
+
+  /** Numbers and booleans at such a path become texts as they are written; `*` is any key. */
+  keepTexts(pattern: Path): void {
+    for (const node of this.#scalarsAt(this.#document.contents, pattern)) {
+      if (typeof node.value === 'number' || typeof node.value === 'boolean')
+        node.value = node.source ?? String(node.value);
+    }
+  }
+
+  /** `0400` at such a path is octal, as in Compose files; YAML 1.2 reads four hundred. */
+  readOctal(pattern: Path): void {
+    for (const node of this.#scalarsAt(this.#document.contents, pattern)) {
+      if (/^0[0-7]+$/.test(node.source ?? '')) node.value = Number.parseInt(node.source ?? '', 8);
+    }
+  }
+
+  /** The whole as plain values. @throws Error if its aliases expand to too much */
+  value(): unknown {
+    return this.#document.toJS({ maxAliasCount: limits.applyAliases }) as unknown;
+  }
+
+  #remark(offset: number, field: string, message: string): Remark {
+    const { line, col } = this.#lines.linePos(offset);
+    return { place: { file: this.file, line: Math.max(line, 1), column: Math.max(col, 1) }, field, message };
+  }
+
+  #resolved(node: unknown): unknown {
+    return isAlias(node) ? node.resolve(this.#document) : node;
+  }
+
+  *#scalarsAt(node: unknown, path: Path): Generator<Scalar> {
+    const here = this.#resolved(node);
+    const [first, ...rest] = path;
+    if (first === undefined) {
+      if (isScalar(here)) yield here;
+    } else if (isSeq(here)) {
+      for (const item of here.items) yield* this.#scalarsAt(item, rest);
+    } else if (isMap(here)) {
+      for (const { key, value } of here.items) {
+        const name = nameOf(key);
+        const merged = isSeq(value) ? value.items : [value];
+        if (name === '<<') for (const one of merged) yield* this.#scalarsAt(one, path);
+        else if (first === '*' || first === name) yield* this.#scalarsAt(value, rest);
+      }
+    }
+  }
+
+  #offsetOf(path: Path, at: 'key' | 'value'): number {
+    let node: unknown = this.#document.contents;
+    let offset = startOf(node) ?? 0;
+    for (const part of path) {
+      const here = this.#resolved(node);
+      const pair = isMap(here) ? here.items.find(({ key }) => nameOf(key) === part) : undefined;
+      node = pair === undefined ? (isSeq(here) ? here.items[Number(part)] : undefined) : pair.value;
+      if (node === undefined) return offset;
+      offset = (at === 'value' && isScalar(node) ? startOf(node) : startOf(pair?.key)) ?? startOf(node) ?? offset;
+    }
+    return offset;
+  }
+}
+
+/** The key of a merge is a symbol. */
+function nameOf(key: unknown): string {
+  const value = isScalar(key) ? key.value : key;
+  return typeof value === 'symbol' ? (value.description ?? '') : String(value);
+}
+
+const startOf = (node: unknown): number | undefined =>
+  typeof node === 'object' && node !== null && 'range' in node ? (node as Scalar).range?.[0] : undefined;
+
+/** A plain text that became a number is one, as if it had been written. */
+function setText(node: Scalar, text: string): void {
+  const isPlain = node.type === 'PLAIN' && /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?|true|false)$/.test(text);
+  node.source = text;
+  node.value = isPlain ? (JSON.parse(text) as unknown) : text;
+}

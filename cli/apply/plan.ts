@@ -1,0 +1,311 @@
+/**
+ * From what a file declares and what exists to the steps between them, in the order in which they
+ * are carried out. Pure.
+ */
+import { containerDefaults } from '../../schemas/api/container.ts';
+import { defaultPolicy, textOfPolicy, type Policy } from '../../schemas/api/policy.ts';
+import type { ContainerSecrets } from '../../schemas/api/secret.ts';
+import type { Schemas } from '../client/api.ts';
+import { imageText } from '../terminal/table.ts';
+import { runs } from '../tenant/progress.ts';
+import { labelVariable } from './file/checks.ts';
+import type { Declaration, Wanted, WantedContainer, WantedLogin, WantedPeer, WantedSecret } from './file/model.ts';
+import type { Remark } from './file/source.ts';
+import type { Found, FoundContainer, Peer } from './found.ts';
+
+/** A field, as it is and as it shall be; null: absent. */
+export interface Difference {
+  readonly field: string;
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+/** A value that nobody can read back: it is sent, and the answer says whether it was another. */
+export type SetStep = (
+  | { readonly kind: 'registry'; readonly wanted: WantedLogin }
+  | { readonly kind: 'secret'; readonly wanted: WantedSecret }
+) & {
+  readonly action: 'create' | 'set';
+  readonly name: string;
+  readonly differences: readonly Difference[];
+  /** The version before. */
+  readonly version: number;
+};
+
+export interface ContainerCreate {
+  readonly kind: 'container';
+  readonly action: 'create';
+  readonly name: string;
+  readonly wanted: WantedContainer;
+  readonly differences: readonly Difference[];
+  /** One with its name that is being removed, and must be gone first. */
+  readonly after: string | undefined;
+}
+
+/** - `start`: as declared, but stopped or failed. - `wait`: on its way. - `keep`: as declared. */
+export interface ContainerChange {
+  readonly kind: 'container';
+  readonly action: 'update' | 'start' | 'wait' | 'keep';
+  readonly name: string;
+  readonly wanted: WantedContainer;
+  readonly found: FoundContainer;
+  readonly differences: readonly Difference[];
+  readonly patch: Schemas['ContainerPatch'];
+  readonly hasOtherPolicy: boolean;
+  readonly hasOtherUses: boolean;
+  readonly isStarted: boolean;
+}
+
+export interface PeerCreate {
+  readonly kind: 'peer';
+  readonly action: 'create';
+  readonly name: string;
+  readonly wanted: WantedPeer;
+  readonly differences: readonly Difference[];
+}
+
+export interface PeerChange {
+  readonly kind: 'peer';
+  readonly action: 'update' | 'keep';
+  readonly name: string;
+  readonly id: string;
+  readonly patch: Schemas['PeerPatch'];
+  readonly differences: readonly Difference[];
+}
+
+export interface Removal {
+  readonly kind: 'container' | 'secret' | 'registry' | 'peer';
+  readonly action: 'remove';
+  readonly name: string;
+  /** Its name where it has no id. */
+  readonly id: string;
+  readonly differences: readonly Difference[];
+}
+
+export type Step = SetStep | ContainerCreate | ContainerChange | PeerCreate | PeerChange | Removal;
+
+export interface Plan {
+  readonly steps: readonly Step[];
+  readonly faults: readonly Remark[];
+}
+
+export function planOf(wanted: Wanted, found: Found, isPruned: boolean): Plan {
+  const steps = [
+    ...wanted.registries.map((login) => loginStep(login, found)),
+    ...wanted.secrets.map((secret) => secretStep(secret, found)),
+    ...wanted.containers.map((container) => containerStep(container, found.containers.get(container.name))),
+    ...wanted.peers.map((peer) => peerStep(peer, found.peers.get(peer.name))),
+    ...(isPruned ? removals(wanted, found) : []),
+  ];
+  return { steps, faults: [...faultsOf(wanted, found, isPruned)] };
+}
+
+/** What would fail on the way is said before anything is changed. */
+function* faultsOf(wanted: Wanted, found: Found, isPruned: boolean): Generator<Remark> {
+  const gone = isPruned ? wanted.removed.secrets : [];
+  const there = [...found.secrets.keys()].filter((name) => !gone.includes(name));
+  const secrets = new Set([...wanted.secrets.map(({ name }) => name), ...there]);
+  for (const { name, label, host, uses, remark } of wanted.containers) {
+    const unknown = `is not a secret of this file, and you have none with that name`;
+    for (const [key, secret] of Object.entries(uses.env))
+      if (!secrets.has(secret)) yield remark(`"${secret}" ${unknown}`, 'secrets', 'env', key);
+    for (const [path, { secret }] of Object.entries(uses.files))
+      if (!secrets.has(secret)) yield remark(`"${secret}" ${unknown}`, 'secrets', 'files', path);
+    const one = found.containers.get(name)?.container;
+    if (one === undefined || one.status === 'removing') continue;
+    const other = one.env[labelVariable];
+    if (other !== undefined && other !== label) yield remark(`belongs to the file named "${other}": ${handOver(name)}`);
+    if (host !== undefined && one.host_key !== host)
+      yield remark(`runs on ${one.host_key ?? 'no host yet'}, and can't be moved: remove it first`, 'host_key');
+  }
+  for (const { name, fields, remark } of wanted.peers) {
+    const network = found.peers.get(name)?.network;
+    if (network !== undefined && fields.network != null && fields.network !== network)
+      yield remark(`is in the network ${network}, and can't be moved: remove it first`, 'network');
+  }
+}
+
+const handOver = (name: string): string =>
+  `choose another name, or "longshore update ${name} --unset ${labelVariable}"`;
+
+function loginStep(wanted: WantedLogin, { registries }: Found): SetStep {
+  const { name, username } = wanted;
+  const before = registries.get(name);
+  const differences = before === username ? [] : [{ field: 'username', from: before ?? null, to: username }];
+  return { kind: 'registry', action: registries.has(name) ? 'set' : 'create', name, wanted, differences, version: 0 };
+}
+
+function secretStep(wanted: WantedSecret, { secrets }: Found): SetStep {
+  const { name } = wanted;
+  const version = secrets.get(name);
+  const action = version === undefined ? 'create' : 'set';
+  return { kind: 'secret', action, name, wanted, differences: [], version: version ?? 0 };
+}
+
+function containerStep(wanted: WantedContainer, found: FoundContainer | undefined): ContainerCreate | ContainerChange {
+  const { name } = wanted;
+  if (found === undefined || found.container.status === 'removing') {
+    const differences = differencesOf(blank, fieldsOf(wanted)).map((one) => ({ ...one, from: null }));
+    return { kind: 'container', action: 'create', name, wanted, differences, after: found?.container.id };
+  }
+  const { container, status, policy, uses } = found;
+  const differences = differencesOf(fieldsOf({ ...wanted, declaration: container, policy, uses }), fieldsOf(wanted));
+  const isOver = status.reason === 'completed' && differences.length === 0;
+  const isStarted = !isOver && (status.desired === 'stopped' || status.status === 'failed');
+  const isSettled = runs(status) && (status.update === undefined || !isUnderWay(status.update.phase));
+  return {
+    kind: 'container',
+    action: differences.length > 0 ? 'update' : isStarted ? 'start' : isSettled ? 'keep' : 'wait',
+    name,
+    wanted,
+    found,
+    differences,
+    patch: patchOf(container, wanted.declaration),
+    hasOtherPolicy: textOfPolicy(policy) !== textOfPolicy(wanted.policy),
+    hasOtherUses: textOfUses(uses) !== textOfUses(wanted.uses),
+    isStarted,
+  };
+}
+
+const isUnderWay = (phase: string): boolean => phase === 'preparing' || phase === 'verifying';
+
+type Fields = ReadonlyMap<string, string>;
+const nothing: Fields = new Map();
+
+type Declared = Omit<Declaration, 'repository'> & { readonly repository: string | null };
+
+interface Shown {
+  readonly declaration: Declared;
+  readonly policy: Policy;
+  readonly uses: ContainerSecrets;
+}
+
+/** What a person reads of a container, by field. */
+function fieldsOf({ declaration, policy, uses }: Shown): Fields {
+  const { env, ports, cpu_limit, mem_limit } = declaration;
+  const ofEnv = Object.entries(env).map(([key, value]) => [`env.${key}`, value] as const);
+  const ofUses = [
+    ...Object.entries(uses.env).map(([key, secret]) => [`secrets.env.${key}`, secret] as const),
+    ...Object.entries(uses.files).map(([path, file]) => [`secrets.files.${path}`, textOfFile(file)] as const),
+  ];
+  const { restart, stop_grace_seconds, stop_signal, health } = policy;
+  return new Map([
+    ['image', imageText(declaration)],
+    ...ofEnv,
+    ...(ports.length === 0 ? [] : ([['ports', ports.join(', ')]] as const)),
+    ['cpu_limit', cpu_limit],
+    ['mem_limit', mem_limit],
+    ['policy.restart', restart],
+    ['policy.stop_grace_seconds', String(stop_grace_seconds)],
+    ['policy.stop_signal', stop_signal],
+    ...(health === null ? [] : ([['policy.health', textOfHealth(health)]] as const)),
+    ...ofUses,
+  ]);
+}
+
+/** What is not shown of a new container: the defaults. */
+const blank = fieldsOf({
+  declaration: { ...containerDefaults, repository: null, digest: null, env: {}, ports: [] },
+  policy: defaultPolicy,
+  uses: { env: {}, files: {} },
+});
+
+/** In one order, so that equal ones are equal texts. */
+function textOfHealth(health: NonNullable<Policy['health']>): string {
+  const { command, http, tcp, interval, timeout, retries, start_period, restart_unhealthy } = health;
+  const kind = http !== undefined ? { port: http.port, path: http.path } : tcp === undefined ? {} : { port: tcp.port };
+  return JSON.stringify({ command, ...kind, interval, timeout, retries, start_period, restart_unhealthy });
+}
+
+const textOfFile = ({ secret, mode, uid, gid }: ContainerSecrets['files'][string]): string =>
+  `${secret}, mode 0${mode.toString(8)}, owner ${uid}:${gid}`;
+
+const textOfUses = ({ env, files }: ContainerSecrets): string => {
+  const sorted = (texts: readonly (readonly [string, string])[]) =>
+    texts.toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return JSON.stringify([
+    sorted(Object.entries(env)),
+    sorted(Object.entries(files).map(([path, file]) => [path, textOfFile(file)] as const)),
+  ]);
+};
+
+function differencesOf(before: Fields, after: Fields): Difference[] {
+  const fields = [...new Set([...after.keys(), ...before.keys()])];
+  return fields
+    .map((field) => ({ field, from: before.get(field) ?? null, to: after.get(field) ?? null }))
+    .filter(({ from, to }) => from !== to);
+}
+
+/** A JSON merge patch (RFC 7396); empty if nothing differs. */
+function patchOf(container: Declared, wanted: Declaration): Schemas['ContainerPatch'] {
+  const images = (['registry', 'repository', 'tag', 'digest'] as const).filter(
+    (field) => container[field] !== wanted[field],
+  );
+  const limits = (['cpu_limit', 'mem_limit'] as const).filter((field) => container[field] !== wanted[field]);
+  const env = Object.entries(wanted.env).filter(([key, value]) => container.env[key] !== value);
+  const unset = Object.keys(container.env).filter((key) => !Object.hasOwn(wanted.env, key));
+  const changed = [...env, ...unset.map((key) => [key, null] as const)];
+  return {
+    ...Object.fromEntries([...images, ...limits].map((field) => [field, wanted[field]])),
+    ...(changed.length === 0 ? {} : { env: Object.fromEntries(changed) }),
+    ...(JSON.stringify(container.ports) === JSON.stringify(wanted.ports) ? {} : { ports: [...wanted.ports] }),
+  };
+}
+
+const momentOf = (time: string | null | undefined): string | null =>
+  time == null ? null : new Date(time).toISOString();
+const listText = (list: readonly string[] | null | undefined): string | null => list?.join(', ') ?? null;
+
+/** What of a peer may change, as text for people and for comparison. */
+const peerTexts = (peer: Pick<Peer, 'enabled' | 'expires_at' | 'routes' | 'dns'>): Fields => {
+  const texts = {
+    enabled: String(peer.enabled),
+    expires_at: momentOf(peer.expires_at),
+    routes: listText(peer.routes),
+    dns: listText(peer.dns),
+  };
+  return new Map(Object.entries(texts).flatMap(([field, text]) => (text === null ? [] : [[field, text] as const])));
+};
+
+function peerStep(wanted: WantedPeer, found: Peer | undefined): PeerCreate | PeerChange {
+  const { name, fields } = wanted;
+  const { enabled = true, expires_at = null, routes = null, dns = null, network } = fields;
+  const declared = { enabled, expires_at, routes, dns };
+  if (found === undefined) {
+    const place = network == null ? [] : [{ field: 'network', from: null, to: network }];
+    return {
+      kind: 'peer',
+      action: 'create',
+      name,
+      wanted,
+      differences: [...place, ...differencesOf(nothing, peerTexts(declared))],
+    };
+  }
+  const differences = differencesOf(peerTexts(found), peerTexts(declared));
+  const changed = new Set(differences.map(({ field }) => field));
+  const patch = Object.fromEntries(Object.entries(declared).filter(([field]) => changed.has(field)));
+  return { kind: 'peer', action: differences.length > 0 ? 'update' : 'keep', name, id: found.id, patch, differences };
+}
+
+/** Containers first, so that no secret is in use any more. */
+function removals({ removed }: Wanted, found: Found): Removal[] {
+  const removal = (kind: Removal['kind'], name: string, id: string = name): Removal => ({
+    kind,
+    action: 'remove',
+    name,
+    id,
+    differences: [],
+  });
+  return [
+    ...found.strays.map(({ name, id }) => removal('container', name, id)),
+    ...removed.secrets.filter((name) => found.secrets.has(name)).map((name) => removal('secret', name)),
+    ...removed.registries.filter((name) => found.registries.has(name)).map((name) => removal('registry', name)),
+    ...removed.peers.flatMap((name) => {
+      const peer = found.peers.get(name);
+      return peer === undefined ? [] : [removal('peer', name, peer.id)];
+    }),
+  ];
+}
+
+/** Whether a step changes something for certain; a value that is set may be the same as before. */
+export const isChange = ({ action }: Step): boolean => action !== 'keep' && action !== 'wait' && action !== 'set';

@@ -1,0 +1,93 @@
+/** A plan and what became of it, for people and for programs. Pure. */
+import { limits } from '../../schemas/limits.ts';
+import { isChange, type Difference, type Plan, type Step } from './plan.ts';
+
+const signs: Readonly<Record<Step['action'], string>> = {
+  create: '+',
+  set: '?',
+  update: '~',
+  start: '>',
+  wait: '=',
+  keep: '=',
+  remove: '-',
+};
+
+/** Quoted where it has more than plain characters; cut where it is long. */
+function valueText(value: string): string {
+  const quoted = /^[!-~][ -~]*$/.test(value) ? value : JSON.stringify(value);
+  return quoted.length > limits.applyValueChars ? `${quoted.slice(0, limits.applyValueChars)}…` : quoted;
+}
+
+function differenceText({ field, from, to }: Difference): string {
+  if (from === null) return `${field}: ${valueText(to ?? '')}`;
+  return `${field}: ${valueText(from)} → ${to === null ? '(none)' : valueText(to)}`;
+}
+
+const notes: Partial<Record<Step['action'], string>> = {
+  set: 'its value is sent; the same value changes nothing',
+  start: 'is as declared, and is started',
+  wait: 'is as declared, and does not run yet',
+};
+
+const stepText = (step: Step): string => {
+  const note = notes[step.action];
+  return [
+    `${signs[step.action]} ${step.kind} ${step.name}${note === undefined ? '' : `  (${note})`}`,
+    ...step.differences.map((difference) => `    ${differenceText(difference)}`),
+  ].join('\n');
+};
+
+const actions = [
+  ['create', 'to create'],
+  ['update', 'to update'],
+  ['start', 'to start'],
+  ['set', 'to send'],
+  ['remove', 'to remove'],
+] as const;
+
+export function planText({ steps }: Pick<Plan, 'steps'>): string {
+  const count = (action: Step['action']): number => steps.filter((step) => step.action === action).length;
+  const counts = actions.flatMap(([action, words]) => (count(action) === 0 ? [] : [`${count(action)} ${words}`]));
+  const same = count('keep') + count('wait');
+  const summary = [...counts, ...(same === 0 ? [] : [`${same} as declared`])].join(', ');
+  return [...steps.map(stepText), `Plan: ${summary === '' ? 'nothing is declared' : summary}.`].join('\n');
+}
+
+/** - `changed`, `same`: done. - `failed`: it ended the work. - `left`: not begun, or not to be. */
+export type Outcome = 'changed' | 'same' | 'failed' | 'left';
+
+export interface Done {
+  readonly step: Step;
+  readonly outcome: Outcome;
+}
+
+const nameOf = ({ kind, name }: Step): string => `${kind} ${name}`;
+
+export function doneText(done: readonly Done[]): string {
+  const changed = done.filter(({ outcome }) => outcome === 'changed').map(({ step }) => nameOf(step));
+  if (changed.length === 0) return 'Done: nothing has changed.';
+  return `Done: ${changed.join(', ')} changed, ${done.length - changed.length} as before.`;
+}
+
+/** What was done when it stopped, and what was not. */
+export function stoppedText(done: readonly Done[]): string {
+  const names = (outcomes: readonly Outcome[]): string =>
+    done.flatMap(({ step, outcome }) => (outcomes.includes(outcome) ? [nameOf(step)] : [])).join(', ') || 'nothing';
+  const at = done.find(({ outcome }) => outcome === 'failed');
+  const place = at === undefined ? '' : ` at ${nameOf(at.step)}`;
+  const left = done.some(({ outcome }) => outcome === 'left') ? ` Not begun: ${names(['left'])}.` : '';
+  return `Stopped${place}. Done: ${names(['changed', 'same'])}.${left} The same command again goes on.`;
+}
+
+/** For programs. */
+export const valueOf = (done: readonly Done[], isDryRun: boolean) => ({
+  dry_run: isDryRun,
+  changes: done.filter(({ step }) => isChange(step)).length,
+  steps: done.map(({ step: { kind, name, action, differences }, outcome }) => ({
+    kind,
+    name,
+    action,
+    differences,
+    ...(isDryRun ? {} : { outcome }),
+  })),
+});
