@@ -9,6 +9,7 @@ import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, countMoves, credentialsFile } from '../lib/nats/connection.ts';
 import { createSlices } from '../lib/time/slices.ts';
+import { startTracing } from '../lib/trace/settings.ts';
 import { version } from '../lib/version.ts';
 import { createBudgets } from './retention/budgets.ts';
 import { createJournalRetention } from './retention/journals.ts';
@@ -33,6 +34,14 @@ await runProgram(log, async (life) => {
   const config = readSettings(settings, process.env);
   const registry = createRegistry('actors', version);
   const observer = createObserver(registry);
+  const tracer = startTracing(config, {
+    program: 'actors',
+    version,
+    registry,
+    clock: systemClock,
+    log,
+    life,
+  });
   const answers = new Answers(systemClock);
   const nc = await connectNats(
     {
@@ -109,6 +118,7 @@ await runProgram(log, async (life) => {
     clock: systemClock,
     slices,
     log,
+    tracer,
     observer,
     newToken: randomUUID,
   });

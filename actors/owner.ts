@@ -6,6 +6,7 @@ import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { sleep } from '../lib/time/backoff.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Tracer } from '../lib/trace/tracer.ts';
 import type { Answers } from '../lib/nats/answers.ts';
 import type { HostsAccount, signHostJwt } from '../lib/nats/host-credentials.ts';
 import { PartitionClient } from '../lib/rpc/partition-client.ts';
@@ -74,6 +75,8 @@ export interface OwnerOptions {
   /** Absent: slices that use the clock. */
   readonly slices?: Slices;
   readonly log: Log;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly observer: PartitionObserver & JournalsObserver & PartitionManagerObserver & SealObserver & HostObserver;
   readonly newToken: () => string;
 }
@@ -328,7 +331,7 @@ class OwnerProcess implements Owner {
   }
 
   #partitionFactory(): (number: number, managed: ManagedPartitionOptions) => Partition {
-    const { nc, cluster, clock, log, newToken, observer } = this.#options;
+    const { nc, cluster, clock, log, tracer, newToken, observer } = this.#options;
     const { fleet } = this;
     const domain = createDomain({ incarnation: incarnationOf(cluster), fleet, ledger: fleet.placements });
     const events = createEventSink(nc, newToken);
@@ -343,6 +346,7 @@ class OwnerProcess implements Owner {
         clock,
         slices: this.#slices,
         log,
+        tracer,
         newToken,
         observer,
         onEffects: (partition, effects) => this.#effects.carryOut(partition, effects),
@@ -364,10 +368,11 @@ class OwnerProcess implements Owner {
   }
 
   #askOptions(): AskOptions {
-    const { nc, clock, log } = this.#options;
+    const { nc, clock, log, tracer } = this.#options;
     const { prepare } = this.#credentials;
     const token = (): string | undefined => this.#ownSubject.token;
-    return { nc, clock, log, refusals: this.#refusals, slices: this.#slices, watched: this.#watched, prepare, token };
+    const parts = { nc, clock, log, tracer, refusals: this.#refusals, slices: this.#slices };
+    return { ...parts, watched: this.#watched, prepare, token };
   }
 
   /** Subscribes only now, because gateways ask the process that subscribes. */

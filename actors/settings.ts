@@ -1,6 +1,7 @@
 /** The settings of an actors process. docs/configuration.md is generated from this table. */
 import { choice, integer, natsServers, optionalText, text } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
+import { traceSettings } from '../lib/trace/settings.ts';
 import { defaultHostCeiling, limits } from '../schemas/limits.ts';
 
 export const settings = {
@@ -84,5 +85,6 @@ export const settings = {
   METRICS_TOKEN_FILE: optionalText(
     'File with the bearer tokens that open /metrics, one a line. Absent: it is open to all who reach it.',
   ),
+  ...traceSettings,
   LOG_LEVEL: choice('Lowest level of events that are logged.', logLevels, 'info'),
 } as const;

@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client';
 import type { Answers } from '../lib/nats/answers.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Tracer } from '../lib/trace/tracer.ts';
 import type { ContainerId, KeyId, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { routes } from '../schemas/routes.ts';
@@ -59,6 +60,8 @@ export interface GatewayDependencies {
   /** Counts the answers on that connection. */
   readonly answers: Answers;
   readonly registry: Registry;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
@@ -113,6 +116,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
     revocations,
     tenantRates,
+    tracer: dependencies.tracer,
     clock,
     log,
     meters,
@@ -308,7 +312,7 @@ const handlersOf = (
 });
 
 function dispatcherOf(
-  { configuration, access, backend, clock, log, meters }: Parts,
+  { configuration, access, backend, tracer, clock, log, meters }: Parts,
   services: Services,
   forage: Forage,
   handlers: Handlers,
@@ -330,6 +334,7 @@ function dispatcherOf(
     }),
     meters,
     log,
+    tracer,
     clock,
     requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
     requestIdPrefix: randomBytes(6).toString('hex'),

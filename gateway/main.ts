@@ -7,6 +7,7 @@ import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, countMoves } from '../lib/nats/connection.ts';
+import { configuredSampler, startTracing } from '../lib/trace/settings.ts';
 import { version } from '../lib/version.ts';
 import { startGateway, stopDeadlineMs } from './gateway.ts';
 import { issuersOf } from './configuration/issuers.ts';
@@ -22,6 +23,10 @@ await runProgram(log, async (life) => {
   const metrics = await serveMetrics(registry, metricsListenerOf(configuration), log);
   life.onStop(metrics);
   log.info('metrics', { url: metrics.url });
+
+  const sampler = configuredSampler(configuration);
+  const parts = { program: 'gateway', version, registry, sampler, clock: systemClock, log, life };
+  const tracer = startTracing(configuration, parts);
 
   const { NATS_CREDS_FILE: credsFile, NATS_CA_FILE: tlsCaFile } = configuration;
   const answers = new Answers(systemClock);
@@ -51,6 +56,7 @@ await runProgram(log, async (life) => {
     nats,
     answers,
     registry,
+    tracer,
     clock: systemClock,
     log,
     version,

@@ -6,6 +6,7 @@ import type { Registry } from 'prom-client';
 import { steadyTime, type Clock } from '../lib/time/clock.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import type { Log } from '../lib/log.ts';
+import type { Tracer } from '../lib/trace/tracer.ts';
 import { Answers } from '../lib/nats/answers.ts';
 import { connectNats, countMoves } from '../lib/nats/connection.ts';
 import { jwtAuthenticator } from '../lib/nats/quick-pair.ts';
@@ -50,6 +51,8 @@ export interface AgentParts {
   readonly identity: StoredIdentity;
   readonly seed: Uint8Array;
   readonly registry: Registry;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly life: Lifecycle;
@@ -64,7 +67,7 @@ export interface AgentParts {
  * may go away.
  */
 export async function startAgent(parts: AgentParts): Promise<void> {
-  const { settings, identity, seed, registry, clock, log, life } = parts;
+  const { settings, identity, seed, registry, tracer, clock, log, life } = parts;
   const { host, cluster } = identity;
   const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
   const steadyMs = steadyTime(clock);
@@ -133,6 +136,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     retry,
     clock,
     steadyMs,
+    tracer,
     metrics,
     log,
   });
@@ -162,7 +166,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const gauges = gaugesOf({ state, containers, control, reporter, credentials, faults, sessions });
   registerGauges(registry, gauges, () => clock.nowMs());
 
-  containers.reconciler.setDesired(state.desired);
+  containers.reconciler.setDesired(state.desired, 'disk');
   // The standing first: the agent starts nothing before it knows whether containers may run.
   const running = [
     standing.run(signal),
@@ -244,6 +248,7 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
     }),
     onGreeted: () => standing().greeted(),
     onContact: state.contact.heard,
+    onAsk: () => containers().reconciler.syncBegins(),
     onSynced: () => standing().synced(),
     hello: {
       cluster: identity.cluster,

@@ -3,6 +3,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { sleep, type BackoffBounds } from '../lib/time/backoff.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Tracer } from '../lib/trace/tracer.ts';
 import type { Capacity } from '../schemas/api/host.ts';
 import { limits } from '../schemas/limits.ts';
 import type { PullItem } from '../schemas/wire/host.ts';
@@ -66,6 +67,8 @@ export interface ContainersParts {
   readonly retry: BackoffBounds;
   readonly clock: Clock;
   readonly steadyMs: () => number;
+  /** Undefined: nothing is traced. */
+  readonly tracer: Tracer | undefined;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -209,6 +212,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     restartBackoff: { minMs: settings.RESTART_BACKOFF_MIN_MS, maxMs: settings.RESTART_BACKOFF_MAX_MS },
     clock,
     steadyMs,
+    tracer: parts.tracer,
     metrics,
     log,
   });

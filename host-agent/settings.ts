@@ -15,6 +15,7 @@ import {
   type Setting,
 } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
+import { traceSettings } from '../lib/trace/settings.ts';
 import { limits } from '../schemas/limits.ts';
 import { isRegistryRule } from '../schemas/api/registry.ts';
 import { defaultCapabilities, grantableCapabilities, parseCapabilities, type Capability } from './spec/confinement.ts';
@@ -188,6 +189,7 @@ export const settings = {
     ['off', 'on'] as const,
     'off',
   ),
+  ...traceSettings,
   LOG_LEVEL: choice('Lowest level of events that are logged.', logLevels, 'info'),
   BEAT_INTERVAL_MS: ms('Time between heartbeats, and between checks that the engine answers.', limits.beatIntervalMs),
   SYNC_INTERVAL_MS: ms('Time between full syncs of the desired set when no doorbell rings.', limits.syncIntervalMs),

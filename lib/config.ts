@@ -86,6 +86,11 @@ export function isHttpUrl(value: string): boolean {
 export const httpUrl = (doc: string, options: Fallback<string> = {}): Setting<string> =>
   setting(httpUrlForm, doc, (value) => (isHttpUrl(value) ? value : undefined), options);
 
+export const optionalHttpUrl = (doc: string): Setting<string | undefined> =>
+  setting<string | undefined>(httpUrlForm, doc, (value) => (isHttpUrl(value) ? value : undefined), {
+    fallback: undefined,
+  });
+
 function isNatsServer(value: string): boolean {
   const address = value.replace(/^[a-z]+:\/\//i, '');
   return !address.includes('@') && (isIPv6(address) || URL.canParse(`http://${address}`));

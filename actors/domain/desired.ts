@@ -27,9 +27,16 @@ function project(record: ContainerRecord): DesiredContainer {
     name: spec.name,
     ...desiredVersion(versionOf(record)),
     ...(record.diskBytes === undefined ? {} : { disk_bytes: record.diskBytes }),
+    ...causeOf(record),
   };
   projections.set(record, desired);
   return desired;
+}
+
+function causeOf({ cause, generation }: ContainerRecord): Pick<DesiredContainer, 'cause'> {
+  if (cause?.generation !== generation) return {};
+  const { requestId, trace } = cause;
+  return { cause: { request_id: requestId, ...(trace === undefined ? {} : { trace }) } };
 }
 
 function desiredVersion(version: Version): DesiredVersion {

@@ -180,7 +180,13 @@ export interface DomainOptions {
 
 export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Domain<Longshore> {
   return {
-    context: (nowMs, expiryMs, requestId) => ({ nowMs, expiryMs, fleet, requestId }),
+    context: (nowMs, expiryMs, origin) => ({
+      nowMs,
+      expiryMs,
+      fleet,
+      requestId: origin?.rid ?? null,
+      trace: origin?.trace,
+    }),
     read: decideRead,
     write: decideWrite,
     failed: refuse('internal'),

@@ -75,7 +75,10 @@ export interface TurnContext {
    */
   readonly expiryMs: number;
   readonly fleet: FleetView;
+  /** Null: no request causes the turn. */
   readonly requestId: string | null;
+  /** Where the request is traced: a `traceparent`. */
+  readonly trace?: string | undefined;
 }
 
 export interface EventDraft {

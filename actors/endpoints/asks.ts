@@ -5,6 +5,7 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Tracer } from '../../lib/trace/tracer.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
 import { DecodeError } from '../../lib/decode.ts';
@@ -25,6 +26,8 @@ export interface AskOptions {
   readonly nc: NatsConnection;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   /** Logs what senders can cause at will, but not every time. */
   readonly refusals: SparingLog;
   readonly slices: Slices;
@@ -58,7 +61,7 @@ export const sourceOf = (partition: Partition): AskSource => ({
 });
 
 export function serveAsks({ subject, partitionFor, onRefused }: AskSource, options: AskOptions): Subscription {
-  const { nc, clock, log, refusals, slices, watched, prepare, token } = options;
+  const { nc, clock, log, tracer, refusals, slices, watched, prepare, token } = options;
 
   const run: Run = (ask, untilMs, respond) => {
     const partition = partitionFor(ask);
@@ -84,6 +87,20 @@ export function serveAsks({ subject, partitionFor, onRefused }: AskSource, optio
         respond('internal', internal);
       },
     );
+  };
+
+  /** What the turn does is below the span of its answer. */
+  const runTraced: Run = (ask, untilMs, respond) => {
+    const attributes = { 'longshore.request_id': ask.rid };
+    const span = tracer?.below(ask.trace, { name: `answer ${ask.type}`, kind: 'server', attributes });
+    if (span === undefined) {
+      run(ask, untilMs, respond);
+      return;
+    }
+    run({ ...ask, trace: span.trace }, untilMs, (code, body) => {
+      span.end({ attributes: { 'longshore.outcome': code } });
+      respond(code, body);
+    });
   };
 
   return nc.subscribe(subject, {
@@ -117,7 +134,7 @@ export function serveAsks({ subject, partitionFor, onRefused }: AskSource, optio
       // Deadlines count from now, because an ask may wait for its turn longer than its sender does.
       const nowMs = clock.monotonicMs();
       const due = asks.map((ask) => (ask instanceof DecodeError ? undefined : { ask, untilMs: nowMs + ask.budgetMs }));
-      if (slices.begin('asks', running(due, answers, run), onFault)) return;
+      if (slices.begin('asks', running(due, answers, runTraced), onFault)) return;
       for (const index of asks.keys()) answers.add({ index, code: notOwner, body: '' });
     },
   });

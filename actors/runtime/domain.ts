@@ -7,7 +7,7 @@
  */
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { isSuccessCode, type ErrorCode, type SuccessCode } from '../../schemas/errors.ts';
-import type { ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
+import type { Origin, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { OutgoingEvent } from './journal/codec.ts';
 
 /** The domain's own types, which the runtime hands on without looking into them. */
@@ -104,7 +104,7 @@ export interface Domain<D extends DomainTypes> {
   // Turns
 
   /** @param expiryMs the time that has certainly come, by which things are deleted (ADR 13) */
-  context(nowMs: number, expiryMs: number, requestId: string | null): D['Context'];
+  context(nowMs: number, expiryMs: number, origin: Origin | null): D['Context'];
   read(state: D['View'], ask: StateRead, context: D['Context']): Turn<D>;
   write(state: D['View'], ask: WriteAsk, context: D['Context'], prepared: D['Prepared'] | undefined): Turn<D>;
   /** In place of a turn that threw. */

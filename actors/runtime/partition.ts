@@ -8,11 +8,13 @@
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Span, Tracer } from '../../lib/trace/tracer.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Ask, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
+import { traceIdOf } from '../../schemas/wire/trace.ts';
+import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
 import { bytesOf, encodeValue, type Encoded } from './journal/codec.ts';
 import type { Journals } from './journal/journals.ts';
@@ -49,6 +51,8 @@ export interface PartitionOptions<D extends DomainTypes> {
   readonly clock: Clock;
   readonly slices: Slices;
   readonly log: Log;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly journals: Pick<Journals, 'open' | 'commitsOf'>;
   /** What this process has read of the bucket already, if it may be used. */
   readonly readAhead: () => Promise<Reading<D['Record']> | undefined>;
@@ -260,7 +264,7 @@ export class Partition<D extends DomainTypes> {
       respond('ok', JSON.stringify({ data: outbox.recent(ask) }));
       return;
     }
-    const { code, body } = this.#turnOf(() => domain.read(state, ask, this.#context(serving, ask.rid)), ask.rid).reply;
+    const { code, body } = this.#turnOf(() => domain.read(state, ask, this.#context(serving, ask)), ask.rid).reply;
     commits.after(commits.dirtyUntil(domain.dirtyKeyOf(ask)), (committed) => {
       if (committed) respond(code, body);
       else this.read(ask, respond, untilMs);
@@ -289,7 +293,7 @@ export class Partition<D extends DomainTypes> {
       respond('unavailable', errorBody({ error: 'unavailable', ...message }));
       return;
     }
-    const turn = this.#turnOf(() => domain.write(state, ask, this.#context(serving, ask.rid), prepared), ask.rid);
+    const turn = this.#turnOf(() => domain.write(state, ask, this.#context(serving, ask), prepared), ask.rid);
     if (isEmpty(turn.changes)) this.#answerUnchanged(serving, write, turn);
     else this.#commit(serving, write, turn);
   }
@@ -303,7 +307,7 @@ export class Partition<D extends DomainTypes> {
     const { ask, respond } = write;
     const { domain } = this.#options;
     const isKept = answer.kind === 'body';
-    const body = isKept ? answer.body : domain.repeated(state, answer, this.#context(serving, ask.rid));
+    const body = isKept ? answer.body : domain.repeated(state, answer, this.#context(serving, ask));
     const dirty = isKept ? 0 : commits.dirtyUntil(domain.dirtyKeyOfRepeat(answer));
     commits.after(Math.max(commit, dirty), (committed) => {
       if (!committed) this.#write(write);
@@ -339,7 +343,29 @@ export class Partition<D extends DomainTypes> {
   }
 
   #waiterOf(write: Write<D>, { code, body }: Reply): Waiter {
-    return (committed) => (committed ? write.respond(code, body) : this.#write(write));
+    const { trace } = write.ask;
+    const span = trace === undefined ? undefined : this.#commitSpan(trace);
+    return (committed) => {
+      span?.end({ isError: !committed });
+      if (!committed) {
+        this.#write(write);
+        return;
+      }
+      this.#note(write.ask, code);
+      write.respond(code, body);
+    };
+  }
+
+  #commitSpan(trace: string): Span | undefined {
+    const attributes = { 'longshore.partition': this.number };
+    return this.#options.tracer?.below(trace, { name: 'commit', kind: 'internal', attributes });
+  }
+
+  /** The line of a write. A request that is traced has one at the usual level of logs, too. */
+  #note({ type, rid, trace }: WriteAsk, code: AnswerCode): void {
+    const { log } = this.#options;
+    const level = trace === undefined ? 'debug' : 'info';
+    log[level]('turn', { partition: this.number, ask: type, code, requestId: rid, traceId: traceIdOf(trace) });
   }
 
   #change(
@@ -382,8 +408,8 @@ export class Partition<D extends DomainTypes> {
     return this.#nowMs;
   }
 
-  #context({ expiry }: Serving<D>, requestId: string | null): D['Context'] {
-    return this.#options.domain.context(this.#now(), expiry.nowMs(), requestId);
+  #context({ expiry }: Serving<D>, origin: Origin | null): D['Context'] {
+    return this.#options.domain.context(this.#now(), expiry.nowMs(), origin);
   }
 
   /** A decision that throws is a bug of ours: it changes nothing and fails its own ask alone. */

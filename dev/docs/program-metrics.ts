@@ -17,6 +17,7 @@ import { createMetrics, registerGauges as registerAgentGauges } from '../../host
 import { containerMetrics } from '../../host-agent/usage/container-metrics.ts';
 import { createRegistry } from '../../lib/metrics.ts';
 import { countMoves } from '../../lib/nats/connection.ts';
+import { countSpans } from '../../lib/trace/exporter.ts';
 
 export interface MetricDescription {
   readonly name: string;
@@ -107,6 +108,7 @@ export interface ProgramMetrics {
 function commonRegistry(): Registry {
   const registry = createRegistry('docs', '');
   countMoves(registry);
+  countSpans(registry);
   return registry;
 }
 

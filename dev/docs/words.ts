@@ -230,6 +230,8 @@ export const metricWords: Readonly<Record<string, string>> = {
     'Over 0.05: something kept the process from answering and from renewing its lease; `longshore_actors_longest_work_seconds` says which work, in actors.',
   longshore_event_loop_delay_seconds:
     'The 99th percentile over 0.1 for minutes: the process is short of CPU, and every latency shows it.',
+  longshore_trace_spans_total:
+    'Dropped or failed ones rise: the receiver is slow or away, and traces have gaps ([traces](traces.md)); `spans_not_exported` names the cause.',
   longshore_nats_moves_total:
     'Any: a NATS server was cut off from the others, or nothing behind it answered for long: see the runbook, “Isolated NATS server”.',
   longshore_process_cpu_seconds_total: 'A rate near 1 is a full core: a program computes on one.',

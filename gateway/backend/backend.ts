@@ -8,6 +8,8 @@ import type { Answers } from '../../lib/nats/answers.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { watchCluster } from '../../lib/nats/cluster-record.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Tracer } from '../../lib/trace/tracer.ts';
+import { outcomeStatus } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
@@ -29,6 +31,8 @@ export interface BackendOptions {
   readonly requestDeadlineMs: number;
   readonly revocations: Revocations;
   readonly tenantRates: RateLimiter;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly meters: Meters;
@@ -93,7 +97,22 @@ export class Backend {
   ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
     const { clock, requestDeadlineMs } = this.#options;
     const untilMs = Math.min(deadlineMs, clock.monotonicMs() + requestDeadlineMs);
+    return question.trace === undefined ? this.#ask(kind, question, untilMs) : this.#askTraced(kind, question, untilMs);
+  }
+
+  #ask(kind: LaneKind, question: Question, untilMs: number): Promise<Outcome> {
     return this.#up?.client.ask(kind, question, untilMs) ?? Promise.resolve(unavailable);
+  }
+
+  /** Many asks share a message; each names the span of its own. */
+  async #askTraced(kind: LaneKind, question: Question, untilMs: number): Promise<Outcome> {
+    const { tracer } = this.#options;
+    const about = { name: `ask ${question.type}`, kind: 'client', attributes: {} } as const;
+    const span = tracer?.below(question.trace, about);
+    const asked = span === undefined ? question : { ...question, trace: span.trace };
+    const outcome = await this.#ask(kind, asked, untilMs);
+    span?.end({ attributes: { 'longshore.outcome': outcome.code }, isError: outcomeStatus[outcome.code] >= 500 });
+    return outcome;
   }
 
   partitions(): number | undefined {

@@ -1,6 +1,7 @@
 /** The gateway's settings. docs/configuration.md is generated from this table. */
 import { choice, integer, list, natsServers, optionalText, text, type Configuration } from '../../lib/config.ts';
 import { logLevels } from '../../lib/log.ts';
+import { samplerSettings, traceSettings } from '../../lib/trace/settings.ts';
 import { limits } from '../../schemas/limits.ts';
 import { algorithms } from '../auth/claims.ts';
 import { engineNames } from '../http/engine/engine.ts';
@@ -101,6 +102,8 @@ export const settings = {
   METRICS_TOKEN_FILE: optionalText(
     'File with the bearer tokens that open /metrics, one a line. Absent: it is open to all who reach it.',
   ),
+  ...traceSettings,
+  ...samplerSettings,
   LOG_LEVEL: choice(
     'Lowest level of events that are logged; `info` includes a line for every request.',
     logLevels,

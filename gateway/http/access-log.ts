@@ -14,6 +14,8 @@ export const tenantOfCaller = (caller: Caller) =>
 
 export interface Finished {
   readonly requestId: string;
+  /** Undefined: the request is not traced. */
+  readonly traceId?: string | undefined;
   readonly route: string;
   readonly caller: Caller | undefined;
   readonly status: number;
@@ -32,9 +34,13 @@ export class AccessLog {
     this.#log = log;
   }
 
-  write({ head, aborted }: Exchange, { requestId, route, caller, status, ms, address, streamed }: Finished): void {
+  write(
+    { head, aborted }: Exchange,
+    { requestId, traceId, route, caller, status, ms, address, streamed }: Finished,
+  ): void {
     this.#logOf(caller).info('request', {
       requestId,
+      traceId,
       method: head.method,
       route,
       status,

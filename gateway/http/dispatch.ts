@@ -4,8 +4,10 @@
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Span, Tracer } from '../../lib/trace/tracer.ts';
 import { outcomeStatus } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
+import type { Origin } from '../../schemas/wire/asks.ts';
 import type { Access, Route, RouteName } from '../../schemas/routes.ts';
 import type { Admission, Gate } from '../auth/gate.ts';
 import type { Ride, UrlTokens } from '../auth/url-tokens.ts';
@@ -28,6 +30,8 @@ export interface DispatcherOptions extends RouteParts {
   readonly urlTokens: Pick<UrlTokens, 'admit'>;
   readonly meters: Meters;
   readonly log: Log;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly clock: Clock;
   readonly requestDeadlineMs: number;
   /** The beginning of every request id made here; each process has its own. */
@@ -42,9 +46,12 @@ export interface DispatcherOptions extends RouteParts {
   readonly accessLog: boolean;
 }
 
-/** How far a request has come: for its log line and its seat. */
+/** How far a request has come: for its log line, its span and its seat. */
 interface Trace {
   route: string;
+  /** The request id, and where the request is traced. */
+  origin: Origin;
+  span: Span | undefined;
   caller: Caller | undefined;
   seat: Seat | undefined;
 }
@@ -71,7 +78,13 @@ export class Dispatcher {
     const { log, clock } = this.#options;
     const startedMs = clock.monotonicMs();
     const requestId = this.#requestId(exchange.head.headers.requestId);
-    const trace: Trace = { route: 'none', caller: undefined, seat: undefined };
+    const trace: Trace = {
+      route: 'none',
+      origin: { rid: requestId },
+      span: undefined,
+      caller: undefined,
+      seat: undefined,
+    };
     let handled: Handled;
     try {
       handled = await this.#serve(exchange, requestId, startedMs, trace);
@@ -104,6 +117,7 @@ export class Dispatcher {
     const client = gate.clientOf(head);
     exchange.expectBody(bodyBoundBytes, client);
     if (route?.isProbe !== true) {
+      this.#beginSpan(head, route, trace);
       const seat = this.#seatsFor(access, bodyBoundBytes).take(client);
       if (typeof seat === 'string') return this.#refused(seat, seatRefusals);
       trace.seat = seat;
@@ -111,7 +125,7 @@ export class Dispatcher {
     const limited = route === undefined ? undefined : this.#limited(route, head);
     if (limited !== undefined) return limited;
     const deadlineMs = startedMs + (route?.deadlineMs ?? this.#options.requestDeadlineMs);
-    const origin = { rid: requestId };
+    const { origin } = trace;
     const request = { requestId, origin, deadlineMs, client };
     if (access === 'public') return this.#enter(exchange, match, request, trace);
     const admission = this.#admit(head, access, { route: trace.route, origin, deadlineMs });
@@ -207,6 +221,26 @@ export class Dispatcher {
     return access === 'download' || access === 'pac' ? urlTokens.admit(head, access, ride) : gate.admit(head);
   }
 
+  #beginSpan({ method, headers }: RequestHead, route: AppRoute | undefined, trace: Trace): void {
+    const { tracer } = this.#options;
+    if (tracer === undefined) return;
+    const { rid } = trace.origin;
+    const span = tracer.root(headers, {
+      name: route === undefined ? method : `${method} ${route.path}`,
+      kind: 'server',
+      attributes: { 'http.request.method': method, 'http.route': route?.path, 'longshore.request_id': rid },
+    });
+    if (span === undefined) return;
+    trace.span = span;
+    trace.origin = { rid, trace: span.trace };
+  }
+
+  #endSpan({ span, caller }: Trace, status: number): void {
+    const tenant = caller === undefined ? undefined : tenantOfCaller(caller);
+    const attributes = { 'http.response.status_code': status, 'longshore.tenant': tenant };
+    span?.end({ attributes, isError: status >= 500 });
+  }
+
   #finish(exchange: Exchange, requestId: string, startedMs: number, trace: Trace, handled: Handled): void {
     const { clock, gate, meters } = this.#options;
     const { seat } = trace;
@@ -217,10 +251,12 @@ export class Dispatcher {
       ? outcomeStatus[exchange.isUpgraded ? 'switching_protocols' : 'ok']
       : outcomeStatus[handled.code];
     if (!streamed) exchange.reply(replyOf(handled, requestId));
+    if (trace.span !== undefined) this.#endSpan(trace, status);
     const ms = clock.monotonicMs() - startedMs;
     meters.request(trace.route, status, ms / 1000, streamed || trace.route === 'container.wait');
     this.#accessLog?.write(exchange, {
       requestId,
+      traceId: trace.span?.traceId,
       route: trace.route,
       caller: trace.caller,
       status,

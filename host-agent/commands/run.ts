@@ -3,6 +3,7 @@ import { ConfigurationError, readSettings } from '../../lib/config.ts';
 import type { Lifecycle } from '../../lib/lifecycle.ts';
 import type { Log } from '../../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../../lib/metrics.ts';
+import { startTracing } from '../../lib/trace/settings.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -33,7 +34,8 @@ export async function runAgent(env: NodeJS.ProcessEnv, clock: Clock, life: Lifec
   const identity = await identify(given, keyFrom(seed).getPublicKey(), clock, life, log);
   life.onStop(await lockOrRefuse(lockHost(identity)));
   const agentLog = log.child({ host: identity.host });
-  await startAgent({ settings: given, identity, seed, registry, clock, log: agentLog, life });
+  const tracer = startTracing(given, { program: 'host-agent', version, registry, clock, log, life });
+  await startAgent({ settings: given, identity, seed, registry, tracer, clock, log: agentLog, life });
 }
 
 /**

@@ -53,6 +53,8 @@ export interface ControlParts {
   readonly onGreeted: () => void;
   /** The control plane has answered. */
   readonly onContact: () => void;
+  /** An ask for what this host should run leaves. */
+  readonly onAsk?: () => void;
   /** Owners have sent what this host should run, so it knows what moved while it was cut off. */
   readonly onSynced: () => void;
   readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'onUnknown' | 'credentials' | 'backoff' | 'log'>;

@@ -4,6 +4,7 @@
  */
 import type { BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Tracer } from '../../lib/trace/tracer.ts';
 import { policyOf, type HealthCheck } from '../../schemas/api/policy.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
@@ -15,6 +16,7 @@ import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { SecretFiles } from '../secrets/files.ts';
 import { isMade, type Declared, type Updating, type Wanted } from '../workload/wanted.ts';
 import type { Workload } from '../workload/workload.ts';
+import type { Causes } from './causes.ts';
 import { createCarryOut } from './execute/carry-out.ts';
 import type { Executor } from './execute/execute.ts';
 import { observe } from './observe/inventory.ts';
@@ -31,6 +33,9 @@ import { isUpdating, lookAtVersions, planVersions, preparationOf, unverifiedMs, 
 export interface LookParts {
   readonly engine: CachedEngine;
   readonly executor: Executor;
+  readonly causes: Pick<Causes, 'of' | 'settled'>;
+  /** Undefined: nothing is traced. */
+  readonly tracer: Tracer | undefined;
   readonly sandboxes: Pick<Sandboxes, 'release'> | undefined;
   readonly logs: LogCollector;
   readonly health: HealthChecks;
@@ -58,7 +63,8 @@ export type LookAt = (id: ContainerId, watchedSinceMs: number) => Promise<void>;
 
 /** Rejects where the engine does not answer. */
 export function createLookAt(parts: LookParts): LookAt {
-  const { engine, logs, health, reports, restartStore, workload, backoff, steadyMs, updateVerifyMs, log } = parts;
+  const { engine, logs, health, causes, reports, restartStore, workload, backoff, steadyMs, updateVerifyMs, log } =
+    parts;
 
   const carryOut = createCarryOut({
     ...parts,
@@ -128,7 +134,8 @@ export function createLookAt(parts: LookParts): LookAt {
     restartStore.set(id, after);
     const { update } = after;
     if (before.update?.since === update?.since && before.update?.phase === update?.phase) return;
-    if (update !== null) log.info('update', { container: id, phase: update.phase, ...update.why });
+    if (update !== null)
+      log.info('update', { container: id, phase: update.phase, ...update.why, ...causes.of(id)?.fields });
     endPreparation(id);
     if (update !== null) await restartStore.sync();
   };
@@ -153,11 +160,17 @@ export function createLookAt(parts: LookParts): LookAt {
     reports.looked(seen, restart);
     const isPreparing = restart.update?.phase === 'preparing' && wanted.want === 'running' && isUpdating(wanted);
     if (isPreparing) await prepare(id, wanted, roles.other, watch);
-    await carryOut(seen, planVersions(roles, restart, steadyMs()));
+    const step = planVersions(roles, restart, steadyMs());
+    if (step.kind === 'none' && !isPreparing && isAtRest(restart))
+      causes.settled(id, restart.attempt.phase === 'failed');
+    await carryOut(seen, step);
     const leftMs = unverifiedMs(restart, roles, steadyMs(), updateVerifyMs);
     if (leftMs !== undefined) parts.lookLater(id, leftMs);
   };
 }
+
+/** No step is under way, and no update. */
+const isAtRest = ({ operation, update }: RestartState): boolean => operation === null && update?.phase !== 'verifying';
 
 /** Of the copies that are there, and of those that are to be made. */
 function specsOf(wanted: Wanted, found: readonly Found[]): string[] {

@@ -5,6 +5,7 @@
 import type { BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Tracer } from '../../lib/trace/tracer.ts';
 import { policyOf } from '../../schemas/api/policy.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
@@ -23,6 +24,7 @@ import type { SecretFiles } from '../secrets/files.ts';
 import type { DesiredSet } from '../workload/desired.ts';
 import { imagesOf, versionsOf } from '../workload/wanted.ts';
 import { createWorkload, type Workload } from '../workload/workload.ts';
+import { createCauses } from './causes.ts';
 import type { Executor } from './execute/execute.ts';
 import { createJudge } from './judge.ts';
 import { createLookAt } from './look-at.ts';
@@ -34,7 +36,10 @@ import { evict } from './restart/restart-state.ts';
 import type { RestartStore } from './restart/restart-store.ts';
 
 export interface Reconciler {
-  setDesired(desired: DesiredSet): void;
+  /** An ask for the desired set leaves. */
+  syncBegins(): void;
+  /** @param from where the set comes from: the disk, when the agent starts, or its owners */
+  setDesired(desired: DesiredSet, from: 'disk' | 'owners'): void;
   /** The set is settled: what is absent from it now may be an orphan. */
   desiredSettled(): void;
   /** An operator's approval of held orphans. */
@@ -99,13 +104,16 @@ export interface ReconcilerParts {
   readonly clock: Clock;
   /** A clock for waits, which never steps. */
   readonly steadyMs: () => number;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly metrics: Pick<Metrics, 'step' | 'restart'>;
   readonly log: Log;
 }
 
 export function createReconciler(parts: ReconcilerParts): Reconciler {
-  const { engine, reporter, restartStore, clock, steadyMs, log } = parts;
+  const { engine, reporter, restartStore, clock, steadyMs, tracer, log } = parts;
   const workload = createWorkload();
+  const causes = createCauses({ workload, tracer, log });
   const present = createPresentContainers(engine, parts.faults, clock, (list) => {
     void parts.sandboxes
       ?.look(list, workload.knows)
@@ -136,6 +144,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   };
   const lookAt = createLookAt({
     ...parts,
+    tracer,
+    causes,
     workload,
     present,
     reports,
@@ -168,7 +178,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
    */
   const complain = (id: ContainerId, error: unknown): void => {
     const isSaid = complained.has(id) || isListFailure(error);
-    log[isSaid ? 'debug' : 'error']('reconcile_failed', { container: id, error });
+    log[isSaid ? 'debug' : 'error']('reconcile_failed', { container: id, error, ...causes.of(id)?.fields });
     if (!isSaid) complained.add(id);
   };
 
@@ -179,8 +189,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   };
 
   return {
-    setDesired: (desired) => {
+    syncBegins: causes.asked,
+    setDesired: (desired, from) => {
       const changed = workload.setDesired(desired);
+      causes.heard(changed, from);
       judge.judge({ isSettled: false }, []);
       look(changed);
       const status = parts.monitor().status();

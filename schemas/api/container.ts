@@ -400,6 +400,18 @@ export interface ContainerRecord {
   readonly leaving?: Leaving;
   /** The newest update (ADR 35). */
   readonly update?: Update;
+  readonly cause?: Cause;
+}
+
+/**
+ * The request that made a generation, for the logs and the traces of its host (ADR 44). One of an
+ * earlier generation says nothing: a release that does not know the field keeps it.
+ */
+export interface Cause {
+  readonly generation: number;
+  readonly requestId: string;
+  /** Where the request is traced: a `traceparent`. */
+  readonly trace?: string;
 }
 
 /** What the engine's container is made from. An update replaces it, and may bring it back. */

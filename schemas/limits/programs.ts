@@ -7,6 +7,14 @@ export const programs = {
   logBufferMs: 200,
   /** Tokens in METRICS_TOKEN_FILE. */
   metricsTokens: 8,
+  /** Spans that wait for their receiver; more are dropped. One takes half a kilobyte. */
+  traceQueuedSpans: 4096,
+  traceBatchSpans: 512,
+  /** How long the first span of a batch waits for others; retries begin with twice that. */
+  traceExportEveryMs: 1 * seconds,
+  traceExportTimeoutMs: 5 * seconds,
+  traceExportAttempts: 4,
+  traceStopMs: 1 * seconds,
   /** A sort in slices sorts runs of this many items at once. */
   sortRunItems: 64,
   /** Faults that one decoding names. */

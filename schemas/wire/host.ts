@@ -162,6 +162,11 @@ export const DesiredContainer = Type.Object({
    * container at once.
    */
   update: Type.Optional(Type.Object({ since: Count, previous: DesiredVersion })),
+  /**
+   * The request that made this generation, and where it is traced: a `traceparent`. Absent from
+   * actors from before 0.2.0, and where no request did.
+   */
+  cause: Type.Optional(Type.Object({ request_id: Type.String(), trace: Type.Optional(Type.String()) })),
 });
 export type DesiredContainer = Static<typeof DesiredContainer>;
 

@@ -29,6 +29,7 @@ import {
 } from '../turn.ts';
 import { moveUpdate, preparationOf } from './moves.ts';
 import {
+  causedBy,
   leaveTombstone,
   changed,
   eventOf,
@@ -71,6 +72,7 @@ function newRecord(ask: Of<'container.create'>, tenant: TenantView, context: Tur
     diskBytes: limits.containerDiskBytes,
     desired: ask.stopped === true ? 'stopped' : 'running',
     generation: 1,
+    ...causedBy(context, 1),
     placement: { phase: 'unplaced' },
     history: [],
     rejections: [],

@@ -50,7 +50,18 @@ export const withNext = (
   next: Partial<
     Pick<ContainerRecord, 'desired' | 'observed' | 'placement' | 'history' | 'rejections' | 'update' | keyof Version>
   >,
-): ContainerRecord => ({ ...record, ...next, generation: record.generation + 1, updatedAtMs: context.nowMs });
+): ContainerRecord => {
+  const { cause, ...rest } = record;
+  const generation = record.generation + 1;
+  // A request that waits for its host is still on its way when the platform places the container.
+  const isWaiting = cause?.generation === record.generation && record.observed.status === 'pending';
+  const kept = isWaiting ? { cause: { ...cause, generation } } : {};
+  return { ...rest, ...kept, ...causedBy(context, generation), ...next, generation, updatedAtMs: context.nowMs };
+};
+
+/** The request that makes a generation; nothing where no request does. */
+export const causedBy = ({ requestId, trace }: TurnContext, generation: number): Pick<ContainerRecord, 'cause'> =>
+  requestId === null ? {} : { cause: { generation, requestId, ...(trace === undefined ? {} : { trace }) } };
 
 /** Whether a host has it, or may have it. */
 export function isOnHost(record: ContainerRecord, context: TurnContext): boolean {

@@ -14,6 +14,8 @@ export interface RequestHeaders {
   transferEncoding?: string;
   idempotencyKey?: string;
   requestId?: string;
+  traceparent?: string;
+  tracestate?: string;
   forwardedFor?: string;
   secFetchSite?: string;
   origin?: string;
@@ -68,6 +70,13 @@ export function takeHeader(bag: HeaderBag, name: string, value: string): void {
       return;
     case 'x-request-id':
       bag.requestId ??= value;
+      return;
+    // Twice is no valid one.
+    case 'traceparent':
+      bag.traceparent = joined(bag.traceparent, value);
+      return;
+    case 'tracestate':
+      bag.tracestate = joined(bag.tracestate, value);
       return;
     case 'sec-fetch-site':
       bag.secFetchSite ??= value;

@@ -26,6 +26,8 @@ export interface SyncLoopParts {
   readonly line: Pick<Line, 'asked' | 'heard'>;
   readonly syncMs: number;
   readonly retry: BackoffBounds;
+  /** An ask leaves. */
+  readonly onAsk?: () => void;
   /** An owner has answered. */
   readonly onSynced: () => void;
   /** A sync of all partitions is over: complete, or without any answer. */
@@ -46,6 +48,7 @@ export function createSyncLoop(parts: SyncLoopParts): SyncLoop {
     const asked = due;
     due = nothingDue;
     line.asked();
+    parts.onAsk?.();
     const only = asked === 'all' ? undefined : [...asked];
     const result = await sync(nc, target, only, log, limits.syncTimeoutMs, signal);
     metrics.sync(result.kind);

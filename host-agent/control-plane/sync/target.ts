@@ -25,7 +25,7 @@ export function createSyncTarget(parts: TargetParts): SyncTarget {
     update: (next) => {
       desired = next;
       parts.store.save(next);
-      reconciler().setDesired(next);
+      reconciler().setDesired(next, 'owners');
     },
     settled: () => {
       standing().settled();

@@ -5,10 +5,12 @@
  */
 import type { BackoffBounds } from '../../../lib/time/backoff.ts';
 import type { Log } from '../../../lib/log.ts';
+import type { Span, Tracer } from '../../../lib/trace/tracer.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Wanted } from '../../workload/wanted.ts';
+import type { Cause, Causes } from '../causes.ts';
 import type { Executor } from './execute.ts';
 import type { Observed } from '../observe/observed.ts';
 import { endOperation, settle } from '../restart/restart-state.ts';
@@ -24,6 +26,9 @@ export interface Seen {
 
 export interface CarryOutParts {
   readonly executor: Executor;
+  readonly causes: Pick<Causes, 'of'>;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly restartStore: Pick<RestartStore, 'of' | 'set'>;
   readonly backoff: BackoffBounds;
   readonly steadyMs: () => number;
@@ -37,21 +42,37 @@ export interface CarryOutParts {
   readonly onEnded: (id: ContainerId, outcome: Outcome) => void;
 }
 
+/** A step from its beginning on: the request that it is for, and its span. */
+interface Begun {
+  readonly step: Step;
+  readonly cause: Cause | undefined;
+  readonly span: Span | undefined;
+}
+
 export type CarryOut = (seen: Seen, step: Step) => Promise<void>;
 
 export function createCarryOut(parts: CarryOutParts): CarryOut {
-  const { executor, restartStore, backoff, steadyMs, metrics, log } = parts;
+  const { executor, restartStore, backoff, steadyMs, causes, tracer, metrics, log } = parts;
 
-  const note = (id: ContainerId, step: Step, outcome: Outcome): void => {
+  const begun = (id: ContainerId, step: Step): Begun => {
+    const cause = causes.of(id);
+    const attributes = { 'longshore.container': id };
+    return { step, cause, span: tracer?.below(cause?.trace, { name: step.kind, kind: 'internal', attributes }) };
+  };
+
+  const note = (id: ContainerId, { step, cause, span }: Begun, outcome: Outcome): void => {
     metrics.step(step.kind, outcome.kind);
     if (step.kind === 'start' && step.again && outcome.kind === 'done') metrics.restart();
     const why = 'why' in outcome ? { reason: outcome.why.reason, message: outcome.why.message } : {};
     const detail = 'detail' in outcome ? { detail: outcome.detail.slice(0, limits.engineDetailChars) } : {};
-    log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail });
+    log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail, ...cause?.fields });
+    const attributes = { 'longshore.result': outcome.kind, 'longshore.reason': why.reason };
+    span?.end({ attributes, isError: 'why' in outcome || outcome.kind === 'outage' });
   };
 
-  const finish = (id: ContainerId, step: Step, outcome: Outcome): void => {
-    note(id, step, outcome);
+  const finish = (id: ContainerId, work: Begun, outcome: Outcome): void => {
+    const { step } = work;
+    note(id, work, outcome);
     restartStore.set(id, settle(restartStore.of(id), step, outcome, steadyMs(), backoff));
     parts.onEnded(id, outcome);
   };
@@ -62,19 +83,29 @@ export function createCarryOut(parts: CarryOutParts): CarryOut {
     if (tenant === undefined) return;
     const operation = operationOf(step, restartStore.of(id).generation);
     restartStore.set(id, settle(restartStore.of(id), step, { kind: 'begun', operation }, steadyMs(), backoff));
+    const work = begun(id, step);
     parts.onBegun(seen);
     const container = 'container' in seen.wanted ? seen.wanted.container : undefined;
     const ended = executor.long(step, { tenant, id }, container).catch((error: unknown): Outcome => {
-      log.error('step_failed', { container: id, step: step.kind, error });
+      log.error('step_failed', { container: id, step: step.kind, error, ...work.cause?.fields });
       return { kind: 'outage' };
     });
-    void ended.then((outcome) => end(id, step, operation, outcome));
+    void ended.then((outcome) => end(id, { ...work, step }, operation, outcome));
   };
 
-  const end = (id: ContainerId, step: LongStep, operation: Operation, outcome: Outcome): void => {
+  const end = (
+    id: ContainerId,
+    work: Begun & { readonly step: LongStep },
+    operation: Operation,
+    outcome: Outcome,
+  ): void => {
+    const { step, span } = work;
     // Cancelled meanwhile, or forgotten with its container.
-    if (restartStore.of(id).operation !== operation) return;
-    note(id, step, outcome);
+    if (restartStore.of(id).operation !== operation) {
+      span?.end();
+      return;
+    }
+    note(id, work, outcome);
     restartStore.set(id, endOperation(restartStore.of(id), step, outcome, steadyMs(), backoff));
     parts.onEnded(id, outcome);
   };
@@ -88,11 +119,11 @@ export function createCarryOut(parts: CarryOutParts): CarryOut {
         parts.lookLater(id, Math.max(0, step.untilMs - steadyMs()));
         return;
       case 'fail':
-        finish(id, step, { kind: 'failed', why: step.why });
+        finish(id, begun(id, step), { kind: 'failed', why: step.why });
         return;
       case 'cancel_pull':
         executor.cancelPull(id);
-        finish(id, step, { kind: 'done' });
+        finish(id, begun(id, step), { kind: 'done' });
         return;
       case 'pull':
       case 'stop':
@@ -103,9 +134,11 @@ export function createCarryOut(parts: CarryOutParts): CarryOut {
       case 'start':
       case 'start_sandbox':
       case 'unpause':
-      case 'remove':
-        finish(id, step, await executor.short(step, 'container' in wanted ? wanted.container : undefined));
+      case 'remove': {
+        const work = begun(id, step);
+        finish(id, work, await executor.short(step, 'container' in wanted ? wanted.container : undefined));
         return;
+      }
     }
   };
 }

@@ -32,6 +32,7 @@ function begin(outcome: Outcome | Error = { kind: 'done' }) {
       of: (each) => states.get(each) ?? blank,
       set: (each, state) => void states.set(each, state),
     },
+    causes: { of: () => undefined },
     backoff: { minMs: 100, maxMs: 100 },
     steadyMs: () => nowMs,
     metrics: { step: (step, result) => void said.push(`${step}: ${result}`), restart: () => void said.push('restart') },

@@ -1,0 +1,123 @@
+/**
+ * Sends spans to a receiver of OTLP over HTTP, in batches, one at a time. Nothing waits for it: a
+ * receiver that is slow or away costs the spans that no longer fit into the queue, and they are
+ * counted.
+ */
+import { Counter, type Registry } from 'prom-client';
+import { jitter, sleep } from '../time/backoff.ts';
+import type { Clock } from '../time/clock.ts';
+import type { Log } from '../log.ts';
+import { sparing } from '../sparing.ts';
+import { limits } from '../../schemas/limits.ts';
+import { encodeSpans } from './otlp.ts';
+import type { Attributes, FinishedSpan } from './tracer.ts';
+
+/** `dropped`: the queue was full. `failed`: the receiver did not take them. */
+export type SpanOutcome = 'exported' | 'dropped' | 'failed';
+export type CountSpans = (outcome: SpanOutcome, spans: number) => void;
+
+export function countSpans(registry: Registry): CountSpans {
+  const spans = new Counter({
+    name: 'longshore_trace_spans_total',
+    help: 'Spans, by outcome: exported, dropped from a full queue, or failed at their receiver.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  return (outcome, count) => spans.inc({ outcome }, count);
+}
+
+export interface ExporterOptions {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly resource: Attributes;
+  readonly count: CountSpans;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface Exporter {
+  take(span: FinishedSpan): void;
+  /** Sends what waits, as far as it takes no longer than `traceStopMs`; later spans are dropped. */
+  stop(): Promise<void>;
+}
+
+/** Another attempt may succeed (OTLP specification, "Retryable Response Codes"). */
+const retryableStatuses: readonly number[] = [429, 502, 503, 504];
+
+export function createExporter({ url, headers, resource, count, clock, log }: ExporterOptions): Exporter {
+  const refusals = sparing(log, limits.refusalLogMs, clock);
+  const queue: FinishedSpan[] = [];
+  const ending = new AbortController();
+  /** Nothing more is sent. */
+  const over = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let sending: Promise<void> | undefined;
+
+  /** @returns what went wrong; undefined: the receiver has the spans */
+  const post = async (body: string): Promise<{ readonly error: unknown; readonly isFinal: boolean } | undefined> => {
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body,
+        redirect: 'error',
+        signal: AbortSignal.any([AbortSignal.timeout(limits.traceExportTimeoutMs), over.signal]),
+      });
+      await response.body?.cancel();
+      if (response.ok) return undefined;
+      return { error: `HTTP ${response.status}`, isFinal: !retryableStatuses.includes(response.status) };
+    } catch (error) {
+      return { error, isFinal: false };
+    }
+  };
+
+  const send = async (batch: readonly FinishedSpan[]): Promise<void> => {
+    const body = encodeSpans(batch, resource);
+    for (let attempt = 1; ; attempt++) {
+      const failure = await post(body);
+      if (failure === undefined) {
+        count('exported', batch.length);
+        return;
+      }
+      const { error, isFinal } = failure;
+      if (isFinal || attempt >= limits.traceExportAttempts || ending.signal.aborted) {
+        count('failed', batch.length);
+        refusals.warn('spans_not_exported', { url, spans: batch.length, error });
+        return;
+      }
+      await sleep(jitter(limits.traceExportEveryMs * 2 ** attempt), ending.signal);
+    }
+  };
+
+  const drain = async (): Promise<void> => {
+    while (queue.length > 0 && !over.signal.aborted) await send(queue.splice(0, limits.traceBatchSpans));
+  };
+  const begin = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    sending ??= drain().finally(() => {
+      sending = undefined;
+      if (queue.length > 0 && !over.signal.aborted) begin();
+    });
+  };
+
+  return {
+    take: (span) => {
+      if (queue.length >= limits.traceQueuedSpans || ending.signal.aborted) {
+        count('dropped', 1);
+        return;
+      }
+      queue.push(span);
+      if (queue.length >= limits.traceBatchSpans) begin();
+      else timer ??= setTimeout(begin, limits.traceExportEveryMs).unref();
+    },
+    stop: async () => {
+      ending.abort();
+      const ends = setTimeout(() => over.abort(), limits.traceStopMs);
+      begin();
+      await sending;
+      clearTimeout(ends);
+      if (queue.length > 0) count('dropped', queue.splice(0).length);
+    },
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * One request through all three programs on real parts: its id in the log lines of each, and its
+ * spans at a receiver of OTLP.
+ */
+import { readFileSync } from 'node:fs';
+import t, { type Test } from 'tap';
+import { startOtlpReceiver, type ReceivedSpan } from '../../support/otlp.ts';
+import { eventually } from '../support/eventually.ts';
+import type { Running } from '../support/programs.ts';
+import { startRig } from '../support/rig.ts';
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+const clientsSpan = '00f067aa0ba902b7';
+
+interface Line {
+  readonly event: string;
+  readonly requestId?: string;
+  readonly traceId?: string;
+}
+
+const linesOf = (program: Running): Line[] =>
+  readFileSync(program.server().logFile, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Line);
+
+/** The events of a program's lines about a request. */
+const eventsOf = (program: Running, requestId: string): string[] =>
+  linesOf(program).flatMap((line) => (line.requestId === requestId ? [line.event] : []));
+
+t.test('a request is followed through all three programs', async (t) => {
+  const receiver = await startOtlpReceiver(t);
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
+  const rig = await startRig(t, {
+    gateway: { ...env, OTEL_SERVICE_NAME: 'api', OTEL_TRACES_SAMPLER: 'parentbased_always_off' },
+    actors: { ...env, LOG_LEVEL: 'debug' },
+    agent: env,
+  });
+  const acme = await rig.client('acme');
+  const create = (name: string, flags: string) =>
+    acme.create(
+      { name, ...rig.image, cpu_limit: '0.1', mem_limit: '32m' },
+      { 'x-request-id': name, traceparent: `00-${traceId}-${clientsSpan}-${flags}` },
+    );
+  const logged = async (t: Test, requestId: string): Promise<void> => {
+    const expected = [
+      [rig.gateway, ['request']],
+      [rig.actors, ['turn']],
+      [rig.agent, ['bell', 'desired', 'step']],
+    ] as const;
+    for (const [program, events] of expected) {
+      await eventually(
+        `${program.server().name} logs ${requestId}`,
+        async () => eventsOf(program, requestId),
+        (found) => events.every((event) => found.includes(event)),
+      );
+    }
+    t.pass('in the lines of all three');
+  };
+
+  t.test('its spans are in the trace of the client, each below its cause', async (t) => {
+    const { body } = await create('traced', '01');
+    t.equal((await acme.wait(body.data, 'running')).status, 200);
+    const named = (name: string): ReceivedSpan[] => receiver.spans.filter((span) => span.name === name);
+    await eventually(
+      'the host has exported',
+      async () => named('reconcile').length,
+      (count) => count === 1,
+    );
+    await eventually(
+      'the gateway and the owner have exported',
+      async () => named('POST /api/v2/compute').length + named('commit').length,
+      (count) => count === 2,
+    );
+    const tree = [
+      ['POST /api/v2/compute', 'api', undefined],
+      ['ask container.create', 'api', 'POST /api/v2/compute'],
+      ['answer container.create', 'longshore-actors', 'ask container.create'],
+      ['commit', 'longshore-actors', 'answer container.create'],
+      ['reconcile', 'longshore-host-agent', 'answer container.create'],
+      ['sync', 'longshore-host-agent', 'reconcile'],
+      ['pull', 'longshore-host-agent', 'reconcile'],
+      ['create', 'longshore-host-agent', 'reconcile'],
+      ['start', 'longshore-host-agent', 'reconcile'],
+    ] as const;
+    t.ok(
+      receiver.spans.every((span) => span.traceId === traceId),
+      'nothing else is traced: the client’s other requests have no sampled parent',
+    );
+    for (const [name, service, parent] of tree) {
+      const [span, ...more] = named(name);
+      t.same(more, [], `one ${name}`);
+      const parentSpanId = parent === undefined ? clientsSpan : named(parent)[0]?.spanId;
+      t.match(span, { traceId, service, parentSpanId }, `${name} is below ${parent ?? 'the client'}`);
+      t.ok((span?.endTimeUnixNano ?? '') >= (span?.startTimeUnixNano ?? ''), `${name} ends after it begins`);
+    }
+    t.match(named('POST /api/v2/compute')[0]?.values, {
+      'http.response.status_code': 201,
+      'http.route': '/api/v2/compute',
+      'longshore.tenant': 'acme',
+      'longshore.request_id': 'traced',
+    });
+    t.match(named('start')[0]?.values, { 'longshore.container': body.data.id, 'longshore.result': 'done' });
+    await logged(t, 'traced');
+    for (const program of [rig.gateway, rig.actors, rig.agent])
+      t.ok(
+        linesOf(program).some((line) => line.requestId === 'traced' && line.traceId === traceId),
+        `${program.server().name} names the trace`,
+      );
+  });
+
+  t.test('without the flag of its client it is logged and not traced', async (t) => {
+    const before = receiver.spans.length;
+    const { body } = await create('untraced', '00');
+    t.equal((await acme.wait(body.data, 'running')).status, 200);
+    await logged(t, 'untraced');
+    t.equal(receiver.spans.length, before);
+    t.notOk(linesOf(rig.agent).some((line) => line.requestId === 'untraced' && line.traceId !== undefined));
+  });
+
+  t.test('what happens later to the container belongs to no request', async (t) => {
+    const { body } = await create('crashes', '01');
+    await acme.wait(body.data, 'running');
+    const isSettled = (): boolean =>
+      receiver.spans.some((span) => span.name === 'reconcile' && span.values['longshore.container'] === body.data.id);
+    await eventually('settled', async () => isSettled(), Boolean);
+    const before = eventsOf(rig.agent, 'crashes').length;
+    const { Id } = await rig.engine.only(body.data.id);
+    await rig.engine.call('POST', `/containers/${Id}/kill`);
+    await eventually(
+      'restarted',
+      async () => (await acme.status(body.data)).body.data.restart_count,
+      (count) => count === 1,
+    );
+    t.equal(eventsOf(rig.agent, 'crashes').length, before);
+  });
+
+  t.test('a receiver that does not answer delays no request', async (t) => {
+    receiver.answer('silent');
+    const { body } = await create('unheard', '01');
+    t.equal((await acme.wait(body.data, 'running')).status, 200);
+    const removed = await acme.call('DELETE', `/api/v2/compute/${body.data.id}`, undefined, {
+      traceparent: `00-${traceId}-${clientsSpan}-01`,
+    });
+    t.equal(removed.status, 202);
+    await eventually(
+      'gone',
+      async () => (await acme.get(body.data)).status,
+      (status) => status === 404,
+    );
+  });
+});
