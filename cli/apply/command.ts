@@ -7,6 +7,7 @@ import { codeOf, Exit, Refused, wordsOf, WrongUsage } from '../terminal/errors.t
 import { askLine } from '../terminal/input.ts';
 import { InterruptedError } from '../client/errors.ts';
 import { carryOut } from './execute.ts';
+import { withoutRemovals } from './file/model.ts';
 import { readFiles } from './file/read.ts';
 import { schemaText } from './file/schema.ts';
 import { textOfRemark, type Remark } from './file/source.ts';
@@ -45,7 +46,8 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
   if (wanted === undefined) return;
   if (prune && wanted.labels.length === 0)
     throw new Refused('--prune: give the file a name ("name: shop" at its top), which says what is of this file');
-  const plan = planOf(wanted, await findAll(context, wanted), prune);
+  const asked = prune ? wanted : withoutRemovals(wanted);
+  const plan = planOf(asked, await findAll(context, asked));
   refuseFaults(plan.faults);
   if (!context.isJson) context.show(undefined, planText(plan));
   if (dryRun) {
@@ -61,7 +63,7 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
   }
   await confirm(context, plan, options);
   const { done, error } = await carryOut({ context, values, isDetached: detach, timeoutS: timeout }, plan.steps);
-  context.show(valueOf(done, false), error === undefined ? doneText(done) : '');
+  if (context.isJson || error === undefined) context.show(valueOf(done, false), doneText(done));
   if (error === undefined) return;
   if (!(error instanceof InterruptedError)) context.tell(wordsOf(error));
   context.tell(stoppedText(done));

@@ -36,17 +36,14 @@ export async function carryOut(work: Work, steps: readonly Step[]): Promise<Resu
   /** Secrets with another value than before. */
   const rolled = new Set<string>();
   const { signal } = work.context.terminal;
-  for (const [at, step] of steps.entries()) {
+  const leave = (): Done[] => steps.slice(done.length).map((step) => ({ step, outcome: 'left' }));
+  for (const step of steps) {
+    if (signal.aborted) return { done: [...done, ...leave()], error: new InterruptedError() };
     try {
-      if (signal.aborted) throw new InterruptedError();
       done.push({ step, outcome: await execute(work, step, rolled) });
     } catch (error) {
-      const isBegun = !signal.aborted || error instanceof ApiError;
-      const rest = steps.slice(at).map((left, index): Done => ({
-        step: left,
-        outcome: index === 0 && isBegun ? 'failed' : 'left',
-      }));
-      return { done: [...done, ...rest], error };
+      done.push({ step, outcome: 'failed' });
+      return { done: [...done, ...leave()], error };
     }
   }
   return { done };
@@ -70,14 +67,15 @@ async function set({ context: { api, tell }, values }: Work, step: SetStep, roll
   if (kind === 'registry') {
     const password = (values.registries.get(name) ?? Buffer.alloc(0)).toString('utf8');
     const body = { username: step.wanted.username, password };
-    await doneOf(api.PUT('/api/v2/compute/registries/{registry}', { params: { path: { registry: name } }, body }));
-    return step.differences.length > 0 ? 'changed' : 'same';
+    const params = { path: { registry: name } };
+    const { updated_at } = await dataOf(api.PUT('/api/v2/compute/registries/{registry}', { params, body }));
+    return updated_at === step.before ? 'same' : 'changed';
   }
   const body = secretBody(values.secrets.get(name) ?? Buffer.alloc(0));
   const { version } = await dataOf(
     api.PUT('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } }, body }),
   );
-  if (version === step.version) return 'same';
+  if (String(version) === step.before) return 'same';
   rolled.add(name);
   tell(`secret ${name}: version ${version}`);
   return 'changed';

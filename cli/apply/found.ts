@@ -26,8 +26,8 @@ export interface Found {
   readonly strays: readonly Container[];
   /** Versions by name. */
   readonly secrets: ReadonlyMap<string, number>;
-  /** Users by registry; null: the stored one is damaged. */
-  readonly registries: ReadonlyMap<string, string | null>;
+  /** By registry. */
+  readonly registries: ReadonlyMap<string, Schemas['RegistryLogin']>;
   readonly peers: ReadonlyMap<string, Peer>;
 }
 
@@ -53,7 +53,7 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
       ({ name, env, status }) => !names.has(name) && labels.includes(env[labelVariable] ?? '') && status !== 'removing',
     ),
     secrets: new Map(foundSecrets.map(({ name, version }) => [name, version])),
-    registries: new Map(foundLogins.map(({ host, username }) => [host, username])),
+    registries: new Map(foundLogins.map((login) => [login.host, login])),
     peers: new Map(foundPeers.map((peer) => [peer.name, peer])),
   };
 }

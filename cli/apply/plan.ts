@@ -28,8 +28,8 @@ export type SetStep = (
   readonly action: 'create' | 'set';
   readonly name: string;
   readonly differences: readonly Difference[];
-  /** The version before. */
-  readonly version: number;
+  /** The version, or the time of the login, before; null: there is none. */
+  readonly before: string | null;
 };
 
 export interface ContainerCreate {
@@ -89,21 +89,20 @@ export interface Plan {
   readonly faults: readonly Remark[];
 }
 
-export function planOf(wanted: Wanted, found: Found, isPruned: boolean): Plan {
+export function planOf(wanted: Wanted, found: Found): Plan {
   const steps = [
     ...wanted.registries.map((login) => loginStep(login, found)),
     ...wanted.secrets.map((secret) => secretStep(secret, found)),
     ...wanted.containers.map((container) => containerStep(container, found.containers.get(container.name))),
     ...wanted.peers.map((peer) => peerStep(peer, found.peers.get(peer.name))),
-    ...(isPruned ? removals(wanted, found) : []),
+    ...removals(wanted, found),
   ];
-  return { steps, faults: [...faultsOf(wanted, found, isPruned)] };
+  return { steps, faults: [...faultsOf(wanted, found)] };
 }
 
 /** What would fail on the way is said before anything is changed. */
-function* faultsOf(wanted: Wanted, found: Found, isPruned: boolean): Generator<Remark> {
-  const gone = isPruned ? wanted.removed.secrets : [];
-  const there = [...found.secrets.keys()].filter((name) => !gone.includes(name));
+function* faultsOf(wanted: Wanted, found: Found): Generator<Remark> {
+  const there = [...found.secrets.keys()].filter((name) => !wanted.removed.secrets.includes(name));
   const secrets = new Set([...wanted.secrets.map(({ name }) => name), ...there]);
   for (const { name, label, host, uses, remark } of wanted.containers) {
     const unknown = `is not a secret of this file, and you have none with that name`;
@@ -130,16 +129,19 @@ const handOver = (name: string): string =>
 
 function loginStep(wanted: WantedLogin, { registries }: Found): SetStep {
   const { name, username } = wanted;
-  const before = registries.get(name);
-  const differences = before === username ? [] : [{ field: 'username', from: before ?? null, to: username }];
-  return { kind: 'registry', action: registries.has(name) ? 'set' : 'create', name, wanted, differences, version: 0 };
+  const found = registries.get(name);
+  const from = found?.username ?? null;
+  const differences = from === username ? [] : [{ field: 'username', from, to: username }];
+  const action = found === undefined ? 'create' : 'set';
+  return { kind: 'registry', action, name, wanted, differences, before: found?.updated_at ?? null };
 }
 
 function secretStep(wanted: WantedSecret, { secrets }: Found): SetStep {
   const { name } = wanted;
   const version = secrets.get(name);
   const action = version === undefined ? 'create' : 'set';
-  return { kind: 'secret', action, name, wanted, differences: [], version: version ?? 0 };
+  const before = version === undefined ? null : String(version);
+  return { kind: 'secret', action, name, wanted, differences: [], before };
 }
 
 function containerStep(wanted: WantedContainer, found: FoundContainer | undefined): ContainerCreate | ContainerChange {

@@ -53,7 +53,11 @@ export function planText({ steps }: Pick<Plan, 'steps'>): string {
   return [...steps.map(stepText), `Plan: ${summary === '' ? 'nothing is declared' : summary}.`].join('\n');
 }
 
-/** - `changed`, `same`: done. - `failed`: it ended the work. - `left`: not begun, or not to be. */
+/**
+ * - `changed`, `same`: done.
+ * - `failed`: it ended the work, and may be half done: it failed, or was interrupted.
+ * - `left`: not begun.
+ */
 export type Outcome = 'changed' | 'same' | 'failed' | 'left';
 
 export interface Done {

@@ -102,6 +102,10 @@ function inOrder(reader: Reader, services: Values): string[] {
     }
     const on = mapOf(services[name])?.['depends_on'];
     const names = Array.isArray(on) ? on.map(String) : Object.keys(mapOf(on) ?? {});
+    for (const [other, how] of Object.entries(mapOf(on) ?? {})) {
+      if (mapOf(how)?.['condition'] === 'service_completed_successfully')
+        reader.ignore([...path, other, 'condition'], 'is ignored: it is waited for until it runs');
+    }
     for (const other of names) {
       if (Object.hasOwn(services, other)) visit(other, [...above, name]);
       else reader.faults.push({ path, message: `names "${other}", which is no service` });

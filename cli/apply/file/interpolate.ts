@@ -12,7 +12,9 @@ export interface Variables {
 }
 
 /** The message says what is wrong and what to write. */
-export class BadVariable extends Error {}
+export class BadVariable extends Error {
+  override readonly name = 'BadVariable';
+}
 
 const nameAt = /[A-Za-z_][A-Za-z0-9_]*/y;
 const inBraces = /^([A-Za-z_][A-Za-z0-9_]*)(?:(:?)([-?+])([^]*))?$/;

@@ -13,7 +13,8 @@ export type ValueSource = Source | { readonly value: string };
 
 export interface WantedSecret {
   readonly name: string;
-  readonly source: ValueSource;
+  /** Undefined beside a fault. */
+  readonly source: ValueSource | undefined;
   readonly remark: RemarkOf;
 }
 
@@ -52,6 +53,7 @@ export interface WantedPeer {
 }
 
 export interface Wanted {
+  /** Names of files, whose containers go when they are not declared. */
   readonly labels: readonly string[];
   readonly registries: readonly WantedLogin[];
   readonly secrets: readonly WantedSecret[];
@@ -120,13 +122,13 @@ function sourceOf(
   from: Source | undefined,
   remark: RemarkOf,
   { faults, warnings }: Remarks,
-): ValueSource {
+): ValueSource | undefined {
   if ((value === undefined) === (from === undefined)) faults.push(remark(`give one of ${field} and ${field}_from`));
   if (from !== undefined && (from.env === undefined) === (from.file === undefined))
     faults.push(remark('give one of env and file', `${field}_from`));
   if (value !== undefined)
     warnings.push(remark(`who reads the file knows it: better give ${field}_from with env or file`, field));
-  return from ?? { value: value ?? '' };
+  return from ?? (value === undefined ? undefined : { value });
 }
 
 function containerOf(
@@ -167,6 +169,13 @@ function policyOf({ health, ...given }: PolicyBody): Policy {
   const withPath = http === undefined ? {} : { http: { path: '/', ...http } };
   return { ...defaultPolicy, ...given, health: { ...healthDefaults, ...check, ...withPath } };
 }
+
+/** What is declared, and nothing of what is not any more. */
+export const withoutRemovals = (wanted: Wanted): Wanted => ({
+  ...wanted,
+  labels: [],
+  removed: { registries: [], secrets: [], peers: [] },
+});
 
 /** Of several files; what two of them declare is a fault. */
 export function joined(files: readonly Wanted[], faults: Remark[]): Wanted {

@@ -28,15 +28,19 @@ export async function readFiles(paths: readonly string[], terminal: FileTerminal
   for (const path of paths) {
     const folder = path === '-' ? process.cwd() : dirname(resolve(path));
     const { wanted, faults, warnings } = readText(path, await textOf(path, terminal), { folder, env: terminal.env });
-    remarks.faults.push(...faults);
-    remarks.warnings.push(...warnings);
-    if (wanted === undefined) continue;
-    files.push(wanted);
-    remarks.faults.push(...resolveValues(wanted, folder, terminal.env, values));
+    if (wanted !== undefined) {
+      files.push(wanted);
+      faults.push(...resolveValues(wanted, folder, terminal.env, values));
+    }
+    remarks.faults.push(...faults.sort(byPlace));
+    remarks.warnings.push(...warnings.sort(byPlace));
   }
   const wanted = joined(files, remarks.faults);
   return { ...remarks, values, wanted: remarks.faults.length > 0 ? undefined : wanted };
 }
+
+const byPlace = ({ place: one }: Remark, { place: other }: Remark): number =>
+  one.line - other.line || one.column - other.column;
 
 async function textOf(path: string, { stdin }: FileTerminal): Promise<string> {
   try {

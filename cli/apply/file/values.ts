@@ -19,6 +19,7 @@ export function resolveValues(wanted: Wanted, folder: string, env: NodeJS.Proces
   ] as const;
   return kinds.flatMap(({ items, to, maxBytes }) =>
     items.flatMap((item: WantedSecret): Remark[] => {
+      if (item.source === undefined) return [];
       const value = valueOf(item.source, folder, env);
       if (typeof value === 'string') return [item.remark(value)];
       // The line break that an editor adds is no part of a password.

@@ -148,7 +148,7 @@ containers:
     const path = write('slow.yml', slow);
     const interrupted = await run(['apply', '-f', path], {
       watch: ({ err }, interrupt) => {
-        if (/one: pending/.test(err)) interrupt();
+        if (/^one: /m.test(err)) interrupt();
       },
     });
     t.match(interrupted, { code: 130, err: /Stopped.*Not begun: .*container two\. The same command again goes on\./ });

@@ -1,0 +1,191 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { readFiles, type Read } from '../../../../cli/apply/file/read.ts';
+import { schemaText } from '../../../../cli/apply/file/schema.ts';
+import { textOfRemark } from '../../../../cli/apply/file/source.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
+
+/** Reads texts as files of one folder. */
+async function read(
+  t: Test,
+  texts: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  others: Record<string, string> = {},
+) {
+  const folder = temporaryFolder(t);
+  for (const [name, text] of Object.entries(others)) writeFileSync(join(folder, name), text);
+  const paths = texts.map((text, at) => {
+    const path = join(folder, `${at}.yml`);
+    writeFileSync(path, text);
+    return path;
+  });
+  const result = await readFiles(paths, { env, stdin: process.stdin });
+  const lines = (remarks: Read['faults']): string[] =>
+    remarks.map((remark) => textOfRemark(remark).replaceAll(`${folder}/`, ''));
+  return { ...result, faults: lines(result.faults), warnings: lines(result.warnings) };
+}
+
+t.test('every default is filled in, and texts stay as they are written', async (t) => {
+  const text = `
+name: shop
+containers:
+  web:
+    image: ghcr.io/acme/web@sha256:${'a'.repeat(64)}
+    env: &env { RATIO: 1.10, ON: true, N: 0x10, TEXT: "\${TAG:-1}" }
+    policy: { health: { http: { port: 80 } } }
+    secrets: { files: { /a: { secret: key, mode: 0440 }, /b: { secret: key, mode: 0o400 }, /c: { secret: key } } }
+  db: { image: postgres, cpu_limit: 1.0, env: { <<: *env, N: 2 } }
+secrets: { key: { value_from: { file: key } } }
+`;
+  const { wanted, faults, values } = await read(t, [text], { TAG: '7' }, { key: 'bytes\n' });
+  t.same(faults, []);
+  const [web, db] = wanted?.containers ?? [];
+  t.match(web, {
+    label: 'shop',
+    host: undefined,
+    declaration: {
+      registry: 'ghcr.io',
+      repository: 'acme/web',
+      tag: null,
+      digest: /^sha256:a/,
+      env: { RATIO: '1.10', ON: 'true', N: '0x10', TEXT: '7', LONGSHORE_APPLY: 'shop' },
+      ports: [],
+      cpu_limit: '0.5',
+      mem_limit: '256m',
+    },
+    policy: {
+      restart: 'always',
+      stop_grace_seconds: 10,
+      stop_signal: 'SIGTERM',
+      health: { http: { port: 80, path: '/' }, interval: 10, restart_unhealthy: false },
+    },
+    uses: { env: {}, files: { '/a': { mode: 0o440, uid: 0 }, '/b': { mode: 0o400 }, '/c': { mode: 0o400 } } },
+  });
+  t.match(db?.declaration, { tag: 'latest', cpu_limit: '1.0', env: { RATIO: '1.10', N: '2' } });
+  t.equal(values.secrets.get('key')?.toString(), 'bytes\n', 'byte for byte');
+});
+
+t.test('all faults at once, with their places and the names that were meant', async (t) => {
+  const rows: readonly (readonly [text: string, faults: readonly string[]])[] = [
+    ['a: [', ['0.yml:1:5: Flow sequence in block collection must be sufficiently indented and end with a ]']],
+    ['containers: {web: {image: a}, web: {image: b}}', ['0.yml:1:31: Map keys must be unique']],
+    ['[]', ['0.yml:1:1: must be an object']],
+    ['', ['0.yml:1:1: must be an object']],
+    [
+      'contaners: {}\nsecrets:\n  a: {valu: x}\n',
+      [
+        '0.yml:1:1: contaners: is not known: did you mean "containers"?',
+        '0.yml:3:7: secrets.a.valu: is not known: did you mean "value"?',
+      ],
+    ],
+    [
+      'containers:\n  web:\n    environment: {A: 1}\n    ports: ["80:80"]\n    policy: {restart: sometimes}\n',
+      [
+        `0.yml:2:3: containers.web.image: can't be blank`,
+        '0.yml:3:5: containers.web.environment: is not known: did you mean "env"?',
+        `0.yml:4:13: containers.web.ports.0: must be a port like 8080 or 53/udp; the host's port can't be chosen`,
+        '0.yml:5:14: containers.web.policy.restart: must be one of always, on_failure, never',
+      ],
+    ],
+    [
+      `containers:
+  "a b": {image: a}
+  web:
+    image: UPPER
+    env: {"A B": 1, LONGSHORE_APPLY: x}
+    ports: [80, 80/tcp, 99999/udp]
+    cpu_limit: 0.0
+    mem_limit: 1m
+    policy: {health: {retries: 1}}
+    secrets: {files: {a: {secret: x}}}
+`,
+      [
+        '0.yml:2:3: containers.a b: the name must begin with a letter or digit and have at most 63 letters, digits, "_", "." and "-"',
+        '0.yml:4:12: containers.web.image: its repository "library/UPPER" is not valid',
+        '0.yml:5:18: containers.web.env.A B: the name must begin with a letter or "_" and have at most 128 letters, digits, "_", "." and "-"',
+        '0.yml:5:38: containers.web.env.LONGSHORE_APPLY: is set by apply itself: give the file a name',
+        '0.yml:6:17: containers.web.ports.1: must be distinct',
+        '0.yml:6:25: containers.web.ports.2: must be at most 65535',
+        '0.yml:7:16: containers.web.cpu_limit: must be over 0',
+        '0.yml:8:16: containers.web.mem_limit: must be between 6m and 16384g',
+        '0.yml:9:14: containers.web.policy.health: must have one of command, http and tcp',
+        '0.yml:10:23: containers.web.secrets.files.a: the path must be absolute',
+      ],
+    ],
+    [
+      'secrets:\n  a: {value_from: {env: NONE}}\n  b: {value_from: {file: none, env: A}}\n  c: {}\n  d: {value_from: {file: none}}\n',
+      [
+        '0.yml:2:3: secrets.a: the variable NONE is not set: set it to the value',
+        '0.yml:3:7: secrets.b.value_from: give one of env and file',
+        '0.yml:3:3: secrets.b: the variable A is not set: set it to the value',
+        '0.yml:4:3: secrets.c: give one of value and value_from',
+      ],
+    ],
+    [
+      'containers: {web: {image: "$NONE"}}',
+      ['0.yml:1:27: the variable NONE is not set: set it, or write ${NONE:-default}'],
+    ],
+  ];
+  for (const [text, faults] of rows) {
+    const found = await read(t, [text]);
+    for (const fault of faults)
+      t.ok(
+        found.faults.some((one) => one.startsWith(fault)),
+        `${fault} in ${found.faults.join('\n')}`,
+      );
+    t.equal(found.wanted, undefined, text);
+  }
+});
+
+t.test('values: warnings, bounds, and no value in a message', async (t) => {
+  const text = 'secrets: {a: {value: hidden}}\nregistries: {ghcr.io: {username: ci, password_from: {env: P}}}';
+  const { warnings, faults, values } = await read(t, [text], { P: 'of ci\n' });
+  t.same(faults, []);
+  t.same(warnings, [
+    '0.yml:1:22: secrets.a.value: who reads the file knows it: better give value_from with env or file',
+  ]);
+  t.equal(values.registries.get('ghcr.io')?.toString(), 'of ci');
+  const large = await read(t, ['secrets: {a: {value_from: {env: A}}}'], { A: 'x'.repeat(limits.secretBytes + 1) });
+  t.match(large.faults, [/its value must be at most 65536 bytes$/]);
+  t.match((await read(t, ['secrets: {a: {value_from: {env: A}}}'], { A: '' })).faults, [/its value is empty/]);
+});
+
+t.test('several files are one, and declare nothing twice', async (t) => {
+  const one = 'name: one\ncontainers: {web: {image: a}}\nremoved: {secrets: [old]}';
+  const two = 'name: two\ncontainers: {db: {image: a}}\nsecrets: {s: {value: x}}';
+  const { wanted } = await read(t, [one, two]);
+  t.match(wanted, { labels: ['one', 'two'], removed: { secrets: ['old'] } });
+  t.same(
+    wanted?.containers.map(({ name, label }) => [name, label]),
+    [
+      ['web', 'one'],
+      ['db', 'two'],
+    ],
+  );
+  t.match((await read(t, [one, one])).faults, ['1.yml:2:14: containers.web: is declared twice']);
+  const both = 'secrets: {old: {value: x}}';
+  t.match((await read(t, [one, both])).faults, [
+    /^1\.yml:1:\d+: secrets\.old: is declared, and "removed" names it too/,
+  ]);
+});
+
+t.test('a file that is no file, or too much', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'folder'));
+  for (const name of ['none', 'folder'])
+    await t.rejects(readFiles([join(folder, name)], { env: {}, stdin: process.stdin }), /can't be read: /, name);
+  const bomb = `a: &a [x,x,x,x,x,x,x,x]\nb: &b [${'*a,'.repeat(50)}]\nc: [${'*b,'.repeat(50)}]`;
+  t.match((await read(t, [bomb])).faults[0], /Excessive alias count/);
+});
+
+t.test('the schema for editors takes what apply takes', async (t) => {
+  const check = new Ajv2020({ strict: false, formats: { 'date-time': true } }).compile(
+    JSON.parse(schemaText()) as object,
+  );
+  t.ok(check({ name: 'a', containers: { web: { image: 'a', env: { N: 1, B: true }, cpu_limit: 0.5 } } }));
+  t.notOk(check({ containers: { web: { imge: 'a' } } }));
+  t.notOk(check({ containers: { web: { image: 'a', ports: ['80:80'] } } }));
+});

@@ -1,0 +1,330 @@
+import fc from 'fast-check';
+import t from 'tap';
+import type { Wanted } from '../../../cli/apply/file/model.ts';
+import { readText } from '../../../cli/apply/file/read.ts';
+import type { Found, FoundContainer, Peer } from '../../../cli/apply/found.ts';
+import { isChange, planOf, type ContainerChange, type Step } from '../../../cli/apply/plan.ts';
+import { doneText, planText, stoppedText } from '../../../cli/apply/show.ts';
+import type { Policy } from '../../../schemas/api/policy.ts';
+
+const wantedIn = (file: object): Wanted => {
+  const { wanted, faults } = readText('file.yml', JSON.stringify(file), { folder: '/', env: {} });
+  if (wanted === undefined || faults.length > 0) throw new Error(faults.map(({ message }) => message).join('\n'));
+  return wanted;
+};
+
+const empty: Found = {
+  containers: new Map(),
+  strays: [],
+  secrets: new Map(),
+  registries: new Map(),
+  peers: new Map(),
+};
+
+/** One that is as a file declares it, and runs. */
+function foundAs(wanted: Wanted, name: string, change: Partial<FoundContainer['status']> = {}): FoundContainer {
+  const one = wanted.containers.find((container) => container.name === name);
+  if (one === undefined) throw new Error(`${name} is not declared`);
+  const { declaration, policy, uses, host = 'h1' } = one;
+  const time = '2026-11-24T12:00:00.000Z';
+  const container = {
+    id: `id-of-${name}`,
+    tenant_id: 'acme',
+    name,
+    host_key: host,
+    ...declaration,
+    ports: [...declaration.ports],
+    pull_policy: 'always' as const,
+    status: 'running' as const,
+    inserted_at: time,
+    updated_at: time,
+  };
+  const status: FoundContainer['status'] = {
+    id: container.id,
+    status: 'running',
+    desired: 'running',
+    generation: 1,
+    host_key: host,
+    observed_status: 'running',
+    observed_at: time,
+    reason: null,
+    message: null,
+    exit_code: null,
+    restart_count: 0,
+    next_retry_at: null,
+    started_at: time,
+    addresses: [],
+    ...change,
+  };
+  return { container, etag: '"1"', status, policy, uses };
+}
+
+const peer = (change: Partial<Peer> = {}): Peer => ({
+  id: '01890000-0000-7000-8000-000000000001',
+  tenant_id: 'acme',
+  name: 'phone',
+  network: 'office',
+  state: 'active',
+  enabled: true,
+  expires_at: null,
+  ipv4: '10.0.0.1',
+  ipv6: null,
+  routes: null,
+  dns: null,
+  public_key: 'key',
+  certificate: { serial: '1', not_after: '2030-01-01T00:00:00Z' },
+  tokens: [],
+  problem: null,
+  inserted_at: '2026-11-24T12:00:00.000Z',
+  updated_at: '2026-11-24T12:00:00.000Z',
+  ...change,
+});
+
+const foundAll = (wanted: Wanted): Found => ({
+  ...empty,
+  containers: new Map(wanted.containers.map(({ name }) => [name, foundAs(wanted, name)])),
+  secrets: new Map(wanted.secrets.map(({ name }) => [name, 1])),
+});
+
+const actions = (steps: readonly Step[]): string[] =>
+  steps.map(({ action, kind, name }) => `${action} ${kind} ${name}`);
+
+const file = {
+  name: 'shop',
+  registries: { 'ghcr.io': { username: 'ci', password: 'x' } },
+  secrets: { key: { value: 'x' } },
+  containers: {
+    db: { image: 'postgres:17' },
+    web: { image: 'web:1', env: { A: '1' }, ports: [80], secrets: { env: { KEY: 'key' } } },
+  },
+  peers: { phone: { network: 'office' } },
+};
+
+t.test('of nothing, everything is created, in order', (t) => {
+  const { steps, faults } = planOf(wantedIn(file), empty);
+  t.same(faults, []);
+  t.same(actions(steps), [
+    'create registry ghcr.io',
+    'create secret key',
+    'create container db',
+    'create container web',
+    'create peer phone',
+  ]);
+  t.ok(steps.every(isChange));
+  t.equal(
+    planText({ steps }),
+    `+ registry ghcr.io
+    username: ci
++ secret key
++ container db
+    image: docker.io/library/postgres:17
+    env.LONGSHORE_APPLY: shop
++ container web
+    image: docker.io/library/web:1
+    env.A: 1
+    env.LONGSHORE_APPLY: shop
+    ports: 80
+    secrets.env.KEY: key
++ peer phone
+    network: office
+    enabled: true
+Plan: 5 to create.`,
+  );
+  t.end();
+});
+
+t.test('what became of a plan, in words', (t) => {
+  const { steps } = planOf(wantedIn({ containers: file.containers, secrets: file.secrets }), empty);
+  const [secret, db, web] = steps;
+  if (secret === undefined || db === undefined || web === undefined) throw new Error('three steps');
+  t.equal(
+    stoppedText([
+      { step: secret, outcome: 'same' },
+      { step: db, outcome: 'failed' },
+      { step: web, outcome: 'left' },
+    ]),
+    'Stopped at container db. Done: secret key. Not begun: container web. The same command again goes on.',
+  );
+  t.equal(doneText([{ step: db, outcome: 'same' }]), 'Done: nothing has changed.');
+  t.equal(
+    doneText([
+      { step: db, outcome: 'same' },
+      { step: web, outcome: 'changed' },
+    ]),
+    'Done: container web changed, 1 as before.',
+  );
+  t.end();
+});
+
+t.test('what is done with a container that is as declared', (t) => {
+  const wanted = wantedIn({ containers: { web: { image: 'web' } } });
+  const rows: readonly (readonly [Partial<FoundContainer['status']>, Step['action']])[] = [
+    [{}, 'keep'],
+    [{ status: 'stopped', desired: 'stopped', reason: 'completed' }, 'keep'],
+    [{ status: 'stopped', desired: 'stopped' }, 'start'],
+    [{ status: 'failed', reason: 'image_not_found' }, 'start'],
+    [{ status: 'failed', desired: 'stopped', reason: 'exited' }, 'start'],
+    [{ status: 'backoff', reason: 'crash_loop' }, 'wait'],
+    [{ status: 'pulling' }, 'wait'],
+    [{ status: 'unknown' }, 'wait'],
+    [
+      { update: { phase: 'preparing', from: {}, to: {}, reason: null, message: null, at: '2026-11-24T12:00:00.000Z' } },
+      'wait',
+    ],
+  ];
+  for (const [status, action] of rows) {
+    const found = { ...empty, containers: new Map([['web', foundAs(wanted, 'web', status)]]) };
+    t.same(actions(planOf(wanted, found).steps), [`${action} container web`], JSON.stringify(status));
+  }
+  const changed = wantedIn({ containers: { web: { image: 'web:2' } } });
+  const completed = foundAs(wanted, 'web', { status: 'stopped', desired: 'stopped', reason: 'completed' });
+  const { steps } = planOf(changed, { ...empty, containers: new Map([['web', completed]]) });
+  t.match(steps, [{ action: 'update', isStarted: true, patch: { tag: '2' } }], 'a changed job runs again');
+  const leaving = foundAs(wanted, 'web');
+  const removing = { ...leaving, container: { ...leaving.container, status: 'removing' as const } };
+  t.match(planOf(wanted, { ...empty, containers: new Map([['web', removing]]) }).steps, [
+    { action: 'create', after: 'id-of-web' },
+  ]);
+  t.end();
+});
+
+t.test('what would fail on the way is said before', (t) => {
+  const wanted = wantedIn({
+    name: 'shop',
+    containers: {
+      web: { image: 'web', host_key: 'h2', secrets: { env: { A: 'none' }, files: { '/a': { secret: 'gone' } } } },
+    },
+    peers: { phone: { network: 'office' } },
+    removed: { secrets: ['gone'] },
+  });
+  const other = wantedIn({ name: 'other', containers: { web: { image: 'web' } } });
+  const found: Found = {
+    ...empty,
+    containers: new Map([['web', foundAs(other, 'web')]]),
+    secrets: new Map([['gone', 1]]),
+    peers: new Map([['phone', peer({ network: 'home' })]]),
+  };
+  t.match(
+    planOf(wanted, found).faults.map(({ field, message }) => `${field}: ${message}`),
+    [
+      /^containers\.web\.secrets\.env\.A: "none" is not a secret of this file/,
+      /^containers\.web\.secrets\.files\.\/a: "gone" is not a secret/,
+      /^containers\.web: belongs to the file named "other": choose another name, or "longshore update web --unset/,
+      /^containers\.web\.host_key: runs on h1, and can't be moved: remove it first/,
+      /^peers\.phone\.network: is in the network home, and can't be moved/,
+    ],
+  );
+  t.end();
+});
+
+t.test('peers: what differs is patched, and the same moment is the same', (t) => {
+  const rows = [
+    [{ expires_at: '2030-01-01T00:00:00Z' }, { expires_at: '2030-01-01T00:00:00.000Z' }, {}],
+    [{ enabled: false }, {}, { enabled: false }],
+    [{}, { enabled: false, dns: ['10.0.0.53'] }, { enabled: true, dns: null }],
+    [{ routes: ['10.0.0.0/8'] }, { routes: ['10.0.0.0/8'] }, {}],
+  ] as const;
+  for (const [fields, change, patch] of rows) {
+    const { steps } = planOf(wantedIn({ peers: { phone: fields } }), {
+      ...empty,
+      peers: new Map([['phone', peer(change as Partial<Peer>)]]),
+    });
+    t.match(steps, [{ patch, action: Object.keys(patch).length === 0 ? 'keep' : 'update' }]);
+  }
+  t.end();
+});
+
+t.test('removals come last: containers, then what the file lists and is there', (t) => {
+  const wanted = wantedIn({
+    name: 'shop',
+    containers: { web: { image: 'web' } },
+    removed: { secrets: ['old', 'gone'], registries: ['index.docker.io'], peers: ['phone'] },
+  });
+  const stray = foundAs(wantedIn({ name: 'shop', containers: { old: { image: 'a' } } }), 'old').container;
+  const found: Found = {
+    ...foundAll(wanted),
+    strays: [stray],
+    secrets: new Map([['old', 3]]),
+    registries: new Map([['docker.io', { host: 'docker.io', username: 'ci', updated_at: null }]]),
+    peers: new Map([['phone', peer()]]),
+  };
+  t.same(actions(planOf(wanted, found).steps), [
+    'keep container web',
+    'remove container old',
+    'remove secret old',
+    'remove registry docker.io',
+    'remove peer phone',
+  ]);
+  t.end();
+});
+
+const text = fc.string({ maxLength: 8 }).filter((value) => !/[$\0]/.test(value));
+const entry = fc.record(
+  {
+    image: fc.constantFrom(
+      'web',
+      'web:2',
+      'ghcr.io/acme/web:1',
+      `web@sha256:${'a'.repeat(64)}`,
+      `web:1@sha256:${'b'.repeat(64)}`,
+    ),
+    env: fc.dictionary(fc.stringMatching(/^[A-Z_]{1,4}$/), text, { maxKeys: 4 }),
+    ports: fc.uniqueArray(fc.constantFrom(80, 443, '53/udp'), { maxLength: 3 }),
+    cpu_limit: fc.constantFrom('0.5', '1.0'),
+    mem_limit: fc.constantFrom('64m', '1g'),
+    policy: fc.record(
+      {
+        restart: fc.constantFrom('always', 'on_failure'),
+        stop_signal: fc.constantFrom('SIGINT', 'SIGTERM'),
+        health: fc.constantFrom(
+          null,
+          { http: { port: 80 } },
+          { tcp: { port: 80 }, retries: 5 },
+          { command: ['a', 'b'] },
+        ),
+      },
+      { requiredKeys: [] },
+    ),
+    secrets: fc.record(
+      {
+        env: fc.dictionary(fc.constantFrom('K', 'L'), fc.constantFrom('key', 'other')),
+        files: fc.dictionary(
+          fc.constantFrom('/a', '/b'),
+          fc.record({ secret: fc.constant('key'), mode: fc.nat(0o777) }),
+        ),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: ['image'] },
+);
+
+/** RFC 7396, as the owner applies a patch. */
+function patched(container: FoundContainer['container'], { env, ...patch }: ContainerChange['patch']) {
+  const merged = Object.entries({ ...container.env, ...env }).filter((one): one is [string, string] => one[1] !== null);
+  return { ...container, ...patch, env: Object.fromEntries(merged) } as FoundContainer['container'];
+}
+
+t.test('after a plan is carried out, the next one is empty', (t) => {
+  const secrets = { key: { value: 'x' }, other: { value: 'y' } };
+  fc.assert(
+    fc.property(entry, entry, (before, after) => {
+      const earlier = wantedIn({ name: 'shop', secrets, containers: { web: before } });
+      const wanted = wantedIn({ name: 'shop', secrets, containers: { web: after } });
+      const found = foundAs(earlier, 'web');
+      const secretsThere = new Map(Object.keys(secrets).map((name) => [name, 1]));
+      const look = (one: FoundContainer) =>
+        planOf(wanted, { ...empty, secrets: secretsThere, containers: new Map([['web', one]]) }).steps.at(
+          -1,
+        ) as ContainerChange;
+      const step = look(found);
+      const policy: Policy = step.hasOtherPolicy ? wanted.containers[0]!.policy : found.policy;
+      const uses = step.hasOtherUses ? wanted.containers[0]!.uses : found.uses;
+      const next = look({ ...found, container: patched(found.container, step.patch), policy, uses });
+      return (
+        next.action === 'keep' && Object.keys(next.patch).length === 0 && !next.hasOtherPolicy && !next.hasOtherUses
+      );
+    }),
+  );
+  t.end();
+});
