@@ -4,8 +4,13 @@ import { version } from '../lib/version.ts';
 import type { Terminal } from './context.ts';
 import { addApply } from './apply/command.ts';
 import { addHosts } from './operator/hosts.ts';
+import { addNetworks } from './operator/networks.ts';
+import { addSigningKeys } from './operator/signing-keys.ts';
+import { addTenants } from './operator/tenants.ts';
 import { addAccess } from './tenant/secrets.ts';
 import { addContainers } from './tenant/containers.ts';
+import { addPeers } from './tenant/peers/peers.ts';
+import { addPolicy } from './tenant/policy.ts';
 import { addProfiles } from './tenant/profiles.ts';
 import { addRun } from './tenant/run.ts';
 import { addSessions } from './tenant/sessions.ts';
@@ -38,7 +43,12 @@ export function programOf(terminal: Terminal): Command {
   addStreams(program, terminal);
   addSessions(program, terminal);
   addAccess(program, terminal);
+  addPolicy(program, terminal);
+  addPeers(program, terminal);
   addHosts(program, terminal);
+  addTenants(program, terminal);
+  addNetworks(program, terminal);
+  addSigningKeys(program, terminal);
   for (const command of withAllBelow(program)) {
     if (command !== program) command.copyInheritedSettings(program);
     for (const option of globalOptions()) {

@@ -1,4 +1,4 @@
-/** `host` and `tenant`, for operators. */
+/** `host`, for operators. */
 import type { Command } from 'commander';
 import { dataOf, doneOf } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
@@ -64,28 +64,6 @@ export function addHosts(program: Command, terminal: Terminal): void {
         const query = force === true ? { force } : {};
         await doneOf(api.DELETE('/api/v2/operator/hosts/{key}', { params: { ...path(key), query } }));
         show({ key }, key);
-      }),
-    );
-  const tenant = program.command('tenant').description('tenants, for operators');
-  tenant
-    .command('ls')
-    .description('list those that have something stored')
-    .action(
-      action(terminal, async ({ api, show }) => {
-        const all = await allOf((query) => api.GET('/api/v2/operator/tenants', { params: { query } }));
-        const rows = all.map(({ id, regions }) => [id, regions?.join(',') ?? 'damaged']);
-        show(all, tableOf(['tenant', 'regions'], rows, 'There are no tenants.'));
-      }),
-    );
-  tenant
-    .command('get <tenant>')
-    .description('its regions, caps and registries')
-    .action(
-      action<[string]>(terminal, async ({ api, show }, name) => {
-        const value = await dataOf(
-          api.GET('/api/v2/operator/tenants/{tenant}', { params: { path: { tenant: name } } }),
-        );
-        show(value, JSON.stringify(value, null, 2));
       }),
     );
 }

@@ -10,6 +10,7 @@ import { action, type Context, type Terminal } from '../context.ts';
 import { waitSeconds } from '../terminal/arguments.ts';
 import { Refused } from '../terminal/errors.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
+import { each } from './each.ts';
 import { containersOf, findContainer, NotFound } from './find.ts';
 
 const statuses = [...containerStatuses, 'removed'] as const;
@@ -35,28 +36,6 @@ async function inspect(context: Context, name: string): Promise<void> {
   const policy = await dataOf(context.api.GET('/api/v2/compute/{id}/policy', { params }));
   const value = { container, status, policy };
   context.show(value, JSON.stringify(value, null, 2));
-}
-
-/** Each by itself: one that fails does not keep the others from it. */
-async function each(
-  context: Context,
-  names: readonly string[],
-  work: (name: string) => Promise<string>,
-): Promise<void> {
-  const failures: Error[] = [];
-  const done: string[] = [];
-  for (const name of names) {
-    try {
-      done.push(await work(name));
-    } catch (error) {
-      failures.push(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-  if (done.length > 0) context.show(done, done.join('\n'));
-  const [first, ...others] = failures;
-  if (first === undefined) return;
-  for (const error of others) context.tell(error.message);
-  throw first;
 }
 
 async function waitUntil(context: Context, name: string, status: WaitedStatus, seconds: number): Promise<void> {

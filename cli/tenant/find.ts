@@ -1,4 +1,4 @@
-/** The container that a person means: by its id, its name, or the beginning of its id. */
+/** The container or peer that a person means: by its name, its id, or the beginning of its id. */
 import { isContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Context } from '../context.ts';
@@ -8,33 +8,51 @@ import { allOf } from '../client/pages.ts';
 import { Refused } from '../terminal/errors.ts';
 
 export type Container = Schemas['Container'];
+export type Peer = Schemas['Peer'];
+type Asking = Pick<Context, 'api'>;
 
-export const containersOf = ({ api }: Pick<Context, 'api'>): Promise<Container[]> =>
+export const containersOf = ({ api }: Asking): Promise<Container[]> =>
   allOf((query) => api.GET('/api/v2/compute', { params: { query } }));
+export const peersOf = ({ api }: Asking): Promise<Peer[]> =>
+  allOf((query) => api.GET('/api/forage/peers', { params: { query } }));
 
-/** There is no such container. */
+/** There is no such thing. */
 export class NotFound extends Refused {
-  constructor(name: string) {
-    super(`there is no container "${name}": "longshore ps" shows which there are`);
+  constructor(what: 'container' | 'peer', name: string) {
+    super(`there is no ${what} "${name}": "longshore ${what === 'peer' ? 'peer ls' : 'ps'}" shows which there are`);
   }
 }
 
+/** @throws Refused if there are several; undefined if there is none */
+export function oneOf<T extends { readonly id: string; readonly name: string }>(
+  all: readonly T[],
+  name: string,
+): T | undefined {
+  const named = all.find((one) => one.name === name || one.id === name);
+  if (named !== undefined || name.length < limits.cliPrefixChars) return named;
+  const begun = all.filter(({ id }) => id.startsWith(name));
+  if (begun.length > 1) throw new Refused(`several ids begin with "${name}": ${begun.map(({ id }) => id).join(', ')}`);
+  return begun[0];
+}
+
 /** @throws Refused if there is none, or several */
-export async function findContainer(context: Pick<Context, 'api'>, name: string): Promise<Container> {
+export async function findContainer(context: Asking, name: string): Promise<Container> {
   if (isContainerId(name)) {
     try {
       return await dataOf(context.api.GET('/api/v2/compute/{id}', { params: { path: { id: name } } }));
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) throw new NotFound(name);
+      if (error instanceof ApiError && error.status === 404) throw new NotFound('container', name);
       throw error;
     }
   }
-  const all = await containersOf(context);
-  const named = all.find((one) => one.name === name);
-  if (named !== undefined) return named;
-  const begun = name.length < limits.cliPrefixChars ? [] : all.filter(({ id }) => id.startsWith(name));
-  if (begun.length > 1) throw new Refused(`several ids begin with "${name}": ${begun.map(({ id }) => id).join(', ')}`);
-  const [only] = begun;
-  if (only === undefined) throw new NotFound(name);
-  return only;
+  const found = oneOf(await containersOf(context), name);
+  if (found === undefined) throw new NotFound('container', name);
+  return found;
+}
+
+/** @throws Refused if there is none, or several */
+export async function findPeer(context: Asking, name: string): Promise<Peer> {
+  const found = oneOf(await peersOf(context), name);
+  if (found === undefined) throw new NotFound('peer', name);
+  return found;
 }

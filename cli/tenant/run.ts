@@ -1,13 +1,14 @@
 /** `run` and `update`: from words of a person to a container that runs. */
 import { readFileSync } from 'node:fs';
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 import { createApi, dataOf, doneOf, type Schemas } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { collect, portNumber, waitSeconds } from '../terminal/arguments.ts';
+import { collect, waitSeconds } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { findContainer } from './find.ts';
 import { imageIn, nameFor } from './image.ts';
+import { policyWith, storedPolicy, withPolicy, type PolicyOptions, type PolicyPut } from './policy.ts';
 import { runs, watchUntil, watchUpdate } from './progress.ts';
 
 interface Shape {
@@ -18,14 +19,11 @@ interface Shape {
   readonly memory?: string;
 }
 
-interface RunOptions extends Shape {
+interface RunOptions extends Shape, PolicyOptions {
   readonly name?: string;
   readonly host?: string;
   readonly secret?: readonly string[];
   readonly secretFile?: readonly string[];
-  readonly restart?: 'always' | 'on_failure' | 'never';
-  readonly healthHttp?: string;
-  readonly healthTcp?: number;
   readonly detach?: true;
   readonly timeout: number;
 }
@@ -92,28 +90,9 @@ function usesIn({ secret = [], secretFile = [] }: RunOptions): Schemas['Containe
   };
 }
 
-function policyOf({ restart, healthHttp, healthTcp }: RunOptions): Schemas['PolicyPut'] | undefined {
-  if (healthHttp !== undefined && healthTcp !== undefined)
-    throw new WrongUsage('give one of --health-http and --health-tcp');
-  const [, port, path = '/'] = /^(\d+)(\/.*)?$/.exec(healthHttp ?? '') ?? [];
-  if (healthHttp !== undefined && port === undefined)
-    throw new WrongUsage('--health-http must be PORT or PORT/PATH, such as 8080/healthz');
-  const check =
-    port === undefined
-      ? healthTcp === undefined
-        ? undefined
-        : { tcp: { port: healthTcp } }
-      : { http: { port: Number(port), path } };
-  if (restart === undefined && check === undefined) return undefined;
-  return {
-    ...(restart === undefined ? {} : { restart }),
-    ...(check === undefined ? {} : { health: { ...check, restart_unhealthy: restart !== 'never' } }),
-  };
-}
-
 /** What a container needs before its first start. */
 interface Preparation {
-  readonly policy: Schemas['PolicyPut'] | undefined;
+  readonly policy: PolicyPut | undefined;
   readonly uses: Schemas['ContainerSecretsPut'] | undefined;
 }
 
@@ -126,7 +105,8 @@ async function prepare({ api }: Context, id: string, { policy, uses }: Preparati
 async function run(context: Context, image: string, options: RunOptions): Promise<void> {
   const { api, terminal, show } = context;
   const named = imageIn(image);
-  const [policy, uses] = [policyOf(options), usesIn(options)];
+  const policy = await policyWith(options, {}, terminal.stdin);
+  const uses = usesIn(options);
   const isPrepared = policy !== undefined || uses !== undefined;
   const body = {
     name: options.name ?? nameFor(named),
@@ -166,7 +146,7 @@ async function removeHalf({ server, token, tell }: Context, id: string): Promise
   );
 }
 
-interface UpdateOptions extends Shape {
+interface UpdateOptions extends Shape, PolicyOptions {
   readonly image?: string;
   readonly unset?: readonly string[];
   readonly detach?: true;
@@ -186,12 +166,14 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     ...shape,
     ...(Object.keys(changed).length === 0 ? {} : { env: changed }),
   };
-  if (Object.keys(body).length === 0)
-    throw new WrongUsage('nothing to change: give --image, --env, --port, --cpu or --memory');
   const container = await findContainer(context, name);
-  const changedContainer = await dataOf(
-    api.PATCH('/api/v2/compute/{id}', { params: { path: { id: container.id } }, body }),
-  );
+  const policy = await policyWith(options, await storedPolicy(context, container.id), terminal.stdin);
+  if (Object.keys(body).length === 0 && policy === undefined)
+    throw new WrongUsage('nothing to change: give --image, --env, --port, --cpu, --memory, or an option of its policy');
+  const params = { path: { id: container.id } };
+  // Without a change it answers with the container as it is.
+  const changedContainer = await dataOf(api.PATCH('/api/v2/compute/{id}', { params, body }));
+  await prepare(context, container.id, { policy, uses: undefined });
   if (options.detach !== true && changedContainer.status !== 'stopped')
     await watchUpdate(context, container, options.timeout);
   show(changedContainer, container.id);
@@ -212,18 +194,18 @@ const waiting = (command: Command, what: string): Command =>
 
 export function addRun(program: Command, terminal: Terminal): void {
   const command = program.command('run <image>').description('declare a container, and wait until it runs');
-  waiting(shaped(command.option('-n, --name <name>', 'its name; default: the last part of the image')), 'it runs')
+  waiting(
+    withPolicy(shaped(command.option('-n, --name <name>', 'its name; default: the last part of the image'))),
+    'it runs',
+  )
     .option('--host <key>', 'the host to run on; default: any')
     .option('--secret <NAME=secret>', 'a variable with the value of a secret', collect)
     .option('--secret-file </path=secret>', 'a file with the value of a secret', collect)
-    .addOption(new Option('--restart <when>', 'when it is started again').choices(['always', 'on_failure', 'never']))
-    .option('--health-http <port/path>', 'healthy while a GET is answered, such as 8080/healthz')
-    .option('--health-tcp <port>', 'healthy while the port opens', portNumber)
     .action(action<[string, RunOptions]>(terminal, run));
   const changing = program
     .command('update <container>')
     .description('change a container in place, and wait until it is done');
-  waiting(shaped(changing.option('-i, --image <image>', 'another image')), 'it is done')
+  waiting(withPolicy(shaped(changing.option('-i, --image <image>', 'another image'))), 'it is done')
     .option('--unset <NAME>', 'remove a variable', collect)
     .action(action<[string, UpdateOptions]>(terminal, update));
 }

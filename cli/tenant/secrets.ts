@@ -3,6 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { keyScopePattern, keyScopes } from '../../schemas/scopes.ts';
 import { dataOf, doneOf } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
+import { endText, endTime } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { askHidden, readInput, readSource, withoutLastBreak } from '../terminal/input.ts';
 import { agoText, tableOf } from '../terminal/table.ts';
@@ -160,7 +161,11 @@ function addKeys(program: Command, terminal: Terminal): void {
     .command('create <name>')
     .description('make a token, and show it once')
     .option('-s, --scope <scope...>', `what it may do: ${scopesText}`, scopesOf)
-    .option('--expires <time>', 'when it ends, such as 2027-01-01T00:00:00Z; default: as late as the server allows')
+    .option(
+      '--expires <time>',
+      `${endText}; default: as late as the server allows`,
+      endTime(() => terminal.nowMs()),
+    )
     .action(action<[string, KeyOptions]>(terminal, createKey));
   key
     .command('rm <id>')

@@ -14,5 +14,20 @@ export const wholeNumber =
 export const portNumber = wholeNumber(1, 65_535);
 export const waitSeconds = wholeNumber(1, limits.cliWaitSecondsMax);
 
+const spanMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** When something ends: a time, or a span from now on such as `12h` or `30d`. RFC 3339. */
+export const endTime =
+  (nowMs: () => number) =>
+  (text: string): string => {
+    const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];
+    if (count !== undefined)
+      return new Date(nowMs() + Number(count) * spanMs[unit as keyof typeof spanMs]).toISOString();
+    if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString();
+    throw new InvalidArgumentError('It must be a time such as 2027-01-01T00:00:00Z, or a span such as 12h or 30d.');
+  };
+
+export const endText = 'when it ends, such as 30d, 12h or 2027-01-01T00:00:00Z';
+
 /** An option that may be given several times. */
 export const collect = (value: string, before: readonly string[] = []): string[] => [...before, value];

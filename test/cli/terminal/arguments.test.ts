@@ -1,5 +1,5 @@
 import t from 'tap';
-import { collect, portNumber, wholeNumber } from '../../../cli/terminal/arguments.ts';
+import { collect, endTime, portNumber, wholeNumber } from '../../../cli/terminal/arguments.ts';
 
 t.test('whole numbers within bounds', (t) => {
   const read = wholeNumber(0, 300);
@@ -9,5 +9,18 @@ t.test('whole numbers within bounds', (t) => {
   }
   t.throws(() => portNumber('0'), { message: 'It must be a whole number from 1 to 65535.' });
   t.same(collect('b', collect('a')), ['a', 'b']);
+  t.end();
+});
+
+t.test('ends: a time, or a span from now on', (t) => {
+  const read = endTime(() => Date.parse('2026-11-24T12:00:00Z'));
+  t.same(['30d', '12h', '5m', '2027-01-01', '2027-01-01T00:00:00+01:00'].map(read), [
+    '2026-12-24T12:00:00.000Z',
+    '2026-11-25T00:00:00.000Z',
+    '2026-11-24T12:05:00.000Z',
+    '2027-01-01T00:00:00.000Z',
+    '2026-12-31T23:00:00.000Z',
+  ]);
+  for (const text of ['', '0d', '3', '3w', '-1d', 'tomorrow', '2027-13-01']) t.throws(() => read(text), text);
   t.end();
 });

@@ -8,7 +8,7 @@ import { commandLine, imageOf, type Options } from '../support/command-line.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRig } from '../support/rig.ts';
 
-t.setTimeout(600_000);
+t.setTimeout(900_000);
 t.test('the command line', async (t) => {
   const rig = await startRig(t, {
     agent: { UPDATE_VERIFY_MS: '500' },
@@ -98,6 +98,18 @@ t.test('the command line', async (t) => {
       code: 0,
       err: /web: running\n$/,
     });
+    t.match(await longshore(['update', 'web', '--stop-grace', '2', '--health-retries', '5']), { code: 0 });
+    t.match(await longshore(['policy', 'set', 'web', 'stop_signal=SIGINT']), {
+      code: 0,
+      err: 'stop_signal: "SIGTERM" → "SIGINT"\n',
+    });
+    t.match(await json('policy', 'get', 'web'), {
+      restart: 'on_failure',
+      stop_grace_seconds: 2,
+      stop_signal: 'SIGINT',
+      health: { http: { port: 8080, path: '/' }, retries: 5 },
+    });
+    t.match(await longshore(['update', 'web']), { code: 2, err: /nothing to change/ });
     t.match(await longshore(['update', 'web', '--image', `${imageOf(rig)}-none`]), {
       code: 1,
       err: /web was rolled back: image_not_found/,

@@ -36,10 +36,16 @@ export function commandLine(t: Test) {
       out: Buffer.concat(out).toString(),
       err: Buffer.concat(err).toString(),
     });
+    let isInterrupted = false;
+    const interrupt = (): void => {
+      // A second Ctrl-C would end it at once.
+      if (!isInterrupted) child.kill('SIGINT');
+      isInterrupted = true;
+    };
     const lines = [...(typed ?? [])];
     const look = (to: Buffer[]) => (chunk: Buffer) => {
       to.push(chunk);
-      watch?.(said(), () => child.kill('SIGINT'));
+      watch?.(said(), interrupt);
       const [next] = lines;
       if (next?.[0].test(said().out) === true) child.stdin.write(lines.shift()?.[1] ?? '');
     };

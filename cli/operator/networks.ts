@@ -1,0 +1,71 @@
+/** `network`: VPN networks, for operators. */
+import type { Command } from 'commander';
+import { NetworkBody, NetworkCreateBody } from '../../schemas/api/network.ts';
+import { dataOf, doneOf, type Schemas } from '../client/api.ts';
+import { ApiError } from '../client/errors.ts';
+import { allOf } from '../client/pages.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import type { Values } from '../settings/assign.ts';
+import { carryOut, settable, settingsWith, type SetOptions } from '../settings/set.ts';
+import { tableOf } from '../terminal/table.ts';
+
+const path = (network: string) => ({ params: { path: { network } } });
+
+async function list({ api, show }: Context): Promise<void> {
+  const all = await allOf((query) => api.GET('/api/v2/operator/networks', { params: { query } }));
+  const rows = all.map(({ name, endpoint, ipv4_pool, addresses, tenants }) => [
+    name,
+    endpoint,
+    ipv4_pool,
+    `${addresses.lent} of ${addresses.total}`,
+    tenants?.join(',') ?? 'all',
+  ]);
+  show(all, tableOf(['network', 'endpoint', 'addresses', 'in use', 'tenants'], rows, 'There are no networks.'));
+}
+
+async function get({ api, show }: Context, name: string): Promise<void> {
+  const value = await dataOf(api.GET('/api/v2/operator/networks/{network}', path(name)));
+  show(value, JSON.stringify(value, null, 2));
+}
+
+/** Of the answer, what may be set. */
+const settingsOf = (view: Schemas['Network']): Values =>
+  Object.fromEntries(Object.entries(view).filter(([key]) => Object.hasOwn(NetworkBody.properties, key)));
+
+async function set(context: Context, name: string, texts: readonly string[], options: SetOptions): Promise<void> {
+  const { api } = context;
+  const view = await dataOf(api.GET('/api/v2/operator/networks/{network}', path(name))).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  });
+  const stored = view === undefined ? {} : settingsOf(view);
+  const schema = view === undefined ? NetworkCreateBody : NetworkBody;
+  const settings = await settingsWith(context, schema, stored, texts, options);
+  // The server names what is missing or wrong in it.
+  const body = { name, ...settings } as Schemas['NetworkCreate'];
+  const { name: _, ...changed } = body;
+  await carryOut(context, name, [stored, settings], options, () =>
+    view === undefined
+      ? dataOf(api.POST('/api/v2/operator/networks', { body }))
+      : dataOf(api.PUT('/api/v2/operator/networks/{network}', { ...path(name), body: changed })),
+  );
+}
+
+async function remove({ api, show }: Context, name: string): Promise<void> {
+  await doneOf(api.DELETE('/api/v2/operator/networks/{network}', path(name)));
+  show({ name }, name);
+}
+
+export function addNetworks(program: Command, terminal: Terminal): void {
+  const network = program.command('network').description('VPN networks, for operators');
+  network.command('ls').description('list them').action(action(terminal, list));
+  network.command('get <network>').description('its settings and certificates').action(action<[string]>(terminal, get));
+  settable(
+    network.command('set <network>').description('make a network, or change it; what is not named stays'),
+    'endpoint=vpn.example.com ipv4_pool=10.86.0.0/24 tenants=acme',
+  ).action(action<[string, string[], SetOptions]>(terminal, set));
+  network
+    .command('rm <network>')
+    .description('remove one that has no peers')
+    .action(action<[string]>(terminal, remove));
+}

@@ -1,0 +1,37 @@
+/** `signing-key`: the keys that sign the cluster's own tokens, for operators. */
+import type { Command } from 'commander';
+import { dataOf, type Schemas } from '../client/api.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { agoText, tableOf } from '../terminal/table.ts';
+
+function showAll({ show, terminal }: Context, all: readonly Schemas['SigningKey'][]): void {
+  const rows = all.map(({ id, current, inserted_at, expires_at }) => [
+    id,
+    current ? 'current' : `until ${expires_at ?? '-'}`,
+    agoText(inserted_at, terminal.nowMs()),
+  ]);
+  show(all, tableOf(['key', 'signs', 'age'], rows, 'There are no keys yet.'));
+}
+
+export function addSigningKeys(program: Command, terminal: Terminal): void {
+  const key = program.command('signing-key').description('keys that sign the tokens of the cluster, for operators');
+  key
+    .command('ls')
+    .description('list them')
+    .action(
+      action(terminal, async (context) => {
+        showAll(context, await dataOf(context.api.GET('/api/v2/operator/signing-keys')));
+      }),
+    );
+  key
+    .command('rotate')
+    .description('sign with a new one; tokens of earlier ones stay valid')
+    .option('--end-others', 'refuse every token that an earlier one has signed')
+    .action(
+      action<[{ endOthers?: true }]>(terminal, async (context, { endOthers }) => {
+        const query = endOthers === true ? { end_others: true } : {};
+        const made = context.api.POST('/api/v2/operator/signing-keys/rotate', { params: { query } });
+        showAll(context, await dataOf(made));
+      }),
+    );
+}

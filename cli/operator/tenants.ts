@@ -1,0 +1,86 @@
+/** `tenant` and `revoke`, for operators. */
+import type { Command } from 'commander';
+import { capsOf, TenantSettings, type StoredCaps, type TenantView } from '../../schemas/api/tenant.ts';
+import { defaultCaps } from '../../schemas/limits.ts';
+import { dataOf } from '../client/api.ts';
+import { allOf } from '../client/pages.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { carryOut, settable, settingsWith, type SetOptions } from '../settings/set.ts';
+import { WrongUsage } from '../terminal/errors.ts';
+import { tableOf } from '../terminal/table.ts';
+
+const path = (tenant: string) => ({ params: { path: { tenant } } });
+
+async function list({ api, show }: Context): Promise<void> {
+  const all = await allOf((query) => api.GET('/api/v2/operator/tenants', { params: { query } }));
+  const rows = all.map(({ id, regions, usage, caps }) => [
+    id,
+    regions?.join(',') ?? 'damaged',
+    `${usage['containers'] ?? 0} of ${caps?.['containers'] ?? '-'}`,
+  ]);
+  show(all, tableOf(['tenant', 'regions', 'containers'], rows, 'There are no tenants.'));
+}
+
+async function get({ api, show }: Context, name: string): Promise<void> {
+  const value = await dataOf(api.GET('/api/v2/operator/tenants/{tenant}', path(name)));
+  show(value, JSON.stringify(value, null, 2));
+}
+
+/**
+ * The caps that differ from their defaults. The others are left out of what is stored, because some
+ * follow the cap of containers.
+ */
+function ownCaps(caps: TenantView['caps']): StoredCaps {
+  const { containers = null } = caps;
+  const fallback: Readonly<Record<string, number | null>> = {
+    ...capsOf({ containers }),
+    containers: defaultCaps.containers,
+  };
+  return Object.fromEntries(Object.entries(caps).filter(([name, cap]) => cap !== fallback[name]));
+}
+
+async function set(context: Context, name: string, texts: readonly string[], options: SetOptions): Promise<void> {
+  const { api } = context;
+  const { id: _, ...before } = await dataOf(api.GET('/api/v2/operator/tenants/{tenant}', path(name)));
+  const stored = { ...before, caps: ownCaps(before.caps) };
+  const body = (await settingsWith(context, TenantSettings, stored, texts, options)) as typeof stored;
+  const after = { ...body, caps: capsOf(body.caps) };
+  await carryOut(context, name, [before, after], options, () =>
+    dataOf(api.PUT('/api/v2/operator/tenants/{tenant}', { ...path(name), body })),
+  );
+}
+
+interface RevokeOptions {
+  readonly subject?: string;
+  readonly token?: string;
+  readonly all?: true;
+}
+
+async function revoke({ api, show }: Context, name: string, { subject, token, all }: RevokeOptions): Promise<void> {
+  if ([subject, token, all].filter((one) => one !== undefined).length !== 1)
+    throw new WrongUsage('which tokens? Give one of --subject, --token and --all');
+  const body = { ...(subject === undefined ? {} : { sub: subject }), ...(token === undefined ? {} : { jti: token }) };
+  const made = await dataOf(api.POST('/api/v2/operator/tenants/{tenant}/revocations', { ...path(name), body }));
+  const which = token === undefined ? `tokens issued until ${made.issued_until}` : `token ${token}`;
+  show(made, `${which} of ${subject === undefined ? name : `${subject} of ${name}`} refused`);
+}
+
+export function addTenants(program: Command, terminal: Terminal): void {
+  const tenant = program.command('tenant').description('tenants, for operators');
+  tenant.command('ls').description('list those that have something stored').action(action(terminal, list));
+  tenant
+    .command('get <tenant>')
+    .description('its regions, caps and registries')
+    .action(action<[string]>(terminal, get));
+  settable(
+    tenant.command('set <tenant>').description('change its regions, caps and registries; what is not named stays'),
+    'caps.containers=50 regions=default,eu',
+  ).action(action<[string, string[], SetOptions]>(terminal, set));
+  program
+    .command('revoke <tenant>')
+    .description('refuse tokens of a tenant that were issued until now, for operators')
+    .option('--subject <sub>', 'those of one person or program')
+    .option('--token <jti>', 'one token, by its id')
+    .option('--all', 'all of them')
+    .action(action<[string, RevokeOptions]>(terminal, revoke));
+}

@@ -1,0 +1,124 @@
+/**
+ * Settings as a person gives them (`caps.containers=50`, or a file), merged into what is stored.
+ * Keys and values are read by the schema of the API, so that a misspelt one is refused here, with
+ * the right one. Pure.
+ */
+import type { TSchema } from 'typebox';
+import { meant } from '../../lib/validation/misspelt.ts';
+import { WrongUsage } from '../terminal/errors.ts';
+
+export type Values = Readonly<Record<string, unknown>>;
+
+/** The part of JSON Schema that says which keys there are, and what their values look like. */
+interface Form {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly anyOf?: readonly Form[];
+  readonly properties?: Readonly<Record<string, Form>>;
+  readonly patternProperties?: Readonly<Record<string, Form>>;
+}
+
+const formsOf = (form: Form): readonly Form[] => form.anyOf?.flatMap(formsOf) ?? [form];
+const isValues = (value: unknown): value is Values =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const pathTo = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
+
+/** The key that was meant, or all that there are. */
+function rightOf(wrong: string, right: readonly string[]): string {
+  const near = meant(wrong, right);
+  return near === undefined ? `it is one of ${right.join(', ')}` : `did you mean ${near}?`;
+}
+
+/** The form of what is below a key. @throws WrongUsage if there is no such key */
+function below(form: Form, key: string, path: string): Form {
+  const objects = formsOf(form).filter(({ type }) => type === 'object');
+  for (const { properties = {}, patternProperties = {} } of objects) {
+    const found = Object.hasOwn(properties, key)
+      ? properties[key]
+      : Object.entries(patternProperties).find(([pattern]) => new RegExp(pattern).test(key))?.[1];
+    if (found !== undefined) return found;
+  }
+  const known = objects.flatMap(({ properties = {} }) => Object.keys(properties));
+  const where = path === '' ? 'there is no setting' : `${path} has no setting`;
+  throw new WrongUsage(`${where} "${key}"${known.length === 0 ? '' : `: ${rightOf(key, known)}`}`);
+}
+
+/** @throws WrongUsage if it can't be a value of this form */
+function valueIn(form: Form, text: string, path: string): unknown {
+  const forms = formsOf(form);
+  const has = (type: string): boolean => forms.some((one) => one.type === type);
+  const refuse = (what: string): never => {
+    throw new WrongUsage(`${path} must be ${what}${has('null') ? ', or null' : ''}, not "${text}"`);
+  };
+  if (text === 'null' && has('null')) return null;
+  if (has('array')) return text.startsWith('[') ? listIn(text, path) : text === '' ? [] : text.split(',');
+  if (has('integer')) return /^-?\d{1,16}$/.test(text) ? Number(text) : refuse('a whole number');
+  if (has('boolean')) return ['true', 'false'].includes(text) ? text === 'true' : refuse('true or false');
+  const words = forms.flatMap((one) => one.enum ?? []);
+  if (words.length > 0) return words.includes(text) ? text : refuse(words.join(', '));
+  const keys = forms.flatMap(({ properties = {} }) => Object.keys(properties));
+  if (has('object')) return refuse(`set by its keys, such as ${pathTo(path, keys[0] ?? 'KEY')}=VALUE`);
+  return text;
+}
+
+function listIn(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new WrongUsage(`${path} must be a list: a,b or ["a","b"]`);
+  }
+}
+
+function withAt(values: Values, [key = '', ...rest]: readonly string[], value: unknown): Values {
+  if (rest.length === 0) return { ...values, [key]: value };
+  const inside = values[key];
+  return { ...values, [key]: withAt(isValues(inside) ? inside : {}, rest, value) };
+}
+
+/**
+ * The values with `KEY=VALUE` in them, of which each may undo the one before.
+ * @throws WrongUsage
+ */
+export function assigned(schema: TSchema, values: Values, texts: readonly string[]): Values {
+  return texts.reduce((before, text) => {
+    const at = text.indexOf('=');
+    if (at < 1) throw new WrongUsage(`"${text}" must be KEY=VALUE`);
+    const keys = text.slice(0, at).split('.');
+    const form = keys.reduce(
+      (form, key, depth) => below(form, key, keys.slice(0, depth).join('.')),
+      schema as unknown as Form,
+    );
+    return withAt(before, keys, valueIn(form, text.slice(at + 1), keys.join('.')));
+  }, values);
+}
+
+/** @throws WrongUsage if a key is none of the schema's, at any depth */
+export function checkKeys(schema: TSchema, values: Values): void {
+  const check = (form: Form, value: unknown, path: string): void => {
+    if (!isValues(value)) return;
+    for (const [key, one] of Object.entries(value)) check(below(form, key, path), one, pathTo(path, key));
+  };
+  check(schema, values, '');
+}
+
+/** What is given wins, key by key; a list is replaced as a whole. */
+export function merged(before: Values, given: Values): Values {
+  const entries = Object.entries(given).map(([key, value]) => {
+    const stored = before[key];
+    return [key, isValues(stored) && isValues(value) ? merged(stored, value) : value] as const;
+  });
+  return { ...before, ...Object.fromEntries(entries) };
+}
+
+function leavesOf(value: unknown, path = ''): (readonly [path: string, text: string])[] {
+  if (!isValues(value) || Object.keys(value).length === 0) return path === '' ? [] : [[path, JSON.stringify(value)]];
+  return Object.entries(value).flatMap(([key, one]) => leavesOf(one, pathTo(path, key)));
+}
+
+/** One line for each value that differs: `caps.containers: 20 → 50`. */
+export function changesOf(before: Values, after: Values): string[] {
+  const [old, now] = [new Map(leavesOf(before)), new Map(leavesOf(after))];
+  return [...new Set([...old.keys(), ...now.keys()])]
+    .filter((path) => old.get(path) !== now.get(path))
+    .map((path) => `${path}: ${old.get(path) ?? 'not set'} → ${now.get(path) ?? 'not set'}`);
+}

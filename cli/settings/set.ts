@@ -1,0 +1,64 @@
+/** `set` of several commands: reads what is stored, merges, shows what changes, and changes it. */
+import type { Command } from 'commander';
+import type { TSchema } from 'typebox';
+import { parse } from 'yaml';
+import type { Context } from '../context.ts';
+import { WrongUsage } from '../terminal/errors.ts';
+import { readSource } from '../terminal/input.ts';
+import { assigned, changesOf, checkKeys, merged, type Values } from './assign.ts';
+
+export interface SetOptions {
+  readonly file?: string;
+  readonly dryRun?: true;
+}
+
+export const settable = (command: Command, example: string): Command =>
+  command
+    .argument('[settings...]', `KEY=VALUE, such as ${example}`)
+    .option('-f, --file <file>', 'a file of settings, YAML or JSON')
+    .option('--dry-run', 'show what would change, and change nothing');
+
+/** The settings in a YAML or JSON file. @throws WrongUsage */
+export async function settingsIn(schema: TSchema, path: string, stdin: NodeJS.ReadableStream): Promise<Values> {
+  const text = (await readSource(path, stdin)).toString();
+  let value: unknown;
+  try {
+    value = parse(text, { maxAliasCount: 0 });
+  } catch (error) {
+    throw new WrongUsage(`${path} is neither YAML nor JSON: ${(error as Error).message.split('\n')[0]}`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new WrongUsage(`${path} must have settings in it, one KEY: VALUE a line`);
+  checkKeys(schema, value as Values);
+  return value as Values;
+}
+
+/** What is stored, with what a person gives. @throws WrongUsage */
+export async function settingsWith(
+  { terminal }: Context,
+  schema: TSchema,
+  stored: Values,
+  texts: readonly string[],
+  { file }: SetOptions,
+): Promise<Values> {
+  if (texts.length === 0 && file === undefined) {
+    const keys = Object.keys((schema as unknown as { readonly properties: object }).properties);
+    throw new WrongUsage(`nothing to set: give KEY=VALUE, or --file. The keys are ${keys.join(', ')}`);
+  }
+  const given = file === undefined ? {} : await settingsIn(schema, file, terminal.stdin);
+  return assigned(schema, merged(stored, given), texts);
+}
+
+/** Tells what changes, and makes the change unless it is a dry run, or there is none. */
+export async function carryOut(
+  { show, tell }: Context,
+  name: string,
+  [before, after]: readonly [before: Values, after: Values],
+  { dryRun }: SetOptions,
+  put: () => Promise<unknown>,
+): Promise<void> {
+  const changes = changesOf(before, after);
+  for (const line of changes) tell(line);
+  if (changes.length === 0) tell('nothing changes');
+  show(changes.length === 0 || dryRun === true ? { name, changes } : await put(), name);
+}

@@ -1,0 +1,24 @@
+/** Commands that do the same to each of several things. */
+import type { Context } from '../context.ts';
+
+/** Each by itself: one that fails does not keep the others from it. @throws the first failure */
+export async function each(
+  context: Context,
+  names: readonly string[],
+  work: (name: string) => Promise<string>,
+): Promise<void> {
+  const failures: Error[] = [];
+  const done: string[] = [];
+  for (const name of names) {
+    try {
+      done.push(await work(name));
+    } catch (error) {
+      failures.push(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+  if (done.length > 0) context.show(done, done.join('\n'));
+  const [first, ...others] = failures;
+  if (first === undefined) return;
+  for (const error of others) context.tell(error.message);
+  throw first;
+}

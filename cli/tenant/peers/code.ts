@@ -1,0 +1,28 @@
+/** A QR code as lines of a terminal. Pure. */
+import qrcode from 'qrcode';
+
+/** Light modules around the code (ISO/IEC 18004). */
+const quietZone = 4;
+/** By the upper and the lower of two modules, of which a line shows both. */
+const blocks = { light: { light: ' ', dark: '▄' }, dark: { light: '▀', dark: '█' } } as const;
+
+/**
+ * A line for each two rows of modules. A screen is clean, so the lowest level of correction does,
+ * and its code is the smallest.
+ */
+export function codeLines(text: string): string[] {
+  const { modules } = qrcode.create([{ data: Buffer.from(text), mode: 'byte' }], { errorCorrectionLevel: 'L' });
+  const { size } = modules;
+  const isInside = (at: number): boolean => at >= 0 && at < size;
+  const shade = (row: number, column: number): 'light' | 'dark' =>
+    isInside(row) && isInside(column) && modules.get(row, column) !== 0 ? 'dark' : 'light';
+  const columns = Array.from({ length: size + 2 * quietZone }, (_, at) => at - quietZone);
+  const lines: string[] = [];
+  for (let row = -quietZone; row < size + quietZone; row += 2) {
+    lines.push(columns.map((column) => blocks[shade(row, column)][shade(row + 1, column)]).join(''));
+  }
+  return lines;
+}
+
+/** Black on white, whatever the colours of the terminal: a phone may not read it otherwise. */
+export const blackOnWhite = (line: string): string => `\u001b[30;107m${line}\u001b[0m`;

@@ -1,0 +1,97 @@
+/** The files of a peer: `peer config`, `peer qr` and `peer link`. */
+import { writePrivateFile } from '../../keys/private-file.ts';
+import { bodyOf, dataOf } from '../../client/api.ts';
+import type { Context } from '../../context.ts';
+import { Refused, WrongUsage } from '../../terminal/errors.ts';
+import { tableOf } from '../../terminal/table.ts';
+import { findPeer } from '../find.ts';
+import { blackOnWhite, codeLines } from './code.ts';
+
+export const formats = ['wireguard', 'mobileconfig', 'sswan', 'ps1', 'swanctl', 'json', 'p12'] as const;
+export type Format = (typeof formats)[number];
+
+interface FileOptions {
+  readonly format: Format;
+  readonly output?: string;
+}
+
+async function bytesOf({ api }: Context, peer: string, format: Format): Promise<Buffer> {
+  const path = { peer };
+  const parseAs = 'arrayBuffer';
+  if (format === 'wireguard')
+    return Buffer.from(await bodyOf(api.GET('/api/forage/config/{peer}', { params: { path }, parseAs })));
+  if (format === 'p12')
+    return Buffer.from(await bodyOf(api.GET('/api/forage/p12/{peer}', { params: { path }, parseAs })));
+  const params = { path, query: { format } };
+  return Buffer.from(await bodyOf(api.GET('/api/forage/profile/{peer}', { params, parseAs })));
+}
+
+/** The file has keys of the device in it, so that only its owner may read it. */
+function keep({ show }: Context, peer: string, output: string, bytes: Buffer): void {
+  writePrivateFile(output, bytes);
+  show({ peer, file: output }, output);
+}
+
+export async function config(context: Context, name: string, { format, output }: FileOptions): Promise<void> {
+  const { stdout } = context.terminal;
+  if (format === 'p12' && output === undefined && stdout.isTTY)
+    throw new WrongUsage('a p12 file is not text: give it a name with --output');
+  const { id } = await findPeer(context, name);
+  const bytes = await bytesOf(context, id, format);
+  if (output === undefined) stdout.write(bytes);
+  else keep(context, id, output, bytes);
+}
+
+export async function qr(context: Context, name: string, { output }: { readonly output?: string }): Promise<void> {
+  const { api, terminal } = context;
+  const { id: peer } = await findPeer(context, name);
+  const path = { peer };
+  if (output !== undefined) {
+    const image = await bodyOf(api.GET('/api/forage/config/{peer}/qr', { params: { path }, parseAs: 'text' }));
+    keep(context, peer, output, Buffer.from(image));
+    return;
+  }
+  const lines = codeLines((await bytesOf(context, peer, 'wireguard')).toString());
+  const { isTTY, columns } = terminal.stdout;
+  const width = lines[0]?.length ?? 0;
+  if (isTTY && columns < width) {
+    throw new Refused(
+      `the code is ${width} columns wide and the terminal ${columns}: make it wider, or write an image with "--output ${name}.svg"`,
+    );
+  }
+  terminal.stdout.write(`${lines.map((line) => (isTTY ? blackOnWhite(line) : line)).join('\n')}\n`);
+}
+
+interface LinkOptions {
+  readonly pac?: true;
+  readonly expires?: string;
+}
+
+/** What a device fetches with a download token, by what it is for. */
+const linkPaths = {
+  WireGuard: 'config/:peer',
+  'WireGuard, QR code': 'config/:peer/qr',
+  'iPhone, iPad, Mac': 'profile/:peer?format=mobileconfig',
+  'Android, strongSwan': 'profile/:peer?format=sswan',
+  Windows: 'profile/:peer?format=ps1',
+  'Linux, strongSwan': 'profile/:peer?format=swanctl',
+  'PKCS#12': 'p12/:peer',
+} as const;
+
+export async function link(context: Context, name: string, { pac, expires }: LinkOptions): Promise<void> {
+  const { api, server, show, tell } = context;
+  const { id: peer } = await findPeer(context, name);
+  const scope = pac === true ? 'pac' : 'download';
+  const body = { scope, ...(expires === undefined ? {} : { expires_at: expires }) } as const;
+  const made = await dataOf(api.POST('/api/forage/peers/{peer}/tokens', { params: { path: { peer } }, body }));
+  const paths = pac === true ? { 'Proxy auto-config': 'pac' } : linkPaths;
+  const links = Object.entries(paths).map(([what, path]) => {
+    const url = new URL(`${server}/api/forage/${path.replace(':peer', peer)}`);
+    url.searchParams.set('token', made.token);
+    return { for: what, url: url.href };
+  });
+  const rows = links.map((one) => [one.for, one.url]);
+  show({ ...made, links }, tableOf(['for', 'address'], rows, ''));
+  const danger = pac === true ? '' : ' Who has one has the keys of the device.';
+  tell(`They end at ${made.expires_at}.${danger} To end them now: longshore peer unlink ${name} ${made.id}`);
+}

@@ -1,0 +1,121 @@
+/** `peer`: devices in a VPN. */
+import { Option, type Command } from 'commander';
+import { dataOf, doneOf, type Schemas } from '../../client/api.ts';
+import { action, type Context, type Terminal } from '../../context.ts';
+import { collect, endText, endTime } from '../../terminal/arguments.ts';
+import { agoText, tableOf } from '../../terminal/table.ts';
+import { each } from '../each.ts';
+import { findPeer, peersOf } from '../find.ts';
+import { config, formats, link, qr, type Format } from './files.ts';
+
+async function list(context: Context): Promise<void> {
+  const all = await peersOf(context);
+  const rows = all.map(({ id, name, network, state, problem, ipv4, inserted_at }) => [
+    id,
+    name,
+    network,
+    problem ?? state,
+    ipv4,
+    agoText(inserted_at, context.terminal.nowMs()),
+  ]);
+  context.show(all, tableOf(['id', 'name', 'network', 'state', 'address', 'age'], rows, 'There are no peers.'));
+}
+
+interface AddOptions {
+  readonly network?: string;
+  readonly expires?: string;
+  readonly route?: string[];
+  readonly dns?: string[];
+}
+
+/** The secrets that are shown once, and what to do with the peer. */
+function showMade({ show, tell }: Context, made: Schemas['PeerWithSecrets']): void {
+  const { id, name, ipv4, ipv6, p12_password } = made;
+  show(made, `${id}  ${ipv6 === null ? ipv4 : `${ipv4}, ${ipv6}`}`);
+  tell(`The password of its PKCS#12 bundle, shown this once: ${p12_password}`);
+  tell(`Next: longshore peer qr ${name}, peer config ${name}, or peer link ${name}`);
+}
+
+async function add(context: Context, name: string, { network, expires, route, dns }: AddOptions): Promise<void> {
+  const body = {
+    name,
+    ...(network === undefined ? {} : { network }),
+    ...(expires === undefined ? {} : { expires_at: expires }),
+    ...(route === undefined ? {} : { routes: route }),
+    ...(dns === undefined ? {} : { dns }),
+  };
+  showMade(context, await dataOf(context.api.POST('/api/forage/peers', { body })));
+}
+
+async function inspect(context: Context, name: string): Promise<void> {
+  const peer = await findPeer(context, name);
+  context.show(peer, JSON.stringify(peer, null, 2));
+}
+
+async function rotate(context: Context, name: string): Promise<void> {
+  const { id: peer } = await findPeer(context, name);
+  showMade(context, await dataOf(context.api.POST('/api/forage/peers/{peer}/rotate', { params: { path: { peer } } })));
+}
+
+async function password(context: Context, name: string): Promise<void> {
+  const { id: peer } = await findPeer(context, name);
+  const made = await dataOf(context.api.POST('/api/forage/p12/{peer}/password', { params: { path: { peer } } }));
+  context.show(made, made.p12_password);
+}
+
+async function unlink(context: Context, name: string, token: string): Promise<void> {
+  const { id: peer } = await findPeer(context, name);
+  const path = { peer, token };
+  await doneOf(context.api.DELETE('/api/forage/peers/{peer}/tokens/{token}', { params: { path } }));
+  context.show({ peer, token }, token);
+}
+
+const change =
+  (verb: 'enable' | 'disable' | 'rm') =>
+  (context: Context, names: readonly string[]): Promise<void> =>
+    each(context, names, async (name) => {
+      const { id: peer } = await findPeer(context, name);
+      const params = { path: { peer } };
+      const body = { enabled: verb === 'enable' };
+      if (verb === 'rm') await doneOf(context.api.DELETE('/api/forage/peers/{peer}', { params }));
+      else await doneOf(context.api.PATCH('/api/forage/peers/{peer}', { params, body }));
+      return name;
+    });
+
+export function addPeers(program: Command, terminal: Terminal): void {
+  const peer = program.command('peer').description('devices in a VPN');
+  const named = (name: string, description: string): Command => peer.command(name).description(description);
+  const expires = (command: Command): Command =>
+    command.option(
+      '--expires <time>',
+      endText,
+      endTime(() => terminal.nowMs()),
+    );
+  named('ls', 'list them').action(action(terminal, list));
+  expires(named('add <name>', 'make one, with addresses, keys and a certificate'))
+    .option('--network <name>', 'the network; default: that of the server')
+    .option('--route <cidr>', 'what it sends through the VPN; default: as its network says', collect)
+    .option('--dns <address>', 'a resolver; default: as its network says', collect)
+    .action(action<[string, AddOptions]>(terminal, add));
+  named('inspect <peer>', 'all about one, with its links').action(action<[string]>(terminal, inspect));
+  named('config <peer>', 'its WireGuard configuration, or another file')
+    .addOption(new Option('--format <format>', 'which file').choices(formats).default('wireguard'))
+    .option('-o, --output <file>', 'write it to a file that only you may read')
+    .action(action<[string, { format: Format; output?: string }]>(terminal, config));
+  named('qr <peer>', 'its WireGuard configuration as a QR code, for a phone')
+    .option('-o, --output <file>', 'write it to a file, as SVG')
+    .action(action<[string, { output?: string }]>(terminal, qr));
+  expires(named('link <peer>', 'addresses of its files, for a device that is not signed in'))
+    .option('--pac', 'the address of the proxy auto-config alone')
+    .action(action<[string, { pac?: true; expires?: string }]>(terminal, link));
+  named('unlink <peer> <token>', 'end the addresses that "peer link" has made').action(
+    action<[string, string]>(terminal, unlink),
+  );
+  named('password <peer>', 'a new password of its PKCS#12 bundle').action(action<[string]>(terminal, password));
+  named('rotate <peer>', 'new keys, certificate and password; its links end').action(
+    action<[string]>(terminal, rotate),
+  );
+  named('disable <peer...>', 'cut off peers for a while').action(action<[string[]]>(terminal, change('disable')));
+  named('enable <peer...>', 'let them in again').action(action<[string[]]>(terminal, change('enable')));
+  named('rm <peer...>', 'remove peers').action(action<[string[]]>(terminal, change('rm')));
+}

@@ -1,0 +1,129 @@
+/** `policy`, and the options of `run` and `update` that make a policy. */
+import { Option, type Command } from 'commander';
+import { PolicyBody, restartPolicies, stopSignals } from '../../schemas/api/policy.ts';
+import { limits } from '../../schemas/limits.ts';
+import { dataOf, type Schemas } from '../client/api.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { merged, type Values } from '../settings/assign.ts';
+import { carryOut, settable, settingsIn, settingsWith, type SetOptions } from '../settings/set.ts';
+import { portNumber, wholeNumber } from '../terminal/arguments.ts';
+import { WrongUsage } from '../terminal/errors.ts';
+import { findContainer } from './find.ts';
+
+export type PolicyPut = Schemas['PolicyPut'];
+
+export interface PolicyOptions {
+  readonly policy?: string;
+  readonly restart?: (typeof restartPolicies)[number];
+  readonly stopGrace?: number;
+  readonly stopSignal?: (typeof stopSignals)[number];
+  readonly healthHttp?: Values;
+  readonly healthTcp?: number;
+  readonly healthCommand?: string;
+  readonly healthInterval?: number;
+  readonly healthTimeout?: number;
+  readonly healthRetries?: number;
+  readonly healthStartPeriod?: number;
+  /** False with `--no-health`. */
+  readonly health?: boolean;
+}
+
+/** @throws WrongUsage */
+function httpIn(text: string): Values {
+  const [, port, path = '/'] = /^(\d{1,5})(\/.*)?$/.exec(text) ?? [];
+  if (port === undefined) throw new WrongUsage('--health-http must be PORT or PORT/PATH, such as 8080/healthz');
+  return { port: portNumber(port), path };
+}
+
+const healthRange = (least: number, most: number = limits.healthSeconds) => wholeNumber(least, most);
+
+export const withPolicy = (command: Command): Command =>
+  command
+    .option('--policy <file>', 'its policy, YAML or JSON; options win over the file')
+    .addOption(new Option('--restart <when>', 'when it is started again').choices(restartPolicies))
+    .option('--stop-grace <seconds>', 'how long a stop may take', wholeNumber(0, limits.policyStopGraceSeconds))
+    .addOption(new Option('--stop-signal <signal>', 'what asks it to stop').choices(stopSignals))
+    .option('--health-http <port/path>', 'healthy while a GET is answered, such as 8080/healthz', httpIn)
+    .option('--health-tcp <port>', 'healthy while the port opens', portNumber)
+    .option('--health-command <command>', 'healthy while this ends with 0, run by sh in the container')
+    .option('--health-interval <seconds>', 'between two checks', healthRange(1))
+    .option('--health-timeout <seconds>', 'after which a check has failed', healthRange(1, limits.healthTimeoutSeconds))
+    .option('--health-retries <count>', 'failures in a row that count', healthRange(1, limits.healthRetries))
+    .option('--health-start-period <seconds>', 'after a start in which none counts', healthRange(0))
+    .option('--no-health', 'no check');
+
+/** Without the keys whose value is not given. */
+const given = (values: Values): Values =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+
+/** The checks that the options name, of which there may be one. */
+const checksIn = ({ healthHttp, healthTcp, healthCommand }: PolicyOptions): Values =>
+  given({
+    http: healthHttp,
+    tcp: healthTcp === undefined ? undefined : { port: healthTcp },
+    command: healthCommand === undefined ? undefined : ['sh', '-c', healthCommand],
+  });
+
+/** @throws WrongUsage */
+function healthOf(options: PolicyOptions, before: Values | null, restart: unknown): Values | undefined {
+  const check = checksIn(options);
+  const timing = given({
+    interval: options.healthInterval,
+    timeout: options.healthTimeout,
+    retries: options.healthRetries,
+    start_period: options.healthStartPeriod,
+  });
+  const isChecked = Object.keys(check).length > 0;
+  if (Object.keys(check).length > 1)
+    throw new WrongUsage('give one of --health-http, --health-tcp and --health-command');
+  if (!isChecked && Object.keys(timing).length === 0) return undefined;
+  if (!isChecked && before === null)
+    throw new WrongUsage('there is no check: give --health-http, --health-tcp or --health-command');
+  const { http: _, tcp: __, command: ___, ...kept } = before ?? {};
+  return { restart_unhealthy: restart !== 'never', ...(isChecked ? kept : before), ...check, ...timing };
+}
+
+/**
+ * What the options make of a policy; undefined: they do not name it.
+ * @throws WrongUsage
+ */
+export async function policyWith(
+  options: PolicyOptions,
+  stored: Values,
+  stdin: NodeJS.ReadableStream,
+): Promise<PolicyPut | undefined> {
+  const ofFile = options.policy === undefined ? {} : await settingsIn(PolicyBody, options.policy, stdin);
+  const { restart, stopGrace: stop_grace_seconds, stopSignal: stop_signal } = options;
+  const base = merged(stored, { ...ofFile, ...given({ restart, stop_grace_seconds, stop_signal }) });
+  const before = (base['health'] ?? null) as Values | null;
+  const health = options.health === false ? null : healthOf(options, before, base['restart']);
+  const next = health === undefined ? base : { ...base, health };
+  const isNamed = options.policy !== undefined || next !== base || restart !== undefined;
+  return isNamed || stop_grace_seconds !== undefined || stop_signal !== undefined ? next : undefined;
+}
+
+export const storedPolicy = ({ api }: Pick<Context, 'api'>, id: string): Promise<Schemas['Policy']> =>
+  dataOf(api.GET('/api/v2/compute/{id}/policy', { params: { path: { id } } }));
+
+async function get(context: Context, name: string): Promise<void> {
+  const policy = await storedPolicy(context, (await findContainer(context, name)).id);
+  context.show(policy, JSON.stringify(policy, null, 2));
+}
+
+async function set(context: Context, name: string, texts: readonly string[], options: SetOptions): Promise<void> {
+  const { id } = await findContainer(context, name);
+  const before = await storedPolicy(context, id);
+  const body = await settingsWith(context, PolicyBody, before, texts, options);
+  await carryOut(context, name, [before, body], options, () =>
+    dataOf(context.api.PUT('/api/v2/compute/{id}/policy', { params: { path: { id } }, body })),
+  );
+}
+
+export function addPolicy(program: Command, terminal: Terminal): void {
+  const policy = program.command('policy').description('how a container is restarted, stopped and checked');
+  policy.command('get <container>').description('its policy').action(action<[string]>(terminal, get));
+  settable(
+    policy.command('set <container>').description('change its policy; what is not named stays'),
+    'restart=on_failure health.http.port=8080',
+  ).action(action<[string, string[], SetOptions]>(terminal, set));
+}

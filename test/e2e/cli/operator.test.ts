@@ -1,0 +1,148 @@
+/** VPN peers of a tenant, and what operators do, by the command line against all of Longshore. */
+import { randomBytes } from 'node:crypto';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { temporaryFolder } from '../../support/folder.ts';
+import { commandLine } from '../support/command-line.ts';
+import { startRig } from '../support/rig.ts';
+
+t.setTimeout(900_000);
+
+t.test('peers and operators', async (t) => {
+  const rig = await startRig(t, {
+    gateway: { VAULT_KEYS: `k1:${randomBytes(32).toString('base64')}`, VPN_DEFAULT_NETWORK: 'office' },
+  });
+  const folder = temporaryFolder(t);
+  const { longshore, onTerminal } = commandLine(t);
+  const envOf = async (tenant: string, scope?: string) => ({
+    LONGSHORE_SERVER: rig.baseUrl,
+    LONGSHORE_TOKEN: (await rig.client(tenant, scope)).token,
+  });
+  const [acme, ops] = [await envOf('acme'), await envOf('ops', 'operator')];
+  const okAs = async (env: NodeJS.ProcessEnv, args: readonly string[]): Promise<string> => {
+    const { code, out, err } = await longshore(args, { env });
+    t.equal(code, 0, `${args.join(' ')}: ${err}`);
+    return out;
+  };
+  const ok = (...args: string[]): Promise<string> => okAs(acme, args);
+  const operator = (...args: string[]): Promise<string> => okAs(ops, args);
+
+  await t.test('a network: made, changed without a loss, read', async (t) => {
+    t.match(await longshore(['network', 'set', 'office', 'endpoint=vpn.example.com'], { env: ops }), {
+      code: 1,
+      err: /ipv4_pool/,
+    });
+    const made = ['endpoint=vpn.example.com', 'ipv4_pool=10.86.0.0/24', 'tenants=acme', 'dns=10.86.0.1'];
+    t.match(await longshore(['network', 'set', 'office', ...made], { env: ops }), {
+      code: 0,
+      out: 'office\n',
+      err: /^endpoint: not set → "vpn.example.com"$/m,
+    });
+    t.match(await longshore(['network', 'set', 'office', 'mut=1400'], { env: ops }), {
+      code: 2,
+      err: /there is no setting "mut": did you mean mtu\?/,
+    });
+    t.match(await longshore(['network', 'set', 'office', 'mtu=1400', '--dry-run'], { env: ops }), {
+      code: 0,
+      err: 'mtu: null → 1400\n',
+    });
+    await operator('network', 'set', 'office', 'wireguard_port=51821');
+    t.match(JSON.parse(await operator('network', 'get', 'office')), {
+      mtu: null,
+      dns: ['10.86.0.1'],
+      tenants: ['acme'],
+      wireguard_port: 51821,
+    });
+    t.match(await operator('network', 'ls'), /^office +vpn.example.com +10.86.0.0\/24 +\d+ of \d+ +acme$/m);
+    t.match(await longshore(['network', 'ls'], { env: acme }), { code: 1, err: /lacks the scope operator/ });
+  });
+
+  await t.test('a peer: made, its files, its links, removed', async (t) => {
+    const made = await longshore(['peer', 'add', 'laptop', '--expires', '30d'], { env: acme });
+    t.match(made, {
+      code: 0,
+      out: /^[0-9a-f-]{36} {2}10\.86\.0\.\d+\n$/,
+      err: /shown this once: \S+\nNext: longshore/,
+    });
+    t.match(await ok('peer', 'ls'), /^[0-9a-f-]{36} +laptop +office +active +10\.86\.0\./m);
+    const text = await ok('peer', 'config', 'laptop');
+    t.match(text, /^\[Interface\]\nPrivateKey = /m);
+    const file = join(folder, 'laptop.conf');
+    t.equal(await ok('peer', 'config', 'laptop', '-o', file), `${file}\n`);
+    t.equal(readFileSync(file, 'utf8'), text);
+    t.equal(statSync(file).mode & 0o777, 0o600);
+    t.match(await ok('peer', 'config', 'laptop', '--format', 'mobileconfig'), /<plist/);
+    const bundle = join(folder, 'laptop.p12');
+    await ok('peer', 'config', 'laptop', '--format', 'p12', '--output', bundle);
+    t.equal(readFileSync(bundle)[0], 0x30, 'DER');
+    t.match(await ok('peer', 'qr', 'laptop'), /^[ ▀▄█]{60,}$/m);
+    const shown = await longshore(['peer', 'qr', 'laptop', '-o', join(folder, 'qr.svg')], { env: acme });
+    t.match([shown.code, readFileSync(join(folder, 'qr.svg'), 'utf8')], [0, /<svg/]);
+    t.match(await onTerminal(['peer', 'qr', 'laptop'], [], acme), {
+      code: 0,
+      out: `[30;107m${' '.repeat(60)}`,
+    });
+    const { id, links } = JSON.parse(await ok('peer', 'link', 'laptop', '--expires', '1h', '--json')) as {
+      id: string;
+      links: { for: string; url: string }[];
+    };
+    t.equal(await (await fetch(links[0]?.url ?? '')).text(), text, 'without a sign-in');
+    await ok('peer', 'unlink', 'laptop', id);
+    t.equal((await fetch(links[0]?.url ?? '')).status, 401);
+    t.match(await ok('peer', 'link', 'laptop', '--pac'), /^Proxy auto-config +http\S+\/api\/forage\/pac\?token=/m);
+    t.match(await ok('peer', 'password', 'laptop'), /^\S{12,}\n$/);
+    await ok('peer', 'disable', 'laptop');
+    t.match(JSON.parse(await ok('peer', 'inspect', 'laptop')), { state: 'disabled', enabled: false });
+    t.match(await longshore(['peer', 'config', 'laptop'], { env: acme }), { code: 1, err: /\S/ });
+    await ok('peer', 'enable', 'laptop');
+    t.match(await longshore(['peer', 'rotate', 'laptop'], { env: acme }), { code: 0, err: /shown this once/ });
+    t.not(await ok('peer', 'config', 'laptop'), text, 'other keys');
+    t.match(await longshore(['peer', 'rm', 'laptp'], { env: acme }), { code: 1, err: /there is no peer "laptp"/ });
+    t.match(await longshore(['peer', 'add', 'x', '--expires', 'soon'], { env: acme }), {
+      code: 2,
+      err: /or a span such/,
+    });
+    t.equal(await ok('peer', 'rm', 'laptop'), 'laptop\n');
+    t.equal(await ok('peer', 'ls'), 'There are no peers.\n');
+    t.equal(await operator('network', 'rm', 'office'), 'office\n');
+  });
+
+  await t.test('a tenant: settings are merged, and the plan is shown', async (t) => {
+    t.match(await longshore(['tenant', 'set', 'acme', 'caps.contaners=5'], { env: ops }), {
+      code: 2,
+      err: /did you mean containers\?/,
+    });
+    t.match(await longshore(['tenant', 'set', 'acme', 'caps.containers=30'], { env: ops }), {
+      code: 0,
+      err: /^caps.containers: 20 → 30$/m,
+    });
+    const file = join(folder, 'acme.yml');
+    writeFileSync(file, 'regions: [default, eu]\ncaps:\n  vpn_peers: 3\n');
+    t.match(await longshore(['tenant', 'set', 'acme', '--file', file], { env: ops }), {
+      code: 0,
+      err: 'regions: ["default"] → ["default","eu"]\ncaps.vpn_peers: 10 → 3\n',
+    });
+    const caps = { containers: 30, vpn_peers: 3, ports: 30 * 50 };
+    t.match(JSON.parse(await operator('tenant', 'get', 'acme')), { regions: ['default', 'eu'], caps });
+    await operator('tenant', 'set', 'acme', 'caps.containers=10');
+    t.match(
+      JSON.parse(await operator('tenant', 'get', 'acme')),
+      { caps: { ports: 10 * 50 } },
+      'what follows another cap still does',
+    );
+    t.match(await longshore(['tenant', 'set', 'acme', 'caps.containers=10'], { env: ops }), {
+      code: 0,
+      err: 'nothing changes\n',
+    });
+  });
+
+  await t.test('signing keys, and tokens that are refused', async (t) => {
+    await ok('key', 'create', 'ci', '--scope', 'read', '--expires', '2d');
+    t.match(await operator('signing-key', 'rotate'), /^\S+ +current +0s\n\S+ +until /m);
+    t.match(await operator('signing-key', 'ls'), /^KEY +SIGNS +AGE\n/);
+    t.match(await longshore(['revoke', 'acme'], { env: ops }), { code: 2, err: /one of --subject, --token and --all/ });
+    t.match(await operator('revoke', 'acme', '--all'), /^tokens issued until \S+ of acme refused\n$/);
+    t.match(await longshore(['ps'], { env: acme }), { code: 1, err: /Sign in with/ });
+  });
+});
