@@ -461,6 +461,7 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   haproxy: 'Runs in front of a gateway in the tests, with the configuration in `deploy/haproxy/`.',
   nft: 'Keeps the containers of `npm start` from reaching this machine; `wg-quick` guards a default route with it in the tests.',
   buildah: 'Builds the container images of deploy/ in the tests.',
+  'docker-compose': 'Runs `deploy/compose/` in the tests.',
   squid: 'Runs in the tests as the proxy for engines that docs/deploy.md describes.',
   wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` must be beside it or on PATH.',
   'wireguard-go': 'WireGuard for the tests, if the kernel has none.',

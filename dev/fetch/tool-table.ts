@@ -92,6 +92,19 @@ export const tools = {
     suite: 'release',
     elsewhere: 'a statically linked BusyBox for Linux, of the architecture that the Docker engine runs',
   },
+  'docker-compose': {
+    variable: 'LONGSHORE_COMPOSE',
+    executables: ['docker-compose'],
+    // The release of Debian 12 has version 1, which reads another form of the file.
+    minimum: [2, 20],
+    versionArguments: ['version'],
+    versionPattern: /v?(\d+)\.(\d+)\.\d+/,
+    folders: ['usr/libexec/docker/cli-plugins'],
+    optional: true,
+    packages: ['docker-compose'],
+    suite: 'sid',
+    elsewhere: 'the release page of the project docker/compose',
+  },
   promtool: {
     variable: 'LONGSHORE_PROMTOOL',
     executables: ['promtool', 'prometheus'],

@@ -68,6 +68,8 @@ export const Inspection = Type.Object({
       ),
     ),
   }),
+  /** The id of its image. */
+  Image: Type.Optional(Type.String()),
   Config: Type.Object({ Labels: nullable(Labels) }),
   HostConfig: Type.Optional(
     Type.Object({
@@ -226,6 +228,7 @@ export const shapes = {
   summaries: [{ Id: true, State: true, Status: true, Labels: ourLabels, HostConfig: { NetworkMode: true } }],
   inspection: {
     Id: true,
+    Image: true,
     State: {
       Status: true,
       Pid: true,

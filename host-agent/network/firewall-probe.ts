@@ -2,9 +2,10 @@
  * Tests the firewall from a tenant's position: a short-lived container on the tenants' bridge tries
  * to reach a listener of this agent on the host, and the metadata address. The container holds only
  * this program's interpreter, mounted from the host, so it needs no pull and runs no tenant's
+ * image. An agent that is in a container itself has no such file on the host, and uses its own
  * image.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import Type from 'typebox';
@@ -15,6 +16,7 @@ import type { Network } from '../docker/answers.ts';
 import { Demultiplexer } from '../docker/demux.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
+import { ownContainerIn } from '../docker/own-container.ts';
 import { networkName, type Owner } from '../docker/ownership.ts';
 
 const decodeWords = decoder(Type.Array(Type.String()));
@@ -62,22 +64,34 @@ function interpreterFiles(): string[] {
   return [...new Set([process.execPath, ...libraries])];
 }
 
-export function createProbe(engine: Engine, owner: Owner): Probe {
+/** @param mountinfo says whether this program is in a container */
+export function createProbe(
+  engine: Engine,
+  owner: Owner,
+  mountinfo = (): string => readFileSync('/proc/self/mountinfo', 'utf8'),
+): Probe {
   const marks = { [probeLabel]: `${owner.cluster}/${owner.host}` };
   let files: readonly string[] | undefined;
 
-  const body = (network: Network, targets: readonly Target[]): ContainerBody => {
-    files ??= interpreterFiles();
+  /** Undefined also where another engine made the container of this program. */
+  const ownImage = async (): Promise<string | undefined> => {
+    const own = ownContainerIn(mountinfo());
+    return own === undefined ? undefined : (await engine.inspect(own))?.Image;
+  };
+
+  const body = (network: Network, targets: readonly Target[], own: string | undefined): ContainerBody => {
+    const mounted = own === undefined ? (files ??= interpreterFiles()) : [];
     const words = JSON.stringify([targets, limits.probePatienceMs]);
+    const libraries = `LD_LIBRARY_PATH=${[...new Set(mounted.map((path) => dirname(path)))].join(':')}`;
     return {
-      Image: `${image.repo}:${image.tag}`,
+      Image: own ?? `${image.repo}:${image.tag}`,
       Entrypoint: [process.execPath, '-e', script, words],
       User: '65534:65534',
-      Env: [`LD_LIBRARY_PATH=${[...new Set(files.map((path) => dirname(path)))].join(':')}`],
+      Env: own === undefined ? [libraries] : [],
       Labels: marks,
       HostConfig: {
         NetworkMode: network.Name,
-        Mounts: files.map((path) => ({ Type: 'bind', Source: path, Target: path, ReadOnly: true })),
+        Mounts: mounted.map((path) => ({ Type: 'bind', Source: path, Target: path, ReadOnly: true })),
         ReadonlyRootfs: true,
         RestartPolicy: { Name: 'no' },
         Memory: limits.probeMemoryBytes,
@@ -101,9 +115,10 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
   const create = async (network: Network, targets: readonly Target[]): Promise<string> => {
     // Of this cluster and this host alone: agents of several clusters may share an engine.
     const name = `${networkName(owner)}-probe`;
-    const made = body(network, targets);
+    const own = await ownImage();
+    const made = body(network, targets, own);
     let result = await engine.create(name, made);
-    if (result.kind === 'no_image') {
+    if (result.kind === 'no_image' && own === undefined) {
       await engine.importImage(image.repo, image.tag, emptyTar);
       result = await engine.create(name, made);
     }

@@ -26,6 +26,7 @@ import { startNats } from '../../../dev/servers/nats.ts';
 import { startRedis } from '../../../dev/servers/redis.ts';
 import { demoImage } from '../../../dev/servers/registry.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { machineCopy } from '../../integration/deploy/machine-copy.ts';
 import { sharedEngine, sharedRegistry, skipWithoutPrivateEngine } from '../../support/servers.ts';
 import { skipWithoutTools } from '../../support/tools.ts';
 import { viewEngine } from '../../host-agent/support/engine.ts';
@@ -34,9 +35,10 @@ import { eventually } from '../support/eventually.ts';
 import { clusterOf, quickAgent } from '../support/hosts.ts';
 import { urlOf } from '../support/programs.ts';
 import { prepareBuilder } from './support/buildah.ts';
+import { runOnOneMachine } from './support/one-machine.ts';
 
 t.setTimeout(900_000);
-const skip = skipWithoutPrivateEngine || (await skipWithoutTools('buildah', 'nft'));
+const skip = skipWithoutPrivateEngine || (await skipWithoutTools('buildah', 'nft', 'docker-compose'));
 const deadlineMs = 120_000;
 /** The user of the images (deploy/images/Dockerfile). */
 const user = 10001;
@@ -197,6 +199,22 @@ t.test('images', { skip }, async (t) => {
       env: nats.env,
     });
     t.equal(checked.code, 0, checked.stderr);
+  });
+
+  await t.test('all of it runs on one machine with Compose, as docs/deploy.md says', async (t) => {
+    const copy = machineCopy(t);
+    const saved = join(copy.folder, 'images.tar');
+    for (const target of targets) await engine.tag(target, `longshore-${target}`);
+    const { env } = await toolHere('dockerd');
+    const names = targets.map((target) => `longshore-${target}`);
+    const saving = { deadlineMs, env: { ...process.env, ...env, DOCKER_HOST: dockerHost } };
+    t.equal((await run('docker', ['save', '--output', saved, ...names], saving)).code, 0);
+    const { code, stdout, stderr } = await runOnOneMachine(copy, saved);
+    t.equal(code, 0, stdout + stderr);
+    t.match(stdout, /"status":"running"/, 'the agent runs a container');
+    t.match(stdout, '["longshore-actors","longshore-forage","longshore-gateway","longshore-host-agent"]');
+    t.match(stdout, 'container_firewall_checked', 'the agent has tested its firewall from a container');
+    t.match(stdout, '{"data":[]', 'after a restart of all, the API answers');
   });
 
   await t.test('the agent has its firewall tool', async (t) => {

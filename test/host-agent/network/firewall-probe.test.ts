@@ -16,18 +16,41 @@ function frame(text: string): Buffer {
   return Buffer.concat([head, Buffer.from(text)]);
 }
 
+const ownId = 'ab'.repeat(32);
+const ownContainer = {
+  Id: ownId,
+  Name: '/agent',
+  Image: 'sha256:own',
+  State: {
+    Status: 'running',
+    Running: true,
+    Pid: 1,
+    ExitCode: 0,
+    Error: '',
+    StartedAt: '',
+    FinishedAt: '',
+    OOMKilled: false,
+  },
+  Config: { Labels: {} },
+  NetworkSettings: {},
+};
+
 /** `words`: what the container says about each of its targets. */
 function engineSaying(words: (targets: number) => readonly string[]) {
   const names: string[] = [];
+  const made: { readonly Image: string; readonly HostConfig: { readonly Mounts: unknown[] } }[] = [];
   let targets = 0;
   const answer = ({ name, path, body }: Call): { status: number; body: string } => {
     if (name === 'version') return { status: 200, body: '{"Version":"1","ApiVersion":"1.41"}' };
     if (name === 'container create') {
       names.push(new URL(path, 'http://engine').searchParams.get('name') ?? '');
-      const { Entrypoint } = JSON.parse(Buffer.from(body!.bytes).toString()) as { Entrypoint: string[] };
-      targets = (JSON.parse(Entrypoint[3]!) as [unknown[]])[0].length;
+      const sent = JSON.parse(Buffer.from(body!.bytes).toString()) as (typeof made)[0] & { Entrypoint: string[] };
+      made.push(sent);
+      targets = (JSON.parse(sent.Entrypoint[3]!) as [unknown[]])[0].length;
       return { status: 201, body: '{"Id":"p"}' };
     }
+    if (name === 'container inspect' && path.includes(ownId))
+      return { status: 200, body: JSON.stringify(ownContainer) };
     return name === 'container start' ? { status: 204, body: '' } : { status: 200, body: '[]' };
   };
   const transport: Transport = {
@@ -43,7 +66,7 @@ function engineSaying(words: (targets: number) => readonly string[]) {
       }),
     close: () => {},
   };
-  return { engine: createEngine(transport), names };
+  return { engine: createEngine(transport), names, made };
 }
 
 const network = (gateways: readonly string[]): Network => ({
@@ -63,6 +86,13 @@ t.test('the probe proves the firewall only if it tried a service of the host', a
 
   const connected = engineSaying((count) => Array<string>(count).fill('connected'));
   t.match(await createProbe(connected.engine, owner)(network([]), never), { kind: 'reached', what: /metadata/ });
+});
+
+t.test('an agent in a container probes with its own image, of which the host has no files', async (t) => {
+  const { engine, made } = engineSaying((count) => Array<string>(count).fill('ECONNREFUSED'));
+  const mounts = `612 590 8:1 /data/containers/${ownId}/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n`;
+  t.same(await createProbe(engine, owner, () => mounts)(network(['127.0.0.1']), never), { kind: 'held' });
+  t.match(made, [{ Image: 'sha256:own', HostConfig: { Mounts: [] } }]);
 });
 
 t.test('agents of two clusters on one engine tell their probes apart', async (t) => {

@@ -19,8 +19,28 @@ import { run } from '../../../../dev/process/run.ts';
 /** The dynamic linker and the libraries of a program, as ldd(1) finds them. */
 async function librariesOf(program: string, env: NodeJS.ProcessEnv): Promise<string[]> {
   const ran = await run('ldd', [program], { deadlineMs: 20_000, env });
+  if (ran.stdout.includes('not a dynamic executable') || ran.stderr.includes('not a dynamic executable')) return [];
   if (ran.code !== 0) throw new Error(`ldd ${program}: ${ran.stderr}`);
   return [...ran.stdout.matchAll(/(?:=> |^\s+)(\/\S+)/gm)].map(([, path = '']) => path);
+}
+
+function putFile(root: string, from: string, to: string): void {
+  mkdirSync(dirname(join(root, to)), { recursive: true });
+  copyFileSync(realpathSync(from), join(root, to));
+  chmodSync(join(root, to), 0o755);
+}
+
+/** Copies a program to a path below `root`, and the libraries that it loads to `usr/lib`. */
+export async function putProgram(
+  root: string,
+  program: string,
+  { to, env }: { readonly to: string; readonly env: NodeJS.ProcessEnv },
+): Promise<void> {
+  putFile(root, program, to);
+  for (const library of await librariesOf(program, env)) {
+    // The path of the dynamic linker is in the program.
+    putFile(root, library, basename(library).startsWith('ld-') ? library : `usr/lib/${basename(library)}`);
+  }
 }
 
 /**
@@ -28,11 +48,7 @@ async function librariesOf(program: string, env: NodeJS.ProcessEnv): Promise<str
  * @returns the variables of its environment
  */
 export async function makeBase(root: string): Promise<Record<string, string>> {
-  const put = (from: string, to: string): void => {
-    mkdirSync(dirname(join(root, to)), { recursive: true });
-    copyFileSync(realpathSync(from), join(root, to));
-    chmodSync(join(root, to), 0o755);
-  };
+  const put = (from: string, to: string): void => putFile(root, from, to);
   for (const folder of ['etc', 'root', 'tmp']) mkdirSync(join(root, folder), { recursive: true });
   chmodSync(join(root, 'tmp'), 0o1777);
 
@@ -44,11 +60,7 @@ export async function makeBase(root: string): Promise<Record<string, string>> {
   const nft = await toolHere('nft');
   const programs = { node: { path: process.execPath, env: process.env }, nft };
   for (const [name, { path, env }] of Object.entries(programs)) {
-    put(path, `usr/bin/${name}`);
-    for (const library of await librariesOf(path, env)) {
-      // The path of the dynamic linker is in the program.
-      put(library, basename(library).startsWith('ld-') ? library : `usr/lib/${basename(library)}`);
-    }
+    await putProgram(root, path, { to: `usr/bin/${name}`, env });
   }
 
   const [npm] = executablesOf(['npm'], process.env);

@@ -10,7 +10,7 @@ import { makeBase } from './base.ts';
 /** Installing packages and compiling take their time on a busy machine. */
 const buildDeadlineMs = 400_000;
 /** The type of overlayfs, on which there is no other overlayfs (statfs(2)). */
-const overlayMagic = 0x794c7630;
+export const overlayMagic = 0x794c7630;
 const base = 'localhost/longshore-base';
 
 export interface Builder {
