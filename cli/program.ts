@@ -15,6 +15,7 @@ import { addProfiles } from './tenant/profiles.ts';
 import { addRun } from './tenant/run.ts';
 import { addSessions } from './tenant/sessions.ts';
 import { addStreams } from './tenant/streams.ts';
+import { addTrace } from './tenant/trace.ts';
 
 /** They may stand before and after the name of a command. */
 const globalOptions = (): readonly Option[] => [
@@ -41,6 +42,7 @@ export function programOf(terminal: Terminal): Command {
   addApply(program, terminal);
   addContainers(program, terminal);
   addStreams(program, terminal);
+  addTrace(program, terminal);
   addSessions(program, terminal);
   addAccess(program, terminal);
   addPolicy(program, terminal);

@@ -38,6 +38,9 @@ export const cli = {
   applyRemarks: 50,
   applyAliases: 100,
   applyValueChars: 60,
+  /** `trace`: steps on the way of a request, and a log line. */
+  traceMoments: 10_000,
+  traceLineChars: 1 * MiB,
   /** Requests under way at once, as for the stats of several containers. */
   cliParallel: 4,
   /** The beginning of an id names a container if it is this long. */

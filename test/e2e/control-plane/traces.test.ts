@@ -5,6 +5,8 @@
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { startOtlpReceiver, type ReceivedSpan } from '../../support/otlp.ts';
+import type { Moment } from '../../../cli/tenant/trace.ts';
+import { commandLine } from '../support/command-line.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Running } from '../support/programs.ts';
 import { startRig } from '../support/rig.ts';
@@ -107,6 +109,34 @@ t.test('a request is followed through all three programs', async (t) => {
         linesOf(program).some((line) => line.requestId === 'traced' && line.traceId === traceId),
         `${program.server().name} names the trace`,
       );
+  });
+
+  t.test('`longshore trace` shows its way', async (t) => {
+    const { longshore } = commandLine(t);
+    const env = { LONGSHORE_SERVER: rig.baseUrl, LONGSHORE_TOKEN: acme.token };
+    const way = async (...args: string[]): Promise<Moment[]> => {
+      const { code, out, err } = await longshore(['trace', ...args, '--json'], { env });
+      t.equal(code, 0, err);
+      return JSON.parse(out) as Moment[];
+    };
+    const events = (await way('traced')).map(({ what, details }) => `${what} ${String(details['status'])}`);
+    t.match(events.slice(0, 2), ['created pending', 'placed pending']);
+    t.equal(events.at(-1), 'status running');
+
+    const files = [rig.gateway, rig.actors, rig.agent].map((program) => program.server().logFile);
+    const lines = await way('traced', '--logs', ...files);
+    const steps = lines.map(({ from, what, details }) => `${from.split(' ')[0]} ${String(details['step'] ?? what)}`);
+    const expected = ['gateway request', 'actors turn', 'host-agent desired', 'host-agent pull', 'host-agent start'];
+    t.same(
+      expected.filter((step) => !steps.includes(step)),
+      [],
+    );
+    t.ok(steps.indexOf('host-agent pull') < steps.indexOf('host-agent start'));
+
+    const read = await longshore(['trace', 'traced', '--logs', '-'], { input: readFileSync(files[2] ?? '') });
+    t.match(read.out, /^TIME +AFTER +FROM +WHAT\n[^]* desired [^]*\+\d+ ms +host-agent \S+ +step /);
+    t.match(await longshore(['trace', 'unknown'], { env }), { code: 1, err: /names the request "unknown"/ });
+    t.match(await longshore(['trace', 'traced', '--logs', '/no/file']), { code: 1, err: /\/no\/file can't be read/ });
   });
 
   t.test('without the flag of its client it is logged and not traced', async (t) => {
