@@ -63,7 +63,8 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
   }
   await confirm(context, plan, options);
   const { done, error } = await carryOut({ context, values, isDetached: detach, timeoutS: timeout }, plan.steps);
-  if (context.isJson || error === undefined) context.show(valueOf(done, false), doneText(done));
+  if (context.isJson || error === undefined)
+    context.show(valueOf(done, false, error === undefined ? undefined : wordsOf(error)), doneText(done));
   if (error === undefined) return;
   if (!(error instanceof InterruptedError)) context.tell(wordsOf(error));
   context.tell(stoppedText(done));

@@ -173,7 +173,7 @@ async function untilRolled({ context, timeoutS }: Work, { found, name }: Contain
 async function createPeer({ context: { api, tell } }: Work, { name, wanted }: PeerCreate): Promise<Outcome> {
   const { enabled, ...fields } = wanted.fields;
   const { id } = await dataOf(api.POST('/api/forage/peers', { body: { name, ...fields } }));
-  tell(`peer ${name}: ${id}`);
+  tell(`peer ${name}: ${id}; its files: "longshore peer link ${name}"`);
   if (enabled === false) await disable(api, id);
   return 'changed';
 }

@@ -250,7 +250,7 @@ function patchOf(container: Declared, wanted: Declaration): Schemas['ContainerPa
   return {
     ...Object.fromEntries([...images, ...limits].map((field) => [field, wanted[field]])),
     ...(changed.length === 0 ? {} : { env: Object.fromEntries(changed) }),
-    ...(JSON.stringify(container.ports) === JSON.stringify(wanted.ports) ? {} : { ports: [...wanted.ports] }),
+    ...(container.ports.join() === wanted.ports.join() ? {} : { ports: [...wanted.ports] }),
   };
 }
 

@@ -84,8 +84,9 @@ export function stoppedText(done: readonly Done[]): string {
 }
 
 /** For programs. */
-export const valueOf = (done: readonly Done[], isDryRun: boolean) => ({
+export const valueOf = (done: readonly Done[], isDryRun: boolean, error?: string) => ({
   dry_run: isDryRun,
+  ...(error === undefined ? {} : { error }),
   changes: done.filter(({ step }) => isChange(step)).length,
   steps: done.map(({ step: { kind, name, action, differences }, outcome }) => ({
     kind,

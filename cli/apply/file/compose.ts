@@ -103,6 +103,7 @@ function inOrder(reader: Reader, services: Values): string[] {
     const on = mapOf(services[name])?.['depends_on'];
     const names = Array.isArray(on) ? on.map(String) : Object.keys(mapOf(on) ?? {});
     for (const [other, how] of Object.entries(mapOf(on) ?? {})) {
+      reader.ignoreOthers([...path, other], mapOf(how) ?? {}, ['condition']);
       if (mapOf(how)?.['condition'] === 'service_completed_successfully')
         reader.ignore([...path, other, 'condition'], 'is ignored: it is waited for until it runs');
     }

@@ -1,90 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Wanted } from '../../../cli/apply/file/model.ts';
-import { readText } from '../../../cli/apply/file/read.ts';
 import type { Found, FoundContainer, Peer } from '../../../cli/apply/found.ts';
 import { isChange, planOf, type ContainerChange, type Step } from '../../../cli/apply/plan.ts';
 import { doneText, planText, stoppedText } from '../../../cli/apply/show.ts';
 import type { Policy } from '../../../schemas/api/policy.ts';
-
-const wantedIn = (file: object): Wanted => {
-  const { wanted, faults } = readText('file.yml', JSON.stringify(file), { folder: '/', env: {} });
-  if (wanted === undefined || faults.length > 0) throw new Error(faults.map(({ message }) => message).join('\n'));
-  return wanted;
-};
-
-const empty: Found = {
-  containers: new Map(),
-  strays: [],
-  secrets: new Map(),
-  registries: new Map(),
-  peers: new Map(),
-};
-
-/** One that is as a file declares it, and runs. */
-function foundAs(wanted: Wanted, name: string, change: Partial<FoundContainer['status']> = {}): FoundContainer {
-  const one = wanted.containers.find((container) => container.name === name);
-  if (one === undefined) throw new Error(`${name} is not declared`);
-  const { declaration, policy, uses, host = 'h1' } = one;
-  const time = '2026-11-24T12:00:00.000Z';
-  const container = {
-    id: `id-of-${name}`,
-    tenant_id: 'acme',
-    name,
-    host_key: host,
-    ...declaration,
-    ports: [...declaration.ports],
-    pull_policy: 'always' as const,
-    status: 'running' as const,
-    inserted_at: time,
-    updated_at: time,
-  };
-  const status: FoundContainer['status'] = {
-    id: container.id,
-    status: 'running',
-    desired: 'running',
-    generation: 1,
-    host_key: host,
-    observed_status: 'running',
-    observed_at: time,
-    reason: null,
-    message: null,
-    exit_code: null,
-    restart_count: 0,
-    next_retry_at: null,
-    started_at: time,
-    addresses: [],
-    ...change,
-  };
-  return { container, etag: '"1"', status, policy, uses };
-}
-
-const peer = (change: Partial<Peer> = {}): Peer => ({
-  id: '01890000-0000-7000-8000-000000000001',
-  tenant_id: 'acme',
-  name: 'phone',
-  network: 'office',
-  state: 'active',
-  enabled: true,
-  expires_at: null,
-  ipv4: '10.0.0.1',
-  ipv6: null,
-  routes: null,
-  dns: null,
-  public_key: 'key',
-  certificate: { serial: '1', not_after: '2030-01-01T00:00:00Z' },
-  tokens: [],
-  problem: null,
-  inserted_at: '2026-11-24T12:00:00.000Z',
-  updated_at: '2026-11-24T12:00:00.000Z',
-  ...change,
-});
-
-const foundAll = (wanted: Wanted): Found => ({
-  ...empty,
-  containers: new Map(wanted.containers.map(({ name }) => [name, foundAs(wanted, name)])),
-  secrets: new Map(wanted.secrets.map(({ name }) => [name, 1])),
-});
+import { empty, foundAs, peer, wantedIn } from './declared.ts';
 
 const actions = (steps: readonly Step[]): string[] =>
   steps.map(({ action, kind, name }) => `${action} ${kind} ${name}`);
@@ -188,6 +108,16 @@ t.test('what is done with a container that is as declared', (t) => {
   t.end();
 });
 
+t.test('one that no file has made is taken over, and gets the variable', (t) => {
+  const made = wantedIn({ containers: { web: { image: 'web', env: { BY: 'hand' } } } });
+  const wanted = wantedIn({ name: 'shop', containers: { web: { image: 'web' } } });
+  const { steps, faults } = planOf(wanted, { ...empty, containers: new Map([['web', foundAs(made, 'web')]]) });
+  t.same(faults, []);
+  t.match(steps, [{ action: 'update', patch: { env: { BY: null, LONGSHORE_APPLY: 'shop' } } }]);
+  t.match(planText({ steps }), /~ container web\n {4}env\.LONGSHORE_APPLY: shop\n {4}env\.BY: hand → \(none\)\n/);
+  t.end();
+});
+
 t.test('what would fail on the way is said before', (t) => {
   const wanted = wantedIn({
     name: 'shop',
@@ -242,7 +172,8 @@ t.test('removals come last: containers, then what the file lists and is there', 
   });
   const stray = foundAs(wantedIn({ name: 'shop', containers: { old: { image: 'a' } } }), 'old').container;
   const found: Found = {
-    ...foundAll(wanted),
+    ...empty,
+    containers: new Map([['web', foundAs(wanted, 'web')]]),
     strays: [stray],
     secrets: new Map([['old', 3]]),
     registries: new Map([['docker.io', { host: 'docker.io', username: 'ci', updated_at: null }]]),

@@ -82,7 +82,7 @@ services:
     image: web
     x-mine: 1
     command: serve
-    depends_on: {db: {condition: service_completed_successfully}}
+    depends_on: {db: {condition: service_completed_successfully, restart: true}}
     ports: ["80:8080", {target: 1, mode: host}]
     deploy: {replicas: 2, resources: {limits: {cpus: 1, pids: 3}, reservations: {cpus: 1}}}
     healthcheck: {test: [CMD, a], start_interval: 1s}
@@ -101,6 +101,7 @@ secrets: {pw: {external: true, name: x}}
       'compose.yml:1:1: version: is ignored',
       'compose.yml:8:5: services.web.command: is ignored',
       'compose.yml:9:23: services.web.depends_on.db.condition: is ignored: it is waited for until it runs',
+      'compose.yml:9:66: services.web.depends_on.db.restart: is ignored',
       "compose.yml:10:13: services.web.ports.0: the host's port 80 is ignored: Longshore chooses one",
       'compose.yml:10:36: services.web.ports.1.mode: is ignored',
       'compose.yml:11:14: services.web.deploy.replicas: is ignored',

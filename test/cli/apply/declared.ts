@@ -1,0 +1,77 @@
+/** What files declare, and what there is of it, for tests of plans. */
+import type { Wanted } from '../../../cli/apply/file/model.ts';
+import { readText } from '../../../cli/apply/file/read.ts';
+import type { Found, FoundContainer, Peer } from '../../../cli/apply/found.ts';
+
+export const wantedIn = (file: object): Wanted => {
+  const { wanted, faults } = readText('file.yml', JSON.stringify(file), { folder: '/', env: {} });
+  if (wanted === undefined || faults.length > 0) throw new Error(faults.map(({ message }) => message).join('\n'));
+  return wanted;
+};
+
+export const empty: Found = {
+  containers: new Map(),
+  strays: [],
+  secrets: new Map(),
+  registries: new Map(),
+  peers: new Map(),
+};
+
+/** One that is as a file declares it, and runs. */
+export function foundAs(wanted: Wanted, name: string, change: Partial<FoundContainer['status']> = {}): FoundContainer {
+  const one = wanted.containers.find((container) => container.name === name);
+  if (one === undefined) throw new Error(`${name} is not declared`);
+  const { declaration, policy, uses, host = 'h1' } = one;
+  const time = '2026-11-24T12:00:00.000Z';
+  const container = {
+    id: `id-of-${name}`,
+    tenant_id: 'acme',
+    name,
+    host_key: host,
+    ...declaration,
+    ports: [...declaration.ports],
+    pull_policy: 'always' as const,
+    status: 'running' as const,
+    inserted_at: time,
+    updated_at: time,
+  };
+  const status: FoundContainer['status'] = {
+    id: container.id,
+    status: 'running',
+    desired: 'running',
+    generation: 1,
+    host_key: host,
+    observed_status: 'running',
+    observed_at: time,
+    reason: null,
+    message: null,
+    exit_code: null,
+    restart_count: 0,
+    next_retry_at: null,
+    started_at: time,
+    addresses: [],
+    ...change,
+  };
+  return { container, etag: '"1"', status, policy, uses };
+}
+
+export const peer = (change: Partial<Peer> = {}): Peer => ({
+  id: '01890000-0000-7000-8000-000000000001',
+  tenant_id: 'acme',
+  name: 'phone',
+  network: 'office',
+  state: 'active',
+  enabled: true,
+  expires_at: null,
+  ipv4: '10.0.0.1',
+  ipv6: null,
+  routes: null,
+  dns: null,
+  public_key: 'key',
+  certificate: { serial: '1', not_after: '2030-01-01T00:00:00Z' },
+  tokens: [],
+  problem: null,
+  inserted_at: '2026-11-24T12:00:00.000Z',
+  updated_at: '2026-11-24T12:00:00.000Z',
+  ...change,
+});
