@@ -20,6 +20,7 @@ import type { IssuerSetting } from './configuration/issuers.ts';
 import { redisAccessOf } from './configuration/redis.ts';
 import type { GatewayConfiguration } from './configuration/settings.ts';
 import { vaultKeysOf } from './configuration/vault.ts';
+import { linkFolderOf, sessionLifeOf, signInOf } from './configuration/sign-in.ts';
 import { defaultNetworkOf, publicUrlOf } from './configuration/vpn.ts';
 import type { Handlers, Services } from './http/call.ts';
 import { Dispatcher } from './http/dispatch.ts';
@@ -40,6 +41,7 @@ import { UnsealService } from './secrets/unseal.ts';
 import { sessionHandlers } from './sessions/handlers.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { statsHandler } from './stats/handler.ts';
+import { signInHandlers, type SignInOptions } from './sign-in/handlers.ts';
 import { StatsWatches } from './stats/watches.ts';
 import { EventReader } from './streams/events.ts';
 import { streamHandlers } from './streams/handlers.ts';
@@ -134,7 +136,11 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const services = servicesOf(parts, streams, sessions);
   const forage = forageOf(parts, { services, vault, listenUrl: () => listenUrl });
   const unseal = unsealOf(parts, vault);
-  const handlers = handlersOf({ services, forage, vault, signingKeys }, { version: dependencies.version, ready });
+  const signIn = signInOptionsOf(parts, { services, vault, signingKeys });
+  const handlers = handlersOf(
+    { services, forage, vault, signingKeys, signIn },
+    { version: dependencies.version, ready },
+  );
   const dispatcher = dispatcherOf(parts, services, forage, handlers);
   const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
     log,
@@ -275,7 +281,21 @@ interface Rooms {
   readonly forage: Forage;
   readonly vault: Vault | undefined;
   readonly signingKeys: SigningKeys;
+  readonly signIn: SignInOptions;
 }
+
+/** @throws ConfigurationError */
+const signInOptionsOf = (
+  { configuration, access }: Parts,
+  rooms: Pick<Rooms, 'services' | 'vault' | 'signingKeys'>,
+): SignInOptions => ({
+  ...rooms,
+  gate: access.gate,
+  settings: signInOf(configuration),
+  publicUrl: publicUrlOf(configuration),
+  lifeMs: sessionLifeOf(configuration),
+  linkFolder: linkFolderOf(configuration),
+});
 
 function forageOf(
   { configuration, version }: Parts,
@@ -293,12 +313,13 @@ function forageOf(
 }
 
 const handlersOf = (
-  { services, forage, vault, signingKeys }: Rooms,
+  { services, forage, vault, signingKeys, signIn }: Rooms,
   about: Parameters<typeof publicHandlers>[0],
 ): Handlers => ({
   ...containerHandlers(services),
   ...secretHandlers(services, vault),
   ...keyHandlers(services, signingKeys),
+  ...signInHandlers(signIn),
   ...usageHandlers(services),
   ...streamHandlers(services),
   ...sessionHandlers(services),

@@ -8,6 +8,7 @@ import * as drain from './api/drain.ts';
 import { Event } from './api/event.ts';
 import * as host from './api/host.ts';
 import * as key from './api/keys/key.ts';
+import * as session from './api/keys/session.ts';
 import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
 import { LogEntry } from './api/log.ts';
 import * as network from './api/network.ts';
@@ -59,6 +60,10 @@ export const components = {
   KeyWithToken: key.KeyWithToken,
   KeySet,
   SigningKey: SigningKeyView,
+  DeviceBegin: session.DeviceBody,
+  DeviceSignIn: session.DeviceSignIn,
+  DeviceToken: session.DeviceToken,
+  DeviceTokenAsk: session.DeviceTokenBody,
 
   Event,
   LogEntry,

@@ -9,6 +9,7 @@ export const successStatus = {
   created: 201,
   accepted: 202,
   no_content: 204,
+  see_other: 303,
   not_modified: 304,
 } as const;
 

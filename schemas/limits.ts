@@ -20,6 +20,7 @@ import { rpc } from './limits/rpc.ts';
 import { scrub } from './limits/actors/scrub.ts';
 import { sessions } from './limits/sessions.ts';
 import { secrets } from './limits/gateway/secrets.ts';
+import { signIn } from './limits/gateway/sign-in.ts';
 import { streams } from './limits/gateway/streams.ts';
 import { usage } from './limits/usage.ts';
 import { vpn } from './limits/gateway/vpn.ts';
@@ -31,6 +32,7 @@ export const limits = {
   ...auth,
   ...streams,
   ...secrets,
+  ...signIn,
   ...api,
   ...rpc,
   ...nats,

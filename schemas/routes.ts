@@ -28,6 +28,7 @@ import {
 } from './api/host.ts';
 import { ContainerId, HostKey, KeyId, NetworkName, PeerId, PeerTokenId, TenantId } from './ids.ts';
 import { KeyBody, KeyView, KeyWithToken } from './api/keys/key.ts';
+import { DeviceBody, DeviceSignIn, DeviceToken, DeviceTokenBody } from './api/keys/session.ts';
 import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
 import { limits } from './limits.ts';
 import { LogEntry } from './api/log.ts';
@@ -107,6 +108,11 @@ export interface Route {
   readonly bare?: true;
   /** Media types of an answer that is a file and not JSON of the API. */
   readonly media?: readonly string[];
+  /**
+   * For people in a browser: errors are pages, success is a page or leads to one, and cookies are
+   * set.
+   */
+  readonly forPeople?: true;
   /** The answer has an ETag; `If-None-Match` with it gets 304. */
   readonly conditional?: true;
   /** The answer has an ETag for `If-Match`. */
@@ -132,6 +138,7 @@ const compute = '/api/v2/compute';
 const operator = '/api/v2/operator';
 const forage = '/api/forage';
 const keys = '/api/v2/keys';
+const signIn = '/api/v2/sign-in';
 
 const execUserPattern = '^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$';
 const execWorkdirPattern = '^/[^\\0]*$';
@@ -163,6 +170,26 @@ const serverFile = <Name extends string>(name: Name, file: string, media: string
     conditional: true,
     deadlineMs: limits.keyDeadlineMs,
   }) as const;
+
+/** A step of a sign-in in a browser, which ends with the way to the next. */
+const step = <Name extends string, Path extends string>(
+  name: Name,
+  method: 'GET' | 'POST',
+  path: Path,
+  summary: string,
+) =>
+  ({
+    name,
+    method,
+    path,
+    access: 'public',
+    summary,
+    success: 'see_other',
+    data: Type.Null(),
+    forPeople: true,
+    publicRate: true,
+  }) as const;
+const htmlPage = { success: 'ok', data: Type.String(), media: ['text/html; charset=utf-8'] } as const;
 
 const integer = (minimum: number, maximum: number, fallback: number, description: string) =>
   ({ schema: Type.Integer({ minimum, maximum }), description, fallback }) satisfies QueryParameter;
@@ -1149,6 +1176,66 @@ export const routes = [
     data: KeySet,
     errors: ['rate_limited'],
     bare: true,
+    publicRate: true,
+  },
+  {
+    ...step('login', 'GET', '/login', 'Sign in: leads to the identity provider.'),
+    query: {
+      return_to: { schema: Type.String(), description: 'A path of this server to return to.' },
+      tenant: { schema: TenantId, description: 'The tenant to sign in for; absent: all are offered.' },
+    },
+    errors: ['bad_request', 'not_found', 'invalid', 'rate_limited'],
+  },
+  {
+    ...step('login.callback', 'GET', '/login/callback', 'The way back from the identity provider.'),
+    errors: ['bad_request', 'forbidden', 'not_found', 'rate_limited', 'conflict'],
+  },
+  {
+    ...step('login.tenants', 'GET', '/login/tenants', 'The page on which one of several tenants is chosen.'),
+    ...htmlPage,
+    errors: ['bad_request', 'not_found', 'rate_limited'],
+  },
+  {
+    ...step('login.choose', 'POST', '/login/tenants/:tenant', 'Choose the tenant.'),
+    errors: ['bad_request', 'forbidden', 'not_found', 'rate_limited', 'conflict'],
+  },
+  {
+    ...step('login.session', 'GET', '/login/session', 'The page that says who is signed in.'),
+    ...htmlPage,
+    errors: ['rate_limited'],
+  },
+  {
+    ...step('login.once', 'GET', '/login/once', 'Sign in with a one-time link, where those are allowed.'),
+    query: { code: { schema: Type.String(), description: 'The code of the link.', required: true } },
+    errors: ['forbidden', 'not_found', 'invalid', 'rate_limited', 'conflict'],
+  },
+  {
+    ...step('logout', 'POST', '/logout', 'Sign out: the session of this token ends at every gateway.'),
+    errors: ['forbidden', 'conflict', 'rate_limited'],
+  },
+  {
+    name: 'sign_in.device',
+    method: 'POST',
+    path: `${signIn}/device`,
+    access: 'public',
+    summary: 'Begin to sign in a command line: the answer has a code that its user confirms in a browser.',
+    body: DeviceBody,
+    success: 'ok',
+    data: DeviceSignIn,
+    errors: [...bodyErrors, 'not_found', 'conflict', 'rate_limited'],
+    publicRate: true,
+  },
+  {
+    name: 'sign_in.device_token',
+    method: 'POST',
+    path: `${signIn}/device/token`,
+    access: 'public',
+    summary: 'Ask for the token of that sign-in, until its user has confirmed it.',
+    body: DeviceTokenBody,
+    maxBodyBytes: 2 * limits.signInHandleBytes,
+    success: 'ok',
+    data: DeviceToken,
+    errors: [...bodyErrors, 'not_found', 'forbidden', 'conflict', 'rate_limited'],
     publicRate: true,
   },
   {

@@ -1204,6 +1204,159 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/login': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Sign in: leads to the identity provider. */
+    get: operations['login'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/login/callback': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The way back from the identity provider. */
+    get: operations['login_callback'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/login/tenants': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The page on which one of several tenants is chosen. */
+    get: operations['login_tenants'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/login/tenants/{tenant}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Choose the tenant. */
+    post: operations['login_choose'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/login/session': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The page that says who is signed in. */
+    get: operations['login_session'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/login/once': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Sign in with a one-time link, where those are allowed. */
+    get: operations['login_once'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/logout': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Sign out: the session of this token ends at every gateway. */
+    post: operations['logout'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/sign-in/device': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Begin to sign in a command line: the answer has a code that its user confirms in a browser. */
+    post: operations['sign_in_device'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/sign-in/device/token': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Ask for the token of that sign-in, until its user has confirmed it. */
+    post: operations['sign_in_device_token'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/openapi.json': {
     parameters: {
       query?: never;
@@ -1720,6 +1873,45 @@ export interface components {
       current: boolean;
       inserted_at: string | null;
       expires_at: string | null;
+    };
+    DeviceBegin: Record<string, never>;
+    DeviceSignIn: {
+      /** @description What the server has to know of this sign-in, sealed. */
+      handle: string;
+      /** @description For the page at `verification_uri`. */
+      user_code: string;
+      verification_uri: string;
+      /** @description The same page, with the code in it. */
+      verification_uri_complete?: string;
+      /** @description Seconds. */
+      expires_in: number;
+      /** @description Seconds to wait between two asks for the token. */
+      interval: number;
+    };
+    DeviceToken:
+      | {
+          /** @enum {string} */
+          status: 'pending' | 'slow_down' | 'expired' | 'denied';
+        }
+      | {
+          /** @constant */
+          status: 'choose';
+          tenants: string[];
+          /** @description What the server has to know of this sign-in, sealed. */
+          handle: string;
+        }
+      | {
+          /** @constant */
+          status: 'done';
+          tenant: string;
+          token: string;
+          /** Format: date-time */
+          expires_at: string;
+        };
+    DeviceTokenAsk: {
+      /** @description What the server has to know of this sign-in, sealed. */
+      handle: string;
+      tenant?: string;
     };
     Event: {
       /** @description `<partition>-<journal entry>-<index>`: the same event has the same id wherever it is read. */
@@ -2575,6 +2767,119 @@ export interface components {
         'application/json': components['schemas']['ErrorUpgradeRequired'];
       };
     };
+    /** @description bad_request */
+    BadRequestPage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
+    /** @description not_found */
+    NotFoundPage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
+    /** @description method_not_allowed */
+    MethodNotAllowedPage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        Allow: components['headers']['Allow'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
+    /** @description invalid */
+    InvalidPage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
+    /** @description rate_limited */
+    RateLimitedPage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Retry-After': components['headers']['RetryAfter'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
+    /** @description internal */
+    InternalPage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
+    /** @description unavailable */
+    UnavailablePage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Retry-After': components['headers']['RetryAfter'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
+    /** @description timeout */
+    TimeoutPage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
+    /** @description forbidden */
+    ForbiddenPage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
+    /** @description conflict */
+    ConflictPage: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        'Set-Cookie': components['headers']['SetCookie'];
+        [name: string]: unknown;
+      };
+      content: {
+        'text/html; charset=utf-8': string;
+      };
+    };
   };
   parameters: {
     /** @description The `next_cursor` of the previous page. */
@@ -2603,6 +2908,10 @@ export interface components {
     Allow: string;
     /** @description Names keys of the body that are ignored and look misspelt; absent if none does. */
     Warning: string;
+    /** @description Where it goes on. */
+    Location: string;
+    /** @description Of the session, or of a step of the sign-in. */
+    SetCookie: string;
     /** @description The name for the file; absent if it is shown. */
     ContentDisposition: string;
   };
@@ -5431,6 +5740,296 @@ export interface operations {
         };
       };
       405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  login: {
+    parameters: {
+      query?: {
+        /** @description A path of this server to return to. */
+        return_to?: string;
+        /** @description The tenant to sign in for; absent: all are offered. */
+        tenant?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; it goes on at another page. */
+      303: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          Location: components['headers']['Location'];
+          'Set-Cookie': components['headers']['SetCookie'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['BadRequestPage'];
+      404: components['responses']['NotFoundPage'];
+      405: components['responses']['MethodNotAllowedPage'];
+      422: components['responses']['InvalidPage'];
+      429: components['responses']['RateLimitedPage'];
+      500: components['responses']['InternalPage'];
+      503: components['responses']['UnavailablePage'];
+      504: components['responses']['TimeoutPage'];
+    };
+  };
+  login_callback: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; it goes on at another page. */
+      303: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          Location: components['headers']['Location'];
+          'Set-Cookie': components['headers']['SetCookie'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['BadRequestPage'];
+      403: components['responses']['ForbiddenPage'];
+      404: components['responses']['NotFoundPage'];
+      405: components['responses']['MethodNotAllowedPage'];
+      409: components['responses']['ConflictPage'];
+      429: components['responses']['RateLimitedPage'];
+      500: components['responses']['InternalPage'];
+      503: components['responses']['UnavailablePage'];
+      504: components['responses']['TimeoutPage'];
+    };
+  };
+  login_tenants: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Set-Cookie': components['headers']['SetCookie'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/html; charset=utf-8': string;
+        };
+      };
+      400: components['responses']['BadRequestPage'];
+      404: components['responses']['NotFoundPage'];
+      405: components['responses']['MethodNotAllowedPage'];
+      429: components['responses']['RateLimitedPage'];
+      500: components['responses']['InternalPage'];
+      503: components['responses']['UnavailablePage'];
+      504: components['responses']['TimeoutPage'];
+    };
+  };
+  login_choose: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        tenant: components['parameters']['path.tenant'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; it goes on at another page. */
+      303: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          Location: components['headers']['Location'];
+          'Set-Cookie': components['headers']['SetCookie'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['BadRequestPage'];
+      403: components['responses']['ForbiddenPage'];
+      404: components['responses']['NotFoundPage'];
+      405: components['responses']['MethodNotAllowedPage'];
+      409: components['responses']['ConflictPage'];
+      429: components['responses']['RateLimitedPage'];
+      500: components['responses']['InternalPage'];
+      503: components['responses']['UnavailablePage'];
+      504: components['responses']['TimeoutPage'];
+    };
+  };
+  login_session: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Set-Cookie': components['headers']['SetCookie'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/html; charset=utf-8': string;
+        };
+      };
+      405: components['responses']['MethodNotAllowedPage'];
+      429: components['responses']['RateLimitedPage'];
+      500: components['responses']['InternalPage'];
+      503: components['responses']['UnavailablePage'];
+      504: components['responses']['TimeoutPage'];
+    };
+  };
+  login_once: {
+    parameters: {
+      query: {
+        /** @description The code of the link. */
+        code: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; it goes on at another page. */
+      303: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          Location: components['headers']['Location'];
+          'Set-Cookie': components['headers']['SetCookie'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      403: components['responses']['ForbiddenPage'];
+      404: components['responses']['NotFoundPage'];
+      405: components['responses']['MethodNotAllowedPage'];
+      409: components['responses']['ConflictPage'];
+      422: components['responses']['InvalidPage'];
+      429: components['responses']['RateLimitedPage'];
+      500: components['responses']['InternalPage'];
+      503: components['responses']['UnavailablePage'];
+      504: components['responses']['TimeoutPage'];
+    };
+  };
+  logout: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done; it goes on at another page. */
+      303: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          Location: components['headers']['Location'];
+          'Set-Cookie': components['headers']['SetCookie'];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      403: components['responses']['ForbiddenPage'];
+      405: components['responses']['MethodNotAllowedPage'];
+      409: components['responses']['ConflictPage'];
+      429: components['responses']['RateLimitedPage'];
+      500: components['responses']['InternalPage'];
+      503: components['responses']['UnavailablePage'];
+      504: components['responses']['TimeoutPage'];
+    };
+  };
+  sign_in_device: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['DeviceBegin'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['DeviceSignIn'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  sign_in_device_token: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['DeviceTokenAsk'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['DeviceToken'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];

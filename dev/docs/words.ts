@@ -465,6 +465,7 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   squid: 'Runs in the tests as the proxy for engines that docs/deploy.md describes.',
   wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` must be beside it or on PATH.',
   'wireguard-go': 'WireGuard for the tests, if the kernel has none.',
+  'chromium-headless-shell': 'The browser in the tests of sign-in; without it they are skipped.',
   swanctl: 'strongSwan, which makes IKEv2 connections in the tests; it needs `charon-systemd` and plugins.',
   wrk: 'Generates the load of `npm run bench`.',
   postgres: 'The PostgreSQL that `npm run bench` measures beside Longshore; `initdb` must be beside it or on PATH.',

@@ -247,6 +247,19 @@ export const tools = {
     suite: 'release',
     elsewhere: 'strongSwan with its plugins kernel-libipsec, vici, openssl and pkcs12 (Linux alone)',
   },
+  'chromium-headless-shell': {
+    variable: 'LONGSHORE_CHROMIUM',
+    executables: ['chromium-headless-shell'],
+    minimum: [100, 0],
+    versionArguments: ['--version', '--no-sandbox'],
+    versionPattern: /Chromium (\d+)\.(\d+)\.\d+/,
+    // The program in /usr/bin is a script that starts the one in this folder of the system.
+    folders: ['usr/lib/chromium'],
+    optional: true,
+    packages: ['chromium-headless-shell', 'fonts-dejavu-core'],
+    suite: 'release',
+    elsewhere: 'Chromium, with its path in the variable below',
+  },
   wrk: {
     variable: 'LONGSHORE_WRK',
     executables: ['wrk'],

@@ -150,6 +150,8 @@ function prefixEnvironment(
       : [];
     return own.map((entry) => join(folder, entry));
   });
+  // Libraries find this one by a path that holds only where it is installed.
+  const pulse = libraries.map((folder) => join(folder, 'pulseaudio')).filter((folder) => existsSync(folder));
   const xtables = libraries.map((folder) => join(folder, 'xtables')).find((folder) => existsSync(folder));
   const strongswanConf = join(prefix, 'etc/strongswan.conf');
   const folders = [...inside, ...searchFolders(env)];
@@ -160,7 +162,7 @@ function prefixEnvironment(
       ...(libraries.length === 0
         ? {}
         : {
-            LD_LIBRARY_PATH: [...libraries, env['LD_LIBRARY_PATH']]
+            LD_LIBRARY_PATH: [...libraries, ...pulse, env['LD_LIBRARY_PATH']]
               .filter((part) => part !== undefined)
               .join(delimiter),
           }),

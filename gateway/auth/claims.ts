@@ -5,6 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isTenantId, type TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import { isOfOperator, scopesOf } from './scopes.ts';
 
 export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const;
@@ -41,7 +42,7 @@ const Claims = Type.Object({
   iss: Type.String(),
   aud: Type.Union([Type.String(), Type.Array(Type.String())]),
   exp: Type.Number(),
-  sub: Type.String({ minLength: 1, maxLength: 256 }),
+  sub: Type.String({ minLength: 1, maxLength: limits.subjectChars }),
   nbf: Type.Optional(Type.Number()),
   iat: Type.Optional(Type.Number()),
   jti: Type.Optional(Type.String({ maxLength: 256 })),

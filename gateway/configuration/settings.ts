@@ -36,6 +36,26 @@ export const settings = {
     'Longest life of a token (`exp` minus `iat`); the gateway refuses others. Revocations are kept for this long, so never raise it while some are in force.',
     { min: 60_000, max: 10 * 365 * 86_400_000, fallback: limits.tokenLifeMaxMs },
   ),
+  SIGN_IN_ISSUER: optionalText(
+    'URL of the OpenID Connect provider at which people sign in. Absent: nobody signs in, and there are only tokens.',
+  ),
+  SIGN_IN_CLIENT_ID: optionalText('The gateway’s client id at this provider.'),
+  SIGN_IN_CLIENT_SECRET_FILE: optionalText('File with the client’s secret. Absent: the client is a public one.'),
+  SIGN_IN_SCOPES: text('What the provider is asked for, with spaces between; `openid` must be there.', {
+    fallback: 'openid profile email',
+  }),
+  SIGN_IN_RULES_FILE: optionalText(
+    'Who is in which tenant, with which scopes: JSON, a list of {claim, value, tenant, scopes}, or of {claim, scopes} for a claim that holds names of tenants.',
+  ),
+  SIGN_IN_SESSION_MS: integer('How long a session lasts; then its user signs in again.', {
+    min: 60_000,
+    max: limits.sessionLifeMaxMs,
+    fallback: limits.sessionLifeMs,
+  }),
+  SIGN_IN_LINK_FOLDER: optionalText(
+    'Folder of one-time sign-in links, for development; `npm start` sets it. Refused with NODE_ENV=production.',
+  ),
+  NODE_ENV: optionalText('`production` refuses what is for development alone.'),
   RATE_LIMIT_TENANT_PER_SECOND: integer('Requests per second of one tenant.', {
     min: 1,
     max: 10_000_000,
@@ -83,7 +103,7 @@ export const settings = {
     fallback: limits.requestDeadlineMs,
   }),
   PUBLIC_URL: optionalText(
-    'URL at which phones and VPN servers reach this API, like https://vpn.example.com. Certificates and profiles contain it. Absent: the address that the API listens on.',
+    'URL at which people, phones and VPN servers reach this API, like https://vpn.example.com. Certificates and profiles contain it, and the provider sends people back to it. Absent: the address that the API listens on.',
   ),
   VAULT_KEYS: optionalText(
     'Keys that seal what is secret at rest (secrets, registry logins, VPN keys): lines of `<id>:<base64 of 32 bytes>`, the current key first.',

@@ -15,9 +15,10 @@ import type { Meters } from '../metrics.ts';
 import { auditOf } from '../operator/audit.ts';
 import { AccessLog, tenantOfCaller, type Caller } from './access-log.ts';
 import { check, missing, paramsCanBe, prepareRoute, refusalOf, type AppRoute, type RouteParts } from './app-route.ts';
-import type { Call, Handled } from './call.ts';
+import { succeeded, type Call, type Handled } from './call.ts';
 import type { BodyRefusal } from './engine/body.ts';
 import type { Exchange, RequestHead } from './engine/engine.ts';
+import { errorPage } from './html.ts';
 import { judgeBody, parseBody, readBody } from './json-body.ts';
 import { bodyRefusals, notFound, options, seatRefusals, tooLongUrl, wrongMethod } from './refusals.ts';
 import { failure, invalid, replyOf, type Result } from './respond.ts';
@@ -52,6 +53,7 @@ interface Trace {
   /** The request id, and where the request is traced. */
   origin: Origin;
   span: Span | undefined;
+  forPeople: boolean;
   caller: Caller | undefined;
   seat: Seat | undefined;
 }
@@ -80,6 +82,7 @@ export class Dispatcher {
     const requestId = this.#requestId(exchange.head.headers.requestId);
     const trace: Trace = {
       route: 'none',
+      forPeople: false,
       origin: { rid: requestId },
       span: undefined,
       caller: undefined,
@@ -110,7 +113,10 @@ export class Dispatcher {
     const match = this.#router.match(head.method, head.path);
     if (match.kind === 'options') return options(match.allow);
     const route = match.kind === 'route' ? match.route : undefined;
-    if (route !== undefined) trace.route = route.name;
+    if (route !== undefined) {
+      trace.route = route.name;
+      trace.forPeople = route.forPeople === true;
+    }
 
     const access = accessOf(match);
     const bodyBoundBytes = route?.bodyBoundBytes ?? 0;
@@ -250,7 +256,10 @@ export class Dispatcher {
     const status = streamed
       ? outcomeStatus[exchange.isUpgraded ? 'switching_protocols' : 'ok']
       : outcomeStatus[handled.code];
-    if (!streamed) exchange.reply(replyOf(handled, requestId));
+    if (!streamed) {
+      const shown = trace.forPeople && !succeeded(handled) ? errorPage(handled) : handled;
+      exchange.reply(replyOf(shown, requestId));
+    }
     if (trace.span !== undefined) this.#endSpan(trace, status);
     const ms = clock.monotonicMs() - startedMs;
     meters.request(trace.route, status, ms / 1000, streamed || trace.route === 'container.wait');

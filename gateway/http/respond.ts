@@ -73,7 +73,7 @@ function retryAfter({ code, body, retryAfterSeconds }: Result): readonly string[
 
 export function replyOf(result: Result, requestId: string): Reply {
   const status = outcomeStatus[result.code];
-  const empty = status === 204 || status === 304;
+  const empty = status === 204 || status === 303 || status === 304;
   const body = result.body === '' && !isSuccessCode(result.code) ? bareError(result.code) : result.body;
   return {
     status,

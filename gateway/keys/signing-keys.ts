@@ -10,7 +10,7 @@ import type { Log } from '../../lib/log.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { ownIssuer, signingPartition, type KeySet } from '../../schemas/api/keys/signing-key.ts';
-import type { KeyId, OperationId, TenantId } from '../../schemas/ids.ts';
+import type { OperationId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { SigningKeyPage } from '../../schemas/wire/answers.ts';
 import type { Origin } from '../../schemas/wire/asks.ts';
@@ -43,7 +43,8 @@ export interface SigningKeysOptions {
 
 /** What a token of the cluster says. */
 export interface OwnClaims {
-  readonly id: KeyId;
+  /** `jti`: of a key, or of a session. */
+  readonly id: string;
   readonly tenant: TenantId;
   readonly subject: string;
   readonly scopes: readonly string[];

@@ -85,8 +85,11 @@ export const auditKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> } = {
   'network.remove': { event: 'network_removed', fields: (call) => ({ network: call.params.network }) },
 };
 
+/** Of a session, which only its handler knows (gateway/sign-in). */
+export const signedOutEvent = 'signed_out';
+
 /** A write with one of these outcomes may have been executed, or may be later. */
-const unknownOutcomes: ReadonlySet<string> = new Set(['internal', 'timeout', 'unavailable']);
+export const unknownOutcomes: ReadonlySet<string> = new Set(['internal', 'timeout', 'unavailable']);
 
 /** The event of a handled request; undefined if there is nothing to repeat after a restore. */
 export function auditOf(call: Call, handled: Handled): AuditEvent | undefined {

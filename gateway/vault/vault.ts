@@ -10,12 +10,14 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { ConfigurationError } from '../../lib/config.ts';
-import type { Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
+import type { PassingPlace, Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
 
 export interface VaultKey {
   readonly id: string;
   readonly key: Uint8Array;
 }
+
+type Place = SecretPlace | PassingPlace;
 
 const keyBytes = 32;
 /**
@@ -66,7 +68,7 @@ export class SealError extends Error {
 }
 
 /** No part can contain a slash, so two places never have the same text. */
-function textOf(place: SecretPlace): string {
+function textOf(place: Place): string {
   switch (place.of) {
     case 'peer':
       return `peer/${place.tenant}/${place.peer}/${place.field}`;
@@ -76,6 +78,8 @@ function textOf(place: SecretPlace): string {
       return `secret/${place.tenant}/${place.name}/${place.version}`;
     case 'signing_key':
       return `signing_key/${place.id}`;
+    case 'sign_in':
+      return `sign_in/${place.step}`;
     case 'login':
       return `login/${place.tenant}/${place.registry}/${place.version}`;
   }
@@ -85,8 +89,8 @@ function textOf(place: SecretPlace): string {
  * The wrapped data key is authenticated with the id of its key, and the secret is not, so a new key
  * leaves the secret as it is.
  */
-const wrapContext = (keyId: string, place: SecretPlace): string => `${version} key ${keyId} ${textOf(place)}`;
-const dataContext = (place: SecretPlace): string => `${version} data ${textOf(place)}`;
+const wrapContext = (keyId: string, place: Place): string => `${version} key ${keyId} ${textOf(place)}`;
+const dataContext = (place: Place): string => `${version} data ${textOf(place)}`;
 
 function encrypt(key: Uint8Array, plain: Uint8Array, context: string): string {
   const nonce = randomBytes(nonceBytes);
@@ -142,35 +146,35 @@ export class Vault {
   }
 
   /** @param secret a text is sealed in UTF-8 */
-  seal(place: SecretPlace, secret: string | Uint8Array): Sealed {
+  seal(place: Place, secret: string | Uint8Array): Sealed {
     const dataKey = randomBytes(keyBytes);
     const data = encrypt(dataKey, Buffer.from(secret), dataContext(place));
     return this.#wrap(place, dataKey, data);
   }
 
   /** @throws SealError */
-  open(place: SecretPlace, sealed: Sealed): string {
+  open(place: Place, sealed: Sealed): string {
     return this.openBytes(place, sealed).toString();
   }
 
   /** @throws SealError */
-  openBytes(place: SecretPlace, sealed: Sealed): Buffer {
+  openBytes(place: Place, sealed: Sealed): Buffer {
     const parts = partsOf(sealed);
     return decrypt(this.#unwrap(place, parts), parts.data, dataContext(place));
   }
 
   /** Wraps the same secret under the current key. @throws SealError */
-  reseal(place: SecretPlace, sealed: Sealed): Sealed {
+  reseal(place: Place, sealed: Sealed): Sealed {
     const parts = partsOf(sealed);
     return this.#wrap(place, this.#unwrap(place, parts), parts.data);
   }
 
-  #wrap(place: SecretPlace, dataKey: Uint8Array, data: string): Sealed {
+  #wrap(place: Place, dataKey: Uint8Array, data: string): Sealed {
     const keyId = this.currentKeyId;
     return sealedOf({ keyId, wrapped: encrypt(this.#key(keyId), dataKey, wrapContext(keyId, place)), data });
   }
 
-  #unwrap(place: SecretPlace, { keyId, wrapped }: Parts): Buffer {
+  #unwrap(place: Place, { keyId, wrapped }: Parts): Buffer {
     const dataKey = decrypt(this.#key(keyId), wrapped, wrapContext(keyId, place));
     if (dataKey.length !== keyBytes) throw new SealError('damaged');
     return dataKey;

@@ -27,6 +27,15 @@ export type SecretPlace =
   /** A login's password. */
   | { readonly of: 'login'; readonly tenant: TenantId; readonly registry: string; readonly version: number };
 
+/**
+ * Of a sealed text that is stored nowhere: a browser or a command line keeps it during a sign-in,
+ * and any gateway opens it.
+ */
+export interface PassingPlace {
+  readonly of: 'sign_in';
+  readonly step: 'flow' | 'choice' | 'device';
+}
+
 /** A secret that is not sealed under the current key yet. */
 export interface StaleSecret {
   readonly place: SecretPlace;

@@ -26,6 +26,8 @@ const headers = {
     description: 'Names keys of the body that are ignored and look misspelt; absent if none does.',
     schema: { type: 'string' },
   },
+  Location: { description: 'Where it goes on.', required: true, schema: { type: 'string' } },
+  SetCookie: { description: 'Of the session, or of a step of the sign-in.', schema: { type: 'string' } },
   ContentDisposition: { description: 'The name for the file; absent if it is shown.', schema: { type: 'string' } },
 } as const satisfies Readonly<Record<string, Json>>;
 
@@ -34,6 +36,8 @@ function successHeaders(route: Route): Json {
     'X-Request-Id': header('RequestId'),
     ...(route.tagged === true || route.conditional === true ? { ETag: header('ETag') } : {}),
     ...(route.warns === true ? { 'Longshore-Warning': header('Warning') } : {}),
+    ...(route.success === 'see_other' ? { Location: header('Location') } : {}),
+    ...(route.forPeople === true ? { 'Set-Cookie': header('SetCookie') } : {}),
     ...(route.access === 'download' ? { 'Content-Disposition': header('ContentDisposition') } : {}),
   };
 }
@@ -70,10 +74,12 @@ const successWords = {
   created: 'Created.',
   accepted: 'Accepted; it is done soon.',
   no_content: 'Done; the answer has no body.',
+  see_other: 'Done; it goes on at another page.',
   not_modified: 'The file is as `If-None-Match` says.',
 } as const satisfies Readonly<Record<keyof typeof successStatus, string>>;
 
-const isBodiless = ({ success }: Route): boolean => success === 'no_content' || success === 'switching_protocols';
+const isBodiless = ({ success }: Route): boolean =>
+  success === 'no_content' || success === 'see_other' || success === 'switching_protocols';
 
 function successResponse(route: Route): Json {
   const answer = { description: successWords[route.success], headers: successHeaders(route) };
@@ -141,7 +147,7 @@ function operationOf(route: Route, { parameters, errors }: Shared): Json {
     security: securityOf(route),
     parameters: parametersOf(route).map((parameter) => referenceTo(parameters, parameter)),
     ...bodyOf(route),
-    responses: { ...successResponse(route), ...errors.of(codes) },
+    responses: { ...successResponse(route), ...errors.of(codes, route.forPeople === true ? 'page' : 'json') },
   };
 }
 

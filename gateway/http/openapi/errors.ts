@@ -65,8 +65,18 @@ function headersOf(status: number): Json {
   return requestId;
 }
 
-function responseOf(ofStatus: readonly ErrorCode[]): Json {
+/** How an error is said: as JSON to programs, as a page to people. */
+type Form = 'json' | 'page';
+
+function responseOf(ofStatus: readonly ErrorCode[], form: Form): Json {
   const [first = 'internal'] = ofStatus;
+  if (form === 'page') {
+    return {
+      description: ofStatus.join(' or '),
+      headers: { ...headersOf(errorStatus[first]), 'Set-Cookie': header('SetCookie') },
+      content: { 'text/html; charset=utf-8': { schema: { type: 'string' } } },
+    };
+  }
   const schemas = ofStatus.map((code) => ({ $ref: `#/components/schemas/${nameOf(code)}` }));
   const schema = schemas.length === 1 ? schemas[0] : { oneOf: schemas };
   return {
@@ -78,14 +88,14 @@ function responseOf(ofStatus: readonly ErrorCode[]): Json {
 
 export interface ErrorResponses {
   /** One response for each status; two codes of one status (403) share it. */
-  readonly of: (codes: readonly ErrorCode[]) => Json;
+  readonly of: (codes: readonly ErrorCode[], form: Form) => Json;
   /** Those that `of` has named. */
   readonly components: Json;
 }
 
 export function errorResponses(): ErrorResponses {
   const components: Record<string, Json> = {};
-  const of = (listed: readonly ErrorCode[]): Json => {
+  const of = (listed: readonly ErrorCode[], form: Form): Json => {
     const byStatus = new Map<number, ErrorCode[]>();
     // In the order of the catalogue, so that the same codes always have the same name.
     for (const code of codes.filter((one) => listed.includes(one))) {
@@ -93,8 +103,8 @@ export function errorResponses(): ErrorResponses {
     }
     return Object.fromEntries(
       [...byStatus].map(([status, ofStatus]) => {
-        const name = ofStatus.map(pascal).join('Or');
-        components[name] ??= responseOf(ofStatus);
+        const name = `${ofStatus.map(pascal).join('Or')}${form === 'page' ? 'Page' : ''}`;
+        components[name] ??= responseOf(ofStatus, form);
         return [String(status), { $ref: `#/components/responses/${name}` }];
       }),
     );

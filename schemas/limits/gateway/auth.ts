@@ -3,6 +3,8 @@ import { KiB, MiB, seconds, minutes, days } from '../units.ts';
 
 export const auth = {
   tokenBytes: 8 * KiB,
+  /** `sub` of a token. */
+  subjectChars: 256,
   tokenCacheEntries: 20_000,
   tokenCacheTtlMs: 60 * seconds,
   tokensVerifying: 256,

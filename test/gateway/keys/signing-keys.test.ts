@@ -3,14 +3,13 @@ import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify } from 'jose';
 import t from 'tap';
 import type { OwnClaims, SigningKeys } from '../../../gateway/keys/signing-keys.ts';
 import type { KeySet } from '../../../schemas/api/keys/signing-key.ts';
-import type { KeyId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { acme } from '../../actors/support/records.ts';
 import { ride, signingStage, vaultOf } from './world.ts';
 
 const claims: OwnClaims = {
-  id: '01890000-0000-7000-8000-000000000001' as KeyId,
+  id: '01890000-0000-7000-8000-000000000001',
   tenant: acme,
   subject: 'alice',
   scopes: ['read', 'deploy'],

@@ -38,6 +38,7 @@ const plainHeaders = new Set([
   'cache-control',
   'connection',
   'content-length',
+  'content-security-policy',
   'content-type',
   'date',
   'keep-alive',

@@ -1,0 +1,118 @@
+/**
+ * Sign-in in a browser: authorization code with PKCE. The way to the provider leaves a sealed
+ * cookie in the browser, and only with it the way back is accepted; the provider accepts a code
+ * once.
+ */
+import { randomBytes } from 'node:crypto';
+import type { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { isCrossSite } from '../auth/credentials.ts';
+import type { Call, HandlerOf } from '../http/call.ts';
+import { seeOther } from '../http/html.ts';
+import { forbidden } from '../http/refusals.ts';
+import { failure, type Result } from '../http/respond.ts';
+import { localPath } from './cookies.ts';
+import { grantsOf, type Grant, type ProviderClaims } from './mapping.ts';
+import { tenantsPage } from './pages.ts';
+import type { Provider } from './provider.ts';
+import { away, noTenant, refusalOf, subjectOf, type Desk } from './desk.ts';
+
+const secret = (): string => randomBytes(32).toString('base64url');
+
+const notHere = failure(
+  'bad_request',
+  'this sign-in was not begun in this browser, or more than ten minutes ago; sign in again',
+);
+const foreignPath = failure('bad_request', 'return_to must be a path of this server, like /login/session');
+const tooMany = failure(
+  'forbidden',
+  'you are in more tenants than this page can show; open /login?tenant=NAME with the name of one',
+);
+const tenantLost = failure('forbidden', 'you are not in this tenant; sign in again to see which you are in');
+
+/** The handlers of a gateway where people sign in. */
+export function codeFlow(desk: Desk, provider: Provider) {
+  const { base, cookies, envelopes, sessions, nowMs } = desk;
+
+  /** With the sign-in's cookie removed. */
+  const ended = (result: Result): Result => ({
+    ...result,
+    headers: [...(result.headers ?? []), 'set-cookie', cookies.endStep()],
+  });
+
+  async function finish(call: Call, subject: string, grant: Grant, returnTo: string): Promise<Result> {
+    const session = await sessions.begin(call, subject, grant, 'browser');
+    if ('code' in session) return session.code === 'forbidden' ? ended(session) : session;
+    return seeOther(returnTo, cookies.session(session.token, session.expiresAtMs - nowMs()), cookies.endStep());
+  }
+
+  const login: HandlerOf<'login'> = async ({ query }) => {
+    const returnTo = query.return_to === undefined ? `${base}/login/session` : localPath(query.return_to);
+    if (returnTo === undefined) return foreignPath;
+    const flow = { state: secret(), nonce: secret(), verifier: secret(), returnTo };
+    const answer = await provider.loginUrl(`${base}/login/callback`, flow);
+    if (answer.kind !== 'ok') return away;
+    const kept = { ...flow, tenant: query.tenant ?? null, untilMs: nowMs() + limits.signInMs };
+    const sealed = envelopes.seal('flow', kept);
+    return sealed.length > limits.signInCookieBytes
+      ? failure('bad_request', 'return_to is too long')
+      : seeOther(answer.value, cookies.step(sealed, limits.signInMs));
+  };
+
+  const callback: HandlerOf<'login.callback'> = async (call) => {
+    const { head } = call.exchange;
+    const kept = cookies.stepOf(head.headers);
+    const flow = kept === undefined ? undefined : envelopes.open('flow', kept);
+    if (flow === undefined) return notHere;
+    const answer = await provider.redeem(new URL(`${base}/login/callback?${head.query}`), flow);
+    switch (answer.kind) {
+      case 'unavailable':
+        // The cookie stays: the same page, loaded again, may still succeed.
+        return away;
+      case 'refused':
+        return ended(sessions.refuse(call, answer.why, refusalOf(answer.why)));
+      case 'ok':
+        return choose(call, answer.value, flow);
+    }
+  };
+
+  async function choose(
+    call: Call,
+    claims: ProviderClaims,
+    { tenant, returnTo }: { readonly tenant: TenantId | null; readonly returnTo: string },
+  ): Promise<Result> {
+    const subject = subjectOf(claims);
+    const grants = grantsOf(desk.rules, claims).filter((grant) => tenant === null || grant.tenant === tenant);
+    const [only, ...others] = grants;
+    if (only === undefined) return ended(sessions.refuse(call, 'no tenant', noTenant(subject, tenant)));
+    if (others.length === 0) return finish(call, subject, only, returnTo);
+    const kept = { subject, grants, returnTo, untilMs: nowMs() + limits.signInChoiceMs };
+    const sealed = grants.length > limits.signInTenants ? '' : envelopes.seal('choice', kept);
+    if (sealed === '' || sealed.length > limits.signInCookieBytes) return ended(tooMany);
+    return seeOther(`${base}/login/tenants`, cookies.step(sealed, limits.signInChoiceMs));
+  }
+
+  const choiceOf = ({ exchange }: Call) => {
+    const kept = cookies.stepOf(exchange.head.headers);
+    return kept === undefined ? undefined : envelopes.open('choice', kept);
+  };
+
+  const tenants: HandlerOf<'login.tenants'> = (call) => {
+    const choice = choiceOf(call);
+    if (choice === undefined) return notHere;
+    const names = choice.grants.map(({ tenant }) => tenant);
+    return tenantsPage(base, choice.subject, names);
+  };
+
+  const chosen: HandlerOf<'login.choose'> = async (call) => {
+    const { head } = call.exchange;
+    if (isCrossSite(head.method, 'cookie', head.headers)) return forbidden;
+    const choice = choiceOf(call);
+    if (choice === undefined) return notHere;
+    const grant = choice.grants.find(({ tenant }) => tenant === call.params.tenant);
+    if (grant === undefined) return tenantLost;
+    return finish(call, choice.subject, grant, choice.returnTo);
+  };
+
+  return { login, 'login.callback': callback, 'login.tenants': tenants, 'login.choose': chosen };
+}

@@ -1,0 +1,76 @@
+/**
+ * What a gateway must remember during a sign-in, given to the browser or the command line to keep:
+ * sealed, for one step, and for a time. Any gateway with the same vault keys opens it (A1).
+ */
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import Type, { type Static, type TSchema } from 'typebox';
+import { DecodeError, decoder } from '../../lib/decode.ts';
+import { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { PassingPlace, Sealed } from '../../schemas/records/sealed.ts';
+import { SealError, type Vault } from '../vault/vault.ts';
+import type { Grant } from './mapping.ts';
+
+const untilMs = Type.Number();
+
+const steps = {
+  /** Between the way to the provider and the way back. */
+  flow: Type.Object({
+    state: Type.String(),
+    nonce: Type.String(),
+    verifier: Type.String(),
+    /** A path of this origin. */
+    returnTo: Type.String(),
+    /** The tenant that was asked for. */
+    tenant: Type.Union([TenantId, Type.Null()]),
+    untilMs,
+  }),
+  /** Of a person in several tenants, who chooses one. */
+  choice: Type.Object({
+    subject: Type.String(),
+    grants: Type.Unsafe<readonly Grant[]>(
+      Type.Array(Type.Object({ tenant: TenantId, scopes: Type.Array(Type.String()) })),
+    ),
+    returnTo: Type.String(),
+    untilMs,
+  }),
+  /** Of a command line that waits for a sign-in in a browser. */
+  device: Type.Object({ deviceCode: Type.String(), untilMs }),
+} as const satisfies Record<PassingPlace['step'], TSchema>;
+
+type Steps = typeof steps;
+export type Step = keyof Steps;
+export type Kept<S extends Step> = Static<Steps[S]>;
+
+const decoders = {
+  flow: decoder(steps.flow),
+  choice: decoder(steps.choice),
+  device: decoder(steps.device),
+} as const;
+
+export class Envelopes {
+  readonly #vault: Vault;
+  readonly #nowMs: () => number;
+
+  constructor(vault: Vault, nowMs: () => number) {
+    this.#vault = vault;
+    this.#nowMs = nowMs;
+  }
+
+  seal<S extends Step>(step: S, kept: Kept<S>): string {
+    return this.#vault.seal({ of: 'sign_in', step }, deflateRawSync(JSON.stringify(kept)));
+  }
+
+  /** Undefined if it was not sealed for this step, or its time is over. */
+  open<S extends Step>(step: S, text: string): Kept<S> | undefined {
+    try {
+      const bytes = this.#vault.openBytes({ of: 'sign_in', step }, text as Sealed);
+      const kept = decoders[step](inflateRawSync(bytes, { maxOutputLength: limits.signInKeptBytes })) as Kept<S>;
+      return kept.untilMs > this.#nowMs() ? kept : undefined;
+    } catch (error) {
+      // One of another release is one that says nothing.
+      if (error instanceof SealError || error instanceof DecodeError) return undefined;
+      throw error;
+    }
+  }
+}

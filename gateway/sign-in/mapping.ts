@@ -1,0 +1,56 @@
+/** From what an identity provider says of a person to tenants and scopes, by rules. Pure. */
+import { isTenantId, type TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+
+export type ProviderClaims = Readonly<Record<string, unknown>>;
+
+export type Rule =
+  /** People with this value among those of the claim are in this tenant. */
+  | {
+      readonly by: 'value';
+      readonly claim: string;
+      readonly value: string;
+      readonly tenant: TenantId;
+      readonly scopes: readonly string[];
+    }
+  /** The values of the claim are names of tenants. */
+  | { readonly by: 'name'; readonly claim: string; readonly scopes: readonly string[] };
+
+/** A tenant that a person may act for. */
+export interface Grant {
+  readonly tenant: TenantId;
+  /** None: everything of the tenant. */
+  readonly scopes: readonly string[];
+}
+
+/** People type addresses into forms; only a proven one counts (OpenID Connect Core 5.1). */
+const proofs: Readonly<Record<string, string>> = { email: 'email_verified', phone_number: 'phone_number_verified' };
+
+function valuesOf(claims: ProviderClaims, claim: string): readonly string[] {
+  const proof = proofs[claim];
+  if (proof !== undefined && claims[proof] !== true) return [];
+  const given: unknown = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  const values: readonly unknown[] = Array.isArray(given) ? given.slice(0, limits.signInClaimValues) : [given];
+  return values.filter((value) => typeof value === 'string');
+}
+
+const grantsOfRule = (rule: Rule, claims: ProviderClaims): Grant[] => {
+  const values = valuesOf(claims, rule.claim);
+  if (rule.by === 'name') return values.filter(isTenantId).map((tenant) => ({ tenant, scopes: rule.scopes }));
+  return values.includes(rule.value) ? [rule] : [];
+};
+
+/** The tenants of a person, by name; scopes of several rules for one tenant add up. */
+export function grantsOf(rules: readonly Rule[], claims: ProviderClaims): readonly Grant[] {
+  const scopes = new Map<TenantId, Set<string>>();
+  for (const grant of rules.flatMap((rule) => grantsOfRule(rule, claims))) {
+    scopes.set(grant.tenant, new Set([...(scopes.get(grant.tenant) ?? []), ...grant.scopes]));
+  }
+  return [...scopes]
+    .map(([tenant, words]) => ({ tenant, scopes: [...words] }))
+    .sort((one, other) => (one.tenant < other.tenant ? -1 : 1));
+}
+
+/** Whether a rule looks at a claim that is not here. */
+export const lacksClaims = (rules: readonly Rule[], claims: ProviderClaims): boolean =>
+  rules.some(({ claim }) => !Object.hasOwn(claims, claim));
