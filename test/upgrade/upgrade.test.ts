@@ -16,6 +16,7 @@ import { hostKey, prepareHosts } from '../e2e/support/hosts.ts';
 import { startPrograms, thisRelease } from '../e2e/support/programs.ts';
 import { check, work, type Member, type Seen } from '../e2e/support/rolling-load.ts';
 import { startTroubledEngine } from '../faults/engine/engine.ts';
+import { startOtlpReceiver } from '../support/otlp.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { lastVersion, unpackLastRelease } from './last-release.ts';
 
@@ -29,7 +30,7 @@ async function versionOf(metricsUrl: string): Promise<string | undefined> {
 }
 
 /** Starts a cluster of the last release on real servers and a simulated engine. */
-async function startLastRelease(t: Test, compiled: string) {
+async function startLastRelease(t: Test, compiled: string, traced: Record<string, string>) {
   const folder = temporaryFolder(t, 'longshore-upgrade-');
   const nats = await startNats({ dir: join(folder, 'nats') });
   t.teardown(() => nats.stop());
@@ -38,18 +39,18 @@ async function startLastRelease(t: Test, compiled: string) {
   const engine = await startTroubledEngine(join(folder, 'engine.sock'), 'nobody', createRandom(1));
   t.teardown(() => engine.close());
   const access = { ...nats, urls: [nats.url] };
-  const gateway = { ...redis.settings, SHUTDOWN_DELAY_MS: '5000' };
+  const gateway = { ...redis.settings, ...traced, SHUTDOWN_DELAY_MS: '5000' };
   const copies = { actors: 2, gateways: 2 };
   const { issuer, actors, gateways } = await startPrograms(
     t,
     folder,
     access,
-    { actors: {}, gateway },
+    { actors: traced, gateway },
     copies,
     compiled,
   );
   const baseUrl = gateways[0]!.baseUrl;
-  const settings = { REGISTRIES_ALLOWED: 'registry.test' };
+  const settings = { ...traced, REGISTRIES_ALLOWED: 'registry.test' };
   const options = { baseUrl, issuer, nats: access, dockerHost: engine.host, settings, compiled };
   const hosts = await prepareHosts(t, folder, options);
   const agent = await hosts.startAgent(hostKey);
@@ -87,7 +88,10 @@ async function createWitness(t: Test, [one, other]: readonly Member[], name: str
 
 t.test('an upgrade from the last release and back fails no request', { timeout: 600_000 }, async (t) => {
   const lastRelease = await unpackLastRelease();
-  const { engine, view, programs, operator, clientsOf } = await startLastRelease(t, lastRelease);
+  // The last release knows none of this; what this one adds to its messages must not disturb it.
+  const receiver = await startOtlpReceiver(t);
+  const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
+  const { engine, view, programs, operator, clientsOf } = await startLastRelease(t, lastRelease, traced);
   for (const tenant of tenants) {
     // A container deleted while the agent restarts counts against the cap until the agent is back.
     const caps = { deletes_per_hour: null, containers: 1000 };
@@ -160,5 +164,7 @@ t.test('an upgrade from the last release and back fails no request', { timeout: 
     'the engine runs each container once',
   );
   t.same(engine.doubles, [], 'no container ran twice');
+  const spans = new Set(receiver.spans.map(({ name }) => name));
+  t.ok(spans.has('answer container.create') && spans.has('reconcile'), 'requests were traced in between');
   t.same(await startsOf(), before, 'containers that no client changed were never restarted');
 });
