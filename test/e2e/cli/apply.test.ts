@@ -10,7 +10,7 @@ import { commandLine, imageOf, type Options } from '../support/command-line.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRig } from '../support/rig.ts';
 
-t.setTimeout(600_000);
+t.setTimeout(1_200_000);
 
 const page = readFileSync(join(repositoryRoot, 'docs', 'apply.md'), 'utf8');
 const example = /```yaml\n(# longshore\.yml\n[^]*?)```/.exec(page)?.[1] ?? '';
@@ -142,8 +142,8 @@ t.test('apply', async (t) => {
     const slow = `
 name: slow
 containers:
-  one: {image: '${imageOf(rig)}', mem_limit: 32m}
-  two: {image: '${imageOf(rig)}', mem_limit: 32m}
+  one: {image: '${imageOf(rig)}', mem_limit: 32m, policy: {stop_grace_seconds: 1}}
+  two: {image: '${imageOf(rig)}', mem_limit: 32m, policy: {stop_grace_seconds: 1}}
 `;
     const path = write('slow.yml', slow);
     const interrupted = await run(['apply', '-f', path], {

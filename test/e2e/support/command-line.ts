@@ -8,7 +8,7 @@ import type { Rig } from './rig.ts';
 
 const program = join(repositoryRoot, 'dist', 'cli', 'longshore.js');
 /** Of one command. */
-const deadlineMs = 120_000;
+const deadlineMs = 300_000;
 
 export interface Ran {
   readonly code: number | null;
