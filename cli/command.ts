@@ -4,6 +4,7 @@
  */
 import { reasonOf } from './backup/error.ts';
 import { say } from '../lib/terminal.ts';
+import { meant } from '../lib/validation/misspelt.ts';
 
 /** An argument is wrong; the message says which one and why. */
 export class UsageError extends Error {}
@@ -32,7 +33,9 @@ export async function runCommand<T>(
   try {
     given = command.read(args);
   } catch (error) {
-    say(`${reasonOf(error)}\n${command.help.split('\n')[0]}\nRun with --help for details.`);
+    say(
+      `${reasonOf(error)}${suggestion(error, command.help)}\n${command.help.split('\n')[0]}\nRun with --help for details.`,
+    );
     return 2;
   }
   try {
@@ -42,6 +45,14 @@ export async function runCommand<T>(
     say(`✗ ${command.failed}: ${reasonOf(error)}`);
     return 1;
   }
+}
+
+/** The option that was meant by one that `parseArgs` does not know. */
+function suggestion(error: unknown, help: string): string {
+  const [, wrong] = /^Unknown option '--([^']+)'/.exec(reasonOf(error)) ?? [];
+  const known = [...help.matchAll(/--([a-z-]+)/g)].map(([, name = '']) => name.replaceAll('-', '_'));
+  const near = wrong === undefined ? undefined : meant(wrong, known);
+  return near === undefined ? '' : `\n(Did you mean --${near.replaceAll('_', '-')}?)`;
 }
 
 /** The only positional argument of a command that takes one folder. */

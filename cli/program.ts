@@ -3,6 +3,8 @@ import { Command, Option } from 'commander';
 import { version } from '../lib/version.ts';
 import type { Terminal } from './context.ts';
 import { addApply } from './apply/command.ts';
+import { addDoctor } from './doctor/doctor.ts';
+import { addClusters } from './operator/clusters.ts';
 import { addHosts } from './operator/hosts.ts';
 import { addNetworks } from './operator/networks.ts';
 import { addSigningKeys } from './operator/signing-keys.ts';
@@ -51,8 +53,9 @@ export function programOf(terminal: Terminal): Command {
   addTenants(program, terminal);
   addNetworks(program, terminal);
   addSigningKeys(program, terminal);
+  addClusters(program, terminal);
+  addDoctor(program, terminal);
   for (const command of withAllBelow(program)) {
-    if (command !== program) command.copyInheritedSettings(program);
     for (const option of globalOptions()) {
       if (!command.options.some(({ long }) => long === option.long))
         command.addOption(option.hideHelp(command !== program && option.long !== '--json'));

@@ -52,6 +52,10 @@ export const cli = {
   /** Names for a completion, and the time to ask for them. */
   cliCompletionItems: 200,
   cliCompletionMs: 2 * seconds,
+  /** `doctor`: one look at a server; a clock that is off, and a certificate that ends, too soon. */
+  cliDoctorMs: 10 * seconds,
+  cliDoctorClockMs: 30 * seconds,
+  cliDoctorCertificateDays: 14,
   /** A profile file. */
   cliProfileBytes: 256 * KiB,
   cliProfiles: 64,

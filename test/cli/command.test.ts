@@ -1,10 +1,12 @@
 /** What all commands of an operator share. */
+import { parseArgs } from 'node:util';
 import t from 'tap';
 import { folderArgument, runCommand, type Command } from '../../cli/command.ts';
 
 const command: Command<string> = {
-  help: 'usage: it FOLDER\n\nDoes it.',
-  read: (args) => folderArgument(args),
+  help: 'usage: it FOLDER\n\nDoes it. With --delete-all, more.',
+  read: (args) =>
+    folderArgument(parseArgs({ args: [...args], options: {}, allowPositionals: true, strict: true }).positionals),
   run: async (folder) => {
     if (folder === 'broken') throw new Error('it is broken');
   },
@@ -32,5 +34,6 @@ t.test('exit codes and texts', async (t) => {
     'Only one FOLDER is allowed; remove two.\nusage: it FOLDER\nRun with --help for details.\n',
   ]);
   t.same(await outcome('broken'), [1, '✗ not done: it is broken\n']);
+  t.match(await outcome('--delete-al'), [2, /^Unknown option '--delete-al'.*\n\(Did you mean --delete-all\?\)\n/]);
   t.throws(() => folderArgument([]), { message: 'FOLDER is missing.' });
 });

@@ -39,9 +39,9 @@ t.test('peers and operators', async (t) => {
       out: 'office\n',
       err: /^endpoint: not set → "vpn.example.com"$/m,
     });
-    t.match(await longshore(['network', 'set', 'office', 'mut=1400'], { env: ops }), {
+    t.match(await longshore(['network', 'set', 'office', 'mtuu=1400'], { env: ops }), {
       code: 2,
-      err: /there is no setting "mut": did you mean mtu\?/,
+      err: /there is no setting "mtuu": did you mean mtu\?/,
     });
     t.match(await longshore(['network', 'set', 'office', 'mtu=1400', '--dry-run'], { env: ops }), {
       code: 0,
@@ -135,6 +135,31 @@ t.test('peers and operators', async (t) => {
       code: 0,
       err: 'nothing changes\n',
     });
+  });
+
+  await t.test('what is wrong with a deployment', async (t) => {
+    t.match(await longshore(['doctor'], { env: ops }), {
+      code: 0,
+      out: /^✓ server: answers in \d+ ms\n✓ TLS: .*\n✓ clock: .*\n✓ ready: .*\n✓ version: .*\n✓ token: accepted, until .*\n✓ hosts: 1, all up and without faults\n$/,
+    });
+    t.match(JSON.parse(await ok('doctor', '--json')), [{ name: 'server', ok: true }]);
+    await operator('host', 'join-token', 'h9');
+    t.match(await longshore(['doctor'], { env: ops }), { code: 1, out: /^✗ host h9: joining\n {2}start its agent/m });
+    const expired = { ...acme, LONGSHORE_TOKEN: `${acme.LONGSHORE_TOKEN.slice(0, -6)}AAAAAA` };
+    t.match(await longshore(['doctor'], { env: expired }), { code: 1, out: /^✗ token: unauthenticated\n {2}sign in/m });
+    const away = { ...acme, LONGSHORE_SERVER: 'http://127.0.0.1:1' };
+    t.match(await longshore(['doctor'], { env: away }), {
+      code: 1,
+      out: /^✗ server: no answer: .*\n {2}check the addr/,
+    });
+  });
+
+  await t.test('commands of a cluster', async (t) => {
+    const keys = join(folder, 'keys');
+    t.match(await operator('keys', keys, 'g1'), /^HOSTS_ACCOUNT +A[A-Z2-7]{55}$/m);
+    t.match(await longshore(['backup', '--help']), { code: 0, out: /^usage: longshore backup FOLDER/ });
+    t.match(await longshore(['backup', 'x', '--without-log']), { code: 2, out: /Did you mean --without-logs\?/ });
+    t.match(await longshore(['restore']), { code: 2, out: /FOLDER is missing/ });
   });
 
   await t.test('signing keys, and tokens that are refused', async (t) => {

@@ -1,0 +1,123 @@
+/** `doctor`: looks at a deployment from outside, as its users and operators reach it. */
+import type { Command } from 'commander';
+import { connect } from 'node:tls';
+import { decodeJwt } from 'jose';
+import { version } from '../../lib/version.ts';
+import { limits } from '../../schemas/limits.ts';
+import { bodyOf, dataOf } from '../client/api.ts';
+import { ApiError } from '../client/errors.ts';
+import { allOf } from '../client/pages.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { Exit, exitCodes } from '../terminal/errors.ts';
+import * as verdicts from './verdicts.ts';
+
+type Verdict = verdicts.Verdict;
+
+interface Probe {
+  /** Or why no answer came. */
+  readonly status: number | string;
+  readonly text: string;
+  readonly ms: number;
+  /** Of the header `Date`. */
+  readonly aheadMs: number | undefined;
+}
+
+async function probe({ server, terminal }: Context, path: string): Promise<Probe> {
+  const startMs = performance.now();
+  try {
+    const answer = await fetch(`${server}${path}`, { signal: AbortSignal.timeout(limits.cliDoctorMs) });
+    const text = (await answer.text()).slice(0, limits.clientErrorChars);
+    const ms = performance.now() - startMs;
+    const date = Date.parse(answer.headers.get('date') ?? '');
+    return { status: answer.status, text, ms, aheadMs: Number.isNaN(date) ? undefined : date - terminal.nowMs() };
+  } catch (error) {
+    const { message, cause } = error as Error;
+    const why = cause instanceof Error && cause.message !== '' ? cause.message : message;
+    return { status: `no answer: ${why}`, text: '', ms: performance.now() - startMs, aheadMs: undefined };
+  }
+}
+
+/** When the certificate of the server ends, or why it is not accepted. */
+function certificateEnd({ hostname: host, port }: URL): Promise<number | string> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port || 443), servername: host, timeout: limits.cliDoctorMs });
+    const end = (found: number | string): void => {
+      socket.destroy();
+      resolve(found);
+    };
+    socket.once('secureConnect', () => end(Date.parse(socket.getPeerCertificate().valid_to)));
+    socket.once('timeout', () => end('no answer'));
+    socket.once('error', ({ message }) => end(message));
+  });
+}
+
+/** What went wrong, for a person; undefined: nothing. */
+async function refusalOf(work: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    // Who has a token with a few scopes is signed in, too.
+    if (error instanceof ApiError && error.code === 'forbidden') return undefined;
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+async function hostVerdicts({ api }: Context): Promise<Verdict[]> {
+  try {
+    return verdicts.wellHosts(await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } })));
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'forbidden') throw error;
+  }
+  try {
+    const hosts = await allOf((query) => api.GET('/api/v2/compute/hosts', { params: { query } }));
+    return [verdicts.placed(hosts.length)];
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'forbidden') return [];
+    throw error;
+  }
+}
+
+async function examine(context: Context): Promise<Verdict[]> {
+  const { api, server, token, terminal } = context;
+  const url = new URL(server);
+  const alive = await probe(context, '/healthz');
+  const isEncrypted = url.protocol === 'https:';
+  const nowMs = terminal.nowMs();
+  const outside = [
+    verdicts.reachable(alive.status, alive.ms),
+    verdicts.encrypted(url, isEncrypted ? await certificateEnd(url) : undefined, nowMs),
+  ];
+  // Without an answer nothing more can be known.
+  if (alive.status !== 200) return outside;
+  const { status, text } = await probe(context, '/readyz');
+  const prepared = [...outside, verdicts.inTime(alive.aheadMs), verdicts.ready(status, text)];
+  if (status !== 200) return prepared;
+  const { exp } = decodeJwt(token);
+  const refusal = await refusalOf(dataOf(api.GET('/api/v2/compute/quota')));
+  const document = await bodyOf(api.GET('/api/v2/openapi.json'));
+  const { info } = document as { readonly info: { readonly version: string } };
+  return [
+    ...prepared,
+    verdicts.sameRelease(info.version, version),
+    verdicts.signedIn(refusal, exp === undefined ? undefined : exp * 1000, nowMs),
+    ...(refusal === undefined ? await hostVerdicts(context) : []),
+  ];
+}
+
+async function doctor(context: Context): Promise<void> {
+  const found = await examine(context);
+  const lines = found.map(({ name, ok, found: text, todo }) => {
+    const line = `${ok ? '✓' : '✗'} ${name}: ${text}`;
+    return todo === undefined ? line : `${line}\n  ${todo}`;
+  });
+  context.show(found, lines.join('\n'));
+  if (found.some(({ ok }) => !ok)) throw new Exit(exitCodes.failed);
+}
+
+export function addDoctor(program: Command, terminal: Terminal): void {
+  program
+    .command('doctor')
+    .description('what is wrong with the server, seen from here: TLS, clock, token, versions, hosts')
+    .action(action(terminal, doctor));
+}

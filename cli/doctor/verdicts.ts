@@ -1,0 +1,108 @@
+/** What `doctor` makes of what it finds: whether it is right, and what to do if not. Pure. */
+import type { Schemas } from '../client/api.ts';
+import { limits } from '../../schemas/limits.ts';
+import { days } from '../../schemas/limits/units.ts';
+
+export interface Verdict {
+  /** What was looked at. */
+  readonly name: string;
+  readonly ok: boolean;
+  readonly found: string;
+  /** What to do; absent: nothing is wrong. */
+  readonly todo?: string;
+}
+
+const right = (name: string, found: string): Verdict => ({ name, ok: true, found });
+const wrong = (name: string, found: string, todo: string): Verdict => ({ name, ok: false, found, todo });
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || host.startsWith('127.');
+
+/** @param answer a status, or why there is none */
+export function reachable(answer: number | string, ms: number): Verdict {
+  if (answer === 200) return right('server', `answers in ${Math.round(ms)} ms`);
+  const found = typeof answer === 'number' ? `answers ${answer} at /healthz` : answer;
+  return wrong('server', found, 'check the address ("longshore profile ls"), its name in DNS, and firewalls');
+}
+
+/** @param end when the certificate ends; a text: why it is not accepted; undefined: not asked */
+export function encrypted({ protocol, hostname }: URL, end: number | string | undefined, nowMs: number): Verdict {
+  if (protocol === 'http:') {
+    return isLoopback(hostname)
+      ? right('TLS', 'none, and none is needed on this machine')
+      : wrong(
+          'TLS',
+          'none: tokens can be read on the way',
+          'put a proxy with TLS before the gateways (docs/deploy.md)',
+        );
+  }
+  const renew = 'renew the certificate of the proxy before the gateways';
+  if (typeof end !== 'number') return wrong('TLS', end ?? 'no certificate came', renew);
+  const left = Math.floor((end - nowMs) / days);
+  const found = `the certificate ends in ${left} days`;
+  return left < limits.cliDoctorCertificateDays ? wrong('TLS', found, renew) : right('TLS', found);
+}
+
+/** @param aheadMs how far the server's clock is ahead; undefined: it does not say its time */
+export function inTime(aheadMs: number | undefined): Verdict {
+  if (aheadMs === undefined) return right('clock', 'the server does not say its time');
+  const seconds = Math.round(Math.abs(aheadMs) / 1000);
+  const found = `the server is ${seconds} s ${aheadMs < 0 ? 'behind' : 'ahead'}`;
+  return Math.abs(aheadMs) > limits.cliDoctorClockMs
+    ? wrong('clock', found, 'let NTP set the clocks of this machine and of the server: tokens depend on them')
+    : right('clock', found);
+}
+
+export function ready(status: number | string, text: string): Verdict {
+  return status === 200
+    ? right('ready', 'it serves requests')
+    : wrong('ready', `/readyz: ${status} ${text}`.trim(), 'see docs/runbook.md: NATS, the keys of issuers, or a stop');
+}
+
+/** @param refusal of a request with the token; undefined: it was accepted */
+export function signedIn(refusal: string | undefined, expMs: number | undefined, nowMs: number): Verdict {
+  const again = 'sign in again: "longshore login"';
+  if (refusal !== undefined) return wrong('token', refusal, again);
+  if (expMs === undefined) return right('token', 'accepted');
+  const end = new Date(expMs).toISOString();
+  return expMs <= nowMs ? wrong('token', `ended at ${end}`, again) : right('token', `accepted, until ${end}`);
+}
+
+/** Releases before 1.0 may differ in their second number, later ones in their first. */
+const releaseOf = (version: string): string =>
+  version
+    .split('.')
+    .slice(0, version.startsWith('0.') ? 2 : 1)
+    .join('.');
+
+export function sameRelease(server: string, here: string): Verdict {
+  const found = `${server} at the server, ${here} here`;
+  return releaseOf(server) === releaseOf(here)
+    ? right('version', found)
+    : wrong('version', found, 'install the release of the server here, for all of its commands');
+}
+
+/** Of a tenant: whether its containers can run anywhere. */
+export const placed = (hosts: number): Verdict =>
+  hosts > 0
+    ? right('hosts', `${hosts} in your regions`)
+    : wrong('hosts', 'none in your regions', 'ask your operator: "longshore host ls" shows them all');
+
+const hostTodo: Readonly<Record<string, string>> = {
+  joining: 'start its agent with the join token ("longshore host join-token")',
+  unknown: 'it is silent: see whether the machine and its agent run (docs/runbook.md)',
+  lost: 'see whether it comes back; if not: "longshore host rm"',
+  fenced: 'it is removed when it has stopped its containers (docs/runbook.md)',
+};
+
+/** Of an operator: one verdict a host that is not well, or one for all. */
+export function wellHosts(hosts: readonly Schemas['Host'][]): Verdict[] {
+  if (hosts.length === 0)
+    return [wrong('hosts', 'there are none', 'add one: "longshore host join-token" and docs/deploy.md')];
+  const faults = hosts.flatMap(({ key, status, faults, last_heard_at }) => {
+    const name = `host ${key}`;
+    const silent = status === 'unknown' ? `, last heard at ${last_heard_at ?? '-'}` : '';
+    if (status !== 'up') return [wrong(name, `${status}${silent}`, hostTodo[status] ?? 'see docs/runbook.md')];
+    return faults.map(({ kind, message }) => wrong(name, `${kind}: ${message}`, 'run the agent\'s "doctor" on it'));
+  });
+  return faults.length > 0 ? faults : [right('hosts', `${hosts.length}, all up and without faults`)];
+}

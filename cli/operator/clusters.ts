@@ -1,0 +1,39 @@
+/**
+ * `backup`, `restore` and `keys`, for operators: they work with NATS and files, not with the API.
+ * What they need is imported when they run, because the package of the command alone lacks it.
+ */
+import type { Command } from 'commander';
+import { runCommand } from '../command.ts';
+import type { Terminal } from '../context.ts';
+import { Exit, Refused } from '../terminal/errors.ts';
+
+type Run = (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number>;
+
+const runs = {
+  backup: async (args, env) => runCommand((await import('../backup/command.ts')).backupCommand, args, env),
+  restore: async (args, env) => runCommand((await import('../restore/command.ts')).restoreCommand, args, env),
+  keys: async (args, env) => runCommand((await import('../keys/command.ts')).keysCommand, args, env),
+} satisfies Record<string, Run>;
+
+const absent = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
+
+export function addClusters(program: Command, { env }: Terminal): void {
+  const add = (name: keyof typeof runs, description: string): void => {
+    program
+      .command(`${name} [arguments...]`)
+      .description(description)
+      .helpOption(false)
+      .allowUnknownOption()
+      .passThroughOptions()
+      .action(async (args: string[]) => {
+        const code = await runs[name](args, env).catch((error: unknown) => {
+          if (!absent.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+          throw new Refused(`"${name}" is not in this package: run it where Longshore's servers are installed`);
+        });
+        if (code !== 0) throw new Exit(code);
+      });
+  };
+  add('backup', 'all state of a cluster into a folder, while it serves; --help says more');
+  add('restore', 'a cluster from its backup, while no actors run; --help says more');
+  add('keys', 'the NATS identities of a cluster in a folder; --help says more');
+}

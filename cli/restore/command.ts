@@ -1,0 +1,64 @@
+/**
+ * `longshore restore` restores a cluster from its backup while no actors run. See docs/backup.md.
+ */
+import { parseArgs } from 'node:util';
+import { systemClock } from '../../lib/time/clock.ts';
+import { say, took } from '../../lib/terminal.ts';
+import { withTarget } from '../backup/target.ts';
+import { folderArgument, UsageError, type Command } from '../command.ts';
+import { restoreCluster, type Restored } from './cluster.ts';
+
+const help = `usage: longshore restore FOLDER [--replace] [--replicas N]
+
+Restores the cluster whose backup is in FOLDER. Stop all actors first; hosts may keep running.
+
+  --replace        deletes the state that NATS holds now
+  --replicas N     replicas of each stream: 1, 3 or 5; default: as many as at the time of the backup
+
+NATS_URLS, NATS_CREDS_FILE and NATS_CA_FILE name the cluster. Without NATS_URLS the command uses the
+cluster of npm start. See docs/backup.md.`;
+
+interface Given {
+  readonly folder: string;
+  readonly replace: boolean;
+  readonly replicas: number | undefined;
+}
+
+function read(args: readonly string[]): Given {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { replace: { type: 'boolean', default: false }, replicas: { type: 'string' } },
+    allowPositionals: true,
+  });
+  const replicas = values.replicas === undefined ? undefined : Number(values.replicas);
+  if (replicas !== undefined && ![1, 3, 5].includes(replicas)) {
+    throw new UsageError(`--replicas must be 1, 3 or 5, not ${values.replicas}.`);
+  }
+  return { folder: folderArgument(positionals), replace: values.replace, replicas };
+}
+
+function report({ cluster, partitions, eventsDropped }: Restored): void {
+  for (const [number, loaded] of partitions.entries()) {
+    if (loaded.kind === 'refuses') say(`✗ partition ${number} cannot be served: ${loaded.why} (see docs/runbook.md)`);
+    else for (const key of loaded.quarantined) say(`✗ partition ${number}: ${key} is damaged (see docs/runbook.md)`);
+  }
+  if (eventsDropped > 0) say(`· EVENTS: deleted ${eventsDropped} messages that are newer than the saved partitions`);
+  say(`Restored cluster ${cluster.id} as incarnation ${cluster.incarnation}. Start the actors and gateways.`);
+}
+
+async function run(given: Given, env: NodeJS.ProcessEnv): Promise<void> {
+  const startMs = performance.now();
+  const restored = await withTarget(env, (nc) =>
+    restoreCluster(nc, {
+      ...given,
+      clock: systemClock,
+      onChecked: ({ takenAt, cluster }) =>
+        say(`· the backup of cluster ${cluster.id}, made at ${takenAt}, is complete and undamaged`),
+      onRestored: ({ config, state }) => say(`· ${config.name}: ${state.messages} messages`),
+    }),
+  );
+  report(restored);
+  say(`Done in ${took(performance.now() - startMs)}`);
+}
+
+export const restoreCommand: Command<Given> = { help, read, run, failed: 'restore failed' };
