@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { declareDemo, demoLines, demoSettled, showDemo } from './demo/container.ts';
 import { isToBeUpdated, updateDemo } from './demo/update.ts';
 import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo/peer.ts';
+import { makeSignInLink, signInLinks } from './demo/sign-in.ts';
 import { lockState, tryLock } from './process/lockdir.ts';
 import { writePrivateFile } from '../cli/keys/private-file.ts';
 import { cacheFolder, stateFolder } from './paths.ts';
@@ -81,6 +82,10 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
     writeDevFile(devFile, started, vpn);
     await demo.show();
     showDemoPeer(started, vpn);
+    const links = signInLinks(state, env);
+    if (links !== undefined) {
+      say(`  sign in    ${makeSignInLink(links, started.api.baseUrl, Date.now())} (once, within an hour)`);
+    }
     say(`Up after ${took(performance.now() - startMs)}. Logs are in ${join(state, 'logs')}; Press Ctrl-C to stop.`);
     await Promise.all([aborted(stopping.signal), demo.update()]);
     return 0;

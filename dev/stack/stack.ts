@@ -10,6 +10,7 @@ import { firewallTable } from '../../host-agent/network/firewall-rules.ts';
 import { decodeIdentity } from '../../host-agent/control-plane/identity/identity.ts';
 import { createApi, type Api } from '../api.ts';
 import { stopContainers } from '../servers/engine-api.ts';
+import { signInLinks } from '../demo/sign-in.ts';
 import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from '../servers/engine.ts';
 import { startNats, type Nats } from '../servers/nats.ts';
 import { pathWithNft, removeFirewall } from '../servers/nft.ts';
@@ -212,8 +213,9 @@ const startActors = (ground: Ground, nats: Nats): Promise<Restartable> =>
     logFile: logFileOf(ground, 'actors'),
   });
 
-const startGateway = (ground: Ground, nats: Nats, redis: Redis, issuer: TokenIssuer): Promise<Restartable> =>
-  startOwn(ground, {
+function startGateway(ground: Ground, nats: Nats, redis: Redis, issuer: TokenIssuer): Promise<Restartable> {
+  const links = signInLinks(ground.stateFolder, ground.env);
+  return startOwn(ground, {
     name: 'gateway',
     settings: {
       NATS_URLS: nats.url,
@@ -229,11 +231,13 @@ const startGateway = (ground: Ground, nats: Nats, redis: Redis, issuer: TokenIss
       // other tenant.
       RATE_LIMIT_TENANT_PER_SECOND: '1000000',
       RATE_LIMIT_TENANT_BURST: '1000000',
+      ...(links === undefined ? {} : { SIGN_IN_LINK_FOLDER: links }),
       METRICS_PORT: String(ground.ports.gatewayMetrics),
     },
     readyUrl: readyUrlOf(ground.ports.api),
     logFile: logFileOf(ground, 'gateway'),
   });
+}
 
 interface AgentNeeds {
   readonly host: Host;
