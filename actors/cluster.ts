@@ -153,6 +153,12 @@ async function ensureStreams(there: Streams, partitions: number, replicas: numbe
     allow_atomic: true,
   });
   await ensureStream(there, {
+    ...shared(streams.audit),
+    max_age: millisToNanos(limits.auditAgeMs),
+    max_bytes: limits.auditStreamBytes,
+    allow_atomic: true,
+  });
+  await ensureStream(there, {
     ...shared(streams.usage),
     max_age: millisToNanos(limits.usageAgeMs),
     max_bytes: limits.usageStreamBytes,

@@ -53,7 +53,7 @@ export function createObserver(registry: Registry): OwnerOptions['observer'] {
   });
   const parked = new Gauge({
     name: `${prefix}events_parked`,
-    help: 'Committed events that wait in the bucket because the stream EVENTS does not accept them.',
+    help: 'Committed events and lines of the audit that wait in the bucket because the stream EVENTS or AUDIT does not accept them.',
     labelNames: ['partition'],
     registers,
   });

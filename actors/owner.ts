@@ -335,6 +335,7 @@ class OwnerProcess implements Owner {
     const { fleet } = this;
     const domain = createDomain({ incarnation: incarnationOf(cluster), fleet, ledger: fleet.placements });
     const events = createEventSink(nc, newToken);
+    const audit = createEventSink(nc, newToken);
     return (number, managed) =>
       new RuntimePartition({
         number,
@@ -343,6 +344,7 @@ class OwnerProcess implements Owner {
         journals: this.#journals,
         readAhead: async () => this.#readAhead.take(number),
         events,
+        audit,
         clock,
         slices: this.#slices,
         log,

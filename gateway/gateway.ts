@@ -9,6 +9,9 @@ import type { Tracer } from '../lib/trace/tracer.ts';
 import type { ContainerId, KeyId, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { routes } from '../schemas/routes.ts';
+import { auditHandlers } from './audit/handlers.ts';
+import { AuditNotes } from './audit/notes.ts';
+import { AuditReader } from './audit/reader.ts';
 import { createAccess, type Access } from './auth/access.ts';
 import type { Knowledge } from './auth/revocation-feed.ts';
 import { UrlTokens } from './auth/url-tokens.ts';
@@ -85,13 +88,16 @@ const waitsGraceMs = limits.shutdownGraceMs - 2_000;
 
 /** The longest that `stop` takes. */
 export const stopDeadlineMs = (configuration: GatewayConfiguration): number =>
-  configuration.SHUTDOWN_DELAY_MS + limits.shutdownGraceMs + 2_000;
+  configuration.SHUTDOWN_DELAY_MS + limits.shutdownGraceMs + limits.auditNoteMs + 2_000;
+
+const newOperationId = (): OperationId => randomUUID() as string as OperationId;
 
 /** The objects that the parts of one gateway share. */
 interface Parts extends GatewayDependencies {
   readonly meters: Meters;
   readonly access: Access;
   readonly backend: Backend;
+  readonly notes: AuditNotes;
 }
 
 /**
@@ -103,7 +109,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const meters = createMeters(registry);
   const vault = vaultOf(configuration);
   const signingKeys = signingKeysOf(dependencies, vault, (kind, question, deadlineMs) =>
-    backend.ask(kind, question, deadlineMs),
+    notes.ask(kind, question, deadlineMs),
   );
   const access = createAccess({
     ...dependencies,
@@ -125,7 +131,14 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     answers: dependencies.answers,
     onOtherCluster: dependencies.onOtherCluster,
   });
-  const parts: Parts = { ...dependencies, meters, access, backend };
+  const notes = new AuditNotes({
+    ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
+    newOperationId,
+    clock,
+    log,
+    onLost: () => meters.auditLineLost(),
+  });
+  const parts: Parts = { ...dependencies, meters, access, backend, notes };
 
   let connection: NatsConnection | undefined;
   let listenUrl = '';
@@ -184,6 +197,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
       await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });
       await unseal?.stop();
       signingKeys.stop();
+      await notes.drain(limits.auditNoteMs);
       backend.stop();
       await forage.stop();
       access.stopKeys();
@@ -214,13 +228,13 @@ function streamHostOf(
 }
 
 function servicesOf(
-  { configuration, access, backend, nats, clock, log, meters }: Parts,
+  { configuration, access, backend, notes, nats, clock, log, meters }: Parts,
   streams: StreamHost,
   sessions: Sessions,
 ) {
   const newId = ascendingIds(clock);
   const services: Services = {
-    ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
+    ask: (kind, question, deadlineMs) => notes.ask(kind, question, deadlineMs),
     partitions: () => backend.partitions(),
     announceRevocation: (revocation) => backend.announceRevocation(revocation),
     tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,
@@ -232,7 +246,9 @@ function servicesOf(
     events: new EventReader(nats, clock, () => meters.badLogBlock()),
     stats: new StatsWatches(sessions, clock),
     usage: new UsageReader(nats, () => meters.badLogBlock()),
-    newOperationId: () => randomUUID() as string as OperationId,
+    audit: new AuditReader(nats, clock, () => meters.badLogBlock()),
+    notes,
+    newOperationId,
     newContainerId: () => newId() as ContainerId,
     newKeyId: () => newId() as KeyId,
     newSecret: () => randomBytes(32).toString('base64url'),
@@ -257,7 +273,7 @@ function signingKeysOf(
     ask,
     tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,
     newKeyId: ascendingIds(clock),
-    newOperationId: () => randomUUID() as string as OperationId,
+    newOperationId,
     clock,
     log,
   });
@@ -321,6 +337,7 @@ const handlersOf = (
   ...keyHandlers(services, signingKeys),
   ...signInHandlers(signIn),
   ...usageHandlers(services),
+  ...auditHandlers(services),
   ...streamHandlers(services),
   ...sessionHandlers(services),
   'container.stats': statsHandler(services),
@@ -333,7 +350,7 @@ const handlersOf = (
 });
 
 function dispatcherOf(
-  { configuration, access, backend, tracer, clock, log, meters }: Parts,
+  { configuration, access, backend, notes, tracer, clock, log, meters }: Parts,
   services: Services,
   forage: Forage,
   handlers: Handlers,
@@ -353,6 +370,7 @@ function dispatcherOf(
       partitions: () => backend.partitions(),
       counted: (route, reason) => forage.meters.authFailure(route.replace('artifact.', ''), reason),
     }),
+    notes,
     meters,
     log,
     tracer,

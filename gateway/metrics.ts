@@ -16,6 +16,7 @@ export interface Meters extends PartitionClientMeters {
   streamClosed(route: string): void;
   badLogBlock(): void;
   unseal(result: Unsealed): void;
+  auditLineLost(): void;
 }
 
 /** Read at each scrape. */
@@ -109,6 +110,12 @@ export function createMeters(registry: Registry): Meters {
     registers,
   });
 
+  const auditLines = new Counter({
+    name: 'longshore_gateway_audit_lines_lost_total',
+    help: 'Lines that no owner has put into the audit in time; the log has them.',
+    registers,
+  });
+
   const batchChildren = new Map(laneKinds.map((kind) => [kind, batches.child({ lane: kind })]));
   const tokenChildren = { hit: tokens({ result: 'hit' }), miss: tokens({ result: 'miss' }) };
   const ofRoute = memoized((route: string) => ({
@@ -129,6 +136,7 @@ export function createMeters(registry: Registry): Meters {
     streamClosed: (route) => streams.labels(route).dec(),
     badLogBlock: () => badBlocks.inc(),
     unseal: (result) => unseals.labels(result).inc(),
+    auditLineLost: () => auditLines.inc(),
     batch: (lane, items) => batchChildren.get(lane)?.observe(items),
     retry: (reason, items) => retries.labels(reason).inc(items),
   };

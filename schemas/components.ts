@@ -3,6 +3,7 @@
  * and clients generate their types from it. A test fails for a route whose body or answer has none.
  */
 import Type, { type TSchema } from 'typebox';
+import * as audit from './api/audit/line.ts';
 import * as container from './api/container.ts';
 import * as drain from './api/drain.ts';
 import { Event } from './api/event.ts';
@@ -65,6 +66,9 @@ export const components = {
   DeviceToken: session.DeviceToken,
   DeviceTokenAsk: session.DeviceTokenBody,
 
+  AuditAuthor: audit.Author,
+  AuditDetail: audit.AuditDetail,
+  AuditLine: audit.AuditLine,
   Event,
   LogEntry,
 

@@ -4,6 +4,7 @@
  */
 import { agent } from './limits/agent.ts';
 import { api } from './limits/api.ts';
+import { audit } from './limits/audit.ts';
 import { auth } from './limits/gateway/auth.ts';
 import { cli } from './limits/cli.ts';
 import { budgets } from './limits/actors/budgets.ts';
@@ -43,6 +44,7 @@ export const limits = {
   ...agent,
   ...logs,
   ...events,
+  ...audit,
   ...budgets,
   ...usage,
   ...vpn,

@@ -3,6 +3,7 @@
  * no route beside it.
  */
 import Type, { type Static, type TSchema } from 'typebox';
+import { AuditLine } from './api/audit/line.ts';
 import {
   Container,
   ContainerInspection,
@@ -199,6 +200,16 @@ const cursor = {
   schema: Type.String(),
   description: 'The `next_cursor` of the previous page.',
 } satisfies QueryParameter;
+/** What both lists of the audit may be asked for. */
+const auditQuery = {
+  from: { schema: Type.String(), description: 'RFC 3339: no older lines. Default: all that is kept.' },
+  to: { schema: Type.String(), description: 'RFC 3339: lines before this. Default: now.' },
+  action: { schema: Type.String(), description: 'Only this operation, such as `container.create`.' },
+  subject: { schema: Type.String(), description: 'Only what this subject did.' },
+  outcome: { schema: Type.String(), description: 'Only this outcome: `done`, or the code of a refusal.' },
+  limit: integer(1, limits.auditMax, limits.auditDefault, 'Lines in a page; there may be fewer before the end.'),
+  cursor,
+} satisfies Record<string, QueryParameter>;
 const follow = flag('Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes.');
 const force = flag('Remove the host even if containers may run on it: it stays fenced until they have stopped.');
 const dead = flag(
@@ -714,6 +725,19 @@ export const routes = [
     errors: ['forbidden', 'not_found', 'conflict', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
   },
   {
+    name: 'audit.find',
+    method: 'GET',
+    path: `${operator}/audit`,
+    access: 'operator',
+    scopes: ['operator:read'],
+    summary: 'The audit of all tenants and of operators, newest first.',
+    query: { ...auditQuery, tenant: { schema: TenantId, description: 'Only what concerns this tenant.' } },
+    success: 'ok',
+    data: Type.Array(AuditLine),
+    beside: nextCursor,
+    errors: ['forbidden', 'invalid'],
+  },
+  {
     name: 'host.list',
     method: 'GET',
     path: `${operator}/hosts`,
@@ -831,6 +855,19 @@ export const routes = [
     success: 'no_content',
     data: Type.Null(),
     errors: ['not_found'],
+  },
+  {
+    name: 'audit.list',
+    method: 'GET',
+    path: '/api/v2/audit',
+    access: 'tenant',
+    scopes: ['admin'],
+    summary: 'The caller’s audit, newest first: writes, refused writes, sign-ins and sessions of the last 90 days.',
+    query: auditQuery,
+    success: 'ok',
+    data: Type.Array(AuditLine),
+    beside: nextCursor,
+    errors: ['invalid'],
   },
   {
     name: 'peer.list',

@@ -2,7 +2,8 @@
  * The decision of every ask. Pure: no I/O, no clock, no cryptography; a decision that throws has
  * changed nothing.
  */
-import type { Ask, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
+import type { Ask, WriteAsk } from '../../schemas/wire/asks.ts';
+import type { StateRead } from '../runtime/domain.ts';
 import * as container from './container/decide.ts';
 import { find } from './container/find.ts';
 import * as policy from './container/policy.ts';
@@ -20,7 +21,7 @@ import * as signing from './signing/keys.ts';
 import type { PartitionView } from './state.ts';
 import * as tenant from './tenant/decide.ts';
 import * as key from './tenant/keys.ts';
-import type { Turn, TurnContext } from './turn.ts';
+import { answer, data, type Turn, type TurnContext } from './turn.ts';
 
 /** What is made before the turn for an ask that needs it: `host.enrol`. */
 export interface Prepared {
@@ -32,9 +33,6 @@ export const isWrite = (ask: Ask): ask is WriteAsk => 'op' in ask;
 const unreachable = (ask: never): never => {
   throw new Error(`no decision for ${JSON.stringify(ask)}`);
 };
-
-/** What is decided on the state alone; recent events are the outbox's to tell. */
-export type StateRead = Exclude<ReadAsk, RecentAsk>;
 
 export function decideRead(state: PartitionView, ask: StateRead, context: TurnContext): Turn {
   switch (ask.type) {
@@ -199,6 +197,10 @@ export function decideWrite(
       return key.create(state, ask, context);
     case 'key.remove':
       return key.remove(state, ask, context);
+    // The lines of what is asked are all that it does (audit/lines.ts).
+    case 'audit.note':
+    case 'audit.note_operator':
+      return answer(data('ok', null));
     case 'signing_key.put':
       return signing.put(state, ask, context);
     default:

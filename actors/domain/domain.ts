@@ -10,6 +10,7 @@ import { isSuccess, wholePartition, type DirtyMarks, type Domain, type RecordFor
 import { bodyAgain } from './container/decide.ts';
 import { otherHostsOf } from './container/moves.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
+import { linesOf } from './audit/lines.ts';
 import { isWellFormed } from './record-shapes.ts';
 import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
 import { recordKey, type StateRecord } from './records.ts';
@@ -226,6 +227,7 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
     records,
 
     event: outgoingEvent,
+    lines: linesOf,
     effectKey,
   };
 }

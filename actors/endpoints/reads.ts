@@ -13,6 +13,7 @@ import { bucketStream, buckets, streams } from '../../schemas/records/buckets.ts
 const apiOf: Readonly<Record<Readable, string>> = {
   logs: `$JS.API.DIRECT.GET.${streams.logs.name}`,
   events: `$JS.API.DIRECT.GET.${streams.events.name}`,
+  audit: `$JS.API.DIRECT.GET.${streams.audit.name}`,
   usage: `$JS.API.DIRECT.GET.${streams.usage.name}`,
   cluster: `$JS.API.STREAM.MSG.GET.${bucketStream(buckets.cluster.bucket)}`,
 };

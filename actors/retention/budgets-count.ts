@@ -27,6 +27,7 @@ export interface Owner {
 export function ownerOfSubject(subject: string): Owner | undefined {
   const tokens = subject.split('.');
   if (tokens[0] === 'event') return tokens[1] === undefined ? undefined : { host: '', tenant: tokens[1] };
+  if (tokens[0] === 'audit') return { host: '', tenant: tokens[2] ?? '' };
   if (tokens[0] === 'usage') {
     const [, tenant, , host = ''] = tokens;
     return isHostKey(host) ? { host, tenant } : undefined;

@@ -1,7 +1,7 @@
 /**
- * Budgets in the shared streams LOGS, EVENTS and USAGE. A full stream discards its oldest messages,
- * no matter whose they are. Before it is full, this purges the oldest messages of the hosts,
- * tenants and containers that have more than their fair share (ADR 23).
+ * Budgets in the shared streams LOGS, EVENTS, AUDIT and USAGE. A full stream discards its oldest
+ * messages, no matter whose they are. Before it is full, this purges the oldest messages of the
+ * hosts, tenants and containers that have more than their fair share (ADR 23).
  */
 import { jetstreamManager, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -11,6 +11,7 @@ import type { Slices } from '../../lib/time/slices.ts';
 import { readBatch, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
 import { addTo, ownerOfSubject, subjectsOfPage, type Counts } from './budgets-count.ts';
 import { purgeInSteps } from './purge.ts';
 import { cutsOf, keptBy, scaledTo, type Cut, type Use } from './budgets-decide.ts';
@@ -57,6 +58,13 @@ const shared: readonly Shared[] = [
     filterOfTenant: (_, tenant) => `event.${tenant}.>`,
   },
   {
+    stream: streams.audit.name,
+    all: subjects.allAudit,
+    filterOfHost: () => subjects.allAudit,
+    // What concerns operators alone has a share as a tenant has.
+    filterOfTenant: (_, tenant) => (tenant === '' ? subjects.auditOfOperators : `audit.tenant.${tenant}`),
+  },
+  {
     stream: streams.usage.name,
     all: 'usage.>',
     filterOfHost: (host) => `usage.*.*.${host}.>`,
@@ -100,10 +108,10 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
       const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, request, { timeout: timeoutMs });
       const text = answer.string();
       if (text.includes('"error":{')) throw new Error(`${stream}: STREAM.INFO answered ${text.slice(0, 300)}`);
-      const subjects = await slices.run('budgets', countPage(text, take), signal);
-      offset += subjects;
+      const counted = await slices.run('budgets', countPage(text, take), signal);
+      offset += counted;
       const total = Number(/"total":(\d+)/.exec(text)?.[1] ?? 0);
-      if (subjects === 0 || offset >= total) break;
+      if (counted === 0 || offset >= total) break;
     }
   }
 
@@ -224,7 +232,9 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
     config.max_bytes > 0 && state.bytes > config.max_bytes * limits.budgetFrom;
   /** A server keeps every subject in memory. Hosts choose those of LOGS, and parts of USAGE's. */
   const isCrowded = ({ config, state }: StreamInfo): boolean =>
-    config.name !== streams.events.name && (state.num_subjects ?? 0) > limits.budgetSubjects;
+    config.name !== streams.events.name &&
+    config.name !== streams.audit.name &&
+    (state.num_subjects ?? 0) > limits.budgetSubjects;
 
   async function lookAt(manager: JetStreamManager, one: Shared): Promise<void> {
     const before = await manager.streams.info(one.stream);

@@ -7,7 +7,8 @@
  */
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { isSuccessCode, type ErrorCode, type SuccessCode } from '../../schemas/errors.ts';
-import type { Origin, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
+import type { AuditLine } from '../../schemas/api/audit/line.ts';
+import type { Origin, ReadAsk, RecentAsk, RecentLinesAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { OutgoingEvent } from './journal/codec.ts';
 
 /** The domain's own types, which the runtime hands on without looking into them. */
@@ -73,8 +74,14 @@ export interface Turn<D extends DomainTypes> {
   readonly changes: Changes<D>;
 }
 
-/** Reads that are answered from the state; recent events are in the event outbox. */
-export type StateRead = Exclude<ReadAsk, RecentAsk>;
+/** Reads that are answered from the state; recent events and lines are in the outboxes. */
+export type StateRead = Exclude<ReadAsk, RecentAsk | RecentLinesAsk>;
+
+/** A line of the audit, and the subject on which it is published. */
+export interface LineDraft {
+  readonly subject: string;
+  readonly line: Omit<AuditLine, 'id'>;
+}
 
 /**
  * What is not committed yet, by the names of what readers look at: a reader of what is dirty waits
@@ -151,6 +158,8 @@ export interface Domain<D extends DomainTypes> {
     event: D['Event'],
     head: { readonly id: string; readonly nowMs: number; readonly requestId: string | null },
   ): OutgoingEvent;
+  /** What the audit says of a write with this answer; committed before the answer leaves. */
+  lines(ask: WriteAsk, reply: Reply, nowMs: number): readonly LineDraft[];
   /** Of effects with the same key, a commit carries out the last. */
   effectKey(effect: D['Effect']): string;
 }

@@ -4,13 +4,11 @@
  * pauses.
  */
 import type { OperationRecord } from '../../schemas/records/operation.ts';
-import type { OutcomeCode } from '../../schemas/errors.ts';
 import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface KnownOperation {
-  /** The outcome of a turn that changed nothing may be a refusal; memory alone keeps it. */
-  readonly record: Omit<OperationRecord, 'code'> & { readonly code: OutcomeCode };
+  readonly record: OperationRecord;
   /** Number of the commit that it is part of, or that it rests on. */
   readonly commit: number;
 }
@@ -26,7 +24,8 @@ const longestStepMs = 3 * limits.sweepIntervalMs;
 export class Operations {
   readonly #known = new Map<OperationId, Kept>();
   /**
-   * Of writes that changed nothing: refusals, and a start of what runs. The client may have done
+   * Of writes that changed nothing and left no line in the audit, which memory alone keeps:
+   * refusals, and a start of what runs. The client may have done
    * something else since, so a second copy of the message, which comes late, must not take effect.
    */
   readonly #unchanged = new Map<OperationId, Kept>();

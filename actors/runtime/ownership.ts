@@ -151,7 +151,7 @@ export class Ownership<D extends DomainTypes> {
     const mark: Mark = { number: last, journals: isForLastRelease ? 'in the bucket' : [] };
     const bounds = { items: limits.checkpointBatchMessages, bytes: limits.checkpointBatchBytes };
     const sized = (write: StoreWrite) => ({ value: write, bytes: write.value?.length ?? 0 });
-    for (let ring = isForLastRelease ? legacyRing(last, outbox.unsettled) : []; ring.length > 0;) {
+    for (let ring = isForLastRelease ? legacyRing(last, outbox.events.unsettled) : []; ring.length > 0;) {
       const { values: batch } = fill(ring, bounds, sized);
       ring = ring.slice(batch.length);
       await fence.write((epoch) => store.putBatch(batch, epoch));

@@ -25,6 +25,7 @@ import {
   type Changes,
   type Domain,
   type DomainTypes,
+  type LineDraft,
   type Reply,
   type Turn,
 } from './domain.ts';
@@ -48,6 +49,7 @@ export interface PartitionOptions<D extends DomainTypes> {
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
   readonly store: Store;
   readonly events: EventSink;
+  readonly audit: EventSink;
   readonly clock: Clock;
   readonly slices: Slices;
   readonly log: Log;
@@ -83,6 +85,8 @@ export interface PartitionObserver extends OwnershipObserver {
 }
 
 export type Respond = (code: AnswerCode, body: string) => void;
+
+const nothing = { records: [], deletes: [], events: [], effects: [] } as const;
 
 const refusal = (respond: Respond) => (): void => respond(notOwner, '');
 
@@ -261,7 +265,11 @@ export class Partition<D extends DomainTypes> {
     const { domain, observer } = this.#options;
     observer.turn(ask.type);
     if (ask.type === 'event.recent') {
-      respond('ok', JSON.stringify({ data: outbox.recent(ask) }));
+      respond('ok', JSON.stringify({ data: outbox.recentEvents(ask) }));
+      return;
+    }
+    if (ask.type === 'audit.recent') {
+      respond('ok', JSON.stringify({ data: outbox.recentLines(ask) }));
       return;
     }
     const { code, body } = this.#turnOf(() => domain.read(state, ask, this.#context(serving, ask)), ask.rid).reply;
@@ -289,7 +297,7 @@ export class Partition<D extends DomainTypes> {
     // Its sender has given up, and may have sent something else since.
     if (clock.monotonicMs() > untilMs) return;
     if (!commits.hasRoom()) {
-      const message = outbox.isFull ? { message: causeOf(serving) } : {};
+      const message = outbox.full !== undefined ? { message: causeOf(serving) } : {};
       respond('unavailable', errorBody({ error: 'unavailable', ...message }));
       return;
     }
@@ -316,14 +324,25 @@ export class Partition<D extends DomainTypes> {
     });
   }
 
-  /** A refusal, or a write that found everything as it should be. */
-  #answerUnchanged({ operations, commits }: Serving<D>, write: Write<D>, { reply, changes }: Turn<D>): void {
+  /**
+   * A refusal, or a write that found everything as it should be. If it leaves a line in the audit,
+   * that is committed before the answer, and with the outcome: a repetition leaves no other.
+   */
+  #answerUnchanged(serving: Serving<D>, write: Write<D>, { reply, changes }: Turn<D>): void {
+    const { operations, commits } = serving;
     const { ask } = write;
     const { domain, onEffects } = this.#options;
     onEffects(
       this,
       changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
     );
+    const lines = this.#linesOf(ask, reply);
+    if (lines.length > 0) {
+      const group = commits.open();
+      this.#account(serving, ask, { reply, lines }, group);
+      group.waiters.push(this.#waiterOf(write, reply));
+      return;
+    }
     const commit = commits.dirtyUntil(domain.dirtyKeyAround(ask));
     if (domain.isFinal(ask, reply)) operations.addUnchanged({ record: this.#outcomeOf(ask, reply), commit });
     commits.after(commit, this.#waiterOf(write, reply));
@@ -331,14 +350,15 @@ export class Partition<D extends DomainTypes> {
 
   /** Applies the turn to memory; its answer leaves with the commit (invariant A3). */
   #commit(serving: Serving<D>, write: Write<D>, { reply, changes }: Turn<D>): void {
-    const { ask, respond } = write;
+    const { ask } = write;
     const encoded = changes.records.map((record) => encodeValue(record));
     if (isTooLarge(encoded)) {
-      respond('too_large', errorBody({ error: 'too_large' }));
+      const refusal = { code: 'too_large', body: errorBody({ error: 'too_large' }) } as const;
+      this.#answerUnchanged(serving, write, { reply: refusal, changes: nothing });
       return;
     }
     const group = this.#apply(serving, changes, encoded, ask.rid);
-    this.#remember(serving, ask, reply, group);
+    this.#account(serving, ask, { reply, lines: this.#linesOf(ask, reply) }, group);
     group.waiters.push(this.#waiterOf(write, reply));
   }
 
@@ -423,14 +443,28 @@ export class Partition<D extends DomainTypes> {
     }
   }
 
-  #outcomeOf({ op }: WriteAsk, reply: Reply): KnownOperation['record'] {
+  #outcomeOf({ op }: WriteAsk, reply: Reply): OperationRecord {
     const answer = (isSuccess(reply) ? reply.repeat : undefined) ?? { kind: 'body' as const, body: reply.body };
     return { op, atMs: this.#now(), code: reply.code, answer };
   }
 
-  #remember({ operations }: Serving<D>, ask: WriteAsk, reply: Reply, group: Group<D['Effect']>): void {
-    if (!isSuccess(reply) || reply.isIdempotent === true) return;
-    const record: OperationRecord = { ...this.#outcomeOf(ask, reply), code: reply.code };
+  #linesOf(ask: WriteAsk, reply: Reply): readonly LineDraft[] {
+    return this.#options.domain.lines(ask, reply, this.#now());
+  }
+
+  /** The lines of the audit, and the outcome: it is kept if the turn may not run again. */
+  #account(
+    { operations }: Serving<D>,
+    ask: WriteAsk,
+    { reply, lines }: { readonly reply: Reply; readonly lines: readonly LineDraft[] },
+    group: Group<D['Effect']>,
+  ): void {
+    for (const { subject, line } of lines) {
+      group.line({ subject, event: { id: `${this.number}-${group.number}-${group.lines}`, ...line } });
+    }
+    const mayRepeat = !isSuccess(reply) || reply.isIdempotent === true;
+    if (mayRepeat && lines.length === 0) return;
+    const record: OperationRecord = this.#outcomeOf(ask, reply);
     group.operation(record);
     operations.add({ record, commit: group.number });
   }

@@ -10,7 +10,9 @@ import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Domain, DomainTypes, Memory } from './domain.ts';
 import { EventOutbox } from './events/event-outbox.ts';
+import { eventKind, lineKind, Outboxes } from './events/outboxes.ts';
 import { startCheckpointer, type Checkpointer } from './journal/checkpoint.ts';
+import type { Commit } from './journal/codec.ts';
 import { Commits } from './journal/commits.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Group } from './journal/group.ts';
@@ -30,7 +32,7 @@ export interface Serving<D extends DomainTypes> {
   readonly operations: Operations;
   readonly commits: Commits<D['Effect']>;
   readonly checkpointer: Checkpointer;
-  readonly outbox: EventOutbox;
+  readonly outbox: Outboxes;
   /** Deletions by time go by this clock. */
   readonly expiry: CautiousClock;
 }
@@ -40,6 +42,7 @@ export interface ServingOptions<D extends DomainTypes> {
   readonly domain: Domain<D>;
   readonly store: Store;
   readonly events: EventSink;
+  readonly audit: EventSink;
   readonly clock: Clock;
   readonly slices: Slices;
   readonly log: Log;
@@ -52,7 +55,7 @@ export interface ServingObserver {
   uncheckpointed(partition: number, commits: number): void;
   /** Writes are refused from now on, or accepted again. */
   room(partition: number, hasRoom: boolean): void;
-  /** Events that wait in the bucket for the stream EVENTS. */
+  /** Events and lines of the audit that wait in the bucket for their streams. */
   parked(partition: number, events: number): void;
 }
 
@@ -68,8 +71,8 @@ export interface Start<D extends DomainTypes> {
 }
 
 /** Why the partition refuses writes. */
-export function causeOf({ outbox, journal }: { readonly outbox: EventOutbox; readonly journal: Journal }): string {
-  if (outbox.isFull) return 'the stream EVENTS takes no events, and no more can be parked';
+export function causeOf({ outbox, journal }: { readonly outbox: Outboxes; readonly journal: Journal }): string {
+  if (outbox.full !== undefined) return `the stream ${outbox.full} takes no events, and no more can be parked`;
   return journal.isStalled ? 'the journal does not acknowledge its next entry' : 'the checkpoint is behind';
 }
 
@@ -86,7 +89,7 @@ export async function startServing<D extends DomainTypes>(
   const newestMs = domain.newestMs(state);
   const newest = newestMs === undefined ? undefined : { ...noReading, atMs: newestMs };
   const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);
-  const outbox = await openOutbox(options, start);
+  const outbox = await openOutboxes(options, start);
   const { checkpointer, commits } = await startWriting(options, start, { outbox, expiry });
   return { epoch, fence, journal, state, operations, commits, checkpointer, outbox, expiry };
 }
@@ -147,25 +150,28 @@ function* filling<D extends DomainTypes>(
   }
 }
 
-async function openOutbox<D extends DomainTypes>(
-  { events, log, number, clock, slices }: ServingOptions<D>,
+async function openOutboxes<D extends DomainTypes>(
+  { events, audit, log, number, clock, slices }: ServingOptions<D>,
   { loaded, signal }: Start<D>,
-): Promise<EventOutbox> {
-  const { last, mark, pending, checkpointed, parked } = loaded;
-  const opening = EventOutbox.opening({
-    sink: events,
-    clock,
-    last,
-    mark,
-    pending,
-    checkpointed,
-    parked,
-    onFailure: (error) => log.warn('events_not_published', { partition: number, error }),
+): Promise<Outboxes> {
+  const { last, mark, pending, checkpointed, parked, parkedLines } = loaded;
+  const onFailure = (error: unknown): void => log.warn('events_not_published', { partition: number, error });
+  const at = { clock, last, mark, onFailure };
+  const ofEvents = EventOutbox.opening({ ...at, kind: eventKind, sink: events, pending, checkpointed, parked });
+  const ofLines = EventOutbox.opening({
+    ...at,
+    kind: lineKind,
+    sink: audit,
+    pending: pending.map(linesOf),
+    checkpointed: checkpointed.map(linesOf),
+    parked: parkedLines,
   });
-  const outbox = await slices.run('load', opening, signal);
+  const outbox = new Outboxes(await slices.run('load', ofEvents, signal), await slices.run('load', ofLines, signal));
   for (const key of loaded.damagedEvents) log.error('events_damaged', { partition: number, key });
   return outbox;
 }
+
+const linesOf = ({ number, lines = [] }: Commit) => ({ number, events: lines });
 
 /**
  * The mark names this member's journal before the first commit goes there. A partition of release

@@ -2,8 +2,8 @@
  * Backs up all state of a cluster into a folder while the cluster serves (ADR 9). The streams are
  * saved one after another, each as it is at one moment. Journals come before the partitions: a
  * commit that is gone from a journal by then is in its partition's bucket when that is saved.
- * `EVENTS` comes after the partitions: every event that a saved partition has handed over to the
- * stream is then in the backup.
+ * `EVENTS` and `AUDIT` come after the partitions: every event that a saved partition has handed
+ * over to its stream is then in the backup.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { checkServer } from '../../actors/cluster.ts';
@@ -43,6 +43,8 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
     };
     const takenAt = timestamp(options.clock.nowMs());
     const eventsKnown = (await streamInfo(nc, streams.events.name))?.state.last_seq ?? 0;
+    // A cluster of release 0.1.0 has none, and no usage either.
+    const auditKnown = (await streamInfo(nc, streams.audit.name))?.state.last_seq;
     const journals: SavedStream[] = [];
     for (let number = 0; number < journalBuckets; number++) {
       const name = bucketStream(buckets.journal.bucket(number));
@@ -54,7 +56,7 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
       partitions.push(await save(bucketStream(buckets.state.bucket(partition))));
     }
     const events = await save(streams.events.name);
-    // A cluster of release 0.1.0 has none.
+    const audit = auditKnown === undefined ? {} : { audit: await save(streams.audit.name), auditKnown };
     const hasUsage = (await streamInfo(nc, streams.usage.name)) !== undefined;
     const usage = hasUsage ? { usage: await save(streams.usage.name) } : {};
     const logs = options.withLogs ? { logs: await save(streams.logs.name) } : {};
@@ -68,6 +70,7 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
       partitions,
       events,
       eventsKnown,
+      ...audit,
       ...usage,
       ...logs,
     };

@@ -43,6 +43,9 @@ export const Manifest = Type.Object({
    * partitions know every event up to here.
    */
   eventsKnown: Type.Integer({ minimum: 0 }),
+  /** The same of `AUDIT`; absent from a backup of a cluster that has none. */
+  audit: Type.Optional(SavedStream),
+  auditKnown: Type.Optional(Type.Integer({ minimum: 0 })),
   /** Absent from a backup of a cluster of release 0.1.0, which has none. */
   usage: Type.Optional(SavedStream),
   /** Absent when the operator asked for a backup without log lines. */
@@ -53,10 +56,11 @@ export type Manifest = Static<typeof Manifest>;
 const manifestName = 'manifest.json';
 const decodeManifest = decoder(Manifest);
 
-export const savedStreams = ({ journals = [], partitions, events, usage, logs }: Manifest): SavedStream[] => [
+export const savedStreams = ({ journals = [], partitions, events, audit, usage, logs }: Manifest): SavedStream[] => [
   ...journals,
   ...partitions,
   events,
+  ...(audit === undefined ? [] : [audit]),
   ...(usage === undefined ? [] : [usage]),
   ...(logs === undefined ? [] : [logs]),
 ];

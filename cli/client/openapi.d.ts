@@ -559,6 +559,26 @@ export interface paths {
     patch: operations['container_operate'];
     trace?: never;
   };
+  '/api/v2/operator/audit': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * The audit of all tenants and of operators, newest first.
+     * @description Scope: operator:read, operator.
+     */
+    get: operations['audit_find'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/operator/hosts': {
     parameters: {
       query?: never;
@@ -687,6 +707,26 @@ export interface paths {
      * @description Scope: admin, operator; or a token without any scope.
      */
     delete: operations['key_remove'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/audit': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * The caller’s audit, newest first: writes, refused writes, sign-ins and sessions of the last 90 days.
+     * @description Scope: admin, operator; or a token without any scope.
+     */
+    get: operations['audit_list'];
+    put?: never;
+    post?: never;
+    delete?: never;
     options?: never;
     head?: never;
     patch?: never;
@@ -1913,6 +1953,49 @@ export interface components {
       handle: string;
       tenant?: string;
     };
+    AuditAuthor: {
+      tenant: string | null;
+      subject: string | null;
+      token: string | null;
+      address: string | null;
+    };
+    AuditDetail: {
+      /** @description Of `invalid`: the fields with faults. */
+      fields?: string[];
+      /** @description Of `forbidden`: the scope that the token lacks. */
+      scope?: string;
+      /** @description Of `over_quota`: the cap that would be exceeded. */
+      dimension?: string;
+      session?: {
+        /** Format: date-time */
+        started_at: string;
+        /** @description From the client. */
+        bytes_in: number;
+        /** @description To the client. */
+        bytes_out: number;
+        exit_code: number | null;
+        /** @description Why it ended. */
+        reason: string;
+      };
+    };
+    AuditLine: {
+      /** @description `<partition>-<commit>-<index>`: the same line has the same id wherever it is read. */
+      id: string;
+      /** Format: date-time */
+      ts: string;
+      /** @description The operation, as in the OpenAPI document, such as `container.create`; or `sign_in`, `sign_out`, `container.exec.ended`, `container.forward.ended`. */
+      action: string;
+      /** @description `done`, or the code of the refusal, such as `forbidden`. */
+      outcome: string;
+      tenant: string | null;
+      by: components['schemas']['AuditAuthor'];
+      request_id: string;
+      /** @description What it was about: the parameters of the path, and the id of what was made. */
+      target: {
+        [key: string]: string;
+      };
+      detail: components['schemas']['AuditDetail'] | null;
+    };
     Event: {
       /** @description `<partition>-<journal entry>-<index>`: the same event has the same id wherever it is read. */
       id: string;
@@ -2890,6 +2973,12 @@ export interface components {
     'path.secret': string;
     'path.id': string;
     'path.tenant': string;
+    /** @description Only this operation, such as `container.create`. */
+    'query.action': string;
+    /** @description Only what this subject did. */
+    'query.subject': string;
+    /** @description Only this outcome: `done`, or the code of a refusal. */
+    'query.outcome': string;
     'path.key': string;
     'path.peer': string;
     /** @description ETags: 304 if the file still has one of them. */
@@ -4250,6 +4339,55 @@ export interface operations {
       504: components['responses']['Timeout'];
     };
   };
+  audit_find: {
+    parameters: {
+      query?: {
+        /** @description RFC 3339: no older lines. Default: all that is kept. */
+        from?: string;
+        /** @description RFC 3339: lines before this. Default: now. */
+        to?: string;
+        /** @description Only this operation, such as `container.create`. */
+        action?: components['parameters']['query.action'];
+        /** @description Only what this subject did. */
+        subject?: components['parameters']['query.subject'];
+        /** @description Only this outcome: `done`, or the code of a refusal. */
+        outcome?: components['parameters']['query.outcome'];
+        /** @description Lines in a page; there may be fewer before the end. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+        /** @description Only what concerns this tenant. */
+        tenant?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AuditLine'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
   host_list: {
     parameters: {
       query?: {
@@ -4602,6 +4740,53 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  audit_list: {
+    parameters: {
+      query?: {
+        /** @description RFC 3339: no older lines. Default: all that is kept. */
+        from?: string;
+        /** @description RFC 3339: lines before this. Default: now. */
+        to?: string;
+        /** @description Only this operation, such as `container.create`. */
+        action?: components['parameters']['query.action'];
+        /** @description Only what this subject did. */
+        subject?: components['parameters']['query.subject'];
+        /** @description Only this outcome: `done`, or the code of a refusal. */
+        outcome?: components['parameters']['query.outcome'];
+        /** @description Lines in a page; there may be fewer before the end. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AuditLine'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];

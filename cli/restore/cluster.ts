@@ -9,7 +9,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { checkServer } from '../../actors/cluster.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
-import { buckets, bucketStream } from '../../schemas/records/buckets.ts';
+import { buckets, bucketStream, streams } from '../../schemas/records/buckets.ts';
 import { isRestoring, restoredCluster, type Cluster, type ClusterEntry } from '../../schemas/records/cluster.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
@@ -40,9 +40,11 @@ export interface Restored {
   readonly partitions: readonly LoadedPartition[];
   /** How many messages were deleted because no restored partition knows their events. */
   readonly eventsDropped: number;
+  readonly linesDropped: number;
 }
 
-const isStateStream = (name: string): boolean => /^KV_(state|journal)-\d+$/.test(name);
+/** Owners give ids of the audit again, so its stream goes, too, if the backup does not bring it. */
+const isStateStream = (name: string): boolean => /^KV_(state|journal)-\d+$/.test(name) || name === streams.audit.name;
 
 export async function restoreCluster(nc: NatsConnection, options: RestoreOptions): Promise<Restored> {
   const manifest = await readBackup(options.folder);
@@ -97,15 +99,20 @@ async function restoreStreams(
     await restore(saved);
     partitions.push(await fenceAndLoad(nc, partition, saved.state.last_seq));
   }
-  await restore(manifest.events);
-  const { state } = manifest.events;
-  const eventsDropped = await dropUnknownEvents(nc, manifest.eventsKnown, state.last_seq, (partition) => {
-    const loaded = partitions[partition];
-    return loaded?.kind === 'loads' ? loaded.lastEntry : undefined;
-  });
+  const dropUnknown = async (saved: SavedStream, known: number): Promise<number> => {
+    await restore(saved);
+    const range = { stream: saved.config.name, known, last: saved.state.last_seq };
+    return dropUnknownEvents(nc, range, (partition) => {
+      const loaded = partitions[partition];
+      return loaded?.kind === 'loads' ? loaded.lastEntry : undefined;
+    });
+  };
+  const eventsDropped = await dropUnknown(manifest.events, manifest.eventsKnown);
+  const { audit, auditKnown = 0 } = manifest;
+  const linesDropped = audit === undefined ? 0 : await dropUnknown(audit, auditKnown);
   if (manifest.usage !== undefined) await restore(manifest.usage);
   if (manifest.logs !== undefined) await restore(manifest.logs);
-  return { partitions, eventsDropped };
+  return { partitions, eventsDropped, linesDropped };
 }
 
 const withReplicas = (config: StreamConfig, replicas: number | undefined): StreamConfig =>

@@ -37,12 +37,13 @@ function read(args: readonly string[]): Given {
   return { folder: folderArgument(positionals), replace: values.replace, replicas };
 }
 
-function report({ cluster, partitions, eventsDropped }: Restored): void {
+function report({ cluster, partitions, eventsDropped, linesDropped }: Restored): void {
   for (const [number, loaded] of partitions.entries()) {
     if (loaded.kind === 'refuses') say(`✗ partition ${number} cannot be served: ${loaded.why} (see docs/runbook.md)`);
     else for (const key of loaded.quarantined) say(`✗ partition ${number}: ${key} is damaged (see docs/runbook.md)`);
   }
   if (eventsDropped > 0) say(`· EVENTS: deleted ${eventsDropped} messages that are newer than the saved partitions`);
+  if (linesDropped > 0) say(`· AUDIT: deleted ${linesDropped} messages that are newer than the saved partitions`);
   say(`Restored cluster ${cluster.id} as incarnation ${cluster.incarnation}. Start the actors and gateways.`);
 }
 

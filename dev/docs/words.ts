@@ -258,6 +258,8 @@ export const metricWords: Readonly<Record<string, string>> = {
     'How many a gateway holds. If a tenant’s revocations do not fit (event `revocations_full`), only that tenant is refused.',
   longshore_gateway_tenants_refused:
     'Over 0: the record of a tenant is damaged (event `revocations_unreadable`), or it has more revocations than a gateway keeps (`revocations_full`). Its tokens get 503; see the runbook.',
+  longshore_gateway_audit_lines_lost_total:
+    'Any: an owner did not answer for two seconds. The log of the gateway has the line (event `audit_line_lost`).',
   longshore_gateway_unseals_total:
     '`unavailable`: owners or the vault’s keys are away. `refused`: a host asked for what it may not have (event `unseal_refused`): after a re-enrolment, or an attack. `limited`: a host asks too often.',
   longshore_gateway_token_cache_entries: 'At 20,000 the cache is full, and the gateway verifies tokens repeatedly.',
@@ -279,7 +281,7 @@ export const metricWords: Readonly<Record<string, string>> = {
     'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 1 s the owner takes a new epoch and writes the commit again.',
   longshore_actors_commit_turns: 'Rises with the load, as commits group more turns.',
   longshore_actors_events_parked:
-    'Over 0: the stream EVENTS accepts no events; writes continue, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “EVENTS stream refusing events”.',
+    'Over 0: the stream EVENTS or AUDIT accepts none; writes continue, and events and lines wait in the partition’s bucket, up to about 20,000 of each. See the runbook, “EVENTS stream refusing events”.',
   longshore_actors_moving_containers:
     'During a drain as many as its pace allows. Long above 0 without one: `GET` of a host names what is `blocked`.',
   longshore_actors_hosts:

@@ -4,7 +4,7 @@ import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { TenantHost } from '../../schemas/api/host.ts';
 import { declarationTagOf } from '../../schemas/api/declaration-tag.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
-import { succeeded, tenantOf, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, tenantOf, written, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isHostKey } from '../../schemas/ids.ts';
 import { canonicalSpec } from '../validation/container.ts';
@@ -48,8 +48,7 @@ export function containerHandlers(services: Services) {
       id: call.params.id,
       patch: call.body,
       ...(declared === undefined ? {} : { declared }),
-      ...call.origin,
-      op: services.newOperationId(),
+      ...written(services, call),
     });
     return tagged(outcome);
   };
@@ -63,8 +62,7 @@ export function containerHandlers(services: Services) {
       tenant: tenantOf(call),
       id: call.params.id,
       policy: call.body,
-      ...call.origin,
-      op: services.newOperationId(),
+      ...written(services, call),
     });
 
   const write =
@@ -74,8 +72,7 @@ export function containerHandlers(services: Services) {
         type,
         tenant: tenantOf(call),
         id: call.params.id,
-        ...call.origin,
-        op: services.newOperationId(),
+        ...written(services, call),
       });
 
   const list: HandlerOf<'container.list'> = (call) => {
@@ -108,8 +105,7 @@ export function containerHandlers(services: Services) {
                 .digest('base64url'),
             },
       ...(call.query.start ? {} : { stopped: true }),
-      ...call.origin,
-      op: services.newOperationId(),
+      ...written(services, call),
     });
     return tagged(outcome);
   };

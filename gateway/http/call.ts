@@ -5,12 +5,15 @@ import { errorStatus, outcomeStatus } from '../../schemas/errors.ts';
 import type { ContainerId, KeyId, OperationId, TenantId } from '../../schemas/ids.ts';
 import type { PeerGrant } from '../../schemas/api/peer.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
+import type { Cause } from '../../schemas/wire/audit.ts';
 import type { Origin } from '../../schemas/wire/asks.ts';
 import type { OwnToken, Params, Query, RouteName } from '../../schemas/routes.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { Exchange } from './engine/engine.ts';
 import type { Result } from './respond.ts';
+import type { AuditNotes } from '../audit/notes.ts';
+import type { AuditReader } from '../audit/reader.ts';
 import type { EventReader } from '../streams/events.ts';
 import type { LogReader } from '../streams/logs.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -39,6 +42,8 @@ export interface Call {
   readonly identity: Identity | undefined;
   /** Set if a token in the URL took the place of an identity. */
   readonly grant: TokenGrant | undefined;
+  /** What the audit says of the request; undefined for one that leaves no line. */
+  readonly cause?: Cause | undefined;
   readonly requestId: string;
   /** Part of every ask for this request. */
   readonly origin: Origin;
@@ -79,6 +84,8 @@ export interface Services {
   readonly sessions: Pick<Sessions, 'open' | 'withPlace' | 'stillGood'>;
   readonly stats: Pick<StatsWatches, 'watch'>;
   readonly usage: Pick<UsageReader, 'sums'>;
+  readonly audit: Pick<AuditReader, 'find'>;
+  readonly notes: Pick<AuditNotes, 'note' | 'noteLater' | 'leaves'>;
   readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'follow' | 'waitsOver' | 'polls'>;
   newOperationId(): OperationId;
   newContainerId(): ContainerId;
@@ -88,6 +95,12 @@ export interface Services {
   /** Counts a wrong token; for routes that check their token themselves. */
   countAuthFailure(call: Call, token: OwnToken): void;
 }
+
+/** What a write of a request carries: the request, an operation of its own, and why it is made. */
+export const written = (
+  { newOperationId }: Pick<Services, 'newOperationId'>,
+  { origin, cause }: Pick<Call, 'origin' | 'cause'>,
+) => ({ ...origin, op: newOperationId(), ...(cause === undefined ? {} : { cause }) });
 
 /** The tenant comes only from the token (invariant A6). */
 export function tenantOf(call: Call): TenantId {

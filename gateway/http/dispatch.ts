@@ -12,9 +12,20 @@ import type { Access, Route, RouteName } from '../../schemas/routes.ts';
 import type { Admission, Gate } from '../auth/gate.ts';
 import type { Ride, UrlTokens } from '../auth/url-tokens.ts';
 import type { Meters } from '../metrics.ts';
+import { causeOf, isAudited } from '../audit/cause.ts';
+import type { AuditNotes } from '../audit/notes.ts';
 import { auditOf } from '../operator/audit.ts';
 import { AccessLog, tenantOfCaller, type Caller } from './access-log.ts';
-import { check, missing, paramsCanBe, prepareRoute, refusalOf, type AppRoute, type RouteParts } from './app-route.ts';
+import {
+  check,
+  missing,
+  paramsCanBe,
+  prepareRoute,
+  refusalOf,
+  type AppRoute,
+  type Checked,
+  type RouteParts,
+} from './app-route.ts';
 import { succeeded, type Call, type Handled } from './call.ts';
 import type { BodyRefusal } from './engine/body.ts';
 import type { Exchange, RequestHead } from './engine/engine.ts';
@@ -29,6 +40,7 @@ export interface DispatcherOptions extends RouteParts {
   readonly routes: readonly (Route & { readonly name: RouteName })[];
   readonly gate: Pick<Gate, 'admit' | 'limitedByFailures' | 'limitedByAddress' | 'clientOf' | 'addressOf'>;
   readonly urlTokens: Pick<UrlTokens, 'admit'>;
+  readonly notes: Pick<AuditNotes, 'settle'>;
   readonly meters: Meters;
   readonly log: Log;
   /** Undefined: nothing is traced. */
@@ -183,18 +195,25 @@ export class Dispatcher {
     if (parsed !== undefined && 'code' in parsed) return parsed;
     if (!paramsCanBe(params)) return notFound;
     const checked = check(route, head.query, parsed?.value);
+    const identity = caller?.kind === 'admitted' ? caller.identity : undefined;
     const call: Call = {
       exchange,
       route: route.name,
       params,
       query: checked.ok ? checked.query : {},
       body: checked.ok ? checked.body : undefined,
-      identity: caller?.kind === 'admitted' ? caller.identity : undefined,
+      identity,
       grant: caller?.kind === 'granted' ? caller.grant : undefined,
+      cause: isAudited(route) ? causeOf(route.name, params, identity, this.#options.gate.addressOf(head)) : undefined,
       ...request,
       leaveSeat: () => trace.seat?.leave(),
     };
     const refusal = caller?.kind === 'admitted' ? refusalOf(caller, route, params) : undefined;
+    const decided = await this.#decide(route, call, checked, refusal);
+    return call.cause === undefined ? decided : this.#options.notes.settle(call, decided);
+  }
+
+  async #decide(route: AppRoute, call: Call, checked: Checked, refusal: Result | undefined): Promise<Handled> {
     if (!checked.ok) return (refusal === undefined ? await missing(route, call) : undefined) ?? invalid(checked.faults);
     if (refusal !== undefined) return refusal;
     const handled = warned(await route.handler(call), checked.warning);

@@ -5,7 +5,7 @@ import type { SigningKeyView } from '../../schemas/api/keys/signing-key.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { SigningKeyPage } from '../../schemas/wire/answers.ts';
 import { lackAmong } from '../auth/scopes.ts';
-import { succeeded, tenantOf, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, tenantOf, written, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { created, invalid, missingScope, ok } from '../http/respond.ts';
 import { revocationOf } from '../operator/tenants.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -54,7 +54,8 @@ export function keyHandlers(services: Services, signingKeys: SigningKeys) {
     };
     const signed = await signingKeys.sign({ ...made, tenant: tenantOf(call) }, ofRequest(call));
     if ('code' in signed) return signed;
-    const question = { type: 'key.create', made, ...ride(call), op: services.newOperationId() } as const;
+    const write = { type: 'key.create', tenant: tenantOf(call), made } as const;
+    const question = { ...write, ...written(services, call) };
     const outcome = await services.ask('write', question, call.deadlineMs);
     if (!succeeded(outcome)) return outcome;
     return created({ ...decodeAnswer('key.create', outcome.body).data, token: signed.token });
@@ -64,7 +65,8 @@ export function keyHandlers(services: Services, signingKeys: SigningKeys) {
     const key = call.params.key_id;
     const tenant = tenantOf(call);
     const revocation = revocationOf(tenant, { jti: key }, { nowMs: clock.nowMs(), tokenLifeMaxMs });
-    const question = { type: 'key.remove', key, revocation, ...ride(call), op: services.newOperationId() } as const;
+    const write = { type: 'key.remove', tenant, key, revocation } as const;
+    const question = { ...write, ...written(services, call) };
     const outcome = await services.ask('write', question, call.deadlineMs);
     if (!succeeded(outcome)) return outcome;
     const { untilMs } = decodeAnswer('key.remove', outcome.body).data;
@@ -79,7 +81,10 @@ export function keyHandlers(services: Services, signingKeys: SigningKeys) {
   };
 
   const rotate: HandlerOf<'signing_key.rotate'> = async (call) => {
-    const page = await signingKeys.rotate(ofRequest(call), { endOthers: call.query.end_others });
+    const page = await signingKeys.rotate(
+      { ...ofRequest(call), cause: call.cause },
+      { endOthers: call.query.end_others },
+    );
     return 'code' in page ? page : created(viewsOf(page));
   };
 

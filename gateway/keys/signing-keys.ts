@@ -17,7 +17,8 @@ import type { Origin } from '../../schemas/wire/asks.ts';
 import type { Issuer } from '../auth/claims.ts';
 import type { VerificationKey } from '../auth/jwks.ts';
 import type { KeyAnswer, KeyFinder } from '../auth/keys.ts';
-import { succeeded } from '../http/call.ts';
+import { succeeded, written } from '../http/call.ts';
+import type { Cause } from '../../schemas/wire/audit.ts';
 import { failure, type Result } from '../http/respond.ts';
 import { noVaultKeys, SealError, type Vault } from '../vault/vault.ts';
 
@@ -56,6 +57,8 @@ export interface OwnClaims {
 export interface Ride {
   readonly origin: Origin;
   readonly deadlineMs: number;
+  /** Set if the request itself is about the signing keys. */
+  readonly cause?: Cause | undefined;
 }
 
 type PublicKey = KeySet['keys'][number];
@@ -175,7 +178,7 @@ export class SigningKeys implements KeyFinder {
     return failure('conflict', 'the signing keys were changed by others at the same time: send the request again');
   }
 
-  async #make({ page }: Known, { origin, deadlineMs }: Ride, endOthers: boolean): Promise<Result | Known> {
+  async #make({ page }: Known, { origin, deadlineMs, cause }: Ride, endOthers: boolean): Promise<Result | Known> {
     const { vault, ask, newKeyId, newOperationId, tokenLifeMaxMs } = this.#options;
     if (vault === undefined) return failure('unavailable', noVaultKeys);
     const id = newKeyId();
@@ -189,8 +192,7 @@ export class SigningKeys implements KeyFinder {
       replaces,
       lifeMaxMs: tokenLifeMaxMs,
       endOthers,
-      ...origin,
-      op: newOperationId(),
+      ...written({ newOperationId }, { origin, cause }),
     } as const;
     const outcome = await ask('write', question, deadlineMs);
     if (!succeeded(outcome)) return outcome;

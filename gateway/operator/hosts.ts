@@ -4,7 +4,7 @@ import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
-import { succeeded, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, written, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { created, failure, ok, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
@@ -46,7 +46,6 @@ export function hostHandlers(services: Services) {
     const expiresAt = timestamp(services.clock.nowMs() + limits.joinTokenTtlMs);
     return created({ host, join_token: joinToken, expires_at: expiresAt });
   };
-  const writeOf = (call: Call) => ({ ...call.origin, op: services.newOperationId() });
 
   /** What all partitions have on the host; undefined: not all have answered. */
   const drainOf = async (call: Call, of: HostKey): Promise<DrainShare | undefined> => {
@@ -73,7 +72,13 @@ export function hostHandlers(services: Services) {
     const { key: host } = call.params;
     const share = call.body.draining === true ? await drainOf(call, host) : undefined;
     const placed = share === undefined ? {} : { placed: share.left };
-    const question = { type: 'host.update', host, update: call.body, ...placed, ...writeOf(call) } as const;
+    const question = {
+      type: 'host.update',
+      host,
+      update: call.body,
+      ...placed,
+      ...written(services, call),
+    } as const;
     return services.ask('write', question, call.deadlineMs);
   };
 
@@ -85,7 +90,7 @@ export function hostHandlers(services: Services) {
       host,
       region,
       joinTokenHash: hashOfToken(joinToken),
-      ...writeOf(call),
+      ...written(services, call),
     } as const;
     return withToken(await services.ask('write', question, call.deadlineMs), joinToken);
   };
@@ -93,7 +98,12 @@ export function hostHandlers(services: Services) {
   const joinToken: HandlerOf<'host.join_token'> = async (call) => {
     const host = call.params.key;
     const token = `lsj_${host}_${services.newSecret()}`;
-    const question = { type: 'host.join_token', host, joinTokenHash: hashOfToken(token), ...writeOf(call) } as const;
+    const question = {
+      type: 'host.join_token',
+      host,
+      joinTokenHash: hashOfToken(token),
+      ...written(services, call),
+    } as const;
     return withToken(await services.ask('write', question, call.deadlineMs), token);
   };
 
@@ -105,7 +115,13 @@ export function hostHandlers(services: Services) {
         ? failure('unauthenticated')
         : await services.ask(
             'write',
-            { type: 'host.enrol', host, joinTokenHash: hashOfToken(token), publicKey, ...writeOf(call) },
+            {
+              type: 'host.enrol',
+              host,
+              joinTokenHash: hashOfToken(token),
+              publicKey,
+              ...written(services, call),
+            },
             call.deadlineMs,
           );
     // A host that does not exist gets the same answer as a wrong token.
@@ -132,7 +148,7 @@ export function hostHandlers(services: Services) {
           host: call.params.key,
           force: call.query.force,
           dead: call.query.dead,
-          ...writeOf(call),
+          ...written(services, call),
         },
         call.deadlineMs,
       )) satisfies HandlerOf<'host.remove'>,

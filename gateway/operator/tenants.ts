@@ -4,7 +4,7 @@ import { isTenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
-import { succeeded, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, written, type HandlerOf, type Services } from '../http/call.ts';
 import { created } from '../http/respond.ts';
 import { findContainers, listOfAll } from './lists.ts';
 
@@ -41,8 +41,7 @@ export function tenantHandlers(services: Services) {
       settings,
       // Gateways learn of the revocation with the poll that finds the record readable again.
       repair: repair === true ? revocation(tenant, {}) : null,
-      ...call.origin,
-      op: services.newOperationId(),
+      ...written(services, call),
     } as const;
     return services.ask('write', question, call.deadlineMs);
   };
@@ -50,10 +49,9 @@ export function tenantHandlers(services: Services) {
   const revoke: HandlerOf<'tenant.revoke'> = async (call) => {
     const tenant = call.params.tenant;
     const made = revocation(tenant, call.body);
-    const op = services.newOperationId();
     const outcome = await services.ask(
       'write',
-      { type: 'tenant.revoke', tenant, revocation: made, ...call.origin, op },
+      { type: 'tenant.revoke', tenant, revocation: made, ...written(services, call) },
       call.deadlineMs,
     );
     if (!succeeded(outcome)) return outcome;
@@ -80,8 +78,7 @@ export function tenantHandlers(services: Services) {
         tenant: call.params.tenant,
         id: call.params.id,
         fields: call.body,
-        ...call.origin,
-        op: services.newOperationId(),
+        ...written(services, call),
       },
       call.deadlineMs,
     );

@@ -9,7 +9,7 @@ import type { Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
 import { secretNamePattern } from '../../schemas/api/secret.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
-import { succeeded, tenantOf, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, tenantOf, written, type Call, type HandlerOf, type Services } from '../http/call.ts';
 import { failure, invalid, ok, type Result } from '../http/respond.ts';
 import { noVaultKeys, SealError, type Vault } from '../vault/vault.ts';
 
@@ -21,7 +21,7 @@ const atTheSameTime = 'it was changed by others at the same time: send the reque
 export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOperationId'>, vault: Vault | undefined) {
   const { log } = services;
   const ride = (call: Call) => ({ tenant: tenantOf(call), ...call.origin });
-  const written = (call: Call) => ({ ...ride(call), op: services.newOperationId() });
+  const writing = (call: Call) => ({ tenant: tenantOf(call), ...written(services, call) });
 
   /** A value that does not open any more may be replaced. */
   const isSame = ({ requestId }: Call, keys: Vault, place: SecretPlace, sealed: Sealed, value: Buffer): boolean => {
@@ -60,7 +60,14 @@ export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOper
         return ok(current.view);
       const sealed = keys.seal(placeOf(next), bytes);
       const binary = isBinary ? { binary: true as const } : {};
-      const write = { type: 'secret.put', name, version: next, sealed, ...binary, ...written(call) } as const;
+      const write = {
+        type: 'secret.put',
+        name,
+        version: next,
+        sealed,
+        ...binary,
+        ...writing(call),
+      } as const;
       return unlessStale(await services.ask('write', write, call.deadlineMs));
     });
   };
@@ -86,7 +93,7 @@ export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOper
         return ok(current.view);
       const sealed = keys.seal(placeOf(next), value);
       const login = { type: 'login.put', registry: host, version: next, username, sealed } as const;
-      return unlessStale(await services.ask('write', { ...login, ...written(call) }, call.deadlineMs));
+      return unlessStale(await services.ask('write', { ...login, ...writing(call) }, call.deadlineMs));
     });
   };
 
@@ -97,11 +104,11 @@ export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOper
     services.ask('read', { type: 'login.list', ...ride(call) }, call.deadlineMs);
 
   const removeSecret: HandlerOf<'secret.remove'> = (call) =>
-    services.ask('write', { type: 'secret.remove', name: call.params.secret, ...written(call) }, call.deadlineMs);
+    services.ask('write', { type: 'secret.remove', name: call.params.secret, ...writing(call) }, call.deadlineMs);
 
   const removeLogin: HandlerOf<'registry.remove'> = (call) => {
     const host = registryName(call.params.registry);
-    return services.ask('write', { type: 'login.remove', registry: host, ...written(call) }, call.deadlineMs);
+    return services.ask('write', { type: 'login.remove', registry: host, ...writing(call) }, call.deadlineMs);
   };
 
   const uses: HandlerOf<'container.secrets'> = (call) =>
@@ -109,7 +116,7 @@ export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOper
 
   const putUses: HandlerOf<'container.secrets.put'> = (call) => {
     const write = { type: 'container.secrets.put', id: call.params.id, secrets: call.body } as const;
-    return services.ask('write', { ...write, ...written(call) }, call.deadlineMs);
+    return services.ask('write', { ...write, ...writing(call) }, call.deadlineMs);
   };
 
   return {

@@ -27,6 +27,8 @@ export interface Passed {
   readonly end: SessionEnd;
   readonly bytesIn: number;
   readonly bytesOut: number;
+  /** Null: the host has not said one. */
+  readonly exitCode: number | null;
 }
 
 export class Bridge implements ClientSocketListener, TunnelPort {
@@ -45,6 +47,7 @@ export class Bridge implements ClientSocketListener, TunnelPort {
   #pingedAtMs: number;
   #bytesIn = 0;
   #bytesOut = 0;
+  #exitCode: number | null = null;
   #resolve: (end: SessionEnd) => void = () => {};
   readonly #ending = new Promise<SessionEnd>((resolve) => (this.#resolve = resolve));
   #isPumpDue = false;
@@ -61,7 +64,7 @@ export class Bridge implements ClientSocketListener, TunnelPort {
     this.#parts.tunnel.attach(this);
     const end = await this.#ending;
     clearInterval(this.#timer);
-    return { end, bytesIn: this.#bytesIn, bytesOut: this.#bytesOut };
+    return { end, bytesIn: this.#bytesIn, bytesOut: this.#bytesOut, exitCode: this.#exitCode };
   }
 
   // The client
@@ -113,7 +116,9 @@ export class Bridge implements ClientSocketListener, TunnelPort {
 
   onControl(text: string): void {
     try {
-      this.#socket?.send(this.#parts.framing.control(decodeHostControl(Buffer.from(text))));
+      const control = decodeHostControl(Buffer.from(text));
+      if (control.type === 'exit') this.#exitCode = control.code;
+      this.#socket?.send(this.#parts.framing.control(control));
     } catch (error) {
       // A later release may say more.
       if (!(error instanceof DecodeError)) throw error;

@@ -1,15 +1,19 @@
 /** Sessions over WebSocket: a process in a container, and a connection to one of its ports. */
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import type { SessionAbout } from '../../schemas/wire/session.ts';
+import { timestamp } from '../../lib/time/timestamp.ts';
+import type { SessionAbout, SessionEnd } from '../../schemas/wire/session.ts';
 import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../http/call.ts';
 import { failure } from '../http/respond.ts';
 import { judgeHandshake } from './handshake.ts';
-import { Bridge } from './bridge.ts';
+import { Bridge, type Passed } from './bridge.ts';
 import { refusalOf } from './close.ts';
 import { execFraming, forwardFraming, type Framing } from './framing.ts';
 
 /** Routes that go on with WebSocket. */
 export type SessionRoute = 'container.exec' | 'container.forward';
+
+const notAudited = failure('unavailable', 'the audit could not take a line about this session; try again');
+const nothingPassed = { bytesIn: 0, bytesOut: 0, exitCode: null };
 
 interface Session {
   readonly kind: 'exec' | 'forward';
@@ -35,30 +39,57 @@ async function open(services: Services, call: CallOf<SessionRoute>, session: Ses
 }
 
 async function run(
-  { sessions, clock, log }: Services,
+  { sessions, notes, clock, log }: Services,
   call: CallOf<SessionRoute>,
   { kind, framing }: Session,
   about: SessionAbout,
   place: Parameters<Services['sessions']['open']>[0],
 ): Promise<Handled> {
-  const { exchange, identity, requestId } = call;
-  if (identity === undefined) return failure('unauthenticated');
+  const { exchange, identity, requestId, origin, cause } = call;
+  if (identity === undefined || cause === undefined) return failure('unauthenticated');
+  const { tenant, id } = about;
+  const target = about.forward === undefined ? cause.target : { ...cause.target, port: String(about.forward.port) };
+  const session = { ...cause, target };
+  // Before the session begins: none is open that the audit does not have.
+  if (!(await notes.note(tenant, { ...session, outcome: 'done', detail: null }, call))) return notAudited;
+  notes.leaves(cause);
+  const startedAtMs = clock.nowMs();
+  const ended = (end: SessionEnd, { bytesIn, bytesOut, exitCode }: Omit<Passed, 'end'>): void => {
+    const summary = {
+      started_at: timestamp(startedAtMs),
+      bytes_in: bytesIn,
+      bytes_out: bytesOut,
+      exit_code: exitCode,
+      reason: end.reason,
+    };
+    notes.noteLater(
+      tenant,
+      { ...session, action: `${cause.action}.ended`, outcome: 'done', detail: { session: summary } },
+      origin,
+    );
+  };
   const opening = await sessions.open(place, about);
-  if (!opening.ok) return refusalOf(opening.end);
+  if (!opening.ok) {
+    ended(opening.end, nothingPassed);
+    return refusalOf(opening.end);
+  }
   const { tunnel } = opening;
   const isStillGood = (): boolean => sessions.stillGood(identity);
   const bridge = new Bridge({ tunnel, framing, clock, isStillGood });
   const socket = isStillGood() ? exchange.upgrade(framing.protocol, ['x-request-id', requestId], bridge) : undefined;
   if (socket === undefined) {
-    tunnel.end({ reason: 'left', message: 'the client has left' });
+    const end = { reason: 'left', message: 'the client has left' } as const;
+    tunnel.end(end);
+    ended(end, nothingPassed);
     return failure('unauthenticated');
   }
-  const { tenant, id } = about;
   const { subject, tokenName } = identity;
   const fields = { kind, tenant, container: id, host: place.host, subject, token: tokenName, requestId };
   log.info('session_opened', fields);
   const startedMs = clock.monotonicMs();
-  const { end, bytesIn, bytesOut } = await bridge.pass(socket);
+  const passed = await bridge.pass(socket);
+  const { end, bytesIn, bytesOut } = passed;
+  ended(end, passed);
   const ms = Math.round(clock.monotonicMs() - startedMs);
   log.info('session_ended', { ...fields, ms, bytes_in: bytesIn, bytes_out: bytesOut, ...end });
   return 'streamed';

@@ -51,6 +51,23 @@ export class SubjectReader {
     return this.#batch(subject, { seq }, limits.streamReadMessages);
   }
 
+  /** How many messages there are from a position on. */
+  async countFrom(subject: string, seq: number): Promise<number> {
+    const { messages, pending } = await this.#batch(subject, { seq }, 1);
+    return messages.length + pending;
+  }
+
+  /** The position of the oldest message, or infinite. */
+  async firstOf(subject: string): Promise<number> {
+    return (await this.#batch(subject, { seq: 1 }, 1)).messages[0]?.sequence ?? Infinity;
+  }
+
+  /** The position of the first message that was stored at this time or later, or infinite. */
+  async firstSince(subject: string, ms: number): Promise<number> {
+    const from = { start_time: new Date(ms).toISOString() };
+    return (await this.#batch(subject, from, 1)).messages[0]?.sequence ?? Infinity;
+  }
+
   /**
    * Hands the newest messages to `take`, oldest first, until they suffice or there are no more. A
    * subject cannot be read backwards, so each attempt reaches further back: the last message, then

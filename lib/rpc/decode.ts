@@ -5,6 +5,7 @@
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { asks, isAskType, isWriteType, type AnswerOf, type Ask, type ReadableType } from '../../schemas/wire/asks.ts';
+import { Cause } from '../../schemas/wire/audit.ts';
 import { linesOf } from '../../schemas/wire/codec.ts';
 import { firstProtocolVersion, protocolOf } from '../../schemas/wire/version.ts';
 import { DecodeError } from '../decode.ts';
@@ -36,7 +37,7 @@ function refuse(what: string, check: Check, value: unknown): never {
 export const decodeAsk = (line: string): Ask => askOf(parse(line));
 
 function askOf(given: unknown): Ask {
-  const value = given as Partial<Record<'type' | 'rid' | 'trace' | 'budgetMs' | 'op', unknown>> | null;
+  const value = given as Partial<Record<'type' | 'rid' | 'trace' | 'budgetMs' | 'op' | 'cause', unknown>> | null;
   const type = value?.type;
   if (!isAskType(type)) throw new DecodeError(`no such ask: ${String(type).slice(0, 64)}`);
   if (typeof value?.rid !== 'string' || typeof value.budgetMs !== 'number') {
@@ -47,6 +48,7 @@ function askOf(given: unknown): Ask {
   if (isWriteType(type) && typeof value.op !== 'string') {
     throw new DecodeError(`${type}: without the id of its operation`);
   }
+  if (value.cause !== undefined && !checkOf(Cause).Check(value.cause)) refuse(type, checkOf(Cause), value.cause);
   const check = checkOf(asks[type].ask);
   // The table's type, by the check against the table's schema.
   return check.Check(value) ? (value as Ask) : refuse(type, check, value);

@@ -67,3 +67,20 @@ export function decodePlaceCursor(text: string): PlaceCursor | undefined {
   const isPlace = isTenantId(tenant) && (id === '' || isContainerId(id));
   return isPlace ? { partition: Number(partition), from: { tenant, insertedAtMs: Number(ms), id } } : undefined;
 }
+
+/** Where a page of the audit ended. */
+export interface AuditCursor {
+  /** The newest position of the stream that may have older lines; undefined: any. */
+  readonly seq: number | undefined;
+  /** The last line that was given; empty: none was. */
+  readonly id: string;
+}
+
+/** Base64url of `<seq>.<id>`, each of which may be empty. */
+export const encodeAuditCursor = ({ seq, id }: AuditCursor): string => encode(`${seq ?? ''}.${id}`);
+
+/** Undefined: the text is not a cursor of this API. */
+export function decodeAuditCursor(text: string): AuditCursor | undefined {
+  const [, seq, id] = /^(\d{0,15})\.((?:\d{1,6}-\d{1,15}-\d{1,6})?)$/.exec(decode(text) ?? '') ?? [];
+  return seq === undefined || id === undefined ? undefined : { seq: seq === '' ? undefined : Number(seq), id };
+}

@@ -41,6 +41,7 @@ export const buckets = {
       'revoked.<name>.<serial>': 'a certificate of a network that is refused',
       'events.<commit>':
         'events of commits at or below the mark that the stream EVENTS has not taken yet; at a hand-over, also those that it has just taken',
+      'audit.<commit>': 'the same of lines of the audit and the stream AUDIT; release 0.1.0 leaves them there',
       'ops.<commit>': 'outcomes of the operations of a checkpoint, dropped by their TTL',
     },
   },
@@ -68,6 +69,7 @@ export const bucketPrefix = (bucket: string): string => `$KV.${bucket}.`;
 export const streams = {
   logs: { name: 'LOGS', subjects: ['host.*.log.>'], writer: 'the host named in the subject' },
   events: { name: 'EVENTS', subjects: ['event.>'], writer: 'owner of the tenant’s partition (checkpointer)' },
+  audit: { name: 'AUDIT', subjects: ['audit.>'], writer: 'owner of the partition that a line was committed in' },
   usage: { name: 'USAGE', subjects: ['usage.>'], writer: 'owner of the tenant’s partition, for the host named in it' },
 } as const;
 
@@ -97,5 +99,6 @@ export const keys = {
   lease: (network: NetworkName, index: number) => `lease.${network}.${index}`,
   revoked: (network: NetworkName, serial: string) => `revoked.${network}.${serial}`,
   events: (commit: number) => `events.${commit}`,
+  audit: (commit: number) => `audit.${commit}`,
   operations: (commit: number) => `ops.${commit}`,
 } as const;

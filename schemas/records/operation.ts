@@ -1,6 +1,6 @@
 /** The outcomes of writes, as a partition stores them. */
 import Type, { type Static } from 'typebox';
-import type { SuccessCode } from '../errors.ts';
+import type { OutcomeCode } from '../errors.ts';
 import type { ContainerId, OperationId, TenantId } from '../ids.ts';
 
 /**
@@ -12,7 +12,7 @@ export const OperationRecord = Type.Object({
   op: Type.Unsafe<OperationId>(Type.String()),
   atMs: Type.Number(),
   // Any text: a release may go back to the one before while newer outcomes are stored.
-  code: Type.Unsafe<SuccessCode>(Type.String()),
+  code: Type.Unsafe<OutcomeCode>(Type.String()),
   answer: Type.Union([
     Type.Object({
       kind: Type.Literal('container'),

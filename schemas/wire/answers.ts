@@ -4,6 +4,7 @@
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import { ContainerStatus, OperatorContainer } from '../api/container.ts';
+import { AuditLine } from '../api/audit/line.ts';
 import type { Place } from '../api/cursor.ts';
 import { Event } from '../api/event.ts';
 import type { RevocationEntry } from '../api/network.ts';
@@ -88,6 +89,14 @@ export const RecentEvents = Type.Object({
   last: Type.Integer(),
 });
 export type RecentEvents = Static<typeof RecentEvents>;
+
+/** Oldest first. Earlier lines that are not among these are in the stream. */
+export const RecentLines = Type.Object({
+  lines: Type.Unsafe<readonly AuditLine[]>(Type.Array(fieldsOf(AuditLine, 'id', 'ts', 'action', 'outcome'))),
+  /** Whether there are older ones that are not in the stream. */
+  more: Type.Boolean(),
+});
+export type RecentLines = Static<typeof RecentLines>;
 
 /**
  * Tenants whose revocations changed, and tenants whose record is damaged. `next` is the cursor of

@@ -44,6 +44,7 @@ import {
   PeerThere,
   PlaceShape,
   RecentEvents,
+  RecentLines,
   Reservation,
   RevocationLines,
   RevocationPage,
@@ -74,6 +75,7 @@ import {
   peerOnServer,
   shape,
 } from './shapes.ts';
+import { Note, type Cause } from './audit.ts';
 import type { Sealed } from '../records/sealed.ts';
 import { ContainerSecrets, type LoginView, type SecretView } from '../api/secret.ts';
 
@@ -174,6 +176,11 @@ const reads = {
     },
     dataOf(RecentEvents),
   ),
+  /**
+   * The same of lines of the audit that the stream AUDIT may not show yet: the newest before a line
+   * (null: of all). Owners of release 0.1.0 do not know it.
+   */
+  'audit.recent': ask({ ...ofTenant, before: nullable(text), limit: number }, dataOf(RecentLines)),
   'tenant.quota': ask({ ...ofTenant, region: text }, forwarded<typeof QuotaView>()),
   /** Hosts of the tenant's regions, by key. `after`: the last key of the page before, or empty. */
   'tenant.hosts': ask({ ...ofTenant, limit: number, after: text }, keyPageOf(TenantHost)),
@@ -393,6 +400,9 @@ const writes = {
     },
     dataOf(SigningKeyPage),
   ),
+  /** Puts these lines into the audit. Owners of release 0.1.0 know neither of the two. */
+  'audit.note': ask({ ...ofTenant, notes: Type.Array(Note) }, forwarded<Nothing>()),
+  'audit.note_operator': ask({ ...ofPartition, notes: Type.Array(Note) }, forwarded<Nothing>()),
   /** Replaces the secrets that still equal `before`. */
   'secret.replace': ask(
     {
@@ -424,6 +434,8 @@ export interface Ride extends Origin {
 /** The owner stores the outcome of a write under its operation id. */
 interface Write {
   readonly op: OperationId;
+  /** The write leaves a line in the audit. Absent: it is a part of another, or of nobody. */
+  readonly cause?: Cause;
 }
 type FieldsOf<Type extends AskType> = { type: Type } & Static<(typeof asks)[Type]['ask']>;
 
@@ -431,6 +443,7 @@ export type ReadAsk = { [Type in keyof typeof reads]: Ride & FieldsOf<Type> }[ke
 export type WriteAsk = { [Type in keyof typeof writes]: Ride & Write & FieldsOf<Type> }[keyof typeof writes];
 export type Ask = ReadAsk | WriteAsk;
 export type RecentAsk = FieldsOf<'event.recent'>;
+export type RecentLinesAsk = FieldsOf<'audit.recent'>;
 
 /** Types of asks whose answer a program reads. */
 export type ReadableType = { [Type in AskType]: (typeof asks)[Type]['answer'] extends TSchema ? Type : never }[AskType];

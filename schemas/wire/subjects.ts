@@ -19,7 +19,7 @@ export function hashOf(key: string): number {
 export const partitionOf = (key: string, partitions: number): number => hashOf(key) % partitions;
 
 /** What a gateway may read of JetStream, always through actors. */
-export const readable = ['logs', 'events', 'usage', 'cluster'] as const;
+export const readable = ['logs', 'events', 'audit', 'usage', 'cluster'] as const;
 export type Readable = (typeof readable)[number];
 
 /**
@@ -137,6 +137,11 @@ export const subjects = {
 
   event: (tenant: TenantId, id: ContainerId) => `event.${tenant}.${id}`,
   eventsOfTenant: (tenant: TenantId) => `event.${tenant}.>`,
+
+  /** Lines that concern a tenant, and those that concern operators alone. */
+  auditOfTenant: (tenant: TenantId) => `audit.tenant.${tenant}`,
+  auditOfOperators: 'audit.operators',
+  allAudit: 'audit.>',
 
   /** `day`: `2026-11-24`, UTC. `source`: the state folder of the agent (usage.ts). */
   usage: ({ tenant, day, host, source, part }: UsagePlace) => `usage.${tenant}.${day}.${host}.${source}.${part}`,

@@ -102,6 +102,12 @@ export function servicesWith(
     get usage() {
       return unexpected();
     },
+    get audit() {
+      return unexpected();
+    },
+    get notes() {
+      return unexpected();
+    },
     get stats() {
       return unexpected();
     },

@@ -30,7 +30,7 @@ export async function takeBackup({ jetstream }: Nats, random: Random, partitions
     saved.set(streamOf(partition), jetstream.stored(streamOf(partition)).length);
     await sleep(1 + random.below(1500));
   }
-  saved.set(streams.events.name, jetstream.stored(streams.events.name).length);
+  for (const { name } of [streams.events, streams.audit]) saved.set(name, jetstream.stored(name).length);
   return saved;
 }
 
@@ -55,11 +55,13 @@ export async function restoreBackup(
     lastRevisions.push(last);
   }
   // As in cli/restore/events.ts: the ids of these events will be given again.
-  jetstream.keep(streams.events.name, ({ payload }) =>
-    (JSON.parse(payload) as Event[]).every(({ id }) => {
-      const [partition = 0, entry = 0] = id.split('-').map(Number);
-      return entry <= (lastEntries[partition] ?? 0);
-    }),
-  );
+  for (const { name } of [streams.events, streams.audit]) {
+    jetstream.keep(name, ({ payload }) =>
+      (JSON.parse(payload) as Pick<Event, 'id'>[]).every(({ id }) => {
+        const [partition = 0, entry = 0] = id.split('-').map(Number);
+        return entry <= (lastEntries[partition] ?? 0);
+      }),
+    );
+  }
   return restoredCluster(cluster, cluster, lastRevisions, world.stage.clock.nowMs());
 }

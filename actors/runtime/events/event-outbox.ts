@@ -1,7 +1,8 @@
 /**
- * Events between their commit and the stream EVENTS. They are published in the order of the
- * journal's entries, so that a tenant's events lie in the stream as they happened, and again until
- * the stream acknowledges them.
+ * Events between their commit and the stream EVENTS, and in the same way lines of the audit and the
+ * stream AUDIT: each stream has an outbox of its own (outboxes.ts). They are published in the order
+ * of the journal's entries, so that a tenant's events lie in the stream as they happened, and again
+ * until the stream acknowledges them.
  *
  * While the stream is away, the checkpoint parks the events in the bucket, in the batch that moves
  * its mark: an event stays as durable as the state it reports, and the journal continues. Parked
@@ -16,47 +17,47 @@ import { Compile } from 'typebox/compile';
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import { fill } from '../../../lib/fill.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
-import { keys } from '../../../schemas/records/buckets.ts';
 import type { Event } from '../../../schemas/api/event.ts';
-import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { RecentEvents as RecentPage } from '../../../schemas/wire/answers.ts';
-import type { RecentAsk } from '../../../schemas/wire/asks.ts';
-import { encodeValue, OutgoingEvent } from '../journal/codec.ts';
-import { RecentEvents, bytesOf, settlingOf, tenantOf } from './recent-events.ts';
+import { encodeValue, OutgoingEvent, OutgoingLine, type Identified, type Outgoing } from '../journal/codec.ts';
+import { RecentEvents, bytesOfAll, settlingOf, type Asked, type OutboxKind } from './recent-events.ts';
 import type { EventSink, StoreWrite, StoredEvent } from '../store/store.ts';
 
 /** The events of one journal entry. */
-export interface EntryEvents {
+export interface EntryEvents<Item extends Identified = Event> {
   readonly number: number;
-  readonly events: readonly OutgoingEvent[];
+  readonly events: readonly Outgoing<Item>[];
 }
 
-/** The value of a key of parked events. */
+/** The value of a key of parked events, and of parked lines. */
 export const eventsShape = Compile(
   Type.Array(Type.Object({ number: Type.Integer(), events: Type.Array(OutgoingEvent) })),
 );
+export const linesShape = Compile(
+  Type.Array(Type.Object({ number: Type.Integer(), events: Type.Array(OutgoingLine) })),
+);
 
 /** A key of the bucket, and the events that lie there; oldest first. */
-export interface ParkedEvents {
+export interface ParkedEvents<Item extends Identified = Event> {
   readonly key: string;
-  readonly entries: readonly EntryEvents[];
+  readonly entries: readonly EntryEvents<Item>[];
 }
 
-export interface EventOutboxOptions {
+export interface EventOutboxOptions<Item extends Identified = Event> {
+  readonly kind: OutboxKind<Item>;
   readonly sink: EventSink;
   readonly clock: Clock;
   /** Number of the last entry that the load found. */
   readonly last: number;
   readonly mark: number;
   /** Entries above the mark, oldest first. */
-  readonly pending: readonly EntryEvents[];
+  readonly pending: readonly EntryEvents<Item>[];
   /**
    * Entries at or below it that the journal still has; those before the first that is parked were
    * published.
    */
-  readonly checkpointed: readonly EntryEvents[];
-  readonly parked: readonly ParkedEvents[];
+  readonly checkpointed: readonly EntryEvents<Item>[];
+  readonly parked: readonly ParkedEvents<Item>[];
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -64,19 +65,21 @@ export interface EventOutboxOptions {
  * Messages in the order of the entries. Events of a container share a message until another
  * container of its tenant has one: a reader of the tenant then meets all events in their order.
  */
-export function eventMessages(entries: readonly EntryEvents[]): StoredEvent[] {
-  const messages: { readonly subject: string; readonly events: Event[] }[] = [];
-  const newest = new Map<TenantId, (typeof messages)[number]>();
-  for (const outgoing of entries.flatMap(({ events }) => events)) {
-    const { subject, event } = outgoing;
-    const tenant = tenantOf(outgoing);
-    const open = newest.get(tenant);
+export function eventMessages<Item extends Identified>(
+  { readerOf }: Pick<OutboxKind<Item>, 'readerOf'>,
+  entries: readonly EntryEvents<Item>[],
+): StoredEvent[] {
+  const messages: { readonly subject: string; readonly events: Item[] }[] = [];
+  const newest = new Map<string, (typeof messages)[number]>();
+  for (const { subject, event } of entries.flatMap(({ events }) => events)) {
+    const reader = readerOf(subject);
+    const open = newest.get(reader);
     if (open?.subject === subject) {
       open.events.push(event);
       continue;
     }
     const message = { subject, events: [event] };
-    newest.set(tenant, message);
+    newest.set(reader, message);
     messages.push(message);
   }
   return messages.map(({ subject, events }) => ({ subject, payload: JSON.stringify(events) }));
@@ -85,13 +88,20 @@ export function eventMessages(entries: readonly EntryEvents[]): StoredEvent[] {
 /**
  * As many entries as one message holds, should all their events be of one container; one at least.
  */
-const takeEntries = (entries: readonly EntryEvents[], upTo: number): readonly EntryEvents[] =>
+const takeEntries = <Item extends Identified>(
+  kind: OutboxKind<Item>,
+  entries: readonly EntryEvents<Item>[],
+  upTo: number,
+): readonly EntryEvents<Item>[] =>
   fill(through(entries, upTo), { bytes: limits.journalEntryBytes }, (entry) => ({
     value: entry,
-    bytes: bytesOf(entry.events),
+    bytes: bytesOfAll(kind, entry.events),
   })).values;
 
-function* through(entries: readonly EntryEvents[], upTo: number): Generator<EntryEvents, void, void> {
+function* through<Entry extends { readonly number: number }>(
+  entries: readonly Entry[],
+  upTo: number,
+): Generator<Entry, void, void> {
   for (const entry of entries) {
     if (entry.number > upTo) return;
     yield entry;
@@ -99,19 +109,17 @@ function* through(entries: readonly EntryEvents[], upTo: number): Generator<Entr
 }
 
 /** The id of an event has the number of its commit: `<partition>-<commit>-<index>`. */
-const commitOf = ({ event }: OutgoingEvent): number => Number(event.id.split('-')[1]);
-const byNumber = (one: EntryEvents, other: EntryEvents): number => one.number - other.number;
+const commitOf = ({ event }: Outgoing<Identified>): number => Number(event.id.split('-')[1]);
+const byNumber = (one: { readonly number: number }, other: { readonly number: number }): number =>
+  one.number - other.number;
 
-const bytesOfEntries = (entries: readonly EntryEvents[]): number =>
-  entries.reduce((sum, { events }) => sum + bytesOf(events), 0);
-
-export class EventOutbox {
-  readonly #options: EventOutboxOptions;
+export class EventOutbox<Item extends Identified = Event> {
+  readonly #options: EventOutboxOptions<Item>;
   /** Not published, oldest first; entries without events are left out. */
-  #unpublished: EntryEvents[];
-  readonly #recent: RecentEvents;
+  #unpublished: EntryEvents<Item>[];
+  readonly #recent: RecentEvents<Item>;
   #last: number;
-  #parked: ParkedEvents[];
+  #parked: ParkedEvents<Item>[];
   /** Events of entries up to this one are published or parked. */
   #parkedTo: number;
   #isFull = false;
@@ -128,7 +136,9 @@ export class EventOutbox {
    * From what a load found. Showing the events of a full journal is long work: an entry is a step
    * (lib/time/slices.ts).
    */
-  static *opening(options: EventOutboxOptions): Generator<void, EventOutbox, void> {
+  static *opening<Item extends Identified>(
+    options: EventOutboxOptions<Item>,
+  ): Generator<void, EventOutbox<Item>, void> {
     // From the first that is parked on, all are published again: so they keep their order.
     const parked = options.parked.flatMap(({ entries }) => entries);
     const first = Math.min(...parked.map(({ number }) => number), Infinity);
@@ -136,7 +146,7 @@ export class EventOutbox {
     const later = options.checkpointed.filter(({ number }) => number >= first);
     const unpublished = new Map([...parked, ...later, ...options.pending].map((entry) => [entry.number, entry]));
     const outbox = new EventOutbox(options, [...unpublished.values()]);
-    for (const { events } of settlingOf(published)) {
+    for (const { events } of settlingOf(options.kind, published)) {
       outbox.#recent.show(events);
       outbox.#recent.published(events);
       yield;
@@ -151,11 +161,11 @@ export class EventOutbox {
     return outbox;
   }
 
-  private constructor(options: EventOutboxOptions, unpublished: readonly EntryEvents[]) {
+  private constructor(options: EventOutboxOptions<Item>, unpublished: readonly EntryEvents<Item>[]) {
     this.#options = options;
-    this.#recent = new RecentEvents(options.clock);
+    this.#recent = new RecentEvents(options.kind, options.clock);
     this.#last = options.last;
-    const numberOf = ({ entries }: ParkedEvents): number => entries[0]?.number ?? 0;
+    const numberOf = ({ entries }: ParkedEvents<Item>): number => entries[0]?.number ?? 0;
     this.#parked = options.parked.toSorted((one, other) => numberOf(one) - numberOf(other));
     this.#parkedTo = options.mark;
     this.#unpublished = unpublished
@@ -189,35 +199,49 @@ export class EventOutbox {
     this.#whenFreed = call;
   }
 
+  /** Whether what `park` would write fits what may be parked. */
+  fits(entry: number): boolean {
+    const adding = this.#adding(entry);
+    const kept = this.#parked.filter((one) => !this.#isPublished(one));
+    const bytes = kept.reduce((sum, one) => sum + this.#bytesOf(one.entries), 0) + this.#bytesOf(adding);
+    this.#isFull = adding.length > 0 && bytes > limits.eventsParkedBytes;
+    return !this.#isFull;
+  }
+
   /**
    * What has to be written together with a mark at `entry`: the events up to there that are not
    * published, and the deletion of keys whose events are. Undefined: too many are parked. When it
    * is not written, the epoch ends, and this outbox.
    */
   park(entry: number): readonly StoreWrite[] | undefined {
-    const adding = this.#unpublished.filter(({ number }) => number > this.#parkedTo && number <= entry);
+    if (!this.fits(entry)) return undefined;
+    const adding = this.#adding(entry);
     const freed = this.#parked.filter((one) => this.#isPublished(one));
     const kept = this.#parked.filter((one) => !this.#isPublished(one));
-    const bytes = kept.reduce((sum, one) => sum + bytesOfEntries(one.entries), 0) + bytesOfEntries(adding);
-    this.#isFull = adding.length > 0 && bytes > limits.eventsParkedBytes;
-    if (this.#isFull) return undefined;
     this.#parked = kept;
     this.#parkedTo = Math.max(this.#parkedTo, entry);
     const deletions = freed.map(({ key }): StoreWrite => ({ key, value: null }));
     const [first] = adding;
     if (first === undefined) return deletions;
     const newest = kept.at(-1);
-    const isOpen =
-      newest !== undefined && bytesOfEntries([...newest.entries, ...adding]) <= limits.eventsParkedKeyBytes;
+    const isOpen = newest !== undefined && this.#bytesOf([...newest.entries, ...adding]) <= limits.eventsParkedKeyBytes;
     const grown = isOpen
       ? { key: newest.key, entries: [...newest.entries, ...adding] }
-      : { key: keys.events(first.number), entries: adding };
+      : { key: this.#options.kind.keyOf(first.number), entries: adding };
     this.#parked = [...(isOpen ? kept.slice(0, -1) : kept), grown];
     return [...deletions, { key: grown.key, value: encodeValue(grown.entries) }];
   }
 
+  #adding(entry: number): readonly EntryEvents<Item>[] {
+    return this.#unpublished.filter(({ number }) => number > this.#parkedTo && number <= entry);
+  }
+
+  #bytesOf(entries: readonly EntryEvents<Item>[]): number {
+    return entries.reduce((sum, { events }) => sum + bytesOfAll(this.#options.kind, events), 0);
+  }
+
   /** What the next owner publishes: the parked events, and those that `parkPublished` parks. */
-  get unsettled(): readonly EntryEvents[] {
+  get unsettled(): readonly EntryEvents<Item>[] {
     return [...this.#parked.flatMap(({ entries }) => entries), ...this.#settling()];
   }
 
@@ -232,18 +256,18 @@ export class EventOutbox {
     for (let rest = entries; rest.length > 0;) {
       const { values } = fill(rest, { bytes: limits.eventsParkedKeyBytes }, (entry) => ({
         value: entry,
-        bytes: bytesOf(entry.events),
+        bytes: bytesOfAll(this.#options.kind, entry.events),
       }));
       rest = rest.slice(values.length);
-      writes.push({ key: keys.events(values[0]?.number ?? 0), value: encodeValue(values) });
+      writes.push({ key: this.#options.kind.keyOf(values[0]?.number ?? 0), value: encodeValue(values) });
     }
     return writes;
   }
 
   /** Published a moment ago, and not parked any more. */
-  #settling(): readonly EntryEvents[] {
+  #settling(): readonly EntryEvents<Item>[] {
     const parked = new Set(this.#parked.flatMap(({ entries }) => entries.map(({ number }) => number)));
-    const byCommit = new Map<number, OutgoingEvent[]>();
+    const byCommit = new Map<number, Outgoing<Item>[]>();
     for (const outgoing of this.#recent.settling()) {
       const number = commitOf(outgoing);
       if (parked.has(number)) continue;
@@ -254,12 +278,12 @@ export class EventOutbox {
     return Array.from(byCommit, ([number, events]) => ({ number, events })).toSorted(byNumber);
   }
 
-  #isPublished({ entries }: ParkedEvents): boolean {
+  #isPublished({ entries }: ParkedEvents<Item>): boolean {
     return (entries.at(-1)?.number ?? 0) <= this.publishedTo;
   }
 
   /** An entry is committed. */
-  offer({ number, events }: EntryEvents): void {
+  offer({ number, events }: EntryEvents<Item>): void {
     this.#last = number;
     if (events.length === 0) return;
     this.#unpublished.push({ number, events });
@@ -288,9 +312,9 @@ export class EventOutbox {
     if (!done.signal.aborted) this.#isFailing = true;
   }
 
-  /** What a tenant's reader may not find in the stream yet. */
-  recent(ask: Omit<RecentAsk, 'type'>): RecentPage {
-    return { ...this.#recent.page(ask), last: this.#last };
+  /** What a reader may not find in the stream yet. `last`: number of the newest commit. */
+  recent(asked: Asked<Item>) {
+    return { ...this.#recent.page(asked), last: this.#last };
   }
 
   /** Nothing is published after the attempt under way. */
@@ -314,12 +338,12 @@ export class EventOutbox {
   }
 
   async #run(): Promise<void> {
-    const { sink, onFailure } = this.#options;
+    const { kind, sink, onFailure } = this.#options;
     for (let attempt = 0; !this.#stopped.signal.aborted; attempt++) {
       if (!this.#hasWanted) return;
-      const batch = takeEntries(this.#unpublished, this.#wanted);
+      const batch = takeEntries(kind, this.#unpublished, this.#wanted);
       try {
-        await sink.publish(eventMessages(batch));
+        await sink.publish(eventMessages(kind, batch));
       } catch (error) {
         this.#isFailing = true;
         this.#progress();

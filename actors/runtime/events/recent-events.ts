@@ -1,29 +1,45 @@
 /**
- * Events that a reader of the stream EVENTS may not see yet: those that are not published, and
- * those that were published a moment ago, since any replica answers a read and one may lag (ADR
- * 12).
+ * Events, or lines of the audit, that a reader of their stream may not see yet: those that are not
+ * published, and those that were published a moment ago, since any replica answers a read and one
+ * may lag (ADR 12).
  */
 import { fill } from '../../../lib/fill.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { compareEvents } from '../../../schemas/api/event.ts';
-import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { RecentEvents as RecentPage } from '../../../schemas/wire/answers.ts';
-import type { RecentAsk } from '../../../schemas/wire/asks.ts';
-import { tenantOfEventSubject } from '../../../schemas/wire/subjects.ts';
-import { eventBytes, type OutgoingEvent } from '../journal/codec.ts';
+import type { Identified, Outgoing } from '../journal/codec.ts';
 
-export const tenantOf = ({ subject }: OutgoingEvent): TenantId => tenantOfEventSubject(subject);
+/** What an outbox has to know of the items that it holds. */
+export interface OutboxKind<Item extends Identified> {
+  /** The key of the bucket under which those are parked that begin at this commit. */
+  readonly keyOf: (commit: number) => string;
+  /** All that one reader may ask for has one name. */
+  readonly readerOf: (subject: string) => string;
+  readonly bytesOf: (outgoing: Outgoing<Item>) => number;
+}
 
-export const bytesOf = (events: readonly OutgoingEvent[]): number =>
-  events.reduce((sum, event) => sum + eventBytes(event), 0);
+export const bytesOfAll = <Item extends Identified>(
+  { bytesOf }: Pick<OutboxKind<Item>, 'bytesOf'>,
+  events: readonly Outgoing<Item>[],
+): number => events.reduce((sum, event) => sum + bytesOf(event), 0);
+
+/** Which of them: those before an id, newest first (null: of all), or those after one. */
+export interface Asked<Item> {
+  readonly reader: string;
+  readonly matches: (event: Item) => boolean;
+  readonly from: { readonly before: string | null } | { readonly after: string };
+  readonly limit: number;
+}
 
 /** The newest of the published entries: as many as are still shown (`eventsSettlingBytes`). */
-export function settlingOf<E extends { readonly events: readonly OutgoingEvent[] }>(
+export function settlingOf<Item extends Identified, E extends { readonly events: readonly Outgoing<Item>[] }>(
+  kind: OutboxKind<Item>,
   published: readonly E[],
 ): readonly E[] {
   let bytes = 0;
-  const last = published.findLastIndex(({ events }) => (bytes += bytesOf(events)) > limits.eventsSettlingBytes);
+  const last = published.findLastIndex(
+    ({ events }) => (bytes += bytesOfAll(kind, events)) > limits.eventsSettlingBytes,
+  );
   return published.slice(last + 1);
 }
 
@@ -31,26 +47,28 @@ export function settlingOf<E extends { readonly events: readonly OutgoingEvent[]
 interface Publication {
   readonly atMs: number;
   readonly bytes: number;
-  /** How many of the oldest events of each tenant it holds. */
-  readonly counts: ReadonlyMap<TenantId, number>;
+  /** How many of the oldest events of each reader it holds. */
+  readonly counts: ReadonlyMap<string, number>;
 }
 
-export class RecentEvents {
+export class RecentEvents<Item extends Identified> {
+  readonly #kind: OutboxKind<Item>;
   readonly #clock: Clock;
-  /** By tenant, oldest first. */
-  readonly #shown = new Map<TenantId, OutgoingEvent[]>();
+  /** By reader, oldest first. */
+  readonly #shown = new Map<string, Outgoing<Item>[]>();
   #publications: Publication[] = [];
   #publishedBytes = 0;
 
-  constructor(clock: Clock) {
+  constructor(kind: OutboxKind<Item>, clock: Clock) {
+    this.#kind = kind;
     this.#clock = clock;
   }
 
-  show(events: readonly OutgoingEvent[]): void {
+  show(events: readonly Outgoing<Item>[]): void {
     for (const event of events) {
-      const tenant = tenantOf(event);
-      const shown = this.#shown.get(tenant);
-      if (shown === undefined) this.#shown.set(tenant, [event]);
+      const reader = this.#kind.readerOf(event.subject);
+      const shown = this.#shown.get(reader);
+      if (shown === undefined) this.#shown.set(reader, [event]);
       else shown.push(event);
     }
   }
@@ -59,34 +77,33 @@ export class RecentEvents {
    * The oldest that are shown and were not published are published now: they go once every replica
    * has them.
    */
-  published(events: readonly OutgoingEvent[]): void {
+  published(events: readonly Outgoing<Item>[]): void {
     if (events.length === 0) return;
-    const counts = new Map<TenantId, number>();
+    const counts = new Map<string, number>();
     for (const event of events) {
-      const tenant = tenantOf(event);
-      counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
+      const reader = this.#kind.readerOf(event.subject);
+      counts.set(reader, (counts.get(reader) ?? 0) + 1);
     }
-    const bytes = bytesOf(events);
+    const bytes = bytesOfAll(this.#kind, events);
     this.#publications.push({ atMs: this.#clock.monotonicMs(), bytes, counts });
     this.#publishedBytes += bytes;
     this.#forget();
   }
 
-  /** Published a moment ago; the oldest of each tenant first. */
-  *settling(): Generator<OutgoingEvent, void, void> {
+  /** Published a moment ago; the oldest of each reader first. */
+  *settling(): Generator<Outgoing<Item>, void, void> {
     this.#forget();
-    for (const [tenant, shown] of this.#shown) {
-      const published = this.#publications.reduce((sum, { counts }) => sum + (counts.get(tenant) ?? 0), 0);
+    for (const [reader, shown] of this.#shown) {
+      const published = this.#publications.reduce((sum, { counts }) => sum + (counts.get(reader) ?? 0), 0);
       yield* shown.slice(0, published);
     }
   }
 
-  page({ tenant, container, from, limit }: Omit<RecentAsk, 'type'>): Omit<RecentPage, 'last'> {
+  /** Oldest first. `more`: whether there are more on the requested side. */
+  page({ reader, matches, from, limit }: Asked<Item>): { readonly events: readonly Item[]; readonly more: boolean } {
     this.#forget();
-    const all = this.#shown.get(tenant) ?? [];
-    const matching = all
-      .map(({ event }) => event)
-      .filter((event) => container === null || event.container_id === container);
+    const all = this.#shown.get(reader) ?? [];
+    const matching = all.map(({ event }) => event).filter(matches);
     const side =
       'after' in from
         ? matching.filter(({ id }) => compareEvents(id, from.after) > 0)
@@ -106,10 +123,10 @@ export class RecentEvents {
       if (oldest.atMs > untilMs && this.#publishedBytes <= limits.eventsSettlingBytes) return;
       this.#publications.shift();
       this.#publishedBytes -= oldest.bytes;
-      for (const [tenant, count] of oldest.counts) {
-        const shown = this.#shown.get(tenant);
+      for (const [reader, count] of oldest.counts) {
+        const shown = this.#shown.get(reader);
         shown?.splice(0, count);
-        if (shown?.length === 0) this.#shown.delete(tenant);
+        if (shown?.length === 0) this.#shown.delete(reader);
       }
     }
   }

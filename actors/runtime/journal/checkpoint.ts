@@ -13,10 +13,19 @@ import { limits } from '../../../schemas/limits.ts';
 import { jitter, sleep } from '../../../lib/time/backoff.ts';
 import { noReading, type CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
-import { bytesOf, clockFields, encodeValue, eventBytes, operationBytes, type Commit, type Encoded } from './codec.ts';
+import {
+  bytesOf,
+  clockFields,
+  encodeValue,
+  eventBytes,
+  lineBytes,
+  operationBytes,
+  type Commit,
+  type Encoded,
+} from './codec.ts';
 import { encodeMark, type Mark } from './mark.ts';
 import type { RecordsDigest } from './digest.ts';
-import type { EventOutbox } from '../events/event-outbox.ts';
+import type { Outboxes } from '../events/outboxes.ts';
 import type { Journal } from './journal.ts';
 import type { Fence } from '../store/fence.ts';
 import type { Store, StoreWrite } from '../store/store.ts';
@@ -40,7 +49,7 @@ export interface Checkpointer {
 
 export interface CheckpointerOptions {
   readonly store: Store;
-  readonly outbox: EventOutbox;
+  readonly outbox: Pick<Outboxes, 'publishTo' | 'publishedTo' | 'isFailing' | 'park' | 'hasFreed' | 'onFreed'>;
   readonly fence: Fence;
   readonly clock: Clock;
   readonly expiry: CautiousClock;
@@ -69,13 +78,14 @@ export function takeBatch(entries: readonly Commit[]): number {
   const touched = new Set<string>();
   let [bytes, outcomes, told] = [0, 0, 0];
   let taken = 0;
-  for (const { changes, operations, events } of entries) {
+  for (const { changes, operations, events, lines = [] } of entries) {
     for (const [key, value] of changes) {
       touched.add(key);
       bytes += key.length + (value === null ? 0 : bytesOf(value));
     }
     for (const operation of operations) outcomes += operationBytes(operation);
     for (const event of events) told += eventBytes(event);
+    for (const line of lines) told += lineBytes(line);
     const isOver =
       touched.size > limits.checkpointBatchMessages ||
       bytes > limits.checkpointBatchBytes ||

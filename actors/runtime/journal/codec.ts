@@ -12,6 +12,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { OperationRecord } from '../../../schemas/records/operation.ts';
+import type { AuditLine } from '../../../schemas/api/audit/line.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 
 /** The format of nearly all values; other formats are values that release 0.1.0 must not read. */
@@ -88,12 +89,26 @@ export function decodeValue<T>(value: Encoded, shape: Shape<T>, format?: string)
 /** A key's encoded value, or null for its deletion. */
 export type Change = readonly [key: string, value: Encoded | null];
 
-/** An event, and the subject on which it is published. */
-export const OutgoingEvent = Type.Object({
-  subject: Type.String(),
-  event: Type.Unsafe<Event>(Type.Object({ id: Type.String() })),
-});
+const outgoing = <Item extends Identified>() =>
+  Type.Object({ subject: Type.String(), event: Type.Unsafe<Item>(Type.Object({ id: Type.String() })) });
+
+/** `<partition>-<commit>-<index>` */
+export interface Identified {
+  readonly id: string;
+}
+
+/** What a commit has for a stream, and the subject on which it is published. */
+export interface Outgoing<Item extends Identified> {
+  readonly subject: string;
+  readonly event: Item;
+}
+
+export const OutgoingEvent = outgoing<Event>();
 export type OutgoingEvent = Readonly<Static<typeof OutgoingEvent>>;
+
+/** A line of the audit. */
+export const OutgoingLine = outgoing<AuditLine>();
+export type OutgoingLine = Readonly<Static<typeof OutgoingLine>>;
 
 // Upper bounds of the bytes that these take in a message; they bound groups and checkpoints. An
 // answer is JSON inside JSON.
@@ -102,12 +117,18 @@ export const operationBytes = ({ answer }: OperationRecord): number =>
 export const eventBytes = ({ event }: OutgoingEvent): number =>
   800 + (event.message === null ? 0 : Buffer.byteLength(JSON.stringify(event.message)));
 
+/** With the comma behind it. */
+export const lineBytes = ({ subject, event }: OutgoingLine): number =>
+  Buffer.byteLength(JSON.stringify(event)) + subject.length + 32;
+
 /** What one group of turns changed. `number` counts a partition's commits from 1 without a gap. */
 export interface Commit {
   readonly number: number;
   readonly changes: readonly Change[];
   readonly operations: readonly OperationRecord[];
   readonly events: readonly OutgoingEvent[];
+  /** Absent where there are none, and in commits of release 0.1.0. */
+  readonly lines?: readonly OutgoingLine[];
   /** The time by which the partition deletes. Absent in commits from before 0.1.0. */
   readonly clock?: ClockReading;
 }

@@ -10,7 +10,7 @@ import type { Commit } from './codec.ts';
 import { encodeSection } from './entry.ts';
 import { DirtyKeys, Group, type Waiter } from './group.ts';
 import type { CommitSource, Journal, PutCommit } from './journal.ts';
-import type { EventOutbox } from '../events/event-outbox.ts';
+import type { Outboxes } from '../events/outboxes.ts';
 
 export interface CommitsOptions<Effect extends object> {
   readonly partition: number;
@@ -18,7 +18,7 @@ export interface CommitsOptions<Effect extends object> {
   /** Number of the last commit that the load found. */
   readonly last: number;
   readonly checkpointer: Pick<Checkpointer, 'mark' | 'offer'>;
-  readonly outbox: Pick<EventOutbox, 'offer'>;
+  readonly outbox: Pick<Outboxes, 'offer'>;
   /** Each commit records the time of this clock, by which the partition deletes. */
   readonly expiry: Pick<CautiousClock, 'read'>;
   /** Before the waiters of the group are notified. */

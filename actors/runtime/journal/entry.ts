@@ -18,6 +18,7 @@ import {
   clockFields,
   hexOf,
   OutgoingEvent,
+  OutgoingLine,
   parseAs,
   type Change,
   type Commit,
@@ -105,13 +106,14 @@ const commitShape = Compile(
     keys: Type.Array(Type.Tuple([Type.String(), Type.Integer({ minimum: -1 })])),
     operations: Type.Array(OperationRecord),
     events: Type.Array(OutgoingEvent),
+    lines: Type.Optional(Type.Array(OutgoingLine)),
     clock: Type.Optional(Type.Object(clockFields)),
   }),
 );
 
-export function encodeSection({ number, changes, operations, events, clock }: Commit): Uint8Array {
+export function encodeSection({ number, changes, operations, events, lines, clock }: Commit): Uint8Array {
   const keys = changes.map(([key, value]) => [key, value === null ? -1 : bytesOf(value)] as const);
-  const head = `${JSON.stringify({ number, keys, operations, events, clock })}\n`;
+  const head = `${JSON.stringify({ number, keys, operations, events, lines, clock })}\n`;
   const bytes = keys.reduce((sum, [, length]) => sum + Math.max(0, length), Buffer.byteLength(head));
   const section = Buffer.allocUnsafe(bytes);
   let at = section.write(head);

@@ -8,11 +8,13 @@ import type { OperationRecord } from '../../../schemas/records/operation.ts';
 import {
   bytesOf,
   eventBytes,
+  lineBytes,
   operationBytes,
   type Change,
   type Commit,
   type Encoded,
   type OutgoingEvent,
+  type OutgoingLine,
 } from './codec.ts';
 import type { DirtyMarks } from '../domain.ts';
 
@@ -33,6 +35,7 @@ export class Group<Effect extends object> implements DirtyMarks {
   readonly #changes = new Map<string, Encoded | null>();
   readonly #operations: OperationRecord[] = [];
   readonly #events: OutgoingEvent[] = [];
+  readonly #lines: OutgoingLine[] = [];
   readonly #effects = new Map<string, OutgoingEffect<Effect>>();
   readonly waiters: Waiter[] = [];
   readonly dirtyKeys = new Set<string>();
@@ -52,6 +55,10 @@ export class Group<Effect extends object> implements DirtyMarks {
     return this.#events.length;
   }
 
+  get lines(): number {
+    return this.#lines.length;
+  }
+
   change(key: string, value: Encoded | null): void {
     this.#changes.set(key, value);
     this.#bytes += key.length + headBytesOfKey + (value === null ? 0 : bytesOf(value));
@@ -65,6 +72,11 @@ export class Group<Effect extends object> implements DirtyMarks {
   event(outgoing: OutgoingEvent): void {
     this.#events.push(outgoing);
     this.#bytes += eventBytes(outgoing);
+  }
+
+  line(outgoing: OutgoingLine): void {
+    this.#lines.push(outgoing);
+    this.#bytes += lineBytes(outgoing);
   }
 
   /** Of effects with the same key, the last is carried out. */
@@ -84,7 +96,8 @@ export class Group<Effect extends object> implements DirtyMarks {
 
   commit(clock: ClockReading): Commit {
     const changes: Change[] = [...this.#changes];
-    return { number: this.number, changes, operations: this.#operations, events: this.#events, clock };
+    const lines = this.#lines.length === 0 ? {} : { lines: this.#lines };
+    return { number: this.number, changes, operations: this.#operations, events: this.#events, ...lines, clock };
   }
 }
 

@@ -21,7 +21,8 @@ import { decodeMark, type Mark } from './mark.ts';
 import { inOrder, type JournalledCommits } from './order.ts';
 import type { RecordFormat } from '../domain.ts';
 import { Reading } from '../reading.ts';
-import { eventsShape, type ParkedEvents } from '../events/event-outbox.ts';
+import type { AuditLine } from '../../../schemas/api/audit/line.ts';
+import { eventsShape, linesShape, type ParkedEvents } from '../events/event-outbox.ts';
 import type { StoredValue } from '../store/store.ts';
 
 export interface Loaded<R> {
@@ -39,7 +40,8 @@ export interface Loaded<R> {
   /** Commits at or below the mark that were read too, oldest first. */
   readonly checkpointed: readonly Commit[];
   readonly parked: readonly ParkedEvents[];
-  /** Keys of parked events that can't be read. */
+  readonly parkedLines: readonly ParkedEvents<AuditLine>[];
+  /** Keys of parked events and lines that can't be read. */
   readonly damagedEvents: readonly string[];
   readonly mark: number;
   /** As the mark names them. */
@@ -132,20 +134,27 @@ function* verifying(reading: Reading<unknown>, stored: StoredDigest): Generator<
 const journalled = (commits: readonly Commit[], mark: number): JournalledCommits =>
   inOrder([...new Map(commits.map((commit) => [commit.number, commit])).values()], mark, 'commit');
 
-/** Events at or below the mark that the stream had not taken. */
+/** Events and lines at or below the mark that their stream had not taken. */
 function* readParked(
   values: readonly StoredValue[],
-): Generator<void, Pick<Loaded<unknown>, 'parked' | 'damagedEvents'>, void> {
+): Generator<void, Pick<Loaded<unknown>, 'parked' | 'parkedLines' | 'damagedEvents'>, void> {
   const parked: ParkedEvents[] = [];
+  const parkedLines: ParkedEvents<AuditLine>[] = [];
   const damagedEvents: string[] = [];
   for (const { key, value } of values) {
-    if (value === null || !key.startsWith('events.')) continue;
+    if (value === null || !/^(?:events|audit)\./.test(key)) continue;
     yield;
+    if (key.startsWith('audit.')) {
+      const decoded = decodeValue(value, linesShape);
+      if (decoded.ok) parkedLines.push({ key, entries: decoded.value });
+      else damagedEvents.push(key);
+      continue;
+    }
     const decoded = decodeValue(value, eventsShape);
     if (decoded.ok) parked.push({ key, entries: decoded.value });
     else damagedEvents.push(key);
   }
-  return { parked, damagedEvents };
+  return { parked, parkedLines, damagedEvents };
 }
 
 /**
@@ -184,7 +193,7 @@ export function* loading<R>(
     yield;
   }
 
-  const { parked, damagedEvents } = yield* readParked(values);
+  const told = yield* readParked(values);
 
   const records: R[] = [];
   for (const [key, record] of reading.records) {
@@ -207,8 +216,7 @@ export function* loading<R>(
     operations: yield* sorting(operations, (a, b) => a.record.atMs - b.record.atMs),
     pending,
     checkpointed,
-    parked,
-    damagedEvents,
+    ...told,
     mark,
     journals,
     last: mark + pending.length,

@@ -6,7 +6,8 @@ import { decodeAnswer } from '../../../lib/rpc/decode.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { KeyPage, PeerCount } from '../../../schemas/wire/answers.ts';
 import type { AnswerOf, Origin, ReadAsk, ReadableType, WriteAsk } from '../../../schemas/wire/asks.ts';
-import { succeeded } from '../../http/call.ts';
+import { succeeded, written } from '../../http/call.ts';
+import type { Cause } from '../../../schemas/wire/audit.ts';
 import type { LaneKind, Outcome, Question } from '../../../lib/rpc/partition-client.ts';
 import { failure } from '../../http/respond.ts';
 import { Refusal } from './refusal.ts';
@@ -15,6 +16,7 @@ import { Refusal } from './refusal.ts';
 export interface Asker {
   readonly origin: Origin;
   readonly deadlineMs: number;
+  readonly cause?: Cause | undefined;
 }
 
 /** An ask without the fields that `createVpnActors` adds. */
@@ -25,9 +27,19 @@ export type Reading = ReadAsk extends infer A
   : never;
 export type Writing = WriteAsk extends infer A
   ? A extends WriteAsk
-    ? Omit<A, 'budgetMs' | 'op' | keyof Origin>
+    ? Omit<A, 'budgetMs' | 'op' | 'cause' | keyof Origin>
     : never
   : never;
+
+/** Writes that are a part of a request whose line in the audit another write leaves. */
+const parts: ReadonlySet<Writing['type']> = new Set<Writing['type']>([
+  'network.reserve',
+  'network.release',
+  'network.certify',
+  'peer.certify',
+  'secret.replace',
+]);
+const isPart = ({ type }: Writing): boolean => parts.has(type);
 
 type NetworkListed = AnswerOf<'network.list'>['data'][number];
 
@@ -67,7 +79,11 @@ export function createVpnActors({ ask, partitions, newOperationId }: VpnActorsOp
   const asked = (asker: Asker, reading: Reading): Promise<Outcome> =>
     ask('read', { ...reading, ...asker.origin }, asker.deadlineMs);
   const askedWrite = (asker: Asker, writing: Writing): Promise<Outcome> =>
-    ask('write', { ...writing, ...asker.origin, op: newOperationId() }, asker.deadlineMs);
+    ask(
+      'write',
+      { ...writing, ...written({ newOperationId }, isPart(writing) ? { origin: asker.origin } : asker) },
+      asker.deadlineMs,
+    );
   const read = async <Type extends ReadableType>(asker: Asker, reading: Reading & { type: Type }) =>
     bodyOf<Type>(reading.type, await asked(asker, reading));
   const all = (): number[] => {

@@ -2,6 +2,7 @@
 import t from 'tap';
 import { takeBatch } from '../../../actors/runtime/journal/checkpoint.ts';
 import { eventMessages } from '../../../actors/runtime/events/event-outbox.ts';
+import { eventKind } from '../../../actors/runtime/events/outboxes.ts';
 import type { Commit } from '../../../actors/runtime/journal/codec.ts';
 import { hostDirtyKey } from '../../../actors/domain/domain.ts';
 import type { Partition } from '../../../actors/partition.ts';
@@ -324,7 +325,7 @@ t.test('a checkpoint batch is bounded in keys, bytes, outcomes and events', asyn
     },
   };
   const chatty = many({ events: Array.from({ length: 16 }, () => event) });
-  const told = eventMessages(chatty.slice(0, takeBatch(chatty)));
+  const told = eventMessages(eventKind, chatty.slice(0, takeBatch(chatty)));
   t.equal(told.length, 1, 'all of one container');
   t.ok((told[0]?.payload.length ?? 0) < 1024 * 1024, 'its events fit a message');
 
@@ -349,7 +350,7 @@ t.test('events lie in the stream in the order of their tenant', (t) => {
     event(4, 'acme', 'b'),
     event(5, 'acme', 'a'),
   ];
-  const told = eventMessages(entries).map(({ subject, payload }) => [
+  const told = eventMessages(eventKind, entries).map(({ subject, payload }) => [
     subject,
     ...(JSON.parse(payload) as Event[]).map(({ id }) => id),
   ]);

@@ -11,6 +11,7 @@ import type { ReadAsk, WriteAsk } from '../../../schemas/wire/asks.ts';
 import type { AnswerCode } from '../../../schemas/wire/codec.ts';
 import { endless, quietLog } from '../support.ts';
 import { memoryJournals } from './journals.ts';
+import { createMemorySink } from './memory-store.ts';
 
 type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;
 export type LooseRead = Loose<ReadAsk>;
@@ -45,6 +46,7 @@ export function createPartition(
   const known = new Fleet({ clock, partitions: 1, hostUnknownMs: 60_000 });
   return new RuntimePartition({
     number: 0,
+    audit: createMemorySink([]),
     domain: createDomain({ incarnation, fleet: fleet ?? known, ledger: ledger ?? known.placements }),
     lease: endless,
     journals: memoryJournals(),

@@ -1,5 +1,6 @@
 /** A tenant with secrets and logins, whose asks are decided and applied one after another. */
-import { decideRead, decideWrite, type StateRead } from '../../../actors/domain/decide.ts';
+import { decideRead, decideWrite } from '../../../actors/domain/decide.ts';
+import type { StateRead } from '../../../actors/runtime/domain.ts';
 import { observe } from '../../../actors/domain/container/observe.ts';
 import { tryAgain } from '../../../actors/domain/secret/logins.ts';
 import { rollSecrets } from '../../../actors/domain/secret/roll.ts';

@@ -143,7 +143,7 @@ export function write(state: PartitionState, ask: LooseWrite | Omit<LooseWrite, 
 
 export const read = (
   state: PartitionState,
-  ask: Exclude<LooseRead, { type: 'event.recent' }>,
+  ask: Exclude<LooseRead, { type: 'event.recent' | 'audit.recent' }>,
   nowMs = 1_000_000,
 ): Said => said(decideRead(state, { rid: 'r', budgetMs: 1, ...ask }, contextOf(fleetOf(), nowMs)));
 

@@ -48,6 +48,7 @@ function stage({
       addressOf: ({ address }) => address,
     },
     urlTokens: { admit: () => Promise.resolve(refused('unauthenticated')) },
+    notes: { settle: (_call, handled) => Promise.resolve(handled) },
     meters: {
       ...createMeters(new Registry()),
       request: (route, status, _seconds, waited) => void metered.push({ route, status, waited }),

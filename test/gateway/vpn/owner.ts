@@ -24,7 +24,7 @@ export function decidingOwner(): DecidingOwner {
   const owner = async (ask: Ask): Promise<AnswerOf> => {
     if (pause?.matches(ask) === true) await (pause.done ??= pause.act());
     if (ask.type === 'revocation.list') return revocationsOf([]);
-    if (ask.type === 'event.recent') throw new Error('nothing of events is kept here');
+    if (ask.type === 'event.recent' || ask.type === 'audit.recent') throw new Error('no events are kept here');
     const context = contextOf(fleetOf(), Date.now());
     if (!('op' in ask)) return decideRead(state, ask, context).reply;
     const { reply, changes } = decideWrite(state, ask, context, undefined);

@@ -205,9 +205,10 @@ t.test('a cluster is restored to an empty server, twice', async (t) => {
   const manifest = await backUp(folder);
   t.same(
     savedStreams(manifest).map(({ config }) => config.name),
-    [...journals.map(bucketStream), 'KV_state-0', 'KV_state-1', 'EVENTS', 'USAGE', 'LOGS'],
+    [...journals.map(bucketStream), 'KV_state-0', 'KV_state-1', 'EVENTS', 'AUDIT', 'USAGE', 'LOGS'],
   );
   t.same(readdirSync(folder).sort(), [
+    'AUDIT.snapshot',
     'EVENTS.snapshot',
     ...journals.map((bucket) => `${bucketStream(bucket)}.snapshot`),
     'KV_state-0.snapshot',
@@ -260,7 +261,7 @@ t.test('announced epochs rise, in whatever order backups are restored', (t) => {
   t.end();
 });
 
-t.test('a restore deletes events that no restored partition knows', async (t) => {
+t.test('a restore deletes events and lines that no restored partition knows', async (t) => {
   const folder = newFolder(t);
   await freshCluster();
   let saved = 0;
@@ -270,12 +271,16 @@ t.test('a restore deletes events that no restored partition knows', async (t) =>
     if (saved++ > 0) return;
     published.push(put('event.acme.c', JSON.stringify([{ id: '0-3-0' }, { id: '0-3-1' }])));
     published.push(put('event.acme.c', JSON.stringify([{ id: '0-2-0' }])));
+    published.push(put('audit.tenant.acme', JSON.stringify([{ id: '0-2-0' }])));
+    published.push(put('audit.tenant.acme', JSON.stringify([{ id: '0-2-1' }, { id: '0-3-0' }])));
   });
   await Promise.all(published);
   await destroy();
-  t.equal((await restore(folder)).eventsDropped, 1);
-  const ids = (await contentOf('EVENTS')).map(({ data }) => Buffer.from(data ?? '', 'base64').toString());
-  t.same(ids, ['[{"id":"0-1-0"}]', '[{"id":"0-2-0"}]', '[{"id":"0-2-0"}]']);
+  t.match(await restore(folder), { eventsDropped: 1, linesDropped: 1 });
+  const ids = async (stream: string): Promise<string[]> =>
+    (await contentOf(stream)).map(({ data }) => Buffer.from(data ?? '', 'base64').toString());
+  t.same(await ids('AUDIT'), ['[{"id":"0-2-0"}]']);
+  t.same(await ids('EVENTS'), ['[{"id":"0-1-0"}]', '[{"id":"0-2-0"}]', '[{"id":"0-2-0"}]']);
 });
 
 t.test('a restore replaces an existing cluster only with --replace', async (t) => {

@@ -4,29 +4,13 @@
  * gateway; the stream EVENTS accepts nothing until the test lets it.
  */
 import { jetstreamManager } from '@nats-io/jetstream';
-import { randomUUID } from 'node:crypto';
-import t, { type Test } from 'tap';
-import { joinCluster } from '../../../actors/cluster.ts';
+import t from 'tap';
 import { streams } from '../../../schemas/records/buckets.ts';
 import type { Event } from '../../../schemas/api/event.ts';
-import { ownerOn } from '../actors/support.ts';
-import { controlPlane, runGateway, startGround, type Ground } from './support.ts';
+import { runGateway, startGround, startOwnerOn, type Ground } from './support.ts';
 import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
-
-async function startOwnerOn(t: Test, ground: Ground) {
-  const cluster = await joinCluster(ground.nc, { partitions: ground.partitions, replicas: 1, newId: randomUUID });
-  const nc = await controlPlane(ground.nats);
-  t.teardown(() => nc.close());
-  const owner = ownerOn({ ...ground, cluster }, nc);
-  let stopping: Promise<void> | undefined;
-  const stop = (): Promise<void> => (stopping ??= owner.stop());
-  // If a test fails before it stops its owner, the owner would keep the process alive.
-  t.teardown(stop);
-  await owner.start();
-  return { stop };
-}
 
 /** Lets the stream take events, or moves it to another subject, so that no stream takes them. */
 async function eventsTaken(ground: Ground, isTaken: boolean): Promise<void> {

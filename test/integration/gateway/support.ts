@@ -22,6 +22,7 @@ import { connectNats } from '../../../lib/nats/connection.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { createIssuer, type TestIssuer } from '../../gateway/tokens.ts';
 import { quietLog } from '../../gateway/support.ts';
+import { ownerOn } from '../actors/support.ts';
 
 export const controlPlane = (nats: Nats): Promise<NatsConnection> =>
   connect({
@@ -49,6 +50,20 @@ export async function startGround(t: Test, partitions = 4): Promise<Ground> {
   await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
   serveReads(nc, quietLog);
   return { nats, nc, issuer: await createIssuer(join(folder, 'issuer')), partitions };
+}
+
+/** An actors process that owns everything, in this process. */
+export async function startOwnerOn(t: Test, ground: Ground) {
+  const cluster = await joinCluster(ground.nc, { partitions: ground.partitions, replicas: 1, newId: randomUUID });
+  const nc = await controlPlane(ground.nats);
+  t.teardown(() => nc.close());
+  const owner = ownerOn({ ...ground, cluster }, nc);
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopping ??= owner.stop());
+  // If a test fails before it stops its owner, the owner would keep the process alive.
+  t.teardown(stop);
+  await owner.start();
+  return { stop };
 }
 
 export type Environment = Readonly<Record<string, string>>;

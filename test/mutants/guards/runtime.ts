@@ -213,7 +213,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'parked events without a bound',
     guard: 'Parked events are bounded; beyond the bound the checkpoint mark does not move (ADR 12)',
     file: 'actors/runtime/events/event-outbox.ts',
-    changes: [{ in: 'EventOutbox.park', never: 'bytes > limits.eventsParkedBytes' }],
+    changes: [{ in: 'EventOutbox.fits', never: 'bytes > limits.eventsParkedBytes' }],
     killedBy: 'test/actors/runtime/events/event-outbox.test.ts',
   },
   {
@@ -515,7 +515,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'ring left without events that wait',
     guard: 'The ring that is left for release 0.1.0 has the events that are not published (ADR 28)',
     file: 'actors/runtime/ownership.ts',
-    changes: [{ in: 'Ownership.#leaveBehind', replace: 'outbox.unsettled', by: '[]' }],
+    changes: [{ in: 'Ownership.#leaveBehind', replace: 'outbox.events.unsettled', by: '[]' }],
     killedBy: 'test/actors/runtime/ownership.test.ts',
   },
   {

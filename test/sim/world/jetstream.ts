@@ -125,7 +125,13 @@ export class JetStream {
   }
 
   #stream(subject: string): Stream {
-    return this.#named(subject.startsWith('$KV.') ? `KV_${subject.split('.')[1] ?? ''}` : 'EVENTS');
+    return this.#named(
+      subject.startsWith('$KV.')
+        ? `KV_${subject.split('.')[1] ?? ''}`
+        : subject.startsWith('audit.')
+          ? 'AUDIT'
+          : 'EVENTS',
+    );
   }
 
   #named(name: string): Stream {

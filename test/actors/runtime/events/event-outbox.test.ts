@@ -9,6 +9,7 @@ import {
   type EventOutboxOptions,
   type ParkedEvents,
 } from '../../../../actors/runtime/events/event-outbox.ts';
+import { eventKind } from '../../../../actors/runtime/events/outboxes.ts';
 import { decodeValue, type Encoded } from '../../../../actors/runtime/journal/codec.ts';
 import type { EventSink, StoreWrite } from '../../../../actors/runtime/store/store.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
@@ -87,7 +88,13 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
   const stream = switchable();
   stream.state.isAway = true;
   const empty = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
-  const options: EventOutboxOptions = { sink: stream.events, clock: systemClock, onFailure: () => {}, ...empty };
+  const options: EventOutboxOptions = {
+    sink: stream.events,
+    clock: systemClock,
+    kind: eventKind,
+    onFailure: () => {},
+    ...empty,
+  };
   const outbox = runAtOnce(EventOutbox.opening(options));
   t.teardown(() => outbox.stop());
   const entry = (number: number): EntryEvents => ({
@@ -139,7 +146,9 @@ t.test('what is wanted while a publication ends is published, at whichever momen
     const sink: EventSink = {
       publish: () => (++publications === 1 ? new Promise((resolve) => (acknowledge = resolve)) : Promise.resolve()),
     };
-    const outbox = runAtOnce(EventOutbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
+    const outbox = runAtOnce(
+      EventOutbox.opening({ sink, clock: systemClock, kind: eventKind, onFailure: () => {}, ...empty }),
+    );
     // It has looked, and nothing was there.
     await sleep(0);
     outbox.offer(entry(1));
@@ -161,8 +170,10 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
   const pending = [{ number: 1, events }];
   const empty = { last: 1, mark: 0, pending, checkpointed: [], parked: [] };
   const { events: sink } = switchable();
-  const outbox = runAtOnce(EventOutbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
-  const scope = { tenant, container: null, limit: 5000 };
+  const outbox = runAtOnce(
+    EventOutbox.opening({ sink, clock: systemClock, kind: eventKind, onFailure: () => {}, ...empty }),
+  );
+  const scope = { reader: tenant, matches: () => true, limit: 5000 };
   const ids: string[] = [];
   for (let more = true; more;) {
     const page = outbox.recent({ ...scope, from: { after: ids.at(-1) ?? '' } });
@@ -176,7 +187,7 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
   );
   const ofOne = outbox.recent({
     ...scope,
-    container: events[1]?.event.container_id ?? null,
+    matches: (event) => event.container_id === events[1]?.event.container_id,
     from: { before: '0-1-6' },
     limit: 2,
   });
@@ -185,7 +196,7 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
     ['0-1-3', '0-1-5'],
   );
   t.match(ofOne, { more: true, last: 1 });
-  t.same(outbox.recent({ ...scope, tenant: tenantId('rival'), from: { before: null } }).events, []);
+  t.same(outbox.recent({ ...scope, reader: 'rival', from: { before: null } }).events, []);
   t.end();
 });
 
@@ -205,7 +216,9 @@ t.test('what was published a moment ago is parked for the next owner, who publis
     last: number,
   ): EventOutbox => {
     const load = { last, mark: last, pending: [], checkpointed: [], parked };
-    return runAtOnce(EventOutbox.opening({ sink: stream.events, clock, onFailure: () => {}, ...load }));
+    return runAtOnce(
+      EventOutbox.opening({ sink: stream.events, clock, kind: eventKind, onFailure: () => {}, ...load }),
+    );
   };
   const stream = switchable();
   const outbox = opened(stream, [], 0);
@@ -262,7 +275,7 @@ t.test('what still is parked is not parked again, in place of what waits beside 
     },
   };
   const load = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
-  const options = { sink: onlyFifth, clock: systemClock, onFailure: () => {}, ...load };
+  const options = { sink: onlyFifth, clock: systemClock, kind: eventKind, onFailure: () => {}, ...load };
   const outbox = runAtOnce(EventOutbox.opening(options));
   const entry = (number: number): EntryEvents => ({
     number,

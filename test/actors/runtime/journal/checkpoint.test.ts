@@ -4,6 +4,7 @@ import { startCheckpointer } from '../../../../actors/runtime/journal/checkpoint
 import type { Commit } from '../../../../actors/runtime/journal/codec.ts';
 import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 import { EventOutbox } from '../../../../actors/runtime/events/event-outbox.ts';
+import { eventKind } from '../../../../actors/runtime/events/outboxes.ts';
 import { Fence } from '../../../../actors/runtime/store/fence.ts';
 import { CautiousClock } from '../../../../lib/time/cautious-clock.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
@@ -38,6 +39,7 @@ function startBehind({ clock }: Process, commits: number) {
       pending: pending.slice(0, 1),
       checkpointed: [],
       parked: [],
+      kind: eventKind,
       onFailure: () => {},
     }),
   );

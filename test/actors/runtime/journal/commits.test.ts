@@ -2,6 +2,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import t from 'tap';
 import { EventOutbox } from '../../../../actors/runtime/events/event-outbox.ts';
+import { eventKind } from '../../../../actors/runtime/events/outboxes.ts';
 import type { Checkpointer } from '../../../../actors/runtime/journal/checkpoint.ts';
 import { bufferOf } from '../../../../actors/runtime/journal/codec.ts';
 import { Commits } from '../../../../actors/runtime/journal/commits.ts';
@@ -34,7 +35,14 @@ function createCommits(last = 100) {
   const did: string[] = [];
   const answers: ((outcome: WriteOutcome) => void)[] = [];
   const load = { entries: [], pending: [], checkpointed: [], parked: [] };
-  const options = { sink: createMemorySink([]), clock: systemClock, last, mark: last, onFailure: () => {} };
+  const options = {
+    sink: createMemorySink([]),
+    clock: systemClock,
+    last,
+    mark: last,
+    kind: eventKind,
+    onFailure: () => {},
+  };
   const checkpointer: Pick<Checkpointer, 'mark' | 'offer'> = {
     mark: last,
     offer: ({ number }) => void did.push(`checkpoint takes ${number}`),

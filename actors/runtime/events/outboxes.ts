@@ -1,0 +1,98 @@
+/**
+ * The outboxes of a partition, one for each stream: while a stream is away, what is for the other
+ * is published. The checkpoint sees them as one.
+ */
+import type { AuditLine } from '../../../schemas/api/audit/line.ts';
+import type { Event } from '../../../schemas/api/event.ts';
+import { keys, streams } from '../../../schemas/records/buckets.ts';
+import type { RecentEvents, RecentLines } from '../../../schemas/wire/answers.ts';
+import type { RecentAsk, RecentLinesAsk } from '../../../schemas/wire/asks.ts';
+import { subjects, tenantOfEventSubject } from '../../../schemas/wire/subjects.ts';
+import { eventBytes, lineBytes, type Commit } from '../journal/codec.ts';
+import type { StoreWrite } from '../store/store.ts';
+import type { EventOutbox } from './event-outbox.ts';
+import type { OutboxKind } from './recent-events.ts';
+
+/** A reader of events asks for those of a tenant. */
+export const eventKind: OutboxKind<Event> = {
+  keyOf: keys.events,
+  readerOf: tenantOfEventSubject,
+  bytesOf: eventBytes,
+};
+
+export const lineKind: OutboxKind<AuditLine> = {
+  keyOf: keys.audit,
+  readerOf: (subject) => subject,
+  bytesOf: lineBytes,
+};
+
+const all = (): boolean => true;
+
+export class Outboxes {
+  readonly events: EventOutbox;
+  readonly audit: EventOutbox<AuditLine>;
+
+  constructor(events: EventOutbox, audit: EventOutbox<AuditLine>) {
+    this.events = events;
+    this.audit = audit;
+  }
+
+  /** Of entries up to this one, all that is for the streams is there. */
+  get publishedTo(): number {
+    return Math.min(this.events.publishedTo, this.audit.publishedTo);
+  }
+  get isFailing(): boolean {
+    return this.events.isFailing || this.audit.isFailing;
+  }
+  /** The stream for which no more can be parked, so that the mark does not move. */
+  get full(): string | undefined {
+    if (this.events.isFull) return streams.events.name;
+    return this.audit.isFull ? streams.audit.name : undefined;
+  }
+  get parkedEvents(): number {
+    return this.events.parkedEvents + this.audit.parkedEvents;
+  }
+  get hasFreed(): boolean {
+    return this.events.hasFreed || this.audit.hasFreed;
+  }
+
+  onFreed(call: () => void): void {
+    this.events.onFreed(call);
+    this.audit.onFreed(call);
+  }
+
+  offer({ number, events, lines = [] }: Pick<Commit, 'number' | 'events' | 'lines'>): void {
+    this.events.offer({ number, events });
+    this.audit.offer({ number, events: lines });
+  }
+
+  async publishTo(entry: number, ms: number): Promise<void> {
+    await Promise.all([this.events.publishTo(entry, ms), this.audit.publishTo(entry, ms)]);
+  }
+
+  /** As of one outbox, for both or for neither. */
+  park(entry: number): readonly StoreWrite[] | undefined {
+    const fit = [this.events.fits(entry), this.audit.fits(entry)];
+    if (fit.includes(false)) return undefined;
+    return [...(this.events.park(entry) ?? []), ...(this.audit.park(entry) ?? [])];
+  }
+
+  parkPublished(): readonly StoreWrite[] {
+    return [...this.events.parkPublished(), ...this.audit.parkPublished()];
+  }
+
+  recentEvents({ tenant, container, from, limit }: RecentAsk): RecentEvents {
+    const matches = container === null ? all : (event: Event): boolean => event.container_id === container;
+    return this.events.recent({ reader: tenant, matches, from, limit });
+  }
+
+  recentLines({ tenant, before, limit }: RecentLinesAsk): RecentLines {
+    const asked = { reader: subjects.auditOfTenant(tenant), matches: all, from: { before }, limit };
+    const { events, more } = this.audit.recent(asked);
+    return { lines: events, more };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.events.stop(), this.audit.stop()]);
+  }
+}

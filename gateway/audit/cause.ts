@@ -1,0 +1,38 @@
+/** Who asks for a write, and what for, as the audit has it. Pure. */
+import type { Author } from '../../schemas/api/audit/line.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Route } from '../../schemas/routes.ts';
+import type { Cause } from '../../schemas/wire/audit.ts';
+import type { Identity } from '../auth/claims.ts';
+
+const cut = (text: string): string => text.slice(0, limits.auditTextChars);
+
+/**
+ * Routes whose requests leave a line by themselves. A handshake is a GET that acts. A sign-in has
+ * no caller before it has succeeded, and notes itself.
+ */
+export const isAudited = ({
+  method,
+  access,
+  upgrades,
+  ownToken,
+}: Pick<Route, 'method' | 'access' | 'upgrades' | 'ownToken'>): boolean =>
+  upgrades === true || (method !== 'GET' && (access !== 'public' || ownToken === 'join token'));
+
+export const authorOf = (identity: Identity | undefined, address: string): Author => ({
+  tenant: identity?.tenant ?? null,
+  subject: identity === undefined ? null : cut(identity.subject),
+  token: identity === undefined ? null : cut(identity.tokenName),
+  address: cut(address),
+});
+
+export function causeOf(
+  action: string,
+  params: Readonly<Record<string, string>>,
+  identity: Identity | undefined,
+  address: string,
+): Cause {
+  const target: Record<string, string> = {};
+  for (const name in params) target[name] = cut(params[name] ?? '');
+  return { by: authorOf(identity, address), action, target };
+}

@@ -1,0 +1,126 @@
+/** `GET /audit`: what was written, refused and opened, newest first; of a tenant, or of all. */
+import { seenBy, type AuditLine } from '../../schemas/api/audit/line.ts';
+import { decodeAuditCursor, encodeAuditCursor, type AuditCursor } from '../../schemas/api/cursor.ts';
+import { compareEvents } from '../../schemas/api/event.ts';
+import type { FieldErrors } from '../../schemas/errors.ts';
+import type { TenantId } from '../../schemas/ids.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../http/call.ts';
+import { wrongCursor } from '../http/pages.ts';
+import { invalid, type Result } from '../http/respond.ts';
+import { AskError, readNow } from '../streams/requests.ts';
+import { forms } from '../../lib/validation/words.ts';
+import { parseTimestamp } from '../validation/timestamp.ts';
+import type { AuditFound, AuditRange, PlacedLine } from './reader.ts';
+
+type AuditCall = CallOf<'audit.list' | 'audit.find'>;
+
+interface Times {
+  readonly fromMs: number | undefined;
+  readonly toMs: number | undefined;
+}
+
+function timesOf({ from, to }: AuditCall['query']): Times | { readonly faults: FieldErrors } {
+  const [fromMs, toMs] = [from, to].map((text) => (text === undefined ? undefined : parseTimestamp(text)));
+  const faults: FieldErrors = {};
+  if (from !== undefined && fromMs === undefined) faults['from'] = [forms.time];
+  if (to !== undefined && toMs === undefined) faults['to'] = [forms.time];
+  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) faults['from'] = ['must be before `to`'];
+  return Object.keys(faults).length > 0 ? { faults } : { fromMs, toMs };
+}
+
+const isWanted =
+  ({ action, subject, outcome }: AuditCall['query'], { fromMs = -Infinity, toMs = Infinity }: Times) =>
+  (line: AuditLine): boolean => {
+    const ms = Date.parse(line.ts);
+    if (ms < fromMs || ms >= toMs) return false;
+    if (action !== undefined && line.action !== action) return false;
+    return (
+      (subject === undefined || line.by.subject === subject) && (outcome === undefined || line.outcome === outcome)
+    );
+  };
+
+/** Whether a line of one partition is older than the last that was given. */
+const isOlder = (cursor: AuditCursor | undefined, { id }: AuditLine): boolean =>
+  cursor === undefined || cursor.id === '' || compareEvents(id, cursor.id) < 0;
+
+/** Whether a line lies before the last that was given, in a stream of many partitions. */
+const liesBefore = (cursor: AuditCursor | undefined, { seq, line }: PlacedLine): boolean =>
+  cursor?.seq === undefined || seq === undefined || seq < cursor.seq || isOlder(cursor, line);
+
+export interface AuditPage {
+  readonly lines: readonly AuditLine[];
+  readonly next: AuditCursor | undefined;
+}
+
+/** Lines newest first, each once, as a page. Pure. */
+export function pageOf(
+  placed: readonly PlacedLine[],
+  { next }: Pick<AuditFound, 'next'>,
+  { cursor, limit }: { readonly cursor: AuditCursor | undefined; readonly limit: number },
+): AuditPage {
+  const seen = new Set<string>();
+  const unique = placed.filter(({ line: { id } }) => !seen.has(id) && seen.add(id));
+  const given = unique.slice(0, limit);
+  const lines = given.map(({ line }) => line);
+  const last = given.at(-1);
+  const id = last?.line.id ?? cursor?.id ?? '';
+  if (unique.length > limit) return { lines, next: { seq: last?.seq, id } };
+  return { lines, next: next === undefined ? undefined : { seq: next, id } };
+}
+
+export function auditHandlers(services: Services) {
+  /** Newest first: those that the stream may not show yet. */
+  const recentOf = async (call: AuditCall, tenant: TenantId, range: AuditRange): Promise<readonly PlacedLine[]> => {
+    const found: PlacedLine[] = [];
+    for (let before = range.cursor?.id || null; ;) {
+      const question = { type: 'audit.recent', tenant, before, limit: range.wanted, ...call.origin } as const;
+      const outcome = await services.ask('read', question, call.deadlineMs);
+      if (!succeeded(outcome)) throw new AskError(outcome);
+      const { lines, more } = decodeAnswer('audit.recent', outcome.body).data;
+      const page = lines.map((line) => ({ line, seq: undefined })).reverse();
+      found.push(...page.filter(range.matches));
+      before = lines[0]?.id ?? null;
+      if (!more || before === null || found.length >= range.wanted) return found;
+    }
+  };
+
+  /** Asks the owner first, then reads the stream: see streams/events.ts. */
+  const ofTenant = async (call: AuditCall, tenant: TenantId, range: AuditRange): Promise<AuditPage> => {
+    const recent = await recentOf(call, tenant, range);
+    const found = await services.audit.find(range);
+    const all = [...found.lines, ...recent].sort((one, other) => compareEvents(other.line.id, one.line.id));
+    return pageOf(all, found, { cursor: range.cursor, limit: range.wanted - 1 });
+  };
+
+  const ofAll = async (range: AuditRange): Promise<AuditPage> => {
+    const found = await services.audit.find(range);
+    return pageOf(found.lines, found, { cursor: range.cursor, limit: range.wanted - 1 });
+  };
+
+  const list = async (call: AuditCall, tenant: TenantId | undefined, shown: (line: AuditLine) => AuditLine) => {
+    const { cursor: text, limit } = call.query;
+    const times = timesOf(call.query);
+    if ('faults' in times) return invalid(times.faults);
+    const cursor = text === undefined ? undefined : decodeAuditCursor(text);
+    if (text !== undefined && cursor === undefined) return wrongCursor;
+    const wanted = isWanted(call.query, times);
+    const matches = (placed: PlacedLine): boolean =>
+      wanted(placed.line) && (tenant === undefined ? liesBefore(cursor, placed) : isOlder(cursor, placed.line));
+    const subject = tenant === undefined ? subjects.allAudit : subjects.auditOfTenant(tenant);
+    const range: AuditRange = { subject, ...times, cursor, matches, wanted: limit + 1 };
+    return readNow(services, call, async (): Promise<Result> => {
+      const { lines, next } = await (tenant === undefined ? ofAll(range) : ofTenant(call, tenant, range));
+      const more = next === undefined ? {} : { next_cursor: encodeAuditCursor(next) };
+      return { code: 'ok', body: JSON.stringify({ data: lines.map(shown), ...more }) };
+    });
+  };
+
+  const ofCaller: HandlerOf<'audit.list'> = (call): Promise<Handled> => {
+    const tenant = tenantOf(call);
+    return list(call, tenant, (line) => seenBy(tenant, line));
+  };
+  const ofOperator: HandlerOf<'audit.find'> = (call): Promise<Handled> => list(call, call.query.tenant, (line) => line);
+  return { 'audit.list': ofCaller, 'audit.find': ofOperator };
+}

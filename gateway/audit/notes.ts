@@ -1,0 +1,126 @@
+/**
+ * Lines of the audit about what no owner decides: refusals of the gateway, sessions, sign-ins. The
+ * owner of the tenant commits them, and the answer to the request waits for that.
+ */
+import type { Clock } from '../../lib/time/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { DeadlineError, within } from '../../lib/time/backoff.ts';
+import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
+import { isSuccessCode } from '../../schemas/errors.ts';
+import type { OperationId, TenantId } from '../../schemas/ids.ts';
+import type { Origin } from '../../schemas/wire/asks.ts';
+import { limits } from '../../schemas/limits.ts';
+import { detailOf, leavesLine, outcomeOf, type Cause, type Note } from '../../schemas/wire/audit.ts';
+import type { Identity } from '../auth/claims.ts';
+import { failure, type Result } from '../http/respond.ts';
+
+export interface AuditNotesOptions {
+  readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
+  readonly newOperationId: () => OperationId;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly log: Log;
+  /** A line could not be committed; the log has it. */
+  readonly onLost: () => void;
+}
+
+/** What a line says of a request; a `Call` is one. */
+export interface AuditedRequest {
+  readonly cause?: Cause | undefined;
+  readonly identity: Identity | undefined;
+  readonly origin: Origin;
+  readonly deadlineMs: number;
+}
+
+/** The partition whose owner commits lines that concern no tenant. */
+const partitionOfOperators = 0;
+
+const notNoted = failure(
+  'unavailable',
+  'this was done, but its line in the audit could not be written; look at the result, and send the request again',
+);
+
+/** Too many of these to keep: they cost their sender nothing. */
+const isLimited = (code: string): boolean => code === 'rate_limited';
+
+export class AuditNotes {
+  readonly #options: AuditNotesOptions;
+  /** Requests whose line an owner has committed. */
+  readonly #lined = new WeakSet<Cause>();
+  readonly #pending = new Set<Promise<unknown>>();
+
+  constructor(options: AuditNotesOptions) {
+    this.#options = options;
+  }
+
+  /** Asks an owner, and learns whether it has left the line of the request. */
+  async ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
+    const asked = this.#options.ask(kind, question, deadlineMs);
+    if (!('cause' in question) || question.cause === undefined) return asked;
+    const outcome = await asked;
+    if (leavesLine(outcome.code, question.type)) this.#lined.add(question.cause);
+    return outcome;
+  }
+
+  /**
+   * The answer to a request, once it has its line. A refusal does not depend on it: without an
+   * owner it goes out after a time, and the log has the line.
+   */
+  async settle(request: AuditedRequest, handled: Result | 'streamed'): Promise<Result | 'streamed'> {
+    const { cause, identity } = request;
+    if (cause === undefined || identity === undefined || handled === 'streamed') return handled;
+    const { code, body } = handled;
+    if (this.#lined.has(cause) || !leavesLine(code) || isLimited(code)) return handled;
+    const note = { ...cause, outcome: outcomeOf(code), detail: detailOf(code, body) };
+    const isNoted = await this.note(identity.tenant, note, request);
+    return isNoted || !isSuccessCode(code) ? handled : notNoted;
+  }
+
+  /** What happens later in the request leaves lines of its own. */
+  leaves(cause: Cause): void {
+    this.#lined.add(cause);
+  }
+
+  /**
+   * Commits a line about a tenant, or, for null, about operators alone; false if it was not
+   * committed in time.
+   */
+  async note(
+    tenant: TenantId | null,
+    note: Note,
+    { origin, deadlineMs }: Pick<AuditedRequest, 'origin' | 'deadlineMs'>,
+  ): Promise<boolean> {
+    const untilMs = Math.min(deadlineMs, this.#options.clock.monotonicMs() + limits.auditNoteMs);
+    return this.#write(tenant, note, origin, untilMs);
+  }
+
+  /** The same for a line that nobody waits for: it has more time. */
+  noteLater(tenant: TenantId, note: Note, origin: Origin): void {
+    const untilMs = this.#options.clock.monotonicMs() + limits.auditLastNoteMs;
+    const written = this.#write(tenant, note, origin, untilMs);
+    this.#pending.add(written);
+    void written.finally(() => this.#pending.delete(written));
+  }
+
+  /** Resolves when the lines that nobody waits for are committed, or after this long. */
+  async drain(ms: number): Promise<void> {
+    try {
+      await within(Promise.all(this.#pending), ms, 'lines of the audit');
+    } catch (error) {
+      if (!(error instanceof DeadlineError)) throw error;
+    }
+  }
+
+  async #write(tenant: TenantId | null, note: Note, origin: Origin, untilMs: number): Promise<boolean> {
+    const { ask, newOperationId, log, onLost } = this.#options;
+    const ride = { notes: [note], ...origin, op: newOperationId() };
+    const question: Question =
+      tenant === null
+        ? { type: 'audit.note_operator', partition: partitionOfOperators, ...ride }
+        : { type: 'audit.note', tenant, ...ride };
+    const outcome = await ask('write', question, untilMs);
+    if (isSuccessCode(outcome.code)) return true;
+    onLost();
+    log.warn('audit_line_lost', { tenant, requestId: origin.rid, code: outcome.code, line: note });
+    return false;
+  }
+}
