@@ -6,6 +6,7 @@ import { ApiError } from '../client/errors.ts';
 import { action, type GlobalOptions, type Terminal } from '../context.ts';
 import { profilePath, readProfiles, writeProfiles } from '../profiles.ts';
 import { Refused } from '../terminal/errors.ts';
+import { endSession, signInByDevice } from './device.ts';
 import { askHidden, readInput } from '../terminal/input.ts';
 import { tableOf } from '../terminal/table.ts';
 
@@ -42,19 +43,29 @@ async function checkToken(server: string, token: string, signal: AbortSignal): P
   }
 }
 
-async function tokenFrom({ stdin, env }: Terminal): Promise<string> {
+/** With `--tenant`, or at a terminal, by a sign-in in a browser where the server has one. */
+async function tokenFrom(terminal: Terminal, server: string, tenant: string | undefined): Promise<string> {
+  const { stdin, env } = terminal;
   if (env['LONGSHORE_TOKEN'] !== undefined) return env['LONGSHORE_TOKEN'];
-  return stdin.isTTY ? askHidden('Token: ') : (await readInput(stdin)).toString().trim();
+  if (!stdin.isTTY && tenant === undefined) return (await readInput(stdin)).toString().trim();
+  const token = await signInByDevice(terminal, server, tenant);
+  if (token !== undefined) return token;
+  if (!stdin.isTTY) throw new Refused(`${server} has no sign-in in a browser: give a token, without --tenant`);
+  return askHidden('Token: ');
 }
 
-async function login(terminal: Terminal, given: string, as: string | undefined): Promise<void> {
-  const server = serverIn(given);
-  const token = await tokenFrom(terminal);
+interface LoginOptions extends GlobalOptions {
+  readonly tenant?: string;
+}
+
+async function login(terminal: Terminal, options: LoginOptions): Promise<void> {
+  const server = serverIn(options.server ?? '');
+  const token = await tokenFrom(terminal, server, options.tenant);
   if (token === '') throw new Refused('no token came: give one at the question, or on standard input');
   claimsIn(token);
   await checkToken(server, token, terminal.signal);
   const path = profilePath(terminal.env);
-  const name = as ?? nameOf(server);
+  const name = options.profile ?? nameOf(server);
   const { profiles } = readProfiles(path);
   writeProfiles(path, { current: name, profiles: { ...profiles, [name]: { server, token } } });
   terminal.stdout.write(`Signed in to ${server}, as profile "${name}" (${path}).\n`);
@@ -64,23 +75,29 @@ export function addProfiles(program: Command, terminal: Terminal): void {
   const path = (): string => profilePath(terminal.env);
   program
     .command('login')
-    .description('sign in to a server with a token, from standard input or a question')
+    .description('sign in to a server: in a browser, or with a token from standard input or a question')
     .requiredOption('--server <url>', 'the server, such as https://longshore.example.com')
     .option('--profile <name>', 'under which name; default: the name of the server')
+    .option('--tenant <name>', 'in a browser, for this one of your tenants')
     .action(async (_options: unknown, command: Command) => {
-      const { server, profile } = command.optsWithGlobals<GlobalOptions>();
-      await login(terminal, server ?? '', profile);
+      await login(terminal, command.optsWithGlobals<LoginOptions>());
     });
   program
     .command('logout')
-    .description('forget the token of the current profile')
-    .action((_options: unknown, command: Command) => {
+    .description('end the session of the current profile, and forget its token')
+    .action(async (_options: unknown, command: Command) => {
       const file = readProfiles(path());
       const name = command.optsWithGlobals<GlobalOptions>().profile ?? file.current;
-      if (name === null || file.profiles[name] === undefined) throw new Refused('nobody is signed in');
+      const profile = name === null ? undefined : file.profiles[name];
+      if (name === null || profile === undefined) throw new Refused('nobody is signed in');
+      const isEnded = await endSession(terminal, { ...profile, tokenId: claimsIn(profile.token)['jti'] });
       const profiles = Object.fromEntries(Object.entries(file.profiles).filter(([one]) => one !== name));
       writeProfiles(path(), { current: file.current === name ? null : file.current, profiles });
-      terminal.stdout.write(`The token of "${name}" is forgotten here. It is valid until it ends or is revoked.\n`);
+      terminal.stdout.write(
+        isEnded
+          ? `Signed out of "${name}".\n`
+          : `The token of "${name}" is forgotten here. It is valid until it ends or is revoked.\n`,
+      );
     });
   program
     .command('whoami')

@@ -2,12 +2,14 @@
  * People sign in with a real provider, in Chromium. Their requests go to two gateways in turn, so
  * each finishes what the other began.
  */
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { BrowserContext, Page } from 'playwright-core';
 import { cookieName } from '../../../gateway/auth/credentials.ts';
 import { startBrowser } from '../../support/sign-in/browser.ts';
 import { skipWithoutTools } from '../../support/tools.ts';
 import { until } from '../../support/until.ts';
+import { commandLine } from '../support/command-line.ts';
 import { newPage, signInAs, startWorld } from './world.ts';
 
 const skip = await skipWithoutTools('chromium-headless-shell');
@@ -85,6 +87,32 @@ await t.test('sign-in', { skip, timeout: 300_000 }, async (t) => {
     t.match(await textOf(page), /You are in no tenant here .*mallory.*; ask the operator/);
     t.equal(await tokenIn(context), undefined);
     await context.close();
+  });
+
+  await t.test('of a command line, confirmed in the browser', async (t) => {
+    const { config, longshore } = commandLine(t);
+    let said = '';
+    const login = longshore(['login', '--server', publicUrl, '--tenant', 'acme'], {
+      watch: ({ err }) => void (said = err),
+    });
+    const at = await until('where to confirm', () => /Open (\S+) in a browser/.exec(said)?.[1]);
+    const { context, page } = await newPage(browser);
+    await page.goto(at);
+    await page.click('button[type=submit]');
+    await signInAs(page, 'bob');
+    t.match(await page.innerText('body'), /Sign-in Success/i);
+    await context.close();
+    t.match(await login, { code: 0, out: /Signed in to/ });
+    t.match((await longshore(['whoami'])).out, /tenant +acme\nsubject +bob/);
+    t.equal((await longshore(['ps'])).code, 0);
+    const { profiles } = JSON.parse(readFileSync(config, 'utf8')) as { profiles: Record<string, { token: string }> };
+    const [{ token = '' } = {}] = Object.values(profiles);
+    t.match((await longshore(['logout'])).out, /Signed out/);
+    await until(
+      'no gateway takes the token',
+      () => statuses(token),
+      (seen) => seen.every((status) => status === 401),
+    );
   });
 
   await t.test('who is signed in stays so while the provider is away', async (t) => {
