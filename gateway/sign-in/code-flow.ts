@@ -84,7 +84,8 @@ export function codeFlow(desk: Desk, provider: Provider) {
     const subject = subjectOf(claims);
     const grants = grantsOf(desk.rules, claims).filter((grant) => tenant === null || grant.tenant === tenant);
     const [only, ...others] = grants;
-    if (only === undefined) return ended(sessions.refuse(call, 'no tenant', noTenant(subject, tenant)));
+    if (only === undefined)
+      return ended(await sessions.refusePerson(call, subject, 'no tenant', noTenant(subject, tenant)));
     if (others.length === 0) return finish(call, subject, only, returnTo);
     const kept = { subject, grants, returnTo, untilMs: nowMs() + limits.signInChoiceMs };
     const sealed = grants.length > limits.signInTenants ? '' : envelopes.seal('choice', kept);

@@ -61,7 +61,7 @@ export function deviceFlow(desk: Desk, provider: Provider) {
     }
     const subject = subjectOf(answer.value);
     const grants = grantsOf(desk.rules, answer.value);
-    if (grants.length === 0) return sessions.refuse(call, 'no tenant', noTenant(subject, null));
+    if (grants.length === 0) return sessions.refusePerson(call, subject, 'no tenant', noTenant(subject, null));
     return choose(call, { subject, grants, returnTo: '', untilMs: nowMs() + limits.signInChoiceMs }, tenant);
   };
 

@@ -1,12 +1,14 @@
 /** Sessions of people: tokens of the cluster's own, begun and ended. */
 import { randomUUID } from 'node:crypto';
+import type { Author } from '../../schemas/api/audit/line.ts';
 import { sessionIdOf } from '../../schemas/api/keys/session.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
+import { causeOf } from '../audit/cause.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Gate } from '../auth/gate.ts';
-import { succeeded, type Call, type Services } from '../http/call.ts';
+import { succeeded, written, type Call, type Services } from '../http/call.ts';
 import { failure, type Result } from '../http/respond.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { signedOutEvent, unknownOutcomes } from '../operator/audit.ts';
@@ -26,6 +28,11 @@ export interface SessionsOptions {
   readonly lifeMs: number;
 }
 
+const notAudited = failure(
+  'unavailable',
+  'nobody was signed in, because the line in the audit could not be written; sign in again in a moment',
+);
+
 export class PersonSessions {
   readonly #options: SessionsOptions;
 
@@ -36,7 +43,7 @@ export class PersonSessions {
   /** @param by how the person proved who they are */
   async begin(call: Call, subject: string, { tenant, scopes }: Grant, by: string): Promise<Result | Session> {
     if (subject === '' || subject.length > limits.subjectChars) {
-      return this.refuse(call, 'subject', 'the identity provider names you in a way that no token can');
+      return this.refusePerson(call, null, 'subject', 'the identity provider names you in a way that no token can');
     }
     const { services, signingKeys, lifeMs } = this.#options;
     const id = sessionIdOf(randomUUID());
@@ -48,18 +55,22 @@ export class PersonSessions {
       { origin, deadlineMs },
     );
     if ('code' in signed) return signed;
+    const author = { tenant, subject, token: id };
+    if (!(await this.#note(call, tenant, author, 'done'))) return notAudited;
     services.log.info('signed_in', { tenant, subject, token: id, by, ...this.#about(call) });
     return { token: signed.token, tenant, expiresAtMs: expiresAtS * 1000 };
   }
 
   /** Undefined: every gateway refuses its token within a second. */
-  async end(call: Call, { tenant, subject, expiresAtS }: Identity, tokenId: string): Promise<Result | undefined> {
+  async end(call: Call, identity: Identity, tokenId: string): Promise<Result | undefined> {
     const { services } = this.#options;
+    const { tenant, subject, expiresAtS } = identity;
     const { clock, tokenLifeMaxMs } = services;
     const match = { jti: tokenId, exp: expiresAtS };
     const revocation = revocationOf(tenant, match, { nowMs: clock.nowMs(), tokenLifeMaxMs });
-    const op = services.newOperationId();
-    const question = { type: 'tenant.revoke', tenant, revocation, ...call.origin, op } as const;
+    const cause = causeOf('sign_out', {}, identity, this.#about(call).address);
+    const write = written(services, { origin: call.origin, cause });
+    const question = { type: 'tenant.revoke', tenant, revocation, ...write } as const;
     const outcome = await services.ask('write', question, call.deadlineMs);
     const isDone = succeeded(outcome);
     if (isDone || unknownOutcomes.has(outcome.code)) {
@@ -76,6 +87,27 @@ export class PersonSessions {
   refuse(call: Call, why: string, message: string): Result {
     this.#options.services.log.warn('sign_in_refused', { why, ...this.#about(call) });
     return failure('forbidden', message);
+  }
+
+  /** Of a person whom the provider knows: the operators' audit has it, too. */
+  async refusePerson(call: Call, subject: string | null, why: string, message: string): Promise<Result> {
+    await this.#note(
+      call,
+      null,
+      { tenant: null, subject: subject?.slice(0, limits.auditTextChars) ?? null, token: null },
+      'forbidden',
+    );
+    return this.refuse(call, why, message);
+  }
+
+  /** A line of the audit; false if it was not committed. */
+  #note(call: Call, tenant: TenantId | null, who: Omit<Author, 'address'>, outcome: string): Promise<boolean> {
+    const by = { ...who, address: this.#about(call).address };
+    return this.#options.services.notes.note(
+      tenant,
+      { by, action: 'sign_in', target: {}, outcome, detail: null },
+      call,
+    );
   }
 
   #about({ requestId, exchange }: Call) {

@@ -7,6 +7,7 @@ import t from 'tap';
 import type { BrowserContext, Page } from 'playwright-core';
 import { cookieName } from '../../../gateway/auth/credentials.ts';
 import { startBrowser } from '../../support/sign-in/browser.ts';
+import type { AuditLine } from '../../../schemas/api/audit/line.ts';
 import { skipWithoutTools } from '../../support/tools.ts';
 import { until } from '../../support/until.ts';
 import { commandLine } from '../support/command-line.ts';
@@ -107,6 +108,11 @@ await t.test('sign-in', { skip, timeout: 300_000 }, async (t) => {
     t.equal((await longshore(['ps'])).code, 0);
     const { profiles } = JSON.parse(readFileSync(config, 'utf8')) as { profiles: Record<string, { token: string }> };
     const [{ token = '' } = {}] = Object.values(profiles);
+    const lines = await fetch(`${publicUrl}/api/v2/audit`, { headers: { authorization: `Bearer ${token}` } });
+    const { data } = (await lines.json()) as { data: readonly AuditLine[] };
+    const told = data.map(({ action, outcome, by }) => `${by.subject} ${action} ${outcome}`);
+    for (const line of ['alice sign_in done', 'alice sign_out done', 'bob sign_in done'])
+      t.ok(told.includes(line), line);
     t.match((await longshore(['logout'])).out, /Signed out/);
     await until(
       'no gateway takes the token',
