@@ -35,7 +35,7 @@ export interface Context {
 }
 
 /** @throws Refused if it is not signed in. */
-function accessOf({ profile, server }: GlobalOptions, env: NodeJS.ProcessEnv): Profile {
+export function accessOf({ profile, server }: GlobalOptions, env: NodeJS.ProcessEnv): Profile {
   const path = profilePath(env);
   const { current, profiles } = readProfiles(path);
   const name = profile ?? current;

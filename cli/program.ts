@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import { version } from '../lib/version.ts';
 import type { Terminal } from './context.ts';
 import { addApply } from './apply/command.ts';
+import { addCompletion } from './completion/command.ts';
 import { addDoctor } from './doctor/doctor.ts';
 import { addClusters } from './operator/clusters.ts';
 import { addHosts } from './operator/hosts.ts';
@@ -55,6 +56,7 @@ export function programOf(terminal: Terminal): Command {
   addSigningKeys(program, terminal);
   addClusters(program, terminal);
   addDoctor(program, terminal);
+  addCompletion(program, terminal);
   for (const command of withAllBelow(program)) {
     for (const option of globalOptions()) {
       if (!command.options.some(({ long }) => long === option.long))

@@ -19,7 +19,7 @@ function argumentText(argument: Command['registeredArguments'][number]): string 
 
 export function commandsTable(): string {
   const all = withAllBelow(programOf(noTerminal)).filter(
-    ({ commands, parent }) => parent !== null && commands.length === 0,
+    (command) => command.parent !== null && command.commands.length === 0 && command.name() !== '__complete',
   );
   const shown = (command: Command): string =>
     command.options

@@ -1,0 +1,43 @@
+/** `completion`, and the hidden `__complete` that its scripts run at each press of the Tab key. */
+import { Argument, type Command } from 'commander';
+import { limits } from '../../schemas/limits.ts';
+import type { Terminal } from '../context.ts';
+import { namesFor } from './names.ts';
+import { scripts, shells, type Shell } from './scripts.ts';
+import { completionOf, type Completion } from './walk.ts';
+
+/** Without a server, a token or an answer in time: what has come until then. */
+async function namesOf(completion: Completion, terminal: Terminal): Promise<ReadonlySet<string>> {
+  const { kind, begun, before } = completion;
+  const found = new Set<string>();
+  if (kind === undefined) return found;
+  try {
+    for await (const name of namesFor(kind, completion, terminal)) {
+      if (name.startsWith(begun)) found.add(`${before}${name}`);
+      if (found.size >= limits.cliCompletionItems) break;
+    }
+  } catch {
+    // An error would be written into the line that a person types.
+  }
+  return found;
+}
+
+async function complete(program: Command, terminal: Terminal, words: readonly string[]): Promise<void> {
+  const completion = completionOf(program, words);
+  const all = [...completion.words, ...(await namesOf(completion, terminal))];
+  // Anything else would break the line of a shell.
+  const printable = all.filter((word) => /^[\w@%+=:,./-]+$/.test(word));
+  terminal.stdout.write(printable.map((word) => `${word}\n`).join(''));
+}
+
+export function addCompletion(program: Command, terminal: Terminal): void {
+  program
+    .command('completion')
+    .description('print a script that completes commands, options and names in your shell')
+    .addArgument(new Argument('<shell>', 'your shell').choices(shells))
+    .action((shell: Shell) => void terminal.stdout.write(scripts[shell]));
+  program
+    .command('__complete', { hidden: true })
+    .argument('[words...]')
+    .action((words: string[]) => complete(program, terminal, words));
+}
