@@ -55,6 +55,7 @@ const commands = {
   build: { prepare: prepareRuntime },
   backup: { prepare: prepareRuntime, program: 'cli/backup/backup.js' },
   restore: { prepare: prepareRuntime, program: 'cli/restore/restore.js' },
+  pack: { prepare: prepareRuntime, program: 'dev/release/pack-command.js' },
   test: { prepare: prepareAll, program: 'test/run.js' },
   unit: { prepare: prepareAll, program: 'test/unit.js' },
   docs: { prepare: prepareDocs, program: 'dev/docs/docs.js' },

@@ -28,7 +28,9 @@ export function addClusters(program: Command, { env }: Terminal): void {
       .action(async (args: string[]) => {
         const code = await runs[name](args, env).catch((error: unknown) => {
           if (!absent.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-          throw new Refused(`"${name}" is not in this package: run it where Longshore's servers are installed`);
+          throw new Refused(
+            `"${name}" is not in the package of the command alone: run it in a checkout, or in the image longshore-tools`,
+          );
         });
         if (code !== 0) throw new Exit(code);
       });
