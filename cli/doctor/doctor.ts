@@ -8,6 +8,7 @@ import { bodyOf, dataOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
+import { paintOf } from '../terminal/colours.ts';
 import { Exit, exitCodes } from '../terminal/errors.ts';
 import * as verdicts from './verdicts.ts';
 
@@ -107,8 +108,9 @@ async function examine(context: Context): Promise<Verdict[]> {
 
 async function doctor(context: Context): Promise<void> {
   const found = await examine(context);
+  const paint = paintOf(context);
   const lines = found.map(({ name, ok, found: text, todo }) => {
-    const line = `${ok ? '✓' : '✗'} ${name}: ${text}`;
+    const line = paint(`${ok ? '✓' : '✗'} ${name}: ${text}`);
     return todo === undefined ? line : `${line}\n  ${todo}`;
   });
   context.show(found, lines.join('\n'));

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { dataOf, doneOf } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
 import { action, type Terminal } from '../context.ts';
+import { paintOf } from '../terminal/colours.ts';
 import { bytesText, tableOf } from '../terminal/table.ts';
 
 export function addHosts(program: Command, terminal: Terminal): void {
@@ -12,7 +13,8 @@ export function addHosts(program: Command, terminal: Terminal): void {
     .command('ls')
     .description('list them')
     .action(
-      action(terminal, async ({ api, show }) => {
+      action(terminal, async (context) => {
+        const { api, show } = context;
         const all = await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } }));
         const rows = all.map(({ key, region, status, cordoned, draining, used, faults, agent_version }) => [
           key,
@@ -23,10 +25,8 @@ export function addHosts(program: Command, terminal: Terminal): void {
           agent_version ?? '-',
           faults.map(({ kind }) => kind).join(','),
         ]);
-        show(
-          all,
-          tableOf(['host', 'region', 'status', 'containers', 'memory', 'agent', 'faults'], rows, 'There are no hosts.'),
-        );
+        const columns = ['host', 'region', 'status', 'containers', 'memory', 'agent', 'faults'];
+        show(all, tableOf(columns, rows, 'There are no hosts.', paintOf(context)));
       }),
     );
   host

@@ -9,6 +9,7 @@ import { waitFor, type WaitedStatus } from '../client/wait.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { waitSeconds } from '../terminal/arguments.ts';
 import { Refused } from '../terminal/errors.ts';
+import { paintOf } from '../terminal/colours.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { each } from './each.ts';
 import { containersOf, findContainer, NotFound } from './find.ts';
@@ -25,7 +26,8 @@ async function ps(context: Context): Promise<void> {
     one.host_key ?? '-',
     agoText(one.inserted_at, context.terminal.nowMs()),
   ]);
-  context.show(all, tableOf(['id', 'name', 'image', 'status', 'host', 'age'], rows, 'There are no containers.'));
+  const columns = ['id', 'name', 'image', 'status', 'host', 'age'];
+  context.show(all, tableOf(columns, rows, 'There are no containers.', paintOf(context)));
 }
 
 async function inspect(context: Context, name: string): Promise<void> {

@@ -5,6 +5,7 @@ import { dataOf, type Schemas } from '../client/api.ts';
 import { InterruptedError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
+import { paintOf } from '../terminal/colours.ts';
 import { bytesText } from '../terminal/table.ts';
 
 export type StatusView = Schemas['ContainerStatusView'];
@@ -30,17 +31,19 @@ const isOver = (view: StatusView): boolean =>
  * @throws Refused if it comes to another end, or not within `seconds`; InterruptedError
  */
 export async function watchUntil(
-  { api, tell, terminal: { signal } }: Context,
+  context: Context,
   { id, name }: { readonly id: string; readonly name: string },
   isReached: (view: StatusView) => boolean,
   seconds: number,
 ): Promise<StatusView> {
+  const { api, tell, terminal } = context;
+  const paint = paintOf(context, 'stderr');
   const endMs = performance.now() + seconds * 1000;
   let told = '';
   for (;;) {
     const view = await dataOf(api.GET('/api/v2/compute/{id}/status', { params: { path: { id } } }));
     const line = lineOf(view);
-    if (line !== told) tell(`${name}: ${line}`);
+    if (line !== told) tell(`${name}: ${paint(line)}`);
     told = line;
     if (isReached(view)) return view;
     if (isOver(view))
@@ -48,8 +51,8 @@ export async function watchUntil(
     if (performance.now() >= endMs) {
       throw new Refused(`${name} is still ${view.status} after ${seconds} s; it goes on: "longshore wait ${name}"`);
     }
-    await sleep(limits.cliLookMs, signal);
-    if (signal.aborted) throw new InterruptedError();
+    await sleep(limits.cliLookMs, terminal.signal);
+    if (terminal.signal.aborted) throw new InterruptedError();
   }
 }
 

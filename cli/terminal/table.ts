@@ -1,12 +1,24 @@
 /** Tables for people, and times and sizes as they read them. Pure. */
+import { plain, type Paint } from './colours.ts';
 
-/** One line a row, columns padded; without rows, `empty`. */
-export function tableOf(columns: readonly string[], rows: readonly (readonly string[])[], empty: string): string {
+const paintedColumns = ['status', 'state'];
+
+/** One line a row, columns padded, statuses painted; without rows, `empty`. */
+export function tableOf(
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+  empty: string,
+  paint: Paint = plain,
+): string {
   if (rows.length === 0) return empty;
   const lines = [columns.map((name) => name.toUpperCase()), ...rows];
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => (line[at] ?? '').length)));
-  const padded = (line: readonly string[]): string => line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ');
-  return lines.map((line) => padded(line).trimEnd()).join('\n');
+  // A terminal does not show the codes of colours, so they must not count for the width.
+  const cellOf = (cell: string, at: number): string => {
+    const padded = cell.padEnd(widths[at] ?? 0);
+    return paintedColumns.includes(columns[at] ?? '') ? paint(padded) : padded;
+  };
+  return lines.map((line) => line.map(cellOf).join('  ').trimEnd()).join('\n');
 }
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;

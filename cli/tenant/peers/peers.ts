@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander';
 import { dataOf, doneOf, type Schemas } from '../../client/api.ts';
 import { action, type Context, type Terminal } from '../../context.ts';
 import { collect, endText, endTime } from '../../terminal/arguments.ts';
+import { paintOf } from '../../terminal/colours.ts';
 import { agoText, tableOf } from '../../terminal/table.ts';
 import { each } from '../each.ts';
 import { findPeer, peersOf } from '../find.ts';
@@ -18,7 +19,8 @@ async function list(context: Context): Promise<void> {
     ipv4,
     agoText(inserted_at, context.terminal.nowMs()),
   ]);
-  context.show(all, tableOf(['id', 'name', 'network', 'state', 'address', 'age'], rows, 'There are no peers.'));
+  const columns = ['id', 'name', 'network', 'state', 'address', 'age'];
+  context.show(all, tableOf(columns, rows, 'There are no peers.', paintOf(context)));
 }
 
 interface AddOptions {

@@ -1,0 +1,40 @@
+/** Colours of status words, on a terminal that shows them. */
+import type { Context } from '../context.ts';
+
+const codes = { green: 32, red: 31, yellow: 33, grey: 90 } as const;
+type Colour = keyof typeof codes;
+
+/** Statuses of containers and hosts, states of peers, and the marks of `doctor`. */
+const words: Readonly<Record<Colour, readonly string[]>> = {
+  green: ['running', 'up', 'active', '✓'],
+  red: ['failed', 'lost', 'fenced', 'expired', '✗'],
+  yellow: ['pending', 'pulling', 'starting', 'backoff', 'stopping', 'removing', 'unknown', 'joining'],
+  grey: ['stopped', 'removed', 'disabled'],
+};
+const colours = new Map(
+  Object.entries(words).flatMap(([colour, all]) => all.map((word) => [word, codes[colour as Colour]] as const)),
+);
+
+/** Paints the word that a text begins with; any other text stays as it is. */
+export type Paint = (text: string) => string;
+
+export const plain: Paint = (text) => text;
+export const painted: Paint = (text) =>
+  text.replace(/^[^\s,:]+/, (word) => {
+    const code = colours.get(word);
+    return code === undefined ? word : `\u001b[${code}m${word}\u001b[39m`;
+  });
+
+/** `NO_COLOR` wins (no-color.org), then `FORCE_COLOR`, then whether it is a terminal. */
+export function isColoured(env: NodeJS.ProcessEnv, { isTTY }: { readonly isTTY?: boolean }): boolean {
+  if ((env['NO_COLOR'] ?? '') !== '') return false;
+  const forced = env['FORCE_COLOR'] ?? '';
+  if (forced !== '') return forced !== '0';
+  return isTTY === true && env['TERM'] !== 'dumb';
+}
+
+/** For the output of a command, or for what it tells beside it; never with `--json`. */
+export const paintOf = (
+  { terminal, isJson }: Pick<Context, 'terminal' | 'isJson'>,
+  to: 'stdout' | 'stderr' = 'stdout',
+): Paint => (!isJson && isColoured(terminal.env, terminal[to]) ? painted : plain);
