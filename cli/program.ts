@@ -11,6 +11,7 @@ import { addNetworks } from './operator/networks.ts';
 import { addSigningKeys } from './operator/signing-keys.ts';
 import { addTenants } from './operator/tenants.ts';
 import { addAccess } from './tenant/secrets.ts';
+import { addAudit } from './history/audit.ts';
 import { addContainers } from './tenant/containers.ts';
 import { addPeers } from './tenant/peers/peers.ts';
 import { addPolicy } from './tenant/policy.ts';
@@ -18,7 +19,7 @@ import { addProfiles } from './tenant/profiles.ts';
 import { addRun } from './tenant/run.ts';
 import { addSessions } from './tenant/sessions.ts';
 import { addStreams } from './tenant/streams.ts';
-import { addTrace } from './tenant/trace.ts';
+import { addTrace } from './history/trace.ts';
 
 /** They may stand before and after the name of a command. */
 const globalOptions = (): readonly Option[] => [
@@ -46,6 +47,7 @@ export function programOf(terminal: Terminal): Command {
   addContainers(program, terminal);
   addStreams(program, terminal);
   addTrace(program, terminal);
+  addAudit(program, terminal);
   addSessions(program, terminal);
   addAccess(program, terminal);
   addPolicy(program, terminal);

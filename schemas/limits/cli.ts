@@ -41,6 +41,9 @@ export const cli = {
   /** `trace`: steps on the way of a request, and a log line. */
   traceMoments: 10_000,
   traceLineChars: 1 * MiB,
+  /** `audit`: lines shown. */
+  cliAuditLines: 10_000,
+  cliAuditLinesDefault: 50,
   /** Requests under way at once, as for the stats of several containers. */
   cliParallel: 4,
   /** The beginning of an id names a container if it is this long. */

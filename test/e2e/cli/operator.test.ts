@@ -168,6 +168,15 @@ t.test('peers and operators', async (t) => {
     t.match(await operator('signing-key', 'ls'), /^KEY +SIGNS +AGE\n/);
     t.match(await longshore(['revoke', 'acme'], { env: ops }), { code: 2, err: /one of --subject, --token and --all/ });
     t.match(await operator('revoke', 'acme', '--all'), /^tokens issued until \S+ of acme refused\n$/);
+    const lines = await operator('audit', '--tenant', 'acme', '--action', 'tenant.revoke');
+    t.match(
+      lines,
+      /^TIME +BY +ADDRESS +ACTION +TARGET +OUTCOME +REQUEST\n\S+ +\S+ +\S+ +tenant\.revoke +acme +done +\S+\n$/,
+    );
+    t.match(await longshore(['audit', '--all', '--tenant', 'acme'], { env: ops }), {
+      code: 2,
+      err: /--all and --tenant/,
+    });
     t.match(await longshore(['ps'], { env: acme }), { code: 1, err: /Sign in with/ });
   });
 });

@@ -1,0 +1,86 @@
+/** `audit`: who did what, and who was refused. */
+import type { Command } from 'commander';
+import { limits } from '../../schemas/limits.ts';
+import type { Schemas } from '../client/api.ts';
+import { itemsOf } from '../client/pages.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { WrongUsage } from '../terminal/errors.ts';
+import { wholeNumber } from '../terminal/arguments.ts';
+import { tableOf } from '../terminal/table.ts';
+
+type Line = Schemas['AuditLine'];
+
+interface AuditOptions {
+  readonly lines: number;
+  readonly from?: string;
+  readonly to?: string;
+  readonly action?: string;
+  readonly subject?: string;
+  readonly outcome?: string;
+  readonly all?: true;
+  readonly tenant?: string;
+}
+
+const columns = ['time', 'by', 'address', 'action', 'target', 'outcome', 'request'];
+
+/** A container by its id, a secret by its name; several parts with their names. */
+export function targetText(target: Line['target']): string {
+  const parts = Object.entries(target);
+  return parts.length === 1 ? String(parts[0]?.[1]) : parts.map(([name, value]) => `${name}=${value}`).join(' ');
+}
+
+export function outcomeText({ outcome, detail }: Line): string {
+  const { scope, dimension, fields, session } = detail ?? {};
+  const why = scope ?? dimension ?? fields?.join(', ');
+  if (session !== undefined) return `${session.reason}, ${session.bytes_in} bytes in, ${session.bytes_out} out`;
+  return why === undefined ? outcome : `${outcome}: ${why}`;
+}
+
+function rowOf(line: Line, isOfAll: boolean): string[] {
+  const { ts, by, action: what, target, request_id: request, tenant } = line;
+  const who = by.subject ?? '-';
+  const cells = [ts, who, by.address ?? '-', what, targetText(target) || '-', outcomeText(line), request];
+  return isOfAll ? [tenant ?? '-', ...cells] : cells;
+}
+
+async function audit({ api, show }: Context, { lines, all, tenant, ...filters }: AuditOptions): Promise<void> {
+  if (all === true && tenant !== undefined) throw new WrongUsage('--all and --tenant: give one of them');
+  const isOfOperator = all === true || tenant !== undefined;
+  const limit = Math.min(lines, limits.auditMax);
+  const found = itemsOf<Line>((page) => {
+    const query = { ...filters, ...page, limit };
+    return isOfOperator
+      ? api.GET('/api/v2/operator/audit', {
+          params: { query: { ...query, ...(tenant === undefined ? {} : { tenant }) } },
+        })
+      : api.GET('/api/v2/audit', { params: { query } });
+  });
+  const newest: Line[] = [];
+  for await (const line of found) {
+    newest.push(line);
+    if (newest.length === lines) break;
+  }
+  const oldestFirst = newest.toReversed();
+  const rows = oldestFirst.map((line) => rowOf(line, all === true));
+  show(oldestFirst, tableOf(all === true ? ['tenant', ...columns] : columns, rows, 'There are no such lines.'));
+}
+
+export function addAudit(program: Command, terminal: Terminal): void {
+  program
+    .command('audit')
+    .description('who did what, and who was refused: the newest lines, oldest first')
+    .option(
+      '-n, --lines <count>',
+      'how many of the newest',
+      wholeNumber(1, limits.cliAuditLines),
+      limits.cliAuditLinesDefault,
+    )
+    .option('--from <time>', 'no older lines, such as 2026-11-01T00:00:00Z')
+    .option('--to <time>', 'lines before this time')
+    .option('--action <operation>', 'only this one, such as container.create')
+    .option('--subject <subject>', 'only what this one did')
+    .option('--outcome <outcome>', 'only these, such as done or forbidden')
+    .option('--all', 'of all tenants and of operators; for operators')
+    .option('--tenant <tenant>', 'what concerns a tenant; for operators')
+    .action(action<[AuditOptions]>(terminal, audit));
+}
