@@ -1,6 +1,5 @@
 /** Checks before the measurements that each store enforces quotas and names and syncs to disk. */
-import { clientOf } from '../../test/e2e/support/client.ts';
-import { allow, declare, image, type Ground, type Store } from './ground.ts';
+import { allow, callerOf, declare, image, type Ground, type Store } from './ground.ts';
 import { countSyncs } from './syncs.ts';
 
 const tracedCreates = 20;
@@ -10,7 +9,7 @@ async function checkRefusals({ systems: [system] }: Store, ground: Ground): Prom
   const tenant = await ground.tenant('checked');
   await allow(system, ground, tenant, 2);
   await declare(system, tenant, 'first');
-  const client = await clientOf(system.baseUrl, tenant.token);
+  const client = await callerOf(system, tenant.token);
   const refused = async (name: string, status: number, error: string): Promise<void> => {
     const reply = await client.create({ name, ...image });
     const code = (reply.body as { error?: unknown } | undefined)?.error;
@@ -21,7 +20,7 @@ async function checkRefusals({ systems: [system] }: Store, ground: Ground): Prom
   await refused('first', 422, 'invalid');
   await declare(system, tenant, 'second');
   await refused('third', 403, 'over_quota');
-  const stranger = await clientOf(system.baseUrl, `${tenant.token}x`);
+  const stranger = await callerOf(system, `${tenant.token}x`);
   const reply = await stranger.create({ name: 'fourth', ...image });
   if (reply.status !== 401) throw new Error(`${system.name}: expected 401 for a forged token, got ${reply.status}`);
 }
