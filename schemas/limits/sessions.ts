@@ -39,6 +39,8 @@ export const sessions = {
   webSocketPingMs: 30 * seconds,
   webSocketSilentMs: 90 * seconds,
   webSocketIdleMs: 120 * seconds,
+  /** The time of a gateway's connection to itself, and between two attempts to have one. */
+  lentCorkMs: 1 * seconds,
   /** Sessions of one gateway, of one tenant at one gateway, of one host, and of one container. */
   sessions: 512,
   sessionsPerTenant: 16,

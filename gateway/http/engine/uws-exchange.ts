@@ -8,6 +8,7 @@ import { isBodiless, type Reply, type RequestHead, type Sink } from './engine.ts
 import { EngineExchange } from './exchange.ts';
 import { safeHeaderValue } from './guard.ts';
 import type { Handshake } from './sockets/handshake.ts';
+import type { LentCork } from './sockets/uws-cork.ts';
 import { UwsSocket } from './sockets/uws-socket.ts';
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
@@ -15,11 +16,18 @@ const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [
 /** Whether a connection is kept or ended after a reply. */
 type Ending = 'kept' | 'ended';
 
+/** What all exchanges of an engine share. */
+export interface UwsServer {
+  readonly keepAliveRefused: () => boolean;
+  readonly onFinished: () => void;
+  readonly handshakes: Pick<LentCork, 'around'>;
+}
+
 export class UwsExchange extends EngineExchange {
   readonly #response: HttpResponse;
   readonly #isLast: boolean;
   readonly #context: us_socket_context_t | undefined;
-  readonly #server: { readonly keepAliveRefused: () => boolean; readonly onFinished: () => void };
+  readonly #server: UwsServer;
 
   constructor(
     response: HttpResponse,
@@ -31,7 +39,7 @@ export class UwsExchange extends EngineExchange {
       /** Of a request that may go on with WebSocket. */
       readonly context?: us_socket_context_t | undefined;
     },
-    server: { readonly keepAliveRefused: () => boolean; readonly onFinished: () => void },
+    server: UwsServer,
   ) {
     super(request.head, request.body, request.context === undefined ? undefined : request.handshake);
     this.#context = request.context;
@@ -153,7 +161,7 @@ export class UwsExchange extends EngineExchange {
     if (handshake === undefined || context === undefined) return undefined;
     const socket = new UwsSocket(listener);
     const response = this.#response;
-    response.cork(() => {
+    this.#server.handshakes.around(response, () => {
       this.#writeHead({ status: 101, headers });
       // Without extensions: windows count bytes as they are.
       response.upgrade({ socket }, handshake.key, protocol, '', context);

@@ -15,6 +15,7 @@ import { handshakeOf } from './sockets/handshake.ts';
 import { addressReader } from './uws-address.ts';
 import type { UwsModule } from './uws-binary.ts';
 import { UwsExchange } from './uws-exchange.ts';
+import { LentCork } from './sockets/uws-cork.ts';
 import { socketCallbacks } from './sockets/uws-socket.ts';
 
 const listenExclusively = 1;
@@ -55,7 +56,8 @@ export function uwsEngine(
   let connections = 0;
   let keepAliveRefused = false;
   let listening: us_listen_socket | undefined;
-  const server = { keepAliveRefused: () => keepAliveRefused, onFinished: () => void inFlight-- };
+  const handshakes = new LentCork();
+  const server = { keepAliveRefused: () => keepAliveRefused, onFinished: () => void inFlight--, handshakes };
 
   const accept = (response: HttpResponse, request: HttpRequest, context?: us_socket_context_t): void => {
     // uWS also calls this when `accept` refuses the request, before there is an exchange.
@@ -79,6 +81,9 @@ export function uwsEngine(
       address: addressOf(response),
       headers,
     };
+    // uWS takes any value of five letters for `close`, and a handshake on such a connection would be a
+    // crash.
+    const isUpgradable = request.getHeader('connection').length !== 'close'.length;
     inFlight++;
     const exchange = new UwsExchange(
       response,
@@ -86,7 +91,7 @@ export function uwsEngine(
         head,
         body,
         isLast: framing.kind === 'unframed' || framing.kind === 'chunked',
-        handshake: handshakeOf(method, headers, framing.kind === 'empty'),
+        handshake: isUpgradable ? handshakeOf(method, headers, framing.kind === 'empty') : undefined,
         context,
       },
       server,
@@ -101,11 +106,10 @@ export function uwsEngine(
     dispatch(exchange);
   };
 
+  const app = uws.App();
+  handshakes.register(app);
   // uWS calls `upgrade` for a GET with a key of a WebSocket, whatever its other headers say.
-  const app = uws
-    .App()
-    .any('/*', (response, request) => accept(response, request))
-    .ws('/*', { ...socketCallbacks, upgrade: accept });
+  app.any('/*', (response, request) => accept(response, request)).ws('/*', { ...socketCallbacks, upgrade: accept });
   app.filter((response, change) => {
     connections += change;
     // A connection that has ended has no address any more, so connections can't be counted by
@@ -119,7 +123,9 @@ export function uwsEngine(
     listen: async (host, port) => {
       listening = await listenOn(app, host, port);
       bodies.start();
-      return boundUrl(host, uws.us_socket_local_port(listening));
+      const url = boundUrl(host, uws.us_socket_local_port(listening));
+      await handshakes.open(url);
+      return url;
     },
     refuseKeepAlive: () => {
       keepAliveRefused = true;
@@ -130,6 +136,7 @@ export function uwsEngine(
     },
     close: () => {
       bodies.stop();
+      handshakes.close();
       app.close();
     },
   };

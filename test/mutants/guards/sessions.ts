@@ -119,4 +119,11 @@ export const sessionMutants: readonly Mutant[] = [
     changes: [{ in: 'handshakeOf', replace: '!isBare', by: 'false' }],
     killedBy: 'test/gateway/http/engine/handshake.test.ts',
   },
+  {
+    name: 'handshakes in the cork of their own response',
+    guard: 'A WebSocket is not taken for a request that ends its connection (ADR 5)',
+    file: 'gateway/http/engine/sockets/uws-cork.ts',
+    changes: [{ in: 'LentCork.around', replace: 'this.#lender ?? response', by: 'response' }],
+    killedBy: 'test/gateway/http/engine/uws-cork.test.ts',
+  },
 ];

@@ -28,6 +28,8 @@ const names = (value: string | undefined, token: string): boolean =>
 export function handshakeOf(method: string, headers: RequestHeaders, isBare: boolean): Handshake | undefined {
   const { webSocketKey: key = '', webSocketVersion: version, webSocketProtocol } = headers;
   const isAsked = names(headers.upgrade, 'websocket') && names(headers.connection, 'upgrade');
+  // It asks to go on and to end.
+  if (names(headers.connection, 'close')) return undefined;
   if (method !== 'GET' || !isBare || !isAsked || !keyPattern.test(key)) return undefined;
   return { key, version, protocols: tokensIn(webSocketProtocol) };
 }

@@ -28,6 +28,7 @@ t.test('a handshake', (t) => {
 t.test('what is none', (t) => {
   t.equal(handshakeOf('POST', bagOf(good), true), undefined, 'another method');
   t.equal(handshakeOf('GET', bagOf(good), false), undefined, 'with a body');
+  t.equal(handshakeOf('GET', bagOf({ ...good, connection: 'close, Upgrade' }), true), undefined, 'that is to end');
   for (const name of ['connection', 'upgrade', 'sec-websocket-key'] as const) {
     const { [name]: _, ...without } = good;
     t.equal(handshakeOf('GET', bagOf(without), true), undefined, `without ${name}`);
