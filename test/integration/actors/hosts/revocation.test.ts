@@ -55,7 +55,10 @@ const asker = (ground: Ground) => createAsker(ground.nc, ground.cluster.partitio
 
 async function enrol(ground: Ground, key: HostKey, user = createUser()): Promise<Enrolled> {
   const ask = asker(ground);
-  await ask({ type: 'host.create', host: key, region: 'default' as Region, joinTokenHash: 'x', op: operation() });
+  const region = 'default' as Region;
+  const create = { type: 'host.create', host: key, region, joinTokenHash: 'x', op: operation() } as const;
+  // Nobody answers while the partition is handed over; the same operation is done once.
+  await until('a host', async () => (await ask(create)).code === 'created');
   const asked = { type: 'host.enrol', host: key, publicKey: user.getPublicKey(), joinTokenHash: 'x' } as const;
   let jwt: string | undefined;
   await until('an enrolment', async () => {
@@ -67,7 +70,6 @@ async function enrol(ground: Ground, key: HostKey, user = createUser()): Promise
   const capacity = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
   const hello = { v: 1, agent_version: 'test', capacity };
   const subject = subjects.hostHello({ host: key, user: user.getPublicKey() });
-  // Nobody answers while the partition is handed over.
   await until('an answer to hello', () => ground.nc.request(subject, JSON.stringify(hello), { timeout: 5000 }));
   return { key, user, jwt: jwt! };
 }
