@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import { cookieName } from '../../../../gateway/auth/credentials.ts';
 import { makeSignInLink } from '../../../../dev/demo/sign-in.ts';
+import { systemClock } from '../../../../lib/time/clock.ts';
+import { limits } from '../../../../schemas/limits.ts';
 import { memoryOwner, recordingLog, serveOwner } from '../../../gateway/support.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { runGateway, startGround } from '../support.ts';
@@ -36,7 +38,9 @@ const env = {
   RATE_LIMIT_PUBLIC_PER_SECOND: '100000',
   RATE_LIMIT_PUBLIC_BURST: '100000',
 };
-const gateway = await runGateway(t, ground, { log, env });
+let aheadMs = 0;
+const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
+const gateway = await runGateway(t, ground, { log, env, clock });
 
 interface Seen {
   readonly status: number;
@@ -173,4 +177,17 @@ t.test('sign-out is refused to forms of other sites, and to keys', async (t) => 
   t.equal((await get('/logout', token, 'POST', { origin: 'https://evil.test' })).status, 403);
   t.match(await get('/logout', token, 'POST'), { status: 409, text: /not of a sign-in/ });
   t.match(await get('/logout', '', 'POST'), { status: 303, location: `${publicUrl}/login/session` });
+});
+
+// The last one: the clock of the gateway stays ahead.
+t.test('a session ends by itself', async (t) => {
+  const { asked, cookie } = await begin();
+  const session = tokenIn(await get(back(asked.get('state')), cookie))?.split(';')[0] ?? '';
+  const list = (): Promise<Seen> => get('/api/v2/compute', session);
+  t.equal((await list()).status, 200);
+  aheadMs = limits.sessionLifeMs - 60_000;
+  t.equal((await list()).status, 200, 'up to its end');
+  aheadMs = limits.sessionLifeMs + 60_000;
+  t.equal((await list()).status, 401);
+  t.match(await get('/login/session', session), { status: 200, text: /Sign in/ });
 });
