@@ -10,6 +10,7 @@ import { check, explain } from './check/check.ts';
 import { encodeHistory, type History } from './check/history.ts';
 import { createHttpClient } from './load/client.ts';
 import { scheduleOf, type Scheduled } from './faults/schedule.ts';
+import { judgeAudit } from './judge-audit.ts';
 import { judgeConvergence, judgeDoubles, judgeGraceful, judgeMemory, judgeUpdates, type Judgement } from './judge.ts';
 import { watchMemory, type Growth } from './world/memory.ts';
 import { settings, startProbes, type Probes } from './load/probes.ts';
@@ -155,6 +156,7 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
     const convergence = await judgeConvergence(world);
     const updates = await judgeUpdates(world);
     await workload.finalLists(finalDeadlineMs);
+    const audit = await judgeAudit(world, workload.operations);
     memory.stop();
 
     const history: History = { caps, goodTags, operations: workload.operations };
@@ -182,6 +184,7 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
         judgeDoubles(world),
         convergence,
         updates,
+        audit,
         judgeMemory(growths),
       ],
       growths,

@@ -6,7 +6,6 @@ import { eventKind } from '../../../actors/runtime/events/outboxes.ts';
 import type { Commit } from '../../../actors/runtime/journal/codec.ts';
 import { hostDirtyKey } from '../../../actors/domain/domain.ts';
 import type { Partition } from '../../../actors/partition.ts';
-import type { WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import { noChanges, type Changes } from '../../../actors/domain/turn.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
@@ -18,28 +17,10 @@ import { limits } from '../../../schemas/limits.ts';
 import { containerId, endless, hostKey, operation, specOf, tenantId } from '../support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../support/memory-store.ts';
 import { fleetHost, fleetOf, h1 } from '../support/records.ts';
-import { memoryJournals } from '../support/journals.ts';
+import { gatedJournals } from '../support/journals.ts';
 import { createPartition, readOf, writeOf, type Answered, type LooseWrite } from '../support/partition.ts';
 
 const tenant = tenantId('acme');
-
-/** Journals whose puts wait while the gate is shut. */
-function gated() {
-  const store = createMemoryStore(new MemoryBucket());
-  let opened: Promise<WriteOutcome | undefined> = Promise.resolve(undefined);
-  let open: (outcome?: WriteOutcome) => void = () => {};
-  return {
-    journals: memoryJournals(undefined, {
-      storeOf: () => ({ ...store, put: async (write, epoch) => (await opened) ?? store.put(write, epoch) }),
-    }),
-    shut: () => void (opened = new Promise((resolve) => (open = resolve))),
-    /** With an outcome: nothing was written, and that is what is said of it. */
-    open: (outcome?: WriteOutcome) => {
-      opened = Promise.resolve(undefined);
-      open(outcome);
-    },
-  };
-}
 
 const serving = async (more: Partial<Parameters<typeof createPartition>[0]> = {}): Promise<Partition> => {
   const store = createMemoryStore(new MemoryBucket());
@@ -62,7 +43,7 @@ const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
   Promise.race([answer.then(() => false), sleep(20).then(() => true)]);
 
 t.test('nothing that speaks of an uncommitted change is answered before its commit', async (t) => {
-  const gate = gated();
+  const gate = gatedJournals();
   const partition = await serving(gate);
   t.teardown(() => partition.release());
   const create = createAsk('web');
@@ -108,7 +89,7 @@ t.test('without a valid lease nothing is answered, from memory or otherwise, unt
 });
 
 t.test('the operator’s word about orphans is told after its commit', async (t) => {
-  const gate = gated();
+  const gate = gatedJournals();
   const partition = await serving(gate);
   t.teardown(() => partition.release());
   const host = hostKey('h1');
@@ -136,7 +117,7 @@ t.test('the operator’s word about orphans is told after its commit', async (t)
 });
 
 t.test('a verdict about a container is given when what it rests on is committed', async (t) => {
-  const gate = gated();
+  const gate = gatedJournals();
   const partition = await serving(gate);
   t.teardown(() => partition.release());
   const create = createAsk('a');
@@ -159,7 +140,7 @@ t.test('a verdict about a container is given when what it rests on is committed'
 });
 
 t.test('a host that syncs between two turns of one commit gets the second when it syncs again', async (t) => {
-  const gate = gated();
+  const gate = gatedJournals();
   const fleet = fleetOf(fleetHost(h1));
   const partition = await serving({ ...gate, fleet });
   t.teardown(() => partition.release());
@@ -209,7 +190,7 @@ t.test('a write whose sender has given up is not done when the lease is valid ag
 });
 
 t.test('a commit without an answer is committed all the same, and reads of the rest go on', async (t) => {
-  const gate = gated();
+  const gate = gatedJournals();
   const partition = await serving(gate);
   t.teardown(() => partition.release());
   const { epoch } = partition;

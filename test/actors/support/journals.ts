@@ -4,6 +4,7 @@ import { Journals, type JournalsOptions } from '../../../actors/runtime/journal/
 import { systemClock } from '../../../lib/time/clock.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
+import type { WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import type { Lease } from '../../../actors/runtime/lease.ts';
 import { endless, quietLog } from '../support.ts';
 import { MemoryBucket, createMemoryStore } from './memory-store.ts';
@@ -30,6 +31,24 @@ export function memoryJournals(
     observer: quietJournals,
     ...more,
   });
+}
+
+/** Journals whose puts wait while the gate is shut. */
+export function gatedJournals() {
+  const store = createMemoryStore(new MemoryBucket());
+  let opened: Promise<WriteOutcome | undefined> = Promise.resolve(undefined);
+  let open: (outcome?: WriteOutcome) => void = () => {};
+  return {
+    journals: memoryJournals(undefined, {
+      storeOf: () => ({ ...store, put: async (write, epoch) => (await opened) ?? store.put(write, epoch) }),
+    }),
+    shut: () => void (opened = new Promise((resolve) => (open = resolve))),
+    /** With an outcome: nothing was written, and that is what is said of it. */
+    open: (outcome?: WriteOutcome) => {
+      opened = Promise.resolve(undefined);
+      open(outcome);
+    },
+  };
 }
 
 /**

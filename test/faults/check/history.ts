@@ -107,6 +107,8 @@ export interface Operation {
   readonly process: string;
   readonly tenant: string;
   readonly request: Request;
+  /** The `X-Request-Id` that was sent. The simulation sends none. */
+  readonly requestId?: string;
   /** In milliseconds and fractions, on one monotonic clock for all clients. */
   readonly invokedMs: number;
   /** Null: never answered; the result is `unknown`. */

@@ -94,6 +94,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
   const { signal } = stopping;
   setMaxListeners(0, signal);
   let keys = 0;
+  let requests = 0;
 
   const remember = (tenant: string, id: string): void => {
     const ids = known.get(tenant)?.ids ?? [];
@@ -133,7 +134,9 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
   const perform = async (worker: Worker, request: Request, etag?: string): Promise<Result> => {
     const { process, tenant, token, http } = worker;
     const withStatus = worker.random.once(2);
-    const call = callOf(request, tenant, { withStatus, ...(etag === undefined ? {} : { etag }) });
+    const called = callOf(request, tenant, { withStatus, ...(etag === undefined ? {} : { etag }) });
+    const requestId = `${process}-request-${++requests}`;
+    const call = { ...called, headers: { ...called.headers, 'x-request-id': requestId } };
     const settle = 'id' in request ? track(tenant, request.kind, request.id) : undefined;
     const invokedMs = performance.now();
     const send = async (): Promise<{ heard: Heard; gateway: Gateway }> => {
@@ -154,7 +157,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     settle?.(result);
     noteRead(worker, heard, result);
     const answeredMs = heard.kind === 'answer' ? performance.now() : null;
-    operations.push({ process, tenant, request, invokedMs, answeredMs, result });
+    operations.push({ process, tenant, request, requestId, invokedMs, answeredMs, result });
     if (heard.kind === 'broken' || heard.status >= 500) {
       leave(worker);
       failures.push({

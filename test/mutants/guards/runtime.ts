@@ -708,4 +708,34 @@ export const runtimeMutants: readonly Mutant[] = [
     changes: [{ in: 'RecordsDigest.set', replace: 'this.#format.isNewKey(key)', by: 'false' }],
     killedBy: 'test/actors/runtime/journal/load.test.ts',
   },
+  {
+    name: 'line of the audit left out of the commit',
+    guard: 'A line of the audit is in the commit of what it tells of (ADR 42)',
+    file: 'actors/runtime/partition.ts',
+    changes: [
+      {
+        in: 'Partition.#account',
+        replace: 'group.line({ subject, event: { id: `${this.number}-${group.number}-${group.lines}`, ...line } })',
+        by: 'void [subject, line]',
+      },
+    ],
+    killedBy: 'test/actors/runtime/audit.test.ts',
+  },
+  {
+    name: 'refusal answered before its line is committed',
+    guard: 'The answer to a refused write waits for the commit of its line (ADR 42)',
+    file: 'actors/runtime/partition.ts',
+    changes: [
+      { in: 'Partition.#answerUnchanged', omit: 'group.waiters.push(this.#waiterOf(write, reply))' },
+      { in: 'Partition.#answerUnchanged', omit: 'return' },
+    ],
+    killedBy: 'test/actors/runtime/audit.test.ts',
+  },
+  {
+    name: 'refused write that comes again leaves a second line',
+    guard: 'The outcome of a write with a line is kept, also of a refused one (ADR 42)',
+    file: 'actors/runtime/partition.ts',
+    changes: [{ in: 'Partition.#account', replace: 'mayRepeat && lines.length === 0', by: 'mayRepeat' }],
+    killedBy: 'test/actors/runtime/audit.test.ts',
+  },
 ];

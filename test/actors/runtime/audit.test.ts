@@ -1,0 +1,121 @@
+/**
+ * The lines of the audit in the runtime (ADR 42): a line is in the commit of what it tells of, its
+ * answer waits for it, and a repeated ask leaves no second one. In memory, where a commit can be
+ * held and a process can die at any moment.
+ */
+import t from 'tap';
+import type { EventSink } from '../../../actors/runtime/store/store.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import type { AuditLine } from '../../../schemas/api/audit/line.ts';
+import { until } from '../../support/until.ts';
+import { containerId, operation, specOf, tenantId } from '../support.ts';
+import { gatedJournals, successiveMembers } from '../support/journals.ts';
+import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';
+import { createPartition, writeOf, type Answered } from '../support/partition.ts';
+
+const tenant = tenantId('acme');
+const by = { tenant, subject: 'ann', token: 't1', address: '192.0.2.7' };
+
+/** Asks that leave one line each: a write, a refusal, and a write that finds all as it should be. */
+const id = containerId();
+const create = {
+  type: 'container.create',
+  tenant,
+  id,
+  spec: specOf('web'),
+  idempotency: null,
+  cause: { by, action: 'container.create', target: {} },
+} as const;
+const refused = {
+  type: 'container.start',
+  tenant,
+  id: containerId(),
+  cause: { by, action: 'container.start', target: {} },
+} as const;
+const unchanged = {
+  type: 'container.start',
+  tenant,
+  id,
+  cause: { by, action: 'container.start', target: { id } },
+} as const;
+
+const linesIn = (told: readonly Told[]): AuditLine[] =>
+  told.flatMap(({ payload }) => JSON.parse(payload) as AuditLine[]);
+const outcomesIn = (told: readonly Told[]): string[] =>
+  linesIn(told).map(({ action, outcome }) => `${action} ${outcome}`);
+
+/** Tells nobody anything: the process dies before. */
+const silent: EventSink = { publish: async () => new Promise<never>(() => {}) };
+
+const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
+  Promise.race([answer.then(() => false), sleep(20).then(() => true)]);
+
+t.test('an answer waits for the commit of its line', async (t) => {
+  const gate = gatedJournals();
+  const told: Told[] = [];
+  const partition = createPartition({
+    store: createMemoryStore(new MemoryBucket()),
+    events: createMemorySink([]),
+    audit: createMemorySink(told),
+    journals: gate.journals,
+  });
+  t.teardown(() => partition.release());
+  await partition.start();
+  await writeOf(partition, { ...create, op: operation() });
+  gate.shut();
+  const waiting = {
+    'a refusal': writeOf(partition, { ...refused, op: operation() }),
+    'a write that changes nothing': writeOf(partition, { ...unchanged, op: operation() }),
+  };
+  for (const [what, answer] of Object.entries(waiting)) t.ok(await isPending(answer), what);
+  gate.open();
+  t.equal((await waiting['a refusal']).code, 'not_found');
+  t.equal((await waiting['a write that changes nothing']).code, 'ok');
+  await until('told', () => linesIn(told).length >= 3);
+});
+
+t.test('what is answered has its line, though its owner dies before it has told anybody', async (t) => {
+  const bucket = new MemoryBucket();
+  const nextMember = successiveMembers();
+  const store = createMemoryStore(bucket);
+  const first = createPartition({ store, events: createMemorySink([]), audit: silent, ...nextMember() });
+  await first.start();
+  t.equal((await writeOf(first, { ...create, op: operation() })).code, 'created');
+  t.equal((await writeOf(first, { ...refused, op: operation() })).code, 'not_found');
+  t.equal((await writeOf(first, { ...unchanged, op: operation() })).code, 'ok');
+  first.drop();
+
+  const told: Told[] = [];
+  const audit = createMemorySink(told);
+  const next = createPartition({ store, events: createMemorySink([]), audit, ...nextMember() });
+  t.teardown(() => next.release());
+  await next.start();
+  await until('the next owner tells', () => linesIn(told).length >= 3);
+  t.same(outcomesIn(told), ['container.create done', 'container.start not_found', 'container.start done']);
+  t.match(linesIn(told)[0], { tenant, by, request_id: 'r', target: { id } });
+});
+
+t.test('an ask that comes again leaves no second line, at the same owner and at the next', async (t) => {
+  const bucket = new MemoryBucket();
+  const nextMember = successiveMembers();
+  const told: Told[] = [];
+  const audit = createMemorySink(told);
+  const parts = { store: createMemoryStore(bucket), events: createMemorySink([]), audit };
+  const asks = [create, refused, unchanged].map((ask) => ({ ...ask, op: operation() }));
+  const first = createPartition({ ...parts, ...nextMember() });
+  await first.start();
+  const answers: Answered[] = [];
+  for (const ask of asks) answers.push(await writeOf(first, ask));
+  for (const [index, ask] of asks.entries()) t.same(await writeOf(first, ask), answers[index], `${ask.type} again`);
+  first.drop();
+  const next = createPartition({ ...parts, ...nextMember() });
+  t.teardown(() => next.release());
+  await next.start();
+  for (const [index, ask] of asks.entries()) t.same(await writeOf(next, ask), answers[index], `${ask.type} later`);
+  // A line of its own shows that all before it have been told.
+  await writeOf(next, { ...refused, op: operation() });
+  const expected = ['container.create done', 'container.start not_found', 'container.start done'];
+  await until('the last is told', () => outcomesIn(told).length > expected.length);
+  const ids = new Map(linesIn(told).map((line) => [line.id, `${line.action} ${line.outcome}`]));
+  t.same([...ids.values()], [...expected, 'container.start not_found']);
+});

@@ -1,0 +1,112 @@
+/**
+ * Judges the audit of a run: whatever was killed, cut off or full, a write that was answered has its
+ * line, and no request has two.
+ */
+import Type from 'typebox';
+import { sleep } from '../../lib/time/backoff.ts';
+import { decoder } from '../../lib/decode.ts';
+import { AuditLine } from '../../schemas/api/audit/line.ts';
+import type { Operation, RequestKind } from './check/history.ts';
+import { grouped } from './check/items.ts';
+import { createHttpClient, type HttpClient } from './load/client.ts';
+import { encoded } from './load/requests.ts';
+import { tenants } from './load/tenants.ts';
+import type { Judgement } from './judge.ts';
+import type { World } from './world/world.ts';
+
+/** An owner that has just taken a partition over first tells what its predecessors left. */
+const settleDeadlineMs = 60_000;
+const settlePollMs = 500;
+const pageSize = 500;
+/** Far more than a run writes; a cursor that turns in a circle ends here. */
+const pagesMax = 1_000;
+const faultsShown = 20;
+
+const actions: Readonly<Partial<Record<RequestKind, string>>> = {
+  create: 'container.create',
+  start: 'container.start',
+  stop: 'container.stop',
+  patch: 'container.update',
+  delete: 'container.delete',
+};
+
+/** Answers that change nothing and leave no line (docs/api). */
+const withoutLine: ReadonlySet<string> = new Set(['unavailable', 'rate_limited']);
+
+const decodePage = decoder(
+  Type.Object({
+    data: Type.Array(Type.Object(AuditLine.properties)),
+    next_cursor: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  }),
+);
+
+async function linesOf(world: World, http: HttpClient, tenant: string): Promise<AuditLine[]> {
+  const lines: AuditLine[] = [];
+  const token = await world.token(tenant);
+  const baseUrl = world.gateways[0]?.baseUrl ?? '';
+  let cursor = '';
+  for (let page = 0; page < pagesMax; page++) {
+    const heard = await http.send({ baseUrl, method: 'GET', path: `/api/v2/audit?limit=${pageSize}${cursor}`, token });
+    if (heard.kind !== 'answer' || heard.status !== 200)
+      throw new Error(`${tenant}: a page of the audit: ${heard.kind === 'answer' ? heard.status : heard.why}`);
+    const { data, next_cursor: next } = decodePage(encoded(heard.body));
+    lines.push(...data);
+    if (next == null) return lines;
+    cursor = `&cursor=${encodeURIComponent(next)}`;
+  }
+  throw new Error(`${tenant}: the audit has more than ${pagesMax} pages`);
+}
+
+/** The outcome that the line of an answered write must have; undefined: it needs no line. */
+function outcomeOf({ result }: Operation): string | undefined {
+  if (result.kind === 'ok') return 'done';
+  return result.kind === 'refused' && !withoutLine.has(result.code) ? result.code : undefined;
+}
+
+/** What is wrong with the lines of one tenant. */
+export function auditFaults(operations: readonly Operation[], lines: readonly AuditLine[]): string[] {
+  const faults: string[] = [];
+  const byRequest = grouped(lines, ({ request_id }) => request_id);
+  for (const operation of operations) {
+    const { request, requestId = '', tenant, process } = operation;
+    const action = actions[request.kind];
+    const found = byRequest.get(requestId) ?? [];
+    byRequest.delete(requestId);
+    const outcome = action === undefined ? undefined : outcomeOf(operation);
+    const what = `${request.kind} ${requestId}`;
+    if (found.length > 1) faults.push(`${what} has ${found.length} lines: ${found.map(({ id }) => id).join(', ')}`);
+    if (found.length === 0 && outcome !== undefined) faults.push(`${what} was answered ${outcome}, and has no line`);
+    for (const line of found) {
+      if (line.action !== action) faults.push(`${what} has a line about ${line.action}`);
+      if (outcome !== undefined && line.outcome !== outcome)
+        faults.push(`${what} was answered ${outcome}, and its line says ${line.outcome}`);
+      if (line.tenant !== tenant || line.by.subject !== `${tenant}-user`)
+        faults.push(`the line of ${what} of ${process} names ${line.tenant} and ${line.by.subject}`);
+    }
+  }
+  return faults;
+}
+
+/** Once all faults are healed, and the owners have had time to tell what they have. */
+export async function judgeAudit(world: World, operations: readonly Operation[]): Promise<Judgement> {
+  const http = createHttpClient(1);
+  const endMs = performance.now() + settleDeadlineMs;
+  let faults: string[] = ['it was not read'];
+  try {
+    while (faults.length > 0 && performance.now() < endMs) {
+      try {
+        faults = [];
+        for (const tenant of tenants) {
+          const its = operations.filter((operation) => operation.tenant === tenant);
+          faults.push(...auditFaults(its, await linesOf(world, http, tenant)));
+        }
+      } catch (error) {
+        faults = [error instanceof Error ? error.message : String(error)];
+      }
+      if (faults.length > 0) await sleep(settlePollMs);
+    }
+  } finally {
+    http.close();
+  }
+  return { what: 'every answered write has one line in the audit', faults: faults.slice(0, faultsShown) };
+}
