@@ -12,7 +12,12 @@ import { changed, compiled, DoesNotApply } from './syntax.ts';
 const killerDeadlineMs = 5 * 60_000;
 const simulationSeeds = 1000;
 /** The first failure ends a killer, and the deadline ends one that waits. */
-const env = { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: String(killerDeadlineMs / 1000) };
+const env = {
+  ...process.env,
+  TAP_BAIL: '1',
+  TAP_TIMEOUT: String(killerDeadlineMs / 1000),
+  UNTIL_DEADLINE_MS: '30000',
+};
 
 export interface Tally {
   readonly killed: number;
