@@ -1,8 +1,9 @@
 /** `npm start`: runs the whole stack with a demo container until Ctrl-C. */
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { declareDemo, demoLines, demoSettled, showDemo } from './demo/container.ts';
+import { declareDemo, demoLines, demoName, demoSettled, showDemo } from './demo/container.ts';
 import { isToBeUpdated, updateDemo } from './demo/update.ts';
+import { profilesFile, showCommands, writeDemoProfiles } from './demo/profiles.ts';
 import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo/peer.ts';
 import { makeSignInLink, signInLinks } from './demo/sign-in.ts';
 import { lockState, tryLock } from './process/lockdir.ts';
@@ -60,6 +61,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
     });
   }
   const devFile = join(state, 'dev.json');
+  const profiles = profilesFile(state);
   let stack: Stack | undefined;
   try {
     await reapAbandoned();
@@ -80,8 +82,10 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
       }),
     ]);
     writeDevFile(devFile, started, vpn);
+    writeDemoProfiles(profiles, started);
     await demo.show();
     showDemoPeer(started, vpn);
+    showCommands(profiles, demoName);
     const links = signInLinks(state, env);
     if (links !== undefined) {
       say(`  sign in    ${makeSignInLink(links, started.api.baseUrl, Date.now())} (once, within an hour)`);
@@ -94,7 +98,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
     say((error as Error).message);
     return 1;
   } finally {
-    rmSync(devFile, { force: true });
+    for (const file of [devFile, profiles]) rmSync(file, { force: true });
     await stack?.stop();
     lock.release();
   }

@@ -89,7 +89,7 @@ export interface DevTokens {
 
 const devLifetimeS = 30 * 24 * 3600;
 
-/** The tokens that `npm start` prints and writes into dev.json. */
+/** The tokens that `npm start` writes into dev.json and profiles.json. */
 export async function mintDevTokens(issuer: TokenIssuer): Promise<DevTokens> {
   const tenant = async (name: string): Promise<{ token: string }> => ({
     token: await issuer.mint({ tenant: name, subject: `${name}-user`, lifetimeS: devLifetimeS }),

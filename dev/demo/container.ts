@@ -12,16 +12,16 @@ const runningDeadlineMs = 60_000;
 const logsDeadlineMs = 10_000;
 const pageDeadlineMs = 2_000;
 const pollMs = 100;
-const name = 'demo';
+export const demoName = 'demo';
 
 /** Returns the demo container of an earlier start, or creates one. */
 export async function declareDemo({ api, image, tokens }: Stack): Promise<Container> {
   const { token } = tokens.tenants.demo;
-  const known = await api.containerNamed(token, name);
+  const known = await api.containerNamed(token, demoName);
   return (
     known ??
     api.create(token, {
-      name,
+      name: demoName,
       ...image,
       ports: [8080],
       env: { GREETING: 'welcome aboard' },
@@ -90,16 +90,12 @@ export async function showDemo(
   );
   const reachable = status.addresses.map(({ port, address }) => `${port} at http://${address}`);
   say('');
-  say(`  container  ${name} (${id}) is ${status.status}${reachable.length === 0 ? '' : `, ${reachable.join(', ')}`}`);
+  say(
+    `  container  ${demoName} (${id}) is ${status.status}${reachable.length === 0 ? '' : `, ${reachable.join(', ')}`}`,
+  );
   for (const line of lines) say(`  log        ${line}`);
   say(`  quota      ${used.join(', ')}`);
   say('');
   say(`  API        ${api.baseUrl}`);
-  say(`  token      export TOKEN=${token}`);
-  say('');
-  say('  Try:');
-  say(`  curl -s -H "Authorization: Bearer $TOKEN" ${api.baseUrl}/api/v2/compute`);
-  say(`  curl -s -H "Authorization: Bearer $TOKEN" "${api.baseUrl}/api/v2/compute/${id}/logs?limit=5"`);
-  say(`  curl -s -X POST -H "Authorization: Bearer $TOKEN" ${api.baseUrl}/api/v2/compute/${id}/stop`);
   say('');
 }

@@ -437,7 +437,7 @@ export const toolingWords: Readonly<Record<string, ToolingWords>> = {
     form: 'folder',
     fallback: '.longshore',
     meaning:
-      'Holds what `npm start` keeps: keys, JetStream’s files, the private engine’s images and containers, logs, and `dev.json` while it runs. Two starts at the same time need two folders.',
+      'Holds what `npm start` keeps: keys, JetStream’s files, the private engine’s images and containers, logs, and `dev.json` and `profiles.json` while it runs. Two starts at the same time need two folders.',
   },
   DOCKER_HOST: {
     form: 'unix:///path/to/docker.sock or tcp://host:port',

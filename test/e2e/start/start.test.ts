@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import type { DemoPeer } from '../../../dev/demo/peer.ts';
-import { cacheFolder } from '../../../dev/paths.ts';
+import { cacheFolder, repositoryRoot } from '../../../dev/paths.ts';
 import { demoImage } from '../../../dev/servers/registry.ts';
-import { executablesOf } from '../../../dev/fetch/tools.ts';
 import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
 import { viewEngine, type EngineView } from '../../host-agent/support/engine.ts';
 import { sharedEngine } from '../../support/servers.ts';
@@ -33,7 +32,7 @@ const demoOf = async (dev: Dev): Promise<Container> => {
   return found[0]!;
 };
 
-const skipWithoutCurl = executablesOf(['curl'], process.env)[0] === undefined ? 'this machine has no curl' : false;
+const commandLineProgram = join(repositoryRoot, 'dist/cli/longshore.js');
 
 t.test('npm start', async (whole) => {
   const folder = mkdtempSync(join(tmpdir(), 'longshore-start-'));
@@ -127,20 +126,21 @@ t.test('npm start', async (whole) => {
       }
     });
 
-    await t.test('the three curl lines of the output work', { skip: skipWithoutCurl }, async (t) => {
-      const [, setToken] = /^ {2}token {6}(export TOKEN=\S+)$/m.exec(started.output()) ?? [];
-      const curls = [...started.output().matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line);
-      t.equal(curls.length, 3);
-      const [list, logs, stop] = await curls.reduce<Promise<{ data: unknown }[]>>(
-        async (before, line) => [
-          ...(await before),
-          JSON.parse(await shell(`${setToken}\n${line}`)) as { data: unknown },
-        ],
-        Promise.resolve([]),
-      );
-      t.match(list, { data: [{ name: 'demo', status: 'running' }] });
-      t.match(logs, { data: [{ stream: /^std/, line: String }] });
-      t.match(stop, { data: { id: container?.id } });
+    await t.test('the commands of the output work, and nobody signs in', async (t) => {
+      const [, signedIn = ''] = /^ {2}(export LONGSHORE_CONFIG=\S+)$/m.exec(started.output()) ?? [];
+      const commands = [...started.output().matchAll(/^ {2}npx longshore (.*)$/gm)].map(([, rest]) => rest);
+      t.equal(commands.length, 4);
+      const shown: string[] = [];
+      for (const command of commands) {
+        shown.push(await shell(`${signedIn}\n'${process.execPath}' '${commandLineProgram}' ${command}`));
+      }
+      const [list, logs, stop, hosts] = shown;
+      t.match(list, /^\S+ +demo +\S+ +running /m);
+      t.match(logs, /^line \d+$/m);
+      t.equal(stop, 'demo\n');
+      t.match(hosts, /^local /m);
+      const profiles = join(state, 'profiles.json');
+      t.equal(statSync(profiles).mode & 0o777, 0o600);
       const { baseUrl, tenants } = readDev();
       const stopped = await ask<ContainerStatusView>(readDev(), `/${container?.id}/wait?status=stopped&timeout=100`);
       t.equal(stopped.status, 'stopped');
