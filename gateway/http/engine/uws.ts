@@ -83,7 +83,7 @@ export function uwsEngine(
     };
     // uWS takes any value of five letters for `close`, and a handshake on such a connection would be a
     // crash.
-    const isUpgradable = request.getHeader('connection').length !== 'close'.length;
+    const endsByItself = context !== undefined && request.getHeader('connection').length === 'close'.length;
     inFlight++;
     const exchange = new UwsExchange(
       response,
@@ -91,7 +91,7 @@ export function uwsEngine(
         head,
         body,
         isLast: framing.kind === 'unframed' || framing.kind === 'chunked',
-        handshake: isUpgradable ? handshakeOf(method, headers, framing.kind === 'empty') : undefined,
+        handshake: endsByItself ? undefined : handshakeOf(method, headers, framing.kind === 'empty'),
         context,
       },
       server,

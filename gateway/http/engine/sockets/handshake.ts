@@ -26,10 +26,10 @@ const names = (value: string | undefined, token: string): boolean =>
  * @param isBare it has no body, which a handshake never has: bytes that follow it are WebSocket's
  */
 export function handshakeOf(method: string, headers: RequestHeaders, isBare: boolean): Handshake | undefined {
-  const { webSocketKey: key = '', webSocketVersion: version, webSocketProtocol } = headers;
+  const { webSocketKey: key, webSocketVersion: version, webSocketProtocol } = headers;
+  if (key === undefined || !keyPattern.test(key) || method !== 'GET' || !isBare) return undefined;
   const isAsked = names(headers.upgrade, 'websocket') && names(headers.connection, 'upgrade');
-  // It asks to go on and to end.
-  if (names(headers.connection, 'close')) return undefined;
-  if (method !== 'GET' || !isBare || !isAsked || !keyPattern.test(key)) return undefined;
+  // With `close` it asks to go on and to end.
+  if (!isAsked || names(headers.connection, 'close')) return undefined;
   return { key, version, protocols: tokensIn(webSocketProtocol) };
 }
