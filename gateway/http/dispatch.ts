@@ -14,7 +14,7 @@ import type { Ride, UrlTokens } from '../auth/url-tokens.ts';
 import type { Meters } from '../metrics.ts';
 import { causeOf, isAudited } from '../audit/cause.ts';
 import type { AuditNotes } from '../audit/notes.ts';
-import { auditOf } from '../operator/audit.ts';
+import { securityEventOf } from '../operator/security-events.ts';
 import { AccessLog, tenantOfCaller, type Caller } from './access-log.ts';
 import {
   check,
@@ -217,7 +217,7 @@ export class Dispatcher {
     if (!checked.ok) return (refusal === undefined ? await missing(route, call) : undefined) ?? invalid(checked.faults);
     if (refusal !== undefined) return refusal;
     const handled = warned(await route.handler(call), checked.warning);
-    const audit = auditOf(call, handled);
+    const audit = securityEventOf(call, handled);
     if (audit !== undefined) this.#options.log.info(audit.event, audit.fields);
     return handled;
   }

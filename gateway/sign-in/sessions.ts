@@ -11,7 +11,7 @@ import type { Gate } from '../auth/gate.ts';
 import { succeeded, written, type Call, type Services } from '../http/call.ts';
 import { failure, type Result } from '../http/respond.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
-import { signedOutEvent, unknownOutcomes } from '../operator/audit.ts';
+import { signedOutEvent, unknownOutcomes } from '../operator/security-events.ts';
 import { revocationOf } from '../operator/tenants.ts';
 import type { Grant } from './mapping.ts';
 

@@ -19,7 +19,7 @@ import {
 } from '../../dev/docs/words.ts';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { tools } from '../../dev/fetch/tool-table.ts';
-import { auditKinds, signedOutEvent } from '../../gateway/operator/audit.ts';
+import { securityEventKinds, signedOutEvent } from '../../gateway/operator/security-events.ts';
 import { readSettings, type Settings } from '../../lib/config.ts';
 import { containerStatuses, reasons } from '../../schemas/api/container.ts';
 import { errorStatus } from '../../schemas/errors.ts';
@@ -153,7 +153,7 @@ t.test('pages name only metrics, settings and events that exist', (t) => {
   const audit = read('docs/backup.md').split('## Revocations to repeat')[1]?.split('\n## ')[0] ?? '';
   t.same(
     [...audit.matchAll(/^\| `([a-z_]+)`/gm)].map(([, name]) => name).sort(),
-    [...Object.values(auditKinds).map(({ event }) => event), signedOutEvent].sort(),
+    [...Object.values(securityEventKinds).map(({ event }) => event), signedOutEvent].sort(),
     'docs/backup.md has each event that the gateway logs for operators to repeat',
   );
   t.end();

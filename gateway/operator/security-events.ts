@@ -16,7 +16,7 @@ interface Kind<C extends Call> {
   readonly fields: (call: C) => Fields | undefined;
 }
 
-export interface AuditEvent {
+export interface SecurityEvent {
   readonly event: string;
   readonly fields: Fields;
 }
@@ -40,7 +40,7 @@ function peerChange(call: CallOf<'peer.update'>): Fields | undefined {
   };
 }
 
-export const auditKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> } = {
+export const securityEventKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> } = {
   // `match` is the body that repeats the revocation; an empty one means all tokens of the tenant.
   'tenant.revoke': {
     event: 'revoked',
@@ -92,9 +92,9 @@ export const signedOutEvent = 'signed_out';
 export const unknownOutcomes: ReadonlySet<string> = new Set(['internal', 'timeout', 'unavailable']);
 
 /** The event of a handled request; undefined if there is nothing to repeat after a restore. */
-export function auditOf(call: Call, handled: Handled): AuditEvent | undefined {
+export function securityEventOf(call: Call, handled: Handled): SecurityEvent | undefined {
   // Safe: the kind is that of the call's own route.
-  const kind = auditKinds[call.route] as Kind<Call> | undefined;
+  const kind = securityEventKinds[call.route] as Kind<Call> | undefined;
   if (kind === undefined || handled === 'streamed') return undefined;
   const isDone = succeeded(handled);
   if (!isDone && !unknownOutcomes.has(handled.code)) return undefined;
