@@ -9,7 +9,8 @@ import { codeOf, Exit, exitCodes, wordsOf } from './terminal/errors.ts';
 /** @returns the exit code */
 async function main(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    await programOf(terminal).parseAsync([...args], { from: 'user' });
+    const program = await programOf(terminal, args);
+    await program.parseAsync([...args], { from: 'user' });
     return exitCodes.done;
   } catch (error) {
     // commander has said what is wrong.

@@ -5,22 +5,33 @@
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import Type, { type Static } from 'typebox';
-import { DecodeError, decoder } from '../lib/decode.ts';
 import { limits } from '../schemas/limits.ts';
+import { isValues, valuesIn } from './client/values.ts';
 import { Refused } from './terminal/errors.ts';
 
-const Profile = Type.Object({ server: Type.String(), token: Type.String() });
-export type Profile = Static<typeof Profile>;
+export interface Profile {
+  readonly server: string;
+  readonly token: string;
+}
 
-const ProfileFile = Type.Object({
+export interface ProfileFile {
   /** The profile that commands use; null: none. */
-  current: Type.Union([Type.String(), Type.Null()]),
-  profiles: Type.Record(Type.String(), Profile),
-});
-export type ProfileFile = Static<typeof ProfileFile>;
+  readonly current: string | null;
+  readonly profiles: Readonly<Record<string, Profile>>;
+}
 
-const decodeFile = decoder(ProfileFile);
+function isProfile(value: unknown): value is Profile {
+  const { server, token } = valuesIn(value);
+  return typeof server === 'string' && typeof token === 'string';
+}
+
+function isFile(value: unknown): value is ProfileFile {
+  const { current, profiles } = valuesIn(value);
+  return (
+    (current === null || typeof current === 'string') && isValues(profiles) && Object.values(profiles).every(isProfile)
+  );
+}
+
 const none: ProfileFile = { current: null, profiles: {} };
 const othersMayRead = 0o077;
 
@@ -43,11 +54,16 @@ export function readProfiles(path: string): ProfileFile {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none;
     throw error;
   }
+  const file = parsed(bytes.toString());
+  if (!isFile(file)) throw new Refused(`${path} is not a profile file: remove it, and sign in again`);
+  return file;
+}
+
+function parsed(text: string): unknown {
   try {
-    return decodeFile(bytes);
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    throw new Refused(`${path} is not a profile file: ${error.message}; remove it, and sign in again`);
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
   }
 }
 

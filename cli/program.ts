@@ -2,24 +2,7 @@
 import { Command, Option } from 'commander';
 import { version } from '../lib/version.ts';
 import type { Terminal } from './context.ts';
-import { addApply } from './apply/command.ts';
-import { addCompletion } from './completion/command.ts';
-import { addDoctor } from './doctor/doctor.ts';
-import { addClusters } from './operator/clusters.ts';
-import { addHosts } from './operator/hosts.ts';
-import { addNetworks } from './operator/networks.ts';
-import { addSigningKeys } from './operator/signing-keys.ts';
-import { addTenants } from './operator/tenants.ts';
-import { addAccess } from './tenant/secrets.ts';
-import { addAudit } from './history/audit.ts';
-import { addContainers } from './tenant/containers.ts';
-import { addPeers } from './tenant/peers/peers.ts';
-import { addPolicy } from './tenant/policy.ts';
-import { addProfiles } from './tenant/profiles.ts';
-import { addRun } from './tenant/run.ts';
-import { addSessions } from './tenant/sessions.ts';
-import { addStreams } from './tenant/streams.ts';
-import { addTrace } from './history/trace.ts';
+import { groups, type Group } from './groups.ts';
 
 /** They may stand before and after the name of a command. */
 const globalOptions = (): readonly Option[] => [
@@ -28,7 +11,37 @@ const globalOptions = (): readonly Option[] => [
   new Option('--json', 'print values for programs, not text for people'),
 ];
 
-export function programOf(terminal: Terminal): Command {
+/** The first word that is neither an option nor the value of one. */
+function commandIn(args: readonly string[]): string | undefined {
+  const valued = globalOptions().flatMap(({ long, required }) => (required ? [long] : []));
+  return args.find((word, at) => !word.startsWith('-') && !valued.includes(args[at - 1]));
+}
+
+const groupOf = (name: string | undefined): Group | undefined =>
+  groups.find(({ names }) => name !== undefined && names.includes(name));
+
+/** It is given a line, and completes it with the commands that the line names. */
+const completing = '__complete';
+
+interface Parts {
+  readonly loaded: readonly Group[];
+  /** Whether the commands of the others are there by their names. */
+  readonly hasNames: boolean;
+}
+
+/** What a line needs. Help needs all commands, and so does one that may be misspelt. */
+function partsFor(args: readonly string[]): Parts {
+  const name = commandIn(args);
+  const group = groupOf(name);
+  if (group === undefined) return { loaded: args.includes('--version') ? [] : groups, hasNames: false };
+  if (name !== completing) return { loaded: [group], hasNames: false };
+  const completed = groupOf(commandIn(args.slice(args.indexOf(completing) + 1)));
+  return { loaded: [group, ...(completed === undefined ? [] : [completed])], hasNames: true };
+}
+
+/** @param args what is run, whose commands alone are loaded; absent: all are */
+export async function programOf(terminal: Terminal, args?: readonly string[]): Promise<Command> {
+  const { loaded, hasNames } = args === undefined ? { loaded: groups, hasNames: false } : partsFor(args);
   const program = new Command('longshore')
     .description('Containers on your hosts, from the command line.')
     .version(version)
@@ -41,24 +54,12 @@ export function programOf(terminal: Terminal): Command {
       writeOut: (text) => void terminal.stdout.write(text),
       writeErr: (text) => void terminal.stderr.write(text),
     });
-  addProfiles(program, terminal);
-  addRun(program, terminal);
-  addApply(program, terminal);
-  addContainers(program, terminal);
-  addStreams(program, terminal);
-  addTrace(program, terminal);
-  addAudit(program, terminal);
-  addSessions(program, terminal);
-  addAccess(program, terminal);
-  addPolicy(program, terminal);
-  addPeers(program, terminal);
-  addHosts(program, terminal);
-  addTenants(program, terminal);
-  addNetworks(program, terminal);
-  addSigningKeys(program, terminal);
-  addClusters(program, terminal);
-  addDoctor(program, terminal);
-  addCompletion(program, terminal);
+  const adding = new Map(await Promise.all(loaded.map(async (group) => [group, await group.load()] as const)));
+  for (const group of groups) {
+    const add = adding.get(group);
+    if (add !== undefined) add(program, terminal);
+    else if (hasNames) for (const name of group.names) program.command(name);
+  }
   for (const command of withAllBelow(program)) {
     for (const option of globalOptions()) {
       if (!command.options.some(({ long }) => long === option.long))

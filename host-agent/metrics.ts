@@ -1,6 +1,7 @@
 /** The metrics of an agent; a test checks docs/metrics.md against these names. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { containerStatuses, type ContainerStatus } from '../schemas/api/container.ts';
+import type { ContainerStatus } from '../schemas/api/container.ts';
+import { containerStatuses } from '../schemas/words.ts';
 import { faultKinds } from './faults.ts';
 import { pullStates, type PullState } from './images/pull-slots.ts';
 import type { LossCause } from './logs/loss.ts';

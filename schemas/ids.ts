@@ -1,5 +1,6 @@
 /** Ids and names. Each has a branded type, so that a host key cannot be passed for a tenant id. */
 import Type from 'typebox';
+import { networkNamePattern, uuidPattern } from './words.ts';
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
@@ -31,11 +32,8 @@ export type OperationId = Branded<'OperationId'>;
 export type Region = Branded<'Region'>;
 
 export const tenantIdPattern = '^[A-Za-z0-9_-]{1,64}$';
-/** A UUID of any version in lower case, as `:id` of a path. */
-export const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$';
 export const hostKeyPattern = '^[a-z0-9][a-z0-9-]{0,62}$';
 export const regionPattern = '^[a-z0-9][a-z0-9-]{0,31}$';
-export const networkNamePattern = '^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$';
 /** The name of an environment variable. */
 export const envKeyPattern = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$';
 export const operationIdPattern = '^[A-Za-z0-9_-]{16,64}$';

@@ -1,5 +1,5 @@
 /** The scopes of a token: what of the API it opens. */
-import { networkNamePattern } from './ids.ts';
+import { networkNamePattern } from './words.ts';
 
 /**
  * Scopes of a tenant's token. A token without any of them, and without one of the operator, opens

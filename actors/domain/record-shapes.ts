@@ -4,7 +4,7 @@
  * They look only at fields that every release writes, by hand and not by a schema, because a load
  * checks a hundred thousand records. Pure.
  */
-import { containerStatuses } from '../../schemas/api/container.ts';
+import { containerStatuses } from '../../schemas/words.ts';
 import type { StateRecord } from './records.ts';
 
 type Check = (value: unknown) => boolean;

@@ -1,92 +1,22 @@
-/** `apply`: a file becomes what runs. */
+/** `apply`: what reads files, plans and carries out is loaded when it is asked for. */
 import type { Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
-import { action, type Context, type Terminal } from '../context.ts';
+import { action, type Terminal } from '../context.ts';
 import { collect, waitSeconds } from '../terminal/arguments.ts';
-import { codeOf, Exit, Refused, wordsOf, WrongUsage } from '../terminal/errors.ts';
-import { askLine } from '../terminal/input.ts';
-import { InterruptedError } from '../client/errors.ts';
-import { carryOut } from './execute.ts';
-import { withoutRemovals } from './file/model.ts';
-import { readFiles } from './file/read.ts';
-import { schemaText } from './file/schema.ts';
-import { textOfRemark, type Remark } from './file/source.ts';
-import { findAll } from './found.ts';
-import { planOf, type Plan } from './plan.ts';
-import { doneText, planText, stoppedText, valueOf, type Done } from './show.ts';
-
-interface ApplyOptions {
-  readonly file?: readonly string[];
-  readonly prune?: true;
-  readonly yes?: true;
-  readonly dryRun?: true;
-  readonly detach?: true;
-  readonly timeout: number;
-}
+import type { ApplyOptions } from './apply.ts';
 
 const usualFile = 'longshore.yml';
 
-function remarksText(remarks: readonly Remark[]): string {
-  const lines = remarks.slice(0, limits.applyRemarks).map(textOfRemark);
-  const more = remarks.length - lines.length;
-  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
-}
-
-function refuseFaults(faults: readonly Remark[]): void {
-  if (faults.length > 0) throw new Refused(`${remarksText(faults)}\nNothing has been changed.`);
-}
-
-async function apply(context: Context, options: ApplyOptions): Promise<void> {
-  const { file: files = [usualFile], prune = false, timeout, dryRun = false, detach = false } = options;
-  if (files.length > limits.applyFiles) throw new WrongUsage(`-f: give at most ${limits.applyFiles} files`);
-  if (files.filter((file) => file === '-').length > 1) throw new WrongUsage('-f -: standard input is one file');
-  const { wanted, values, faults, warnings } = await readFiles(files, context.terminal);
-  if (warnings.length > 0) context.tell(remarksText(warnings));
-  refuseFaults(faults);
-  if (wanted === undefined) return;
-  if (prune && wanted.labels.length === 0)
-    throw new Refused('--prune: give the file a name ("name: shop" at its top), which says what is of this file');
-  const asked = prune ? wanted : withoutRemovals(wanted);
-  const plan = planOf(asked, await findAll(context, asked));
-  refuseFaults(plan.faults);
-  if (!context.isJson) context.show(undefined, planText(plan));
-  if (dryRun) {
-    if (context.isJson)
-      context.show(
-        valueOf(
-          plan.steps.map((step): Done => ({ step, outcome: 'left' })),
-          true,
-        ),
-        '',
-      );
-    return;
-  }
-  await confirm(context, plan, options);
-  const { done, error } = await carryOut({ context, values, isDetached: detach, timeoutS: timeout }, plan.steps);
-  if (context.isJson || error === undefined)
-    context.show(valueOf(done, false, error === undefined ? undefined : wordsOf(error)), doneText(done));
-  if (error === undefined) return;
-  if (!(error instanceof InterruptedError)) context.tell(wordsOf(error));
-  context.tell(stoppedText(done));
-  throw new Exit(codeOf(error));
-}
-
-/** What is removed is gone: a person says yes first, a program says so with `--yes`. */
-async function confirm({ terminal }: Context, { steps }: Plan, { yes, file }: ApplyOptions): Promise<void> {
-  const removed = steps.filter(({ action }) => action === 'remove');
-  if (removed.length === 0 || yes === true) return;
-  const names = removed.map(({ kind, name }) => `${kind} ${name}`).join(', ');
-  if (!terminal.stdin.isTTY || file?.includes('-') === true)
-    throw new WrongUsage(`--prune would remove ${names}: give --yes where nobody can be asked`);
-  const answer = await askLine(`Remove ${names}? [y/N] `);
-  if (!/^y(?:es)?$/i.test(answer)) throw new Refused('Nothing has been changed.');
-}
+type Given = Omit<ApplyOptions, 'file'> & { readonly file?: readonly string[]; readonly schema?: true };
 
 export function addApply(program: Command, terminal: Terminal): void {
   const command = program
     .command('apply')
     .description('make what a file declares: containers, secrets, registries, peers');
-  const run = action<[ApplyOptions]>(terminal, apply);
+  const run = action<[Given]>(terminal, async (context, { file = [usualFile], ...options }) => {
+    const { apply } = await import('./apply.ts');
+    await apply(context, { ...options, file });
+  });
   command
     .option('-f, --file <file>', `a file, or - for standard input; may be repeated; default: ${usualFile}`, collect)
     .option('--dry-run', 'show what would change, and change nothing')
@@ -95,8 +25,8 @@ export function addApply(program: Command, terminal: Terminal): void {
     .option('-d, --detach', 'do not wait until containers run')
     .option('--timeout <seconds>', 'how long to wait for each container', waitSeconds, limits.cliWaitSeconds)
     .option('--schema', 'print the JSON Schema of the file, for editors')
-    .action(async (options: ApplyOptions & { readonly schema?: true }, ...rest: unknown[]) => {
-      if (options.schema === true) terminal.stdout.write(`${schemaText()}\n`);
+    .action(async (options: Given, ...rest: unknown[]) => {
+      if (options.schema === true) terminal.stdout.write(`${(await import('./file/schema.ts')).schemaText()}\n`);
       else await run(options, ...rest);
     });
 }

@@ -1,17 +1,6 @@
 /** What can go wrong with a request, as one error a kind. */
 import { limits } from '../../schemas/limits.ts';
-
-interface Refusal {
-  readonly error?: unknown;
-  readonly message?: unknown;
-  readonly detail?: unknown;
-  readonly details?: unknown;
-}
-
-type Values = Readonly<Record<string, unknown>>;
-
-const valuesIn = (value: unknown): Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : {};
+import { textIn, valuesIn, type Values } from './values.ts';
 
 /** The server has answered, and not with a success. The message is for people. */
 export class ApiError extends Error {
@@ -27,10 +16,10 @@ export class ApiError extends Error {
   readonly detail: Values;
 
   constructor(answer: Pick<Response, 'status' | 'headers'>, body: unknown) {
-    const { error, message, detail, details }: Refusal = valuesIn(body);
-    const code = typeof error === 'string' ? error : 'unknown';
+    const { error, message, detail, details } = valuesIn(body);
+    const code = textIn(error) ?? 'unknown';
     const faults = Object.entries(valuesIn(details)).map(([field, texts]) => [field, textsIn(texts)] as const);
-    super(typeof message === 'string' ? message : wordsOf(code, answer.status, body, faults));
+    super(textIn(message) ?? wordsOf(code, answer.status, body, faults));
     this.name = 'ApiError';
     this.status = answer.status;
     this.code = code;

@@ -2,7 +2,6 @@
 import { Argument, type Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 import type { Terminal } from '../context.ts';
-import { namesFor } from './names.ts';
 import { scripts, shells, type Shell } from './scripts.ts';
 import { completionOf, type Completion } from './walk.ts';
 
@@ -12,6 +11,7 @@ async function namesOf(completion: Completion, terminal: Terminal): Promise<Read
   const found = new Set<string>();
   if (kind === undefined) return found;
   try {
+    const { namesFor } = await import('./names.ts');
     for await (const name of namesFor(kind, completion, terminal)) {
       if (name.startsWith(begun)) found.add(`${before}${name}`);
       if (found.size >= limits.cliCompletionItems) break;

@@ -1,7 +1,7 @@
 /** `doctor`: looks at a deployment from outside, as its users and operators reach it. */
 import type { Command } from 'commander';
 import { connect } from 'node:tls';
-import { decodeJwt } from 'jose';
+import { decodeJwt } from 'jose/jwt/decode';
 import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
 import { bodyOf, dataOf } from '../client/api.ts';

@@ -1,11 +1,10 @@
 /** `network`: VPN networks, for operators. */
 import type { Command } from 'commander';
-import { NetworkBody, NetworkCreateBody } from '../../schemas/api/network.ts';
 import { dataOf, doneOf, type Schemas } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
+import type { Values } from '../client/values.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import type { Values } from '../settings/assign.ts';
 import { carryOut, settable, settingsWith, type SetOptions } from '../settings/set.ts';
 import { tableOf } from '../terminal/table.ts';
 
@@ -29,16 +28,18 @@ async function get({ api, show }: Context, name: string): Promise<void> {
 }
 
 /** Of the answer, what may be set. */
-const settingsOf = (view: Schemas['Network']): Values =>
-  Object.fromEntries(Object.entries(view).filter(([key]) => Object.hasOwn(NetworkBody.properties, key)));
+const settingsOf = (view: Schemas['Network'], settings: object): Values =>
+  Object.fromEntries(Object.entries(view).filter(([key]) => Object.hasOwn(settings, key)));
 
 async function set(context: Context, name: string, texts: readonly string[], options: SetOptions): Promise<void> {
+  // TypeBox comes with it, and only this command needs it.
+  const { NetworkBody, NetworkCreateBody } = await import('../../schemas/api/network.ts');
   const { api } = context;
   const view = await dataOf(api.GET('/api/v2/operator/networks/{network}', path(name))).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 404) return undefined;
     throw error;
   });
-  const stored = view === undefined ? {} : settingsOf(view);
+  const stored = view === undefined ? {} : settingsOf(view, NetworkBody.properties);
   const schema = view === undefined ? NetworkCreateBody : NetworkBody;
   const settings = await settingsWith(context, schema, stored, texts, options);
   // The server names what is missing or wrong in it.

@@ -1,6 +1,6 @@
 /** `tenant` and `revoke`, for operators. */
 import type { Command } from 'commander';
-import { capsOf, TenantSettings, type StoredCaps, type TenantView } from '../../schemas/api/tenant.ts';
+import type { StoredCaps, TenantCaps, TenantView } from '../../schemas/api/tenant.ts';
 import { defaultCaps } from '../../schemas/limits.ts';
 import { dataOf } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
@@ -27,22 +27,21 @@ async function get({ api, show }: Context, name: string): Promise<void> {
 }
 
 /**
- * The caps that differ from their defaults. The others are left out of what is stored, because some
+ * The caps that differ from the usual ones. The others are left out of what is stored, because some
  * follow the cap of containers.
  */
-function ownCaps(caps: TenantView['caps']): StoredCaps {
-  const { containers = null } = caps;
-  const fallback: Readonly<Record<string, number | null>> = {
-    ...capsOf({ containers }),
-    containers: defaultCaps.containers,
-  };
+function ownCaps(caps: TenantView['caps'], usual: TenantCaps): StoredCaps {
+  const fallback: Readonly<Record<string, number | null>> = { ...usual, containers: defaultCaps.containers };
   return Object.fromEntries(Object.entries(caps).filter(([name, cap]) => cap !== fallback[name]));
 }
 
 async function set(context: Context, name: string, texts: readonly string[], options: SetOptions): Promise<void> {
+  // TypeBox comes with it, and only this command needs it.
+  const { capsOf, TenantSettings } = await import('../../schemas/api/tenant.ts');
   const { api } = context;
   const { id: _, ...before } = await dataOf(api.GET('/api/v2/operator/tenants/{tenant}', path(name)));
-  const stored = { ...before, caps: ownCaps(before.caps) };
+  const usual = capsOf({ containers: before.caps['containers'] ?? null });
+  const stored = { ...before, caps: ownCaps(before.caps, usual) };
   const body = (await settingsWith(context, TenantSettings, stored, texts, options)) as typeof stored;
   const after = { ...body, caps: capsOf(body.caps) };
   await carryOut(context, name, [before, after], options, () =>

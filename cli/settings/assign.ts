@@ -5,9 +5,8 @@
  */
 import type { TSchema } from 'typebox';
 import { meant } from '../../lib/validation/misspelt.ts';
+import { isValues, type Values } from '../client/values.ts';
 import { WrongUsage } from '../terminal/errors.ts';
-
-export type Values = Readonly<Record<string, unknown>>;
 
 /** The part of JSON Schema that says which keys there are, and what their values look like. */
 interface Form {
@@ -19,8 +18,6 @@ interface Form {
 }
 
 const formsOf = (form: Form): readonly Form[] => form.anyOf?.flatMap(formsOf) ?? [form];
-const isValues = (value: unknown): value is Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const pathTo = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 
 /** The key that was meant, or all that there are. */

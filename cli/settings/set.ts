@@ -1,11 +1,11 @@
 /** `set` of several commands: reads what is stored, merges, shows what changes, and changes it. */
 import type { Command } from 'commander';
 import type { TSchema } from 'typebox';
-import { parse } from 'yaml';
 import type { Context } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { readSource } from '../terminal/input.ts';
-import { assigned, changesOf, checkKeys, merged, type Values } from './assign.ts';
+import type { Values } from '../client/values.ts';
+import { assigned, changesOf, checkKeys, merged } from './assign.ts';
 
 export interface SetOptions {
   readonly file?: string;
@@ -20,6 +20,7 @@ export const settable = (command: Command, example: string): Command =>
 
 /** The settings in a YAML or JSON file. @throws WrongUsage */
 export async function settingsIn(schema: TSchema, path: string, stdin: NodeJS.ReadableStream): Promise<Values> {
+  const { parse } = await import('yaml');
   const text = (await readSource(path, stdin)).toString();
   let value: unknown;
   try {

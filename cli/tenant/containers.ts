@@ -1,7 +1,7 @@
 /** `ps`, `inspect`, `start`, `stop`, `rm`, `wait`, `quota`, `usage` and `hosts`. */
 import { Argument, type Command } from 'commander';
-import { containerStatuses } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
+import { containerStatuses } from '../../schemas/words.ts';
 import { dataOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';

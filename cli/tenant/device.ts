@@ -1,6 +1,6 @@
 /** Sign-in at the server's identity provider, confirmed in any browser (RFC 8628). */
 import { sleep } from '../../lib/time/backoff.ts';
-import { isSessionId } from '../../schemas/api/keys/session.ts';
+import { isSessionId } from '../../schemas/api/keys/session-id.ts';
 import { createApi, dataOf, type Api, type Schemas } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import type { Terminal } from '../context.ts';

@@ -1,6 +1,6 @@
 /** The container or peer that a person means: by its name, its id, or the beginning of its id. */
-import { isContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { uuidPattern } from '../../schemas/words.ts';
 import type { Context } from '../context.ts';
 import { dataOf, type Schemas } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
@@ -10,6 +10,8 @@ import { Refused } from '../terminal/errors.ts';
 export type Container = Schemas['Container'];
 export type Peer = Schemas['Peer'];
 type Asking = Pick<Context, 'api'>;
+
+const wholeId = new RegExp(uuidPattern);
 
 export const containersOf = ({ api }: Asking): Promise<Container[]> =>
   allOf((query) => api.GET('/api/v2/compute', { params: { query } }));
@@ -37,7 +39,7 @@ export function oneOf<T extends { readonly id: string; readonly name: string }>(
 
 /** @throws Refused if there is none, or several */
 export async function findContainer(context: Asking, name: string): Promise<Container> {
-  if (isContainerId(name)) {
+  if (wholeId.test(name)) {
     try {
       return await dataOf(context.api.GET('/api/v2/compute/{id}', { params: { path: { id: name } } }));
     } catch (error) {

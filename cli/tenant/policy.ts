@@ -1,10 +1,11 @@
 /** `policy`, and the options of `run` and `update` that make a policy. */
 import { Option, type Command } from 'commander';
-import { PolicyBody, restartPolicies, stopSignals } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
+import { restartPolicies, stopSignals } from '../../schemas/words.ts';
 import { dataOf, type Schemas } from '../client/api.ts';
+import type { Values } from '../client/values.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { merged, type Values } from '../settings/assign.ts';
+import { merged } from '../settings/assign.ts';
 import { carryOut, settable, settingsIn, settingsWith, type SetOptions } from '../settings/set.ts';
 import { portNumber, wholeNumber } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
@@ -83,6 +84,9 @@ function healthOf(options: PolicyOptions, before: Values | null, restart: unknow
   return { restart_unhealthy: restart !== 'never', ...(isChecked ? kept : before), ...check, ...timing };
 }
 
+/** Loaded where it is needed, because TypeBox comes with it. */
+const policySchema = async () => (await import('../../schemas/api/policy.ts')).PolicyBody;
+
 /**
  * What the options make of a policy; undefined: they do not name it.
  * @throws WrongUsage
@@ -92,7 +96,7 @@ export async function policyWith(
   stored: Values,
   stdin: NodeJS.ReadableStream,
 ): Promise<PolicyPut | undefined> {
-  const ofFile = options.policy === undefined ? {} : await settingsIn(PolicyBody, options.policy, stdin);
+  const ofFile = options.policy === undefined ? {} : await settingsIn(await policySchema(), options.policy, stdin);
   const { restart, stopGrace: stop_grace_seconds, stopSignal: stop_signal } = options;
   const base = merged(stored, { ...ofFile, ...given({ restart, stop_grace_seconds, stop_signal }) });
   const before = (base['health'] ?? null) as Values | null;
@@ -113,7 +117,7 @@ async function get(context: Context, name: string): Promise<void> {
 async function set(context: Context, name: string, texts: readonly string[], options: SetOptions): Promise<void> {
   const { id } = await findContainer(context, name);
   const before = await storedPolicy(context, id);
-  const body = await settingsWith(context, PolicyBody, before, texts, options);
+  const body = await settingsWith(context, await policySchema(), before, texts, options);
   await carryOut(context, name, [before, body], options, () =>
     dataOf(context.api.PUT('/api/v2/compute/{id}/policy', { params: { path: { id } }, body })),
   );

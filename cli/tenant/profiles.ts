@@ -1,6 +1,6 @@
 /** `login`, `logout`, `whoami` and `profile`. */
 import type { Command } from 'commander';
-import { decodeJwt } from 'jose';
+import { decodeJwt } from 'jose/jwt/decode';
 import { createApi, dataOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { action, type GlobalOptions, type Terminal } from '../context.ts';

@@ -5,6 +5,7 @@ import { code, table } from './markdown.ts';
 
 /** The commands are described here and never run, so nothing of the terminal is used. */
 const noTerminal = {} as Parameters<typeof programOf>[0];
+const program = await programOf(noTerminal);
 
 const pathOf = (command: Command): string =>
   command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim();
@@ -18,7 +19,7 @@ function argumentText(argument: Command['registeredArguments'][number]): string 
 }
 
 export function commandsTable(): string {
-  const all = withAllBelow(programOf(noTerminal)).filter(
+  const all = withAllBelow(program).filter(
     (command) => command.parent !== null && command.commands.length === 0 && command.name() !== '__complete',
   );
   const shown = (command: Command): string =>

@@ -1,6 +1,7 @@
 /** Makes the tables of docs/ from the definitions in the code. Pure. */
 import type { Settings } from '../../lib/config.ts';
-import { containerStatuses, reasons } from '../../schemas/api/container.ts';
+import { reasons } from '../../schemas/api/container.ts';
+import { containerStatuses } from '../../schemas/words.ts';
 import { errorStatus, successStatus, type ErrorCode } from '../../schemas/errors.ts';
 import { authErrors, commonErrors, type Access, type QueryParameter, type Route } from '../../schemas/routes.ts';
 import { scopeText } from '../../schemas/scopes.ts';

@@ -4,12 +4,8 @@
  */
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
-import {
-  ClientControl,
-  execProtocol,
-  forwardProtocol,
-  type SessionProtocol,
-} from '../../schemas/api/sessions/control.ts';
+import { ClientControl, type SessionProtocol } from '../../schemas/api/sessions/control.ts';
+import { execProtocol, forwardProtocol } from '../../schemas/words.ts';
 
 const decodeControl = decoder(ClientControl);
 

@@ -1,7 +1,7 @@
 /** Sessions of people: tokens of the cluster's own, begun and ended. */
 import { randomUUID } from 'node:crypto';
 import type { Author } from '../../schemas/api/audit/line.ts';
-import { sessionIdOf } from '../../schemas/api/keys/session.ts';
+import { sessionIdOf } from '../../schemas/api/keys/session-id.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';

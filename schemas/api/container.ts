@@ -7,24 +7,11 @@ import { ContainerId, HostKey, TenantId, envKeyPattern } from '../ids.ts';
 import type { Region } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { cpuLimitPattern, memLimitPattern } from '../quantity.ts';
+import { containerStatuses } from '../words.ts';
 import { nullable } from './nullable.ts';
 import { HealthCheck, type Policy } from './policy.ts';
 import { SecretUses } from './secret.ts';
 
-/** ARCHITECTURE.md, "Status", describes each status and what may follow it. */
-export const containerStatuses = [
-  'pending',
-  'pulling',
-  'starting',
-  'running',
-  'backoff',
-  'stopping',
-  'stopped',
-  'failed',
-  'unknown',
-  'lost',
-  'removing',
-] as const;
 export type ContainerStatus = (typeof containerStatuses)[number];
 export const ContainerStatus = Type.Enum([...containerStatuses]);
 

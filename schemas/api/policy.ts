@@ -4,29 +4,10 @@
  */
 import Type, { type Static } from 'typebox';
 import { limits } from '../limits.ts';
+import { restartPolicies, stopSignals } from '../words.ts';
 import { nullable } from './nullable.ts';
 
-/**
- * - `always`: it is started again whenever it ends.
- * - `on_failure`: unless it ends with exit code 0.
- * - `never`: it runs once; only a start by its tenant runs it again.
- */
-export const restartPolicies = ['always', 'on_failure', 'never'] as const;
 export type RestartPolicy = (typeof restartPolicies)[number];
-
-/** Signals that a program may take as its stop. */
-export const stopSignals = [
-  'SIGTERM',
-  'SIGINT',
-  'SIGQUIT',
-  'SIGHUP',
-  'SIGUSR1',
-  'SIGUSR2',
-  'SIGWINCH',
-  'SIGABRT',
-  'SIGKILL',
-  'SIGRTMIN+3',
-] as const;
 export type StopSignal = (typeof stopSignals)[number];
 
 const Seconds = (minimum: number, maximum: number, fallback: number, description: string) =>

@@ -21,8 +21,9 @@ import { repositoryRoot } from '../../dev/paths.ts';
 import { tools } from '../../dev/fetch/tool-table.ts';
 import { securityEventKinds, signedOutEvent } from '../../gateway/operator/security-events.ts';
 import { readSettings, type Settings } from '../../lib/config.ts';
-import { containerStatuses, reasons } from '../../schemas/api/container.ts';
+import { reasons } from '../../schemas/api/container.ts';
 import { errorStatus } from '../../schemas/errors.ts';
+import { containerStatuses } from '../../schemas/words.ts';
 
 const read = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8');
 const below = (folder: string, ending: string): string[] =>

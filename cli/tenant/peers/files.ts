@@ -5,7 +5,6 @@ import type { Context } from '../../context.ts';
 import { Refused, WrongUsage } from '../../terminal/errors.ts';
 import { tableOf } from '../../terminal/table.ts';
 import { findPeer } from '../find.ts';
-import { blackOnWhite, codeLines } from './code.ts';
 
 export const formats = ['wireguard', 'mobileconfig', 'sswan', 'ps1', 'swanctl', 'json', 'p12'] as const;
 export type Format = (typeof formats)[number];
@@ -51,6 +50,7 @@ export async function qr(context: Context, name: string, { output }: { readonly 
     keep(context, peer, output, Buffer.from(image));
     return;
   }
+  const { blackOnWhite, codeLines } = await import('./code.ts');
   const lines = codeLines((await bytesOf(context, peer, 'wireguard')).toString());
   const { isTTY, columns } = terminal.stdout;
   const width = lines[0]?.length ?? 0;

@@ -6,12 +6,6 @@ import Type, { type Static } from 'typebox';
 import { TenantId } from '../../ids.ts';
 import { limits } from '../../limits.ts';
 
-/** No key has such an id: theirs are UUIDs. */
-const sessionPrefix = 'session.';
-export const sessionIdOf = (uuid: string): string => `${sessionPrefix}${uuid}`;
-export const isSessionId = (tokenId: string | undefined): tokenId is string =>
-  tokenId?.startsWith(sessionPrefix) === true;
-
 const handle = Type.String({
   minLength: 1,
   maxLength: limits.signInHandleBytes,

@@ -2,10 +2,8 @@
 import Type, { type Static } from 'typebox';
 import { limits } from '../../limits.ts';
 import type { SessionReason } from '../../wire/session.ts';
+import type { execProtocol, forwardProtocol } from '../../words.ts';
 
-/** Subprotocols of the WebSocket. */
-export const execProtocol = 'longshore.exec.v1';
-export const forwardProtocol = 'longshore.forward.v1';
 export type SessionProtocol = typeof execProtocol | typeof forwardProtocol;
 
 /** Signals that a client may send to the process of an exec. */

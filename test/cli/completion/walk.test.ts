@@ -3,7 +3,7 @@ import { completionOf } from '../../../cli/completion/walk.ts';
 import { programOf } from '../../../cli/program.ts';
 
 /** No command runs here. */
-const program = programOf({} as Parameters<typeof programOf>[0]);
+const program = await programOf({} as Parameters<typeof programOf>[0]);
 const at = (line: string) => completionOf(program, line.split(' '));
 
 t.test('commands, of the program and of a group', (t) => {

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { startOtlpReceiver, type ReceivedSpan } from '../../support/otlp.ts';
-import type { Moment } from '../../../cli/history/trace.ts';
+import type { Moment } from '../../../cli/history/way.ts';
 import { commandLine } from '../support/command-line.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Running } from '../support/programs.ts';

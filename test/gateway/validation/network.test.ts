@@ -3,7 +3,8 @@ import t from 'tap';
 import { validateNetworkCreate, validateNetworkPut } from '../../../gateway/validation/network.ts';
 import { clientConf, serverConf } from '../../../gateway/vpn/render/wireguard/wireguard.ts';
 import { pac } from '../../../gateway/vpn/render/pac.ts';
-import { networkNamePattern, tenantIdPattern } from '../../../schemas/ids.ts';
+import { tenantIdPattern } from '../../../schemas/ids.ts';
+import { networkNamePattern } from '../../../schemas/words.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys, label, networkWith, subjectWith } from '../vpn/support.ts';
 

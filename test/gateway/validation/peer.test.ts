@@ -1,6 +1,6 @@
 import t from 'tap';
 import { validatePeerCreate, validatePeerUpdate } from '../../../gateway/validation/peer.ts';
-import { networkNamePattern } from '../../../schemas/ids.ts';
+import { networkNamePattern } from '../../../schemas/words.ts';
 import { label } from '../vpn/support.ts';
 
 const nowMs = Date.UTC(2026, 5, 1);

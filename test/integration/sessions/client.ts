@@ -1,6 +1,6 @@
 /** A client of sessions, as a program of a tenant has it. */
 import { WebSocket } from 'ws';
-import { execProtocol, forwardProtocol } from '../../../schemas/api/sessions/control.ts';
+import { execProtocol, forwardProtocol } from '../../../schemas/words.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import t from 'tap';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { execProtocol, forwardProtocol } from '../../../schemas/api/sessions/control.ts';
+import { execProtocol, forwardProtocol } from '../../../schemas/words.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { containerId } from '../../actors/support.ts';
 import { openRaw, statusOf } from '../../gateway/sockets.ts';

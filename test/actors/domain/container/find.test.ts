@@ -5,16 +5,12 @@ import { find } from '../../../../actors/domain/container/find.ts';
 import * as decide from '../../../../actors/domain/container/decide.ts';
 import type { PartitionState } from '../../../../actors/domain/state.ts';
 import type { FleetView } from '../../../../actors/domain/turn.ts';
-import {
-  containerStatuses,
-  type Container,
-  type ContainerRecord,
-  type OperatorContainer,
-} from '../../../../schemas/api/container.ts';
+import type { Container, ContainerRecord, OperatorContainer } from '../../../../schemas/api/container.ts';
 import type { Place } from '../../../../schemas/api/cursor.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { FindFilter } from '../../../../schemas/wire/answers.ts';
+import { containerStatuses } from '../../../../schemas/words.ts';
 import { tenantId } from '../../support.ts';
 import {
   acme,

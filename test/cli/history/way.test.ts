@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Schemas } from '../../../cli/client/api.ts';
-import { eventsOf, momentIn, wayOf } from '../../../cli/history/trace.ts';
+import { eventsOf, momentIn, wayOf } from '../../../cli/history/way.ts';
 
 const line = (fields: object): string =>
   JSON.stringify({ level: 'info', time: '2026-01-02T03:04:05.006Z', program: 'gateway', pid: 7, ...fields });

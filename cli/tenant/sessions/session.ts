@@ -4,9 +4,10 @@
  */
 import type { Writable } from 'node:stream';
 import { WebSocket } from 'ws';
-import { limits } from '../../schemas/limits.ts';
-import { ApiError, ConnectionError } from '../client/errors.ts';
-import type { Context } from '../context.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { ApiError, ConnectionError } from '../../client/errors.ts';
+import { numberIn, textIn, valuesIn } from '../../client/values.ts';
+import type { Context } from '../../context.ts';
 
 export interface SessionEnd {
   readonly code: number;
@@ -53,6 +54,12 @@ function parsed(bytes: Buffer): unknown {
   } catch {
     return bytes.toString();
   }
+}
+
+/** What the host and the gateway say; a later release may say more. */
+export function saidIn(message: Buffer) {
+  const { type, code, bytes, message: text } = valuesIn(parsed(message));
+  return { type: textIn(type), code: numberIn(code), bytes: numberIn(bytes), message: textIn(text) };
 }
 
 /** Resolves when the session has ended. */

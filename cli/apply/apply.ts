@@ -1,0 +1,78 @@
+/** `apply`: a file becomes what runs. */
+import { limits } from '../../schemas/limits.ts';
+import type { Context } from '../context.ts';
+import { codeOf, Exit, Refused, wordsOf, WrongUsage } from '../terminal/errors.ts';
+import { askLine } from '../terminal/input.ts';
+import { InterruptedError } from '../client/errors.ts';
+import { carryOut } from './execute.ts';
+import { withoutRemovals } from './file/model.ts';
+import { readFiles } from './file/read.ts';
+import { textOfRemark, type Remark } from './file/source.ts';
+import { findAll } from './found.ts';
+import { planOf, type Plan } from './plan.ts';
+import { doneText, planText, stoppedText, valueOf, type Done } from './show.ts';
+
+export interface ApplyOptions {
+  readonly file: readonly string[];
+  readonly prune?: true;
+  readonly yes?: true;
+  readonly dryRun?: true;
+  readonly detach?: true;
+  readonly timeout: number;
+}
+
+function remarksText(remarks: readonly Remark[]): string {
+  const lines = remarks.slice(0, limits.applyRemarks).map(textOfRemark);
+  const more = remarks.length - lines.length;
+  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
+}
+
+function refuseFaults(faults: readonly Remark[]): void {
+  if (faults.length > 0) throw new Refused(`${remarksText(faults)}\nNothing has been changed.`);
+}
+
+export async function apply(context: Context, options: ApplyOptions): Promise<void> {
+  const { file: files, prune = false, timeout, dryRun = false, detach = false } = options;
+  if (files.length > limits.applyFiles) throw new WrongUsage(`-f: give at most ${limits.applyFiles} files`);
+  if (files.filter((file) => file === '-').length > 1) throw new WrongUsage('-f -: standard input is one file');
+  const { wanted, values, faults, warnings } = await readFiles(files, context.terminal);
+  if (warnings.length > 0) context.tell(remarksText(warnings));
+  refuseFaults(faults);
+  if (wanted === undefined) return;
+  if (prune && wanted.labels.length === 0)
+    throw new Refused('--prune: give the file a name ("name: shop" at its top), which says what is of this file');
+  const asked = prune ? wanted : withoutRemovals(wanted);
+  const plan = planOf(asked, await findAll(context, asked));
+  refuseFaults(plan.faults);
+  if (!context.isJson) context.show(undefined, planText(plan));
+  if (dryRun) {
+    if (context.isJson)
+      context.show(
+        valueOf(
+          plan.steps.map((step): Done => ({ step, outcome: 'left' })),
+          true,
+        ),
+        '',
+      );
+    return;
+  }
+  await confirm(context, plan, options);
+  const { done, error } = await carryOut({ context, values, isDetached: detach, timeoutS: timeout }, plan.steps);
+  if (context.isJson || error === undefined)
+    context.show(valueOf(done, false, error === undefined ? undefined : wordsOf(error)), doneText(done));
+  if (error === undefined) return;
+  if (!(error instanceof InterruptedError)) context.tell(wordsOf(error));
+  context.tell(stoppedText(done));
+  throw new Exit(codeOf(error));
+}
+
+/** What is removed is gone: a person says yes first, a program says so with `--yes`. */
+async function confirm({ terminal }: Context, { steps }: Plan, { yes, file }: ApplyOptions): Promise<void> {
+  const removed = steps.filter(({ action }) => action === 'remove');
+  if (removed.length === 0 || yes === true) return;
+  const names = removed.map(({ kind, name }) => `${kind} ${name}`).join(', ');
+  if (!terminal.stdin.isTTY || file.includes('-'))
+    throw new WrongUsage(`--prune would remove ${names}: give --yes where nobody can be asked`);
+  const answer = await askLine(`Remove ${names}? [y/N] `);
+  if (!/^y(?:es)?$/i.test(answer)) throw new Refused('Nothing has been changed.');
+}

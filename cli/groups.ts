@@ -1,0 +1,40 @@
+/**
+ * The commands in the order of the help, in groups. A group is one module. A start loads that of
+ * its command and no other: together they take longer to load than a simple command to run.
+ */
+import type { Command } from 'commander';
+import type { Terminal } from './context.ts';
+
+type Add = (program: Command, terminal: Terminal) => void;
+
+export interface Group {
+  /** Of the commands that it adds to the program, in their order. */
+  readonly names: readonly string[];
+  readonly load: () => Promise<Add>;
+}
+
+const group = (names: string, load: Group['load']): Group => ({ names: names.split(' '), load });
+
+export const groups: readonly Group[] = [
+  group('login logout whoami profile', async () => (await import('./tenant/profiles.ts')).addProfiles),
+  group('run update', async () => (await import('./tenant/run.ts')).addRun),
+  group('apply', async () => (await import('./apply/command.ts')).addApply),
+  group(
+    'ps inspect start stop rm wait quota usage hosts',
+    async () => (await import('./tenant/containers.ts')).addContainers,
+  ),
+  group('logs events stats', async () => (await import('./tenant/streams.ts')).addStreams),
+  group('trace', async () => (await import('./history/trace.ts')).addTrace),
+  group('audit', async () => (await import('./history/audit.ts')).addAudit),
+  group('exec forward', async () => (await import('./tenant/sessions/sessions.ts')).addSessions),
+  group('secret registry key', async () => (await import('./tenant/secrets.ts')).addAccess),
+  group('policy', async () => (await import('./tenant/policy.ts')).addPolicy),
+  group('peer', async () => (await import('./tenant/peers/peers.ts')).addPeers),
+  group('host', async () => (await import('./operator/hosts.ts')).addHosts),
+  group('tenant revoke', async () => (await import('./operator/tenants.ts')).addTenants),
+  group('network', async () => (await import('./operator/networks.ts')).addNetworks),
+  group('signing-key', async () => (await import('./operator/signing-keys.ts')).addSigningKeys),
+  group('backup restore keys', async () => (await import('./operator/clusters.ts')).addClusters),
+  group('doctor', async () => (await import('./doctor/doctor.ts')).addDoctor),
+  group('completion __complete', async () => (await import('./completion/command.ts')).addCompletion),
+];

@@ -1,0 +1,78 @@
+/** `forward`: a port of a container on this machine. */
+import { createServer, type Socket } from 'node:net';
+import { limits } from '../../../schemas/limits.ts';
+import { forwardProtocol } from '../../../schemas/words.ts';
+import type { Context } from '../../context.ts';
+import { Refused, wordsOf } from '../../terminal/errors.ts';
+import { findContainer } from '../find.ts';
+import { endOf, openSession, pour, saidIn, Upstream } from './session.ts';
+
+export interface Ports {
+  /** 0: any free one. */
+  readonly local: number;
+  readonly remote: number;
+}
+
+/** Joins one connection to a session of its own. */
+async function join(context: Context, id: string, remote: number, local: Socket): Promise<void> {
+  local.on('error', () => local.destroy());
+  local.pause();
+  const socket = await openSession(context, `/api/v2/compute/${id}/forward?port=${remote}`, forwardProtocol);
+  const upstream = new Upstream(
+    (bytes) => socket.send(bytes, { binary: true }),
+    () => local.resume(),
+  );
+  local.on('data', (bytes: Buffer) => {
+    if (!upstream.write(bytes)) local.pause();
+  });
+  local.once('end', () => upstream.whenEmpty(() => socket.send(JSON.stringify({ type: 'end' }))));
+  local.once('close', () => socket.close());
+  socket.on('message', (data: Buffer, isBinary) => {
+    if (isBinary) return pour(socket, local, data);
+    const said = saidIn(data);
+    if (said.type === 'window') upstream.grant(said.bytes ?? 0);
+    if (said.type === 'end') local.end();
+  });
+  const ending = endOf(socket);
+  socket.resume();
+  local.resume();
+  const { code, reason } = await ending;
+  if (code !== 1000 && !local.destroyed) context.tell(reason);
+  local.destroySoon();
+}
+
+export async function forward(
+  context: Context,
+  name: string,
+  { local, remote }: Ports,
+  { address }: { readonly address: string },
+): Promise<void> {
+  const { id } = await findContainer(context, name);
+  const { signal } = context.terminal;
+  const open = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (connection) => {
+    open.add(connection);
+    connection.once('close', () => open.delete(connection));
+    join(context, id, remote, connection).catch((error: unknown) => {
+      context.tell(wordsOf(error));
+      connection.destroy();
+    });
+  });
+  server.maxConnections = limits.cliForwardConnections;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === 'EADDRINUSE'
+          ? new Refused(`port ${local} of this machine is in use; give another one: ${local + 1}:${remote}`)
+          : error,
+      ),
+    );
+    server.listen({ host: address, port: local, backlog: limits.cliForwardBacklog }, resolve);
+  });
+  const bound = server.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : local;
+  context.tell(`${address}:${port} is port ${remote} of ${name}. Ctrl-C ends it.`);
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  for (const connection of open) connection.destroy();
+  server.close();
+}

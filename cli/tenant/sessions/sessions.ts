@@ -1,0 +1,42 @@
+/** `exec` and `forward`: what carries a session is loaded when one is opened. */
+import { InvalidArgumentError, type Command } from 'commander';
+import { action, type Terminal } from '../../context.ts';
+import type { ExecOptions } from './exec.ts';
+import type { Ports } from './forward.ts';
+
+const portsIn = (text: string): Ports => {
+  const [, local, remote] = /^(?:(\d{1,5}):)?(\d{1,5})$/.exec(text) ?? [];
+  const ports = { local: Number(local ?? remote), remote: Number(remote) };
+  if (remote === undefined || ports.local > 65_535 || ports.remote > 65_535 || ports.remote < 1) {
+    throw new InvalidArgumentError('It must be LOCAL:REMOTE or PORT, such as 8080:80.');
+  }
+  return ports;
+};
+
+export function addSessions(program: Command, terminal: Terminal): void {
+  program
+    .command('exec <container> <command...>')
+    .description('run a program in a container; its exit code is that of this command')
+    .option('-i, --interactive', 'give it the input of this terminal')
+    .option('-t, --tty', 'give it a terminal')
+    .option('-u, --user <user>', 'who runs it; default: the user of the container')
+    .option('-w, --workdir <path>', 'where it runs')
+    .passThroughOptions()
+    .action(
+      action<[string, string[], ExecOptions]>(terminal, async (...given) => {
+        const { exec } = await import('./exec.ts');
+        await exec(...given);
+      }),
+    );
+  program
+    .command('forward <container>')
+    .description('reach a port of a container from this machine')
+    .argument('<local:remote>', 'the ports, such as 8080:80; one number: the same on both sides', portsIn)
+    .option('--address <address>', 'where to listen', '127.0.0.1')
+    .action(
+      action<[string, Ports, { address: string }]>(terminal, async (...given) => {
+        const { forward } = await import('./forward.ts');
+        await forward(...given);
+      }),
+    );
+}

@@ -1,0 +1,73 @@
+/** A start loads what its command runs, because to load takes longer than to run. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { run } from '../../../dev/process/run.ts';
+import { farEnd } from '../../cli/client/server.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const deadlineMs = 60_000;
+
+/** Writes the URL of each module that is loaded into the file that it names. */
+const hooks = `
+import { appendFileSync } from 'node:fs';
+export async function load(url, context, next) {
+  appendFileSync(process.env.LOADED, url + '\\n');
+  return next(url, context);
+}`;
+const register = `import { register } from 'node:module'; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(hooks)}`)});`;
+
+const web = {
+  id: '0197c0de-0000-7000-8000-000000000001',
+  name: 'web',
+  registry: 'docker.io',
+  repository: 'library/web',
+  tag: '1',
+  digest: null,
+  status: 'running',
+  host_key: null,
+  inserted_at: null,
+};
+
+t.test('a start loads the packages that its command needs', async (t) => {
+  const folder = temporaryFolder(t);
+  const { url } = await farEnd(t, (response, { path }) => {
+    const data = path.startsWith('/api/v2/compute?') || path === '/api/v2/compute' ? [web] : [];
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
+  });
+  const claims = Buffer.from('{"sub":"ada"}').toString('base64url');
+  const here = { server: url, token: `${Buffer.from('{}').toString('base64url')}.${claims}.x` };
+  const config = join(folder, 'config.json');
+  writeFileSync(config, JSON.stringify({ current: 'here', profiles: { here } }), { mode: 0o600 });
+  const api = ['commander', 'openapi-fetch'];
+  const lines: readonly (readonly [line: string, packages: readonly string[]])[] = [
+    ['--version', ['commander']],
+    ['--help', ['commander', 'fastest-levenshtein', 'jose', 'openapi-fetch']],
+    ['ps --json', api],
+    ['whoami', ['commander', 'jose', 'openapi-fetch']],
+    ['secret ls', api],
+    ['peer ls', api],
+    ['host ls', api],
+    ['__complete -- logs w', api],
+    ['completion bash', ['commander']],
+  ];
+  for (const [at, [line, packages]] of lines.entries()) {
+    const loaded = join(folder, String(at));
+    writeFileSync(loaded, '');
+    const args = [
+      '--import',
+      `data:text/javascript,${encodeURIComponent(register)}`,
+      join(repositoryRoot, 'dist', 'cli', 'longshore.js'),
+      ...line.split(' '),
+    ];
+    const env = { PATH: process.env['PATH'], LONGSHORE_CONFIG: config, LOADED: loaded };
+    const { code, stdout, stderr } = await run(process.execPath, args, { deadlineMs, env });
+    t.equal(code, 0, `${line}: ${stderr}`);
+    t.not(stdout, '', line);
+    const found = readFileSync(loaded, 'utf8')
+      .split('\n')
+      .flatMap((one) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(one)?.[1] ?? []);
+    t.same([...new Set(found)].sort(), packages, line);
+  }
+});
