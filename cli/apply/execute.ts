@@ -4,7 +4,7 @@
  */
 import { sleep } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
-import { dataOf, doneOf } from '../client/api.ts';
+import { dataOf, doneOf, orNone } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { waitFor } from '../client/wait.ts';
 import type { Context } from '../context.ts';
@@ -207,11 +207,7 @@ async function remove({ context, timeoutS }: Work, { kind, id, name }: Removal):
     registry: () => api.DELETE('/api/v2/compute/registries/{registry}', { params: { path: { registry: id } } }),
     peer: () => api.DELETE('/api/forage/peers/{peer}', { params: { path: { peer: id } } }),
   }[kind];
-  try {
-    await doneOf(deletion());
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 404) throw error;
-  }
+  await orNone(doneOf(deletion()));
   // Until then it uses its secrets.
   if (kind === 'container') await untilGone(context, id, name, timeoutS);
   return 'changed';

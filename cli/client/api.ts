@@ -75,5 +75,15 @@ export async function dataOf<T>(asked: Promise<Answer<{ readonly data: T } | str
   return body.data;
 }
 
+/** Undefined if there is no such thing (404). Other errors as they come. */
+export async function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
 /** Of an answer that has no body. Errors as `answerOf`. */
 export const doneOf = async (asked: Promise<Answer<unknown>>): Promise<void> => void (await answerOf(asked));

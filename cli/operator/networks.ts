@@ -1,7 +1,6 @@
 /** `network`: VPN networks, for operators. */
 import type { Command } from 'commander';
-import { dataOf, doneOf, type Schemas } from '../client/api.ts';
-import { ApiError } from '../client/errors.ts';
+import { dataOf, doneOf, orNone, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
 import type { Values } from '../client/values.ts';
 import { action, type Context, type Terminal } from '../context.ts';
@@ -35,10 +34,7 @@ async function set(context: Context, name: string, texts: readonly string[], opt
   // TypeBox comes with it, and only this command needs it.
   const { NetworkBody, NetworkCreateBody } = await import('../../schemas/api/network.ts');
   const { api } = context;
-  const view = await dataOf(api.GET('/api/v2/operator/networks/{network}', path(name))).catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 404) return undefined;
-    throw error;
-  });
+  const view = await orNone(dataOf(api.GET('/api/v2/operator/networks/{network}', path(name))));
   const stored = view === undefined ? {} : settingsOf(view, NetworkBody.properties);
   const schema = view === undefined ? NetworkCreateBody : NetworkBody;
   const settings = await settingsWith(context, schema, stored, texts, options);

@@ -2,8 +2,7 @@
 import { limits } from '../../schemas/limits.ts';
 import { uuidPattern } from '../../schemas/words.ts';
 import type { Context } from '../context.ts';
-import { dataOf, type Schemas } from '../client/api.ts';
-import { ApiError } from '../client/errors.ts';
+import { dataOf, orNone, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
 import { Refused } from '../terminal/errors.ts';
 
@@ -39,15 +38,9 @@ export function oneOf<T extends { readonly id: string; readonly name: string }>(
 
 /** @throws Refused if there is none, or several */
 export async function findContainer(context: Asking, name: string): Promise<Container> {
-  if (wholeId.test(name)) {
-    try {
-      return await dataOf(context.api.GET('/api/v2/compute/{id}', { params: { path: { id: name } } }));
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) throw new NotFound('container', name);
-      throw error;
-    }
-  }
-  const found = oneOf(await containersOf(context), name);
+  const found = wholeId.test(name)
+    ? await orNone(dataOf(context.api.GET('/api/v2/compute/{id}', { params: { path: { id: name } } })))
+    : oneOf(await containersOf(context), name);
   if (found === undefined) throw new NotFound('container', name);
   return found;
 }
