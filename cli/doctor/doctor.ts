@@ -5,7 +5,7 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
 import { bodyOf, dataOf } from '../client/api.ts';
-import { ApiError } from '../client/errors.ts';
+import { ApiError, InterruptedError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { paintOf } from '../terminal/colours.ts';
@@ -26,7 +26,8 @@ interface Probe {
 async function probe({ server, terminal }: Context, path: string): Promise<Probe> {
   const startMs = performance.now();
   try {
-    const answer = await fetch(`${server}${path}`, { signal: AbortSignal.timeout(limits.cliDoctorMs) });
+    const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(limits.cliDoctorMs)]);
+    const answer = await fetch(`${server}${path}`, { signal });
     const text = (await answer.text()).slice(0, limits.clientErrorChars);
     const ms = performance.now() - startMs;
     const date = Date.parse(answer.headers.get('date') ?? '');
@@ -108,6 +109,7 @@ async function examine(context: Context): Promise<Verdict[]> {
 
 async function doctor(context: Context): Promise<void> {
   const found = await examine(context);
+  if (context.terminal.signal.aborted) throw new InterruptedError();
   const paint = paintOf(context);
   const lines = found.map(({ name, ok, found: text, todo }) => {
     const line = paint(`${ok ? '✓' : '✗'} ${name}: ${text}`);

@@ -3,12 +3,13 @@
  * actors and agents.
  */
 import { createReadStream } from 'node:fs';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import { compareEvents } from '../../schemas/api/event.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, type Schemas } from '../client/api.ts';
+import { InterruptedError } from '../client/errors.ts';
 import type { Context, Terminal } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { tableOf } from '../terminal/table.ts';
@@ -73,17 +74,22 @@ async function* linesIn(stream: Readable): AsyncGenerator<string, void> {
   yield rest;
 }
 
-async function momentsInLogs({ stdin }: Terminal, requestId: string, files: readonly string[]): Promise<Moment[]> {
+async function momentsInLogs(
+  { stdin, signal }: Terminal,
+  requestId: string,
+  files: readonly string[],
+): Promise<Moment[]> {
   const moments: Moment[] = [];
   for (const file of files) {
     try {
-      for await (const line of linesIn(file === '-' ? stdin : createReadStream(file))) {
+      for await (const line of linesIn(addAbortSignal(signal, file === '-' ? stdin : createReadStream(file)))) {
         const moment = momentIn(line, requestId);
         if (moment !== undefined) moments.push(moment);
         if (moments.length > limits.traceMoments)
           throw new Refused(`more than ${limits.traceMoments} lines name the request: give fewer files`);
       }
     } catch (error) {
+      if (signal.aborted) throw new InterruptedError();
       if (error instanceof Refused) throw error;
       throw new Refused(`${file} can't be read (${error instanceof Error ? error.message : String(error)})`);
     }

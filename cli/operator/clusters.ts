@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import { runCommand } from '../command.ts';
 import type { Terminal } from '../context.ts';
-import { Exit, Refused } from '../terminal/errors.ts';
+import { exitCodes, Refused } from '../terminal/errors.ts';
 
 type Run = (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number>;
 
@@ -17,7 +17,7 @@ const runs = {
 
 const absent = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
 
-export function addClusters(program: Command, { env }: Terminal): void {
+export function addClusters(program: Command, { env, signal }: Terminal): void {
   const add = (name: keyof typeof runs, description: string): void => {
     program
       .command(`${name} [arguments...]`)
@@ -32,7 +32,8 @@ export function addClusters(program: Command, { env }: Terminal): void {
             `"${name}" is not in the package of the command alone: run it in a checkout, or in the image longshore-tools`,
           );
         });
-        if (code !== 0) throw new Exit(code);
+        // The NATS client leaves a socket behind where a server did not answer.
+        process.exit(code !== 0 && signal.aborted ? exitCodes.interrupted : code);
       });
   };
   add('backup', 'all state of a cluster into a folder, while it serves; --help says more');

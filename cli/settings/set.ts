@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { TSchema } from 'typebox';
 import type { Context } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
-import { readSource } from '../terminal/input.ts';
+import { readSource, type Input } from '../terminal/input.ts';
 import type { Values } from '../client/values.ts';
 import { assigned, changesOf, checkKeys, merged } from './assign.ts';
 
@@ -19,9 +19,9 @@ export const settable = (command: Command, example: string): Command =>
     .option('--dry-run', 'show what would change, and change nothing');
 
 /** The settings in a YAML or JSON file. @throws WrongUsage */
-export async function settingsIn(schema: TSchema, path: string, stdin: NodeJS.ReadableStream): Promise<Values> {
+export async function settingsIn(schema: TSchema, path: string, input: Input): Promise<Values> {
   const { parse } = await import('yaml');
-  const text = (await readSource(path, stdin)).toString();
+  const text = (await readSource(path, input)).toString();
   let value: unknown;
   try {
     value = parse(text, { maxAliasCount: 0 });
@@ -46,7 +46,7 @@ export async function settingsWith(
     const keys = Object.keys((schema as unknown as { readonly properties: object }).properties);
     throw new WrongUsage(`nothing to set: give KEY=VALUE, or --file. The keys are ${keys.join(', ')}`);
   }
-  const given = file === undefined ? {} : await settingsIn(schema, file, terminal.stdin);
+  const given = file === undefined ? {} : await settingsIn(schema, file, terminal);
   return assigned(schema, merged(stored, given), texts);
 }
 

@@ -1,7 +1,11 @@
 /** Commands that do the same to each of several things. */
+import { InterruptedError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 
-/** Each by itself: one that fails does not keep the others from it. @throws the first failure */
+/**
+ * Each by itself: one that fails does not keep the others from it, but Ctrl-C does.
+ * @throws the first failure, or InterruptedError
+ */
 export async function each(
   context: Context,
   names: readonly string[],
@@ -9,15 +13,18 @@ export async function each(
 ): Promise<void> {
   const failures: Error[] = [];
   const done: string[] = [];
+  let interrupted: InterruptedError | undefined;
   for (const name of names) {
     try {
       done.push(await work(name));
     } catch (error) {
+      interrupted = error instanceof InterruptedError ? error : undefined;
+      if (interrupted !== undefined) break;
       failures.push(error instanceof Error ? error : new Error(String(error)));
     }
   }
   if (done.length > 0) context.show(done, done.join('\n'));
-  const [first, ...others] = failures;
+  const [first, ...others] = interrupted === undefined ? failures : [interrupted, ...failures];
   if (first === undefined) return;
   for (const error of others) context.tell(error.message);
   throw first;

@@ -9,6 +9,7 @@ import { merged } from '../settings/assign.ts';
 import { carryOut, settable, settingsIn, settingsWith, type SetOptions } from '../settings/set.ts';
 import { portNumber, wholeNumber } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
+import type { Input } from '../terminal/input.ts';
 import { findContainer } from './find.ts';
 
 export type PolicyPut = Schemas['PolicyPut'];
@@ -91,12 +92,8 @@ const policySchema = async () => (await import('../../schemas/api/policy.ts')).P
  * What the options make of a policy; undefined: they do not name it.
  * @throws WrongUsage
  */
-export async function policyWith(
-  options: PolicyOptions,
-  stored: Values,
-  stdin: NodeJS.ReadableStream,
-): Promise<PolicyPut | undefined> {
-  const ofFile = options.policy === undefined ? {} : await settingsIn(await policySchema(), options.policy, stdin);
+export async function policyWith(options: PolicyOptions, stored: Values, input: Input): Promise<PolicyPut | undefined> {
+  const ofFile = options.policy === undefined ? {} : await settingsIn(await policySchema(), options.policy, input);
   const { restart, stopGrace: stop_grace_seconds, stopSignal: stop_signal } = options;
   const base = merged(stored, { ...ofFile, ...given({ restart, stop_grace_seconds, stop_signal }) });
   const before = (base['health'] ?? null) as Values | null;

@@ -47,7 +47,7 @@ async function checkToken(server: string, token: string, signal: AbortSignal): P
 async function tokenFrom(terminal: Terminal, server: string, tenant: string | undefined): Promise<string> {
   const { stdin, env } = terminal;
   if (env['LONGSHORE_TOKEN'] !== undefined) return env['LONGSHORE_TOKEN'];
-  if (!stdin.isTTY && tenant === undefined) return (await readInput(stdin)).toString().trim();
+  if (!stdin.isTTY && tenant === undefined) return (await readInput(terminal)).toString().trim();
   const token = await signInByDevice(terminal, server, tenant);
   if (token !== undefined) return token;
   if (!stdin.isTTY) throw new Refused(`${server} has no sign-in in a browser: give a token, without --tenant`);

@@ -105,7 +105,7 @@ async function prepare({ api }: Context, id: string, { policy, uses }: Preparati
 async function run(context: Context, image: string, options: RunOptions): Promise<void> {
   const { api, terminal, show } = context;
   const named = imageIn(image);
-  const policy = await policyWith(options, {}, terminal.stdin);
+  const policy = await policyWith(options, {}, terminal);
   const uses = usesIn(options);
   const isPrepared = policy !== undefined || uses !== undefined;
   const body = {
@@ -167,7 +167,7 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     ...(Object.keys(changed).length === 0 ? {} : { env: changed }),
   };
   const container = await findContainer(context, name);
-  const policy = await policyWith(options, await storedPolicy(context, container.id), terminal.stdin);
+  const policy = await policyWith(options, await storedPolicy(context, container.id), terminal);
   if (Object.keys(body).length === 0 && policy === undefined)
     throw new WrongUsage('nothing to change: give --image, --env, --port, --cpu, --memory, or an option of its policy');
   const params = { path: { id: container.id } };

@@ -17,10 +17,10 @@ export function secretBody(bytes: Buffer): { value: string; encoding?: 'base64' 
 }
 
 /** Never from an argument: everybody on the machine sees those. */
-async function secretFrom({ stdin }: Terminal, file: string | undefined, question: string): Promise<Buffer> {
-  if (file !== undefined) return readSource(file, stdin);
-  if (stdin.isTTY) return Buffer.from(await askHidden(question));
-  return withoutLastBreak(await readInput(stdin));
+async function secretFrom(terminal: Terminal, file: string | undefined, question: string): Promise<Buffer> {
+  if (file !== undefined) return readSource(file, terminal);
+  if (terminal.stdin.isTTY) return Buffer.from(await askHidden(question));
+  return withoutLastBreak(await readInput(terminal));
 }
 
 function addSecrets(program: Command, terminal: Terminal): void {

@@ -1,14 +1,20 @@
 /** What a person or a program gives a command beside its arguments. */
 import { readFileSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
+import { addAbortSignal, Writable, type Readable } from 'node:stream';
 import { within } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { InterruptedError } from '../client/errors.ts';
 import { Refused } from './errors.ts';
 
+/** Standard input, and Ctrl-C. */
+export interface Input {
+  readonly stdin: Readable;
+  readonly signal: AbortSignal;
+}
+
 /** All of standard input. @throws Refused beyond `limits.cliInputBytes` */
-async function readAll(stream: NodeJS.ReadableStream): Promise<Buffer> {
+async function readAll(stream: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stream) {
@@ -20,12 +26,19 @@ async function readAll(stream: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-export const readInput = (stream: NodeJS.ReadableStream): Promise<Buffer> =>
-  within(readAll(stream), limits.cliInputMs, 'standard input');
+/** @throws InterruptedError, and Refused if it is too large */
+export async function readInput({ stdin, signal }: Input): Promise<Buffer> {
+  try {
+    return await within(readAll(addAbortSignal(signal, stdin)), limits.cliInputMs, 'standard input');
+  } catch (error) {
+    if (signal.aborted) throw new InterruptedError();
+    throw error;
+  }
+}
 
 /** A file, or standard input as `-`. */
-export async function readSource(path: string, stdin: NodeJS.ReadableStream): Promise<Buffer> {
-  if (path === '-') return readInput(stdin);
+export async function readSource(path: string, input: Input): Promise<Buffer> {
+  if (path === '-') return readInput(input);
   if (statSync(path).size > limits.cliInputBytes)
     throw new Refused(`${path} is larger than ${limits.cliInputBytes} bytes`);
   return readFileSync(path);
@@ -36,10 +49,10 @@ export const withoutLastBreak = (bytes: Buffer): Buffer => (bytes.at(-1) === 0x0
 
 /** A line from the terminal, which does not show it. */
 export function askHidden(question: string): Promise<string> {
+  const answer = ask('', new Writable({ write: (_chunk, _encoding, done) => done() }));
+  // From here on the terminal shows nothing of what is typed, so nobody types too early.
   process.stderr.write(question);
-  return ask('', new Writable({ write: (_chunk, _encoding, done) => done() })).finally(() =>
-    process.stderr.write('\n'),
-  );
+  return answer.finally(() => process.stderr.write('\n'));
 }
 
 /** A line from the terminal. */

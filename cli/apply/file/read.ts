@@ -18,7 +18,7 @@ export interface Read extends Remarks {
   readonly values: Values;
 }
 
-type FileTerminal = Pick<Terminal, 'env' | 'stdin'>;
+type FileTerminal = Pick<Terminal, 'env' | 'stdin' | 'signal'>;
 
 /** @throws Refused if a file can't be read */
 export async function readFiles(paths: readonly string[], terminal: FileTerminal): Promise<Read> {
@@ -42,9 +42,9 @@ export async function readFiles(paths: readonly string[], terminal: FileTerminal
 const byPlace = ({ place: one }: Remark, { place: other }: Remark): number =>
   one.line - other.line || one.column - other.column;
 
-async function textOf(path: string, { stdin }: FileTerminal): Promise<string> {
+async function textOf(path: string, terminal: FileTerminal): Promise<string> {
   try {
-    return (await readSource(path, stdin)).toString('utf8');
+    return (await readSource(path, terminal)).toString('utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error) throw new Refused(`${path} can't be read: ${error.message}`);
     throw error;

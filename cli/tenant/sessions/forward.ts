@@ -72,7 +72,10 @@ export async function forward(
   const bound = server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : local;
   context.tell(`${address}:${port} is port ${remote} of ${name}. Ctrl-C ends it.`);
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    if (signal.aborted) resolve();
+  });
   for (const connection of open) connection.destroy();
   server.close();
 }

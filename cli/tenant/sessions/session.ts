@@ -5,7 +5,7 @@
 import type { Writable } from 'node:stream';
 import { WebSocket } from 'ws';
 import { limits } from '../../../schemas/limits.ts';
-import { ApiError, ConnectionError } from '../../client/errors.ts';
+import { ApiError, ConnectionError, InterruptedError } from '../../client/errors.ts';
 import { numberIn, textIn, valuesIn } from '../../client/values.ts';
 import type { Context } from '../../context.ts';
 
@@ -16,17 +16,24 @@ export interface SessionEnd {
 
 /**
  * Opens a session, paused: what comes with the handshake waits for listeners, and for `resume`.
- * @throws ApiError if the server refuses, ConnectionError if it can't be reached
+ * @throws ApiError if the server refuses, ConnectionError if it can't be reached, InterruptedError
  */
-export function openSession({ server, token }: Context, path: string, protocol: string): Promise<WebSocket> {
+export function openSession(
+  { server, token, terminal: { signal } }: Context,
+  path: string,
+  protocol: string,
+): Promise<WebSocket> {
   const url = `${server.replace(/^http/, 'ws')}${path}`;
   const socket = new WebSocket(url, protocol, {
     headers: { authorization: `Bearer ${token}` },
     handshakeTimeout: limits.clientSessionOpenMs,
     perMessageDeflate: false,
   });
+  const leave = (): void => socket.terminate();
+  signal.addEventListener('abort', leave, { once: true });
   return new Promise((resolve, reject) => {
     socket.once('open', () => {
+      signal.removeEventListener('abort', leave);
       socket.pause();
       resolve(socket);
     });
@@ -44,7 +51,9 @@ export function openSession({ server, token }: Context, path: string, protocol: 
         );
       });
     });
-    socket.once('error', (error) => reject(new ConnectionError(server, error)));
+    socket.once('error', (error) =>
+      reject(signal.aborted ? new InterruptedError() : new ConnectionError(server, error)),
+    );
   });
 }
 

@@ -6,7 +6,8 @@ import { policyWith, type PolicyOptions } from '../../../cli/tenant/policy.ts';
 import { defaultPolicy } from '../../../schemas/api/policy.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-const of = (options: PolicyOptions, stored = {}) => policyWith(options, stored, Readable.from([]));
+const of = (options: PolicyOptions, stored = {}) =>
+  policyWith(options, stored, { stdin: Readable.from([]), signal: new AbortController().signal });
 
 t.test('options make a policy, and change one', async (t) => {
   t.equal(await of({ health: true }), undefined, 'commander says so without --no-health');

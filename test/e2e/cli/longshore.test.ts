@@ -146,6 +146,13 @@ t.test('the command line', async (t) => {
     t.match(JSON.parse(watched.out.split('\n')[0] ?? ''), { pids: Number });
     const streams = await longshore(['exec', 'web', 'sh', '-c', 'echo out; echo err >&2; exit 7']);
     t.match(streams, { code: 7, out: 'out\n', err: 'err\n' });
+    const trapped = 'trap "exit 9" INT; echo ready; while :; do sleep 0.1; done';
+    const signalled = await longshore(['exec', 'web', 'sh', '-c', trapped], {
+      watch: ({ out }, interrupt) => {
+        if (out.includes('ready')) interrupt();
+      },
+    });
+    t.equal(signalled.code, 9, 'Ctrl-C is for the program in the container');
     const sent = randomBytes(3_000_000);
     const echoed = await longshore(['exec', '-i', 'web', 'cat'], { input: sent });
     t.ok(echoed.bytes.equals(sent), 'more than a window each way');

@@ -22,6 +22,8 @@ export interface Options {
   readonly env?: NodeJS.ProcessEnv;
   /** Called with what was said so far; `interrupt` is Ctrl-C. */
   readonly watch?: (said: Pick<Ran, 'out' | 'err'>, interrupt: () => void) => void;
+  /** Called when it runs, with its Ctrl-C. */
+  readonly started?: (interrupt: () => void) => void;
   /** What is typed, line by line, each when the text before it was said. */
   readonly typed?: readonly (readonly [after: RegExp, line: string])[];
 }
@@ -29,7 +31,11 @@ export interface Options {
 export function commandLine(t: Test) {
   const config = join(temporaryFolder(t), 'config.json');
   const base = { PATH: process.env['PATH'], LONGSHORE_CONFIG: config };
-  const start = (command: string, args: readonly string[], { input, env, watch, typed }: Options): Promise<Ran> => {
+  const start = (
+    command: string,
+    args: readonly string[],
+    { input, env, watch, started, typed }: Options,
+  ): Promise<Ran> => {
     const child = spawn(command, args, { env: { ...base, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
     const [out, err]: [Buffer[], Buffer[]] = [[], []];
     const said = (): Pick<Ran, 'out' | 'err'> => ({
@@ -42,6 +48,7 @@ export function commandLine(t: Test) {
       if (!isInterrupted) child.kill('SIGINT');
       isInterrupted = true;
     };
+    started?.(interrupt);
     const lines = [...(typed ?? [])];
     const look = (to: Buffer[]) => (chunk: Buffer) => {
       to.push(chunk);

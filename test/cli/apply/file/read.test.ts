@@ -8,6 +8,8 @@ import { textOfRemark } from '../../../../cli/apply/file/source.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 
+const { signal } = new AbortController();
+
 /** Reads texts as files of one folder. */
 async function read(
   t: Test,
@@ -22,7 +24,7 @@ async function read(
     writeFileSync(path, text);
     return path;
   });
-  const result = await readFiles(paths, { env, stdin: process.stdin });
+  const result = await readFiles(paths, { env, stdin: process.stdin, signal });
   const lines = (remarks: Read['faults']): string[] =>
     remarks.map((remark) => textOfRemark(remark).replaceAll(`${folder}/`, ''));
   return { ...result, faults: lines(result.faults), warnings: lines(result.warnings) };
@@ -176,7 +178,11 @@ t.test('a file that is no file, or too much', async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'folder'));
   for (const name of ['none', 'folder'])
-    await t.rejects(readFiles([join(folder, name)], { env: {}, stdin: process.stdin }), /can't be read: /, name);
+    await t.rejects(
+      readFiles([join(folder, name)], { env: {}, stdin: process.stdin, signal }),
+      /can't be read: /,
+      name,
+    );
   const bomb = `a: &a [x,x,x,x,x,x,x,x]\nb: &b [${'*a,'.repeat(50)}]\nc: [${'*b,'.repeat(50)}]`;
   t.match((await read(t, [bomb])).faults[0], /Excessive alias count/);
 });
