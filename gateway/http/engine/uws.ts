@@ -114,7 +114,7 @@ export function uwsEngine(
     connections += change;
     // A connection that has ended has no address any more, so connections can't be counted by
     // client and the bound is on all of them; requests are counted by client.
-    if (change < 0 || connections <= connectionsMax) return;
+    if (change < 0 || connections - handshakes.connections() <= connectionsMax) return;
     if (!isTrusted(addressOf(response))) response.close();
   });
   return {

@@ -39,6 +39,11 @@ export class LentCork {
     await within(lent, limits.lentCorkMs, 'a connection to ourselves').catch(() => undefined);
   }
 
+  /** How many connections are not a client's. */
+  connections(): number {
+    return this.#lender === undefined ? 0 : 1;
+  }
+
   /** Calls `write` once, now. */
   around(response: HttpResponse, write: () => void): void {
     (this.#lender ?? response).cork(write);
