@@ -469,6 +469,8 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   'wireguard-go': 'WireGuard for the tests, if the kernel has none.',
   'chromium-headless-shell': 'The browser in the tests of sign-in; without it they are skipped.',
   swanctl: 'strongSwan, which makes IKEv2 connections in the tests; it needs `charon-systemd` and plugins.',
+  zsh: 'Runs the completion of `longshore` in the tests.',
+  fish: 'Runs the completion of `longshore` in the tests.',
   wrk: 'Generates the load of `npm run bench`.',
   postgres: 'The PostgreSQL that `npm run bench` measures beside Longshore; `initdb` must be beside it or on PATH.',
 };
