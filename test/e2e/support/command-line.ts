@@ -28,6 +28,8 @@ export interface Options {
   readonly typed?: readonly (readonly [after: RegExp, line: string])[];
 }
 
+type Typed = NonNullable<Options['typed']>;
+
 export function commandLine(t: Test) {
   const config = join(temporaryFolder(t), 'config.json');
   const base = { PATH: process.env['PATH'], LONGSHORE_CONFIG: config };
@@ -70,16 +72,14 @@ export function commandLine(t: Test) {
   };
   const longshore = (args: readonly string[], options: Options = {}): Promise<Ran> =>
     start(process.execPath, [program, ...args], options);
-  /** On a terminal of this size, as util-linux's `script` makes one. */
-  const onTerminal = (
-    args: readonly string[],
-    typed: NonNullable<Options['typed']>,
-    env: NodeJS.ProcessEnv = {},
-  ): Promise<Ran> => {
-    const words = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ');
-    return start('script', ['-qec', `stty cols 97 rows 31; ${words}`, '/dev/null'], { typed, env });
+  /** Any program on a terminal of this size, as util-linux's `script` makes one. */
+  const typing = (words: readonly string[], typed: Typed, env: NodeJS.ProcessEnv = {}): Promise<Ran> => {
+    const command = words.map((word) => `'${word}'`).join(' ');
+    return start('script', ['-qec', `stty cols 97 rows 31; ${command}`, '/dev/null'], { typed, env });
   };
-  return { config, longshore, onTerminal };
+  const onTerminal = (args: readonly string[], typed: Typed, env?: NodeJS.ProcessEnv): Promise<Ran> =>
+    typing([process.execPath, program, ...args], typed, env);
+  return { config, longshore, onTerminal, typing };
 }
 
 /** The demo image, as a command names it. */

@@ -1,4 +1,4 @@
-/** The completion in real zsh and fish; test/cli/completion has bash, which every machine has. */
+/** The completion in real shells; test/cli/completion has more of bash, which every machine has. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -6,6 +6,7 @@ import { toolHere } from '../../../dev/fetch/tools.ts';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { run } from '../../../dev/process/run.ts';
 import { farEnd } from '../../cli/client/server.ts';
+import { commandLine } from '../../e2e/support/command-line.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { skipWithoutTools } from '../../support/tools.ts';
 import { until } from '../../support/until.ts';
@@ -24,7 +25,8 @@ async function surroundings(t: Test) {
   mkdirSync(bin);
   symlinkSync(join(repositoryRoot, 'dist', 'cli', 'longshore.js'), join(bin, 'longshore'));
   const config = join(folder, 'config.json');
-  const here = { server: url, token: 'a.b.c' };
+  const claims = Buffer.from('{"sub":"ada"}').toString('base64url');
+  const here = { server: url, token: `e30.${claims}.x` };
   const profiles = { '127.0.0.1:80': here, '127.0.0.1:81': here, here };
   writeFileSync(config, JSON.stringify({ current: 'here', profiles }), { mode: 0o600 });
   writeFileSync(join(folder, 'shop.yml'), '');
@@ -54,6 +56,44 @@ async function completes(t: Test, offers: Offer): Promise<void> {
   t.same(names, ['web', 'worker']);
   t.same(await offers('apply', '-f', 'sho'), ['shop.yml'], 'a file, where nothing else is known');
 }
+
+/** The Tab key at a prompt, after these lines; the command runs as it was completed. */
+async function completesAtPrompt(
+  t: Test,
+  command: readonly string[],
+  lines: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const { typing } = commandLine(t);
+  const ran = await typing(
+    command,
+    [
+      [/[$#%] /, [...lines, "PS1=rea''dy'> '"].join('; ') + '\n'],
+      [/ready> /, 'longshore whoa\t'],
+      [/longshore whoami/, '\n'],
+      [/subject +ada/, 'exit\n'],
+    ],
+    env,
+  );
+  t.match(ran, { code: 0, out: /subject +ada/ }, command.join(' '));
+}
+
+t.test('bash, at a prompt', async (t) => {
+  const { env } = await surroundings(t);
+  await completesAtPrompt(t, ['bash', '--norc', '-i'], ['source <(longshore completion bash)'], env(process.env));
+});
+
+t.test('zsh, at a prompt', { skip: await skipWithoutTools('zsh') }, async (t) => {
+  const tool = await toolHere('zsh');
+  const { env } = await surroundings(t);
+  const root = join(dirname(tool.path), '..');
+  const lines = [
+    `module_path+=(${root}/usr/lib/*/zsh/*(N/)); fpath+=(${root}/usr/share/zsh/functions/**/*(N/))`,
+    'zmodload zsh/zle; autoload -Uz compinit; compinit -u -D',
+    'source <(longshore completion zsh)',
+  ];
+  await completesAtPrompt(t, [tool.path, '-f', '-i'], lines, env(tool.env));
+});
 
 t.test('zsh', { skip: await skipWithoutTools('zsh') }, async (t) => {
   const tool = await toolHere('zsh');
