@@ -1,6 +1,6 @@
 /**
- * Judges the audit of a run: whatever was killed, cut off or full, a write that was answered has its
- * line, and no request has two.
+ * Judges the audit of a run: whatever was killed, cut off or full, a write that was answered has
+ * its line, and no request has two.
  */
 import Type from 'typebox';
 import { sleep } from '../../lib/time/backoff.ts';

@@ -81,8 +81,8 @@ export function uwsEngine(
       address: addressOf(response),
       headers,
     };
-    // uWS takes any value of five letters for `close`, and a handshake on such a connection would be a
-    // crash.
+    // uWS takes any value of five letters for `close`, and a handshake on such a connection would
+    // be a crash.
     const endsByItself = context !== undefined && request.getHeader('connection').length === 'close'.length;
     inFlight++;
     const exchange = new UwsExchange(

@@ -16,7 +16,7 @@ import { createPartition, writeOf, type Answered } from '../support/partition.ts
 const tenant = tenantId('acme');
 const by = { tenant, subject: 'ann', token: 't1', address: '192.0.2.7' };
 
-/** Asks that leave one line each: a write, a refusal, and a write that finds all as it should be. */
+/** Asks that leave one line each: a write, a refusal, and a write that finds all as it is asked. */
 const id = containerId();
 const create = {
   type: 'container.create',

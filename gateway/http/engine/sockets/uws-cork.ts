@@ -4,7 +4,7 @@
  * and then takes the new WebSocket for a request with `Connection: close` and ends it without a
  * close frame (uNetworking/uWebSockets#1929, mended after the release that we pin). Inside the cork
  * of another response it does neither. So one connection to ourselves waits for a reply that never
- * comes, and its response lends its cork.
+ * comes, and its response gives its cork.
  */
 import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
