@@ -6,7 +6,14 @@ import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { OutgoingEvent } from '../runtime/journal/codec.ts';
-import { isSuccess, wholePartition, type DirtyMarks, type Domain, type RecordFormat } from '../runtime/domain.ts';
+import {
+  isSuccess,
+  wholePartition,
+  type DirtyMarks,
+  type Domain,
+  type EventHead,
+  type RecordFormat,
+} from '../runtime/domain.ts';
 import { bodyAgain } from './container/decide.ts';
 import { otherHostsOf } from './container/moves.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
@@ -108,7 +115,7 @@ function touchDeleted(key: string, marks: DirtyMarks): void {
 /** The event in its wire form; the id stays the same over redelivery. */
 function outgoingEvent(
   { type, container, status }: EventDraft,
-  { id, nowMs, requestId }: { readonly id: string; readonly nowMs: number; readonly requestId: string | null },
+  { id, nowMs, requestId, by }: EventHead,
 ): OutgoingEvent {
   const { observed, placement, update } = container;
   const why = type === 'update_failed' && update !== undefined ? { ...update, exit_code: null } : observed;
@@ -128,6 +135,7 @@ function outgoingEvent(
       exit_code: why.exit_code,
       request_id: requestId,
     },
+    ...(by === undefined ? {} : { by }),
   };
 }
 

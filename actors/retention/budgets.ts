@@ -11,6 +11,7 @@ import type { Slices } from '../../lib/time/slices.ts';
 import { readBatch, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
+import { authorsHeader } from '../../schemas/records/event-authors.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { addTo, ownerOfSubject, subjectsOfPage, type Counts } from './budgets-count.ts';
 import { purgeInSteps } from './purge.ts';
@@ -81,7 +82,8 @@ interface NamedUse extends Use {
 
 /** About what the store adds to each message. */
 const overheadBytes = 30;
-const sizeOf = ({ subject, data }: ReadMessage): number => subject.length + data.length + overheadBytes;
+const sizeOf = ({ subject, head, data }: ReadMessage): number =>
+  subject.length + head.get(authorsHeader).length + data.length + overheadBytes;
 
 /**
  * The mean size for the first of these keys (a subject, a tenant on a host, a host) that occurs in

@@ -7,7 +7,7 @@
  */
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { isSuccessCode, type ErrorCode, type SuccessCode } from '../../schemas/errors.ts';
-import type { AuditLine } from '../../schemas/api/audit/line.ts';
+import type { AuditLine, Author } from '../../schemas/api/audit/line.ts';
 import type { Origin, ReadAsk, RecentAsk, RecentLinesAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { OutgoingEvent } from './journal/codec.ts';
 
@@ -83,6 +83,15 @@ export interface LineDraft {
   readonly line: Omit<AuditLine, 'id'>;
 }
 
+/** What an event says besides what its turn has told. */
+export interface EventHead {
+  readonly id: string;
+  readonly nowMs: number;
+  readonly requestId: string | null;
+  /** Who asked for the turn; undefined: nobody, or a gateway of release 0.1.0 did not say. */
+  readonly by: Author | undefined;
+}
+
 /**
  * What is not committed yet, by the names of what readers look at: a reader of what is dirty waits
  * for the commit.
@@ -154,10 +163,7 @@ export interface Domain<D extends DomainTypes> {
 
   // What leaves after the commit
 
-  event(
-    event: D['Event'],
-    head: { readonly id: string; readonly nowMs: number; readonly requestId: string | null },
-  ): OutgoingEvent;
+  event(event: D['Event'], head: EventHead): OutgoingEvent;
   /** What the audit says of a write with this answer; committed before the answer leaves. */
   lines(ask: WriteAsk, reply: Reply, nowMs: number): readonly LineDraft[];
   /** Of effects with the same key, a commit carries out the last. */

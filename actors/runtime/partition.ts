@@ -357,7 +357,7 @@ export class Partition<D extends DomainTypes> {
       this.#answerUnchanged(serving, write, { reply: refusal, changes: nothing });
       return;
     }
-    const group = this.#apply(serving, changes, encoded, ask.rid);
+    const group = this.#apply(serving, changes, encoded, ask);
     this.#account(serving, ask, { reply, lines: this.#linesOf(ask, reply) }, group);
     group.waiters.push(this.#waiterOf(write, reply));
   }
@@ -469,14 +469,19 @@ export class Partition<D extends DomainTypes> {
     operations.add({ record, commit: group.number });
   }
 
-  /** Puts what a turn changes into memory, and into the group that commits it. */
+  /**
+   * Puts what a turn changes into memory, and into the group that commits it.
+   * @param ask null: nobody asked for it
+   */
   #apply(
     { state, commits }: Serving<D>,
     changes: Changes<D>,
     encoded: readonly Encoded[],
-    requestId: string | null,
+    ask: WriteAsk | null,
   ): Group<D['Effect']> {
     const { domain } = this.#options;
+    const requestId = ask?.rid ?? null;
+    const by = ask?.cause?.by;
     const group = commits.open();
     domain.apply(state, changes, group);
     group.markDirty(wholePartition);
@@ -486,7 +491,7 @@ export class Partition<D extends DomainTypes> {
     for (const key of changes.deletes) group.change(key, null);
     for (const event of changes.events) {
       const id = `${this.number}-${group.number}-${group.events}`;
-      group.event(domain.event(event, { id, nowMs: this.#now(), requestId }));
+      group.event(domain.event(event, { id, nowMs: this.#now(), requestId, by }));
     }
     for (const effect of changes.effects) group.effect(domain.effectKey(effect), { ...effect, requestId });
     return group;

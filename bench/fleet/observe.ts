@@ -8,13 +8,13 @@ import { sleep } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
 import { readStream } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';
-import { Event } from '../../schemas/api/event.ts';
+import { EventBody } from '../../schemas/api/event.ts';
 import type { Nats } from '../../dev/servers/nats.ts';
 import { useOf } from '../usage.ts';
 import { asControlPlane } from '../messages.ts';
 import { roles, type FleetWorld, type Role } from './world.ts';
 
-const decodeEvents = decoder(Type.Array(Event));
+const decodeEvents = decoder(Type.Array(EventBody));
 
 const askMs = 10_000;
 const settleMs = 60_000;

@@ -2029,6 +2029,8 @@ export interface components {
       message: string | null;
       exit_code: number | null;
       request_id: string | null;
+      /** @description Who caused it; null: a host, a policy or the platform did, or release 0.1.0 took part. */
+      by: components['schemas']['AuditAuthor'] | null;
     };
     LogEntry: {
       /**

@@ -113,10 +113,16 @@ export function eventsOf(events: readonly Event[], requestId: string): Event[] {
   });
 }
 
-function momentOf({ ts, type, name, container_id, status, host_key, reason, message }: Event): Moment {
+export function momentOf({ ts, type, name, container_id, status, host_key, reason, message, by }: Event): Moment {
   const why = { ...(reason === null ? {} : { reason }), ...(message === null ? {} : { message }) };
   const host = host_key === null ? {} : { host: host_key };
-  return { at: ts, from: 'api', what: type, details: { container: container_id, name, status, ...host, ...why } };
+  const who = by?.subject ? { by: by.subject } : {};
+  return {
+    at: ts,
+    from: 'api',
+    what: type,
+    details: { container: container_id, name, status, ...host, ...who, ...why },
+  };
 }
 
 async function momentsInEvents({ api }: Context, requestId: string): Promise<Moment[]> {

@@ -61,10 +61,17 @@ async function logs(context: Context, name: string, options: StreamOptions): Pro
   for await (const entry of entries) writeLine(context, entry, options.timestamps === true);
 }
 
-function eventText({ ts, type, name, status, reason, message, host_key }: Event): string {
+function eventText({ ts, type, name, status, reason, message, host_key, by }: Event): string {
   const why = reason === null ? '' : ` ${reason}${message === null ? '' : `: ${message}`}`;
   return (
-    [ts, name ?? '-', type, status ?? '', host_key === null ? '' : `on ${host_key}`]
+    [
+      ts,
+      name ?? '-',
+      type,
+      status ?? '',
+      host_key === null ? '' : `on ${host_key}`,
+      by?.subject ? `by ${by.subject}` : '',
+    ]
       .filter((part) => part !== '')
       .join(' ') + why
   );

@@ -1,5 +1,5 @@
 /** `GET /:id/events` and `GET /events`: the newest events, or a stream of them. */
-import type { Event } from '../../schemas/api/event.ts';
+import { eventSeenBy, type Event } from '../../schemas/api/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { RecentAsk } from '../../schemas/wire/asks.ts';
@@ -19,10 +19,12 @@ import {
   followedBy,
   frameIdOf,
   parseFrameId,
+  recentOf,
   withRecent,
   type EventPage,
   type EventPosition,
   type FrameId,
+  type Recent,
 } from './events.ts';
 import type { Showing } from './host.ts';
 import { ok } from '../http/respond.ts';
@@ -45,6 +47,11 @@ class EventSource {
     return this.#container === null ? subjects.eventsOfTenant(tenant) : subjects.event(tenant, this.#container);
   }
 
+  /** As the tenant sees it. */
+  shown(event: Event): Event {
+    return eventSeenBy(tenantOf(this.#call), event);
+  }
+
   /** Asks the owner first, then reads the stream: see streams/events.ts. */
   async newest(kind: LaneKind, limit: number, deadlineMs: number): Promise<EventPage> {
     const recent = await this.#newestRecent(kind, limit, deadlineMs);
@@ -52,7 +59,7 @@ class EventSource {
   }
 
   /** Events that the owner knows and the stream may not show yet. */
-  async recent(kind: LaneKind, from: RecentAsk['from'], limit: number, deadlineMs: number) {
+  async recent(kind: LaneKind, from: RecentAsk['from'], limit: number, deadlineMs: number): Promise<Recent> {
     const question = {
       type: 'event.recent',
       tenant: tenantOf(this.#call),
@@ -63,7 +70,7 @@ class EventSource {
     } as const;
     const outcome = await this.#services.ask(kind, question, deadlineMs);
     if (!succeeded(outcome)) throw new AskError(outcome);
-    return decodeAnswer('event.recent', outcome.body).data;
+    return recentOf(decodeAnswer('event.recent', outcome.body).data);
   }
 
   async #newestRecent(kind: LaneKind, limit: number, deadlineMs: number): Promise<readonly Event[]> {
@@ -111,7 +118,7 @@ class EventFollower {
     const frames = page.events.map((placed) => ({
       id: frameIdOf(placed),
       event: 'event',
-      data: JSON.stringify(placed.event),
+      data: JSON.stringify(this.#source.shown(placed.event)),
     }));
     return { frames, more: page.more, ended: false };
   }
@@ -141,7 +148,7 @@ async function eventsOf(
   if (wantsAnswer(call)) {
     return readNow(services, call, async () => {
       const { events } = await source.newest('read', limit, call.deadlineMs);
-      return ok(events.map(({ event }) => event));
+      return ok(events.map(({ event }) => source.shown(event)));
     });
   }
   const follower = new EventFollower(services, source, call, limit);

@@ -12,13 +12,21 @@ import Type from 'typebox';
 import type { Clock } from '../../lib/time/clock.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
-import { compareEvents, Event, placeOfEvent } from '../../schemas/api/event.ts';
+import type { Author } from '../../schemas/api/audit/line.ts';
+import { compareEvents, EventBody, placeOfEvent, type Event } from '../../schemas/api/event.ts';
 import type { RecentEvents } from '../../schemas/wire/answers.ts';
+import { authorsHeader, EventAuthors } from '../../schemas/records/event-authors.ts';
 import { limits } from '../../schemas/limits.ts';
 import { SubjectReader } from './subject-reader.ts';
 import { TailReader } from './tails.ts';
 
-const decodeEvents = decoder(Type.Array(Event));
+const decodeEvents = decoder(Type.Array(EventBody));
+const decodeAuthors = decoder(EventAuthors);
+
+/** The author of each event, in their order. */
+function* authorsIn(runs: EventAuthors): Generator<Author | null, void, void> {
+  for (const [count, by] of runs) for (let at = 0; at < count; at++) yield by;
+}
 
 /**
  * How far a reader has read. A tenant's events come from one partition, in order. After a crash the
@@ -89,6 +97,17 @@ const positionAt = (next: number, events: readonly PlacedEvent[]): EventPosition
 const placedAt = (events: readonly Event[], seq: number): readonly PlacedEvent[] =>
   events.map((event) => ({ seq, event }));
 
+/** Events that the stream may not show yet, as their owner has told them. */
+export interface Recent extends Pick<RecentEvents, 'more' | 'last'> {
+  readonly events: readonly Event[];
+}
+
+export const recentOf = ({ events, by = [], more, last }: RecentEvents): Recent => ({
+  events: events.map((event, index) => ({ ...event, by: by[index] ?? null })),
+  more,
+  last,
+});
+
 /** A page of the newest events, with those that only the owner has. Pure. */
 export function withRecent(page: EventPage, recent: readonly Event[], limit: number): EventPage {
   const { next } = page.position;
@@ -100,7 +119,7 @@ export function withRecent(page: EventPage, recent: readonly Event[], limit: num
  * A follower's page; after the last page of the stream come the events that only the owner has.
  * Pure.
  */
-export function followedBy(page: EventPage, recent: Pick<RecentEvents, 'events' | 'more'>): EventPage {
+export function followedBy(page: EventPage, recent: Pick<Recent, 'events' | 'more'>): EventPage {
   if (page.more) return page;
   const { next } = page.position;
   const beyond = unseen(placedAt(recent.events, next - 1), page.position);
@@ -118,7 +137,7 @@ export class EventReader {
     this.#tails = new TailReader(this.#reader, clock, {
       newestIn: (messages) => this.#placeAll(messages),
       newestOf: newestEvents,
-      bytesOf: () => limits.tailEventBytes,
+      bytesOf: ({ event }) => limits.tailEventBytes + (event.by === null ? 0 : limits.tailAuthorBytes),
       most: limits.eventsMax,
     });
   }
@@ -130,7 +149,11 @@ export class EventReader {
   }
 
   /** Where a follower continues that was last given the event of this frame. */
-  async positionAfter(subject: string, { seq, eventId }: FrameId, recent: RecentEvents): Promise<EventPosition> {
+  async positionAfter(
+    subject: string,
+    { seq, eventId }: FrameId,
+    recent: Pick<Recent, 'last'>,
+  ): Promise<EventPosition> {
     // The event is later than everything that was committed, so a restore has undone it. Its
     // numbers will be used again.
     if ((placeOfEvent(eventId)?.entry ?? Infinity) > recent.last) return beginning;
@@ -152,13 +175,22 @@ export class EventReader {
     return messages.flatMap((message) => this.#place(message));
   }
 
-  #place({ sequence: seq, data }: ReadMessage): PlacedEvent[] {
+  #place({ sequence: seq, head, data }: ReadMessage): PlacedEvent[] {
+    const events = this.#decoded(() => decodeEvents(data)) ?? [];
+    const header = head.get(authorsHeader);
+    const authors = authorsIn(
+      (header === '' ? undefined : this.#decoded(() => decodeAuthors(Buffer.from(header)))) ?? [],
+    );
+    return events.map((event) => ({ seq, event: { ...event, by: authors.next().value ?? null } }));
+  }
+
+  #decoded<T>(decode: () => T): T | undefined {
     try {
-      return decodeEvents(data).map((event) => ({ seq, event }));
+      return decode();
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
       this.#onMalformed();
-      return [];
+      return undefined;
     }
   }
 }

@@ -14,6 +14,7 @@ export interface ReadMessage {
   readonly sequence: number;
   /** The operation of a KV bucket on the key: `DEL`, `PURGE` or nothing. */
   readonly operation: string;
+  readonly head: Pick<MessageHead, 'get'>;
   readonly data: Uint8Array;
 }
 
@@ -187,6 +188,7 @@ async function askOnce(
           subject: head.get('Nats-Subject'),
           sequence: Number(head.get('Nats-Sequence')),
           operation: head.get('KV-Operation'),
+          head,
           data: message.data,
         });
         if (!('batch' in request)) resolve();

@@ -1,7 +1,8 @@
 /** Something that happened to a container, kept for `eventAgeMs`. */
 import Type, { type Static } from 'typebox';
+import { Author, authorSeenBy } from './audit/line.ts';
 import { ContainerStatus, Reason } from './container.ts';
-import { ContainerId, HostKey } from '../ids.ts';
+import { ContainerId, HostKey, type TenantId } from '../ids.ts';
 import { nullable } from './nullable.ts';
 
 export const eventTypes = [
@@ -24,7 +25,11 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
-export const Event = Type.Object(
+/**
+ * An event without its author, as the stream EVENTS and journals have it: readers of release 0.1.0
+ * refuse further fields.
+ */
+export const EventBody = Type.Object(
   {
     id: Type.String({
       description: '`<partition>-<journal entry>-<index>`: the same event has the same id wherever it is read.',
@@ -43,7 +48,22 @@ export const Event = Type.Object(
   },
   { additionalProperties: false },
 );
+export type EventBody = Static<typeof EventBody>;
+
+export const Event = Type.Object(
+  {
+    ...EventBody.properties,
+    by: Type.Union([Author, Type.Null()], {
+      description: 'Who caused it; null: a host, a policy or the platform did, or release 0.1.0 took part.',
+    }),
+  },
+  { additionalProperties: false },
+);
 export type Event = Static<typeof Event>;
+
+/** What a client sees in place of the address of an operator. */
+export const eventSeenBy = (tenant: TenantId, event: Event): Event =>
+  event.by === null ? event : { ...event, by: authorSeenBy(tenant, event.by) };
 
 const idPattern = /^\d{1,6}-(\d{1,15})-(\d{1,6})$/;
 

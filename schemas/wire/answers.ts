@@ -4,9 +4,9 @@
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import { ContainerStatus, OperatorContainer } from '../api/container.ts';
-import { AuditLine } from '../api/audit/line.ts';
+import { AuditLine, Author } from '../api/audit/line.ts';
 import type { Place } from '../api/cursor.ts';
-import { Event } from '../api/event.ts';
+import { EventBody } from '../api/event.ts';
 import type { RevocationEntry } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
 import { TokenScope, peerProblems } from '../api/peer.ts';
@@ -82,7 +82,12 @@ export type SessionPlace = Static<typeof SessionPlace>;
 
 /** Oldest first. Earlier events that are not among these are in the stream. */
 export const RecentEvents = Type.Object({
-  events: Type.Unsafe<readonly Event[]>(Type.Array(fieldsOf(Event, 'id', 'ts', 'type', 'container_id'))),
+  events: Type.Unsafe<readonly EventBody[]>(Type.Array(fieldsOf(EventBody, 'id', 'ts', 'type', 'container_id'))),
+  /**
+   * Who caused each of them. Absent in answers of release 0.1.0, whose gateways show their tenant
+   * what is in an event.
+   */
+  by: Type.Optional(Type.Array(nullable(open(Author)))),
   /** Whether there are more on the requested side. */
   more: Type.Boolean(),
   /** Number of the newest committed journal entry. */

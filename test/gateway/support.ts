@@ -6,7 +6,7 @@ import type { EngineName } from '../../gateway/http/engine/engine.ts';
 import { systemClock, type Clock } from '../../lib/time/clock.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import type { Container } from '../../schemas/api/container.ts';
-import type { Event } from '../../schemas/api/event.ts';
+import type { EventBody } from '../../schemas/api/event.ts';
 import type { HostView } from '../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -226,7 +226,7 @@ export function stoppableClock(): Clock & { stop(): void; goOn(): void } {
 export const engines: readonly EngineName[] = ['uws', 'node'];
 
 /** As the owner of a partition tells it. */
-export const statusEvent = (id: string, container: ContainerId): Event => ({
+export const statusEvent = (id: string, container: ContainerId): EventBody => ({
   id,
   ts: '2026-01-01T00:00:00.000Z',
   type: 'status',

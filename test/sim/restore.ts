@@ -8,7 +8,7 @@ import { fenceAndLoad } from '../../cli/restore/partition.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import { bucketStream, buckets, journalBuckets, streams } from '../../schemas/records/buckets.ts';
 import { restoredCluster, type Cluster } from '../../schemas/records/cluster.ts';
-import type { Event } from '../../schemas/api/event.ts';
+import type { EventBody } from '../../schemas/api/event.ts';
 import type { Random } from '../actors/support/random.ts';
 import type { Connection, Nats } from './world/nats.ts';
 
@@ -57,7 +57,7 @@ export async function restoreBackup(
   // As in cli/restore/events.ts: the ids of these events will be given again.
   for (const { name } of [streams.events, streams.audit]) {
     jetstream.keep(name, ({ payload }) =>
-      (JSON.parse(payload) as Pick<Event, 'id'>[]).every(({ id }) => {
+      (JSON.parse(payload) as Pick<EventBody, 'id'>[]).every(({ id }) => {
         const [partition = 0, entry = 0] = id.split('-').map(Number);
         return entry <= (lastEntries[partition] ?? 0);
       }),

@@ -18,7 +18,7 @@ import { sleep } from '../../lib/time/backoff.ts';
 import type { ContainerStatusView } from '../../schemas/api/container.ts';
 import { createSlices } from '../../lib/time/slices.ts';
 import type { HostUpdate } from '../../schemas/api/host.ts';
-import type { Event } from '../../schemas/api/event.ts';
+import type { EventBody } from '../../schemas/api/event.ts';
 import type { ContainerId, HostKey, OperationId, Region, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { agentKey, hostKey, quietLog, tenantId } from '../actors/support.ts';
@@ -719,7 +719,7 @@ class Simulation {
   #changesTold(id: string): number {
     const told = new Map<string, string>();
     for (const { payload } of this.#nats.jetstream.stored('EVENTS')) {
-      for (const event of JSON.parse(payload) as readonly Event[]) {
+      for (const event of JSON.parse(payload) as readonly EventBody[]) {
         if (event.container_id !== id || !changes.has(event.type)) continue;
         const text = JSON.stringify(event);
         if ((told.get(event.id) ?? text) !== text) this.#faults.push(`the event ${event.id} was told in two ways`);
@@ -731,7 +731,7 @@ class Simulation {
 }
 
 /** Events of changes that raise a generation. */
-const changes: ReadonlySet<Event['type']> = new Set([
+const changes: ReadonlySet<EventBody['type']> = new Set([
   'created',
   'placed',
   'unplaced',

@@ -6,11 +6,16 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startNats } from '../../dev/servers/nats.ts';
 import { startRedis } from '../../dev/servers/redis.ts';
+import { readLast } from '../../lib/nats/direct-reads.ts';
+import type { TenantId } from '../../schemas/ids.ts';
+import { streams } from '../../schemas/records/buckets.ts';
 import { decodeAnswers, encodeAsks } from '../../schemas/wire/codec.ts';
+import { authorsHeader } from '../../schemas/records/event-authors.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { anyAnswer, clientFor } from '../e2e/support/client.ts';
 import { eventually } from '../e2e/support/eventually.ts';
 import { connectTo, startPrograms, thisRelease } from '../e2e/support/programs.ts';
+import { containerId, specOf } from '../actors/support.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { unpackLastRelease } from './last-release.ts';
 
@@ -90,12 +95,40 @@ t.test('no acknowledged create is lost between the layouts of two releases', { t
   t.same(await missing(), [], 'what the killed process of the last release acknowledged');
   const put = { type: 'secret.put', name: 'db', version: 1, sealed: 'v1.k1.wrapped.data', op: 'operation-put-secret' };
   t.match(await askOwner(put), { code: 'ok' }, 'a kind of record that the last release does not know');
+  const by = { tenant: 'ops', subject: 'Zoë', token: 'k', address: '203.0.113.7' };
+  const cause = { by, action: 'container.create', target: {} };
+  const id = containerId();
+  const create = { type: 'container.create', id, spec: specOf('with-author'), idempotency: null, cause };
+  t.match(await askOwner({ ...create, op: 'operation-with-author' }), { code: 'created' });
+  /** Through a gateway of the last release, which refuses unknown fields in events. */
+  const isTold = async (): Promise<void> => {
+    const { status, text } = await clients[0]!.call('GET', `/api/v2/compute/${id}/events`);
+    t.equal(status, 200);
+    t.match(text, '"type":"created"');
+    t.notMatch(text, by.address);
+  };
+  const isPublished = async (): Promise<boolean> => {
+    const filter = subjects.event(tenants[0] as TenantId, id);
+    const reading = { stream: streams.events.name, filter, timeoutMs: 5000 };
+    return ((await readLast(nc, reading))?.head.get(authorsHeader) ?? '') !== '';
+  };
+  await isTold();
+  await eventually('its message says who caused it', isPublished, (published) => published);
+  await isTold();
   await createUntil(() => program.kill9());
   await program.start(thisRelease);
   t.same(await missing(), [], 'what the killed process of this release acknowledged');
-  await createUntil(() => program.stop());
+  const last = { ...create, id: containerId(), spec: specOf('with-author-too') };
+  await createUntil(async () => {
+    t.match(await askOwner({ ...last, op: 'operation-with-author-too' }), { code: 'created' });
+    await program.stop();
+  });
   await program.start(lastRelease);
   t.same(await missing(), [], 'all of it, under the last release');
+  await isTold();
+  const { text } = await clients[0]!.call('GET', `/api/v2/compute/${last.id}/events`);
+  t.match(text, '"type":"created"', 'that release has taken over the event and leaves its author alone');
+  t.notMatch(text, by.address);
   await createUntil(() => program.kill9());
   await program.start(lastRelease);
   t.same(await missing(), [], 'and after a kill');

@@ -17,14 +17,15 @@ import { Compile } from 'typebox/compile';
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import { fill } from '../../../lib/fill.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
-import type { Event } from '../../../schemas/api/event.ts';
+import type { EventBody } from '../../../schemas/api/event.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { encodeValue, OutgoingEvent, OutgoingLine, type Identified, type Outgoing } from '../journal/codec.ts';
+import { AuthorsHeader } from './authors-header.ts';
 import { RecentEvents, bytesOfAll, settlingOf, type Asked, type OutboxKind } from './recent-events.ts';
 import type { EventSink, StoreWrite, StoredEvent } from '../store/store.ts';
 
 /** The events of one journal entry. */
-export interface EntryEvents<Item extends Identified = Event> {
+export interface EntryEvents<Item extends Identified = EventBody> {
   readonly number: number;
   readonly events: readonly Outgoing<Item>[];
 }
@@ -38,12 +39,12 @@ export const linesShape = Compile(
 );
 
 /** A key of the bucket, and the events that lie there; oldest first. */
-export interface ParkedEvents<Item extends Identified = Event> {
+export interface ParkedEvents<Item extends Identified = EventBody> {
   readonly key: string;
   readonly entries: readonly EntryEvents<Item>[];
 }
 
-export interface EventOutboxOptions<Item extends Identified = Event> {
+export interface EventOutboxOptions<Item extends Identified = EventBody> {
   readonly kind: OutboxKind<Item>;
   readonly sink: EventSink;
   readonly clock: Clock;
@@ -63,26 +64,32 @@ export interface EventOutboxOptions<Item extends Identified = Event> {
 
 /**
  * Messages in the order of the entries. Events of a container share a message until another
- * container of its tenant has one: a reader of the tenant then meets all events in their order.
+ * container of its tenant has one, or they have too many authors: a reader of the tenant then meets
+ * all events in their order.
  */
 export function eventMessages<Item extends Identified>(
   { readerOf }: Pick<OutboxKind<Item>, 'readerOf'>,
   entries: readonly EntryEvents<Item>[],
 ): StoredEvent[] {
-  const messages: { readonly subject: string; readonly events: Item[] }[] = [];
+  const messages: { readonly subject: string; readonly events: Item[]; readonly authors: AuthorsHeader }[] = [];
   const newest = new Map<string, (typeof messages)[number]>();
-  for (const { subject, event } of entries.flatMap(({ events }) => events)) {
+  for (const { subject, event, by } of entries.flatMap(({ events }) => events)) {
     const reader = readerOf(subject);
     const open = newest.get(reader);
-    if (open?.subject === subject) {
+    if (open?.subject === subject && open.authors.add(by)) {
       open.events.push(event);
       continue;
     }
-    const message = { subject, events: [event] };
+    const message = { subject, events: [event], authors: new AuthorsHeader() };
+    message.authors.add(by);
     newest.set(reader, message);
     messages.push(message);
   }
-  return messages.map(({ subject, events }) => ({ subject, payload: JSON.stringify(events) }));
+  return messages.map(({ subject, events, authors: { value: by } }) => ({
+    subject,
+    payload: JSON.stringify(events),
+    ...(by === undefined ? {} : { by }),
+  }));
 }
 
 /**
@@ -113,7 +120,7 @@ const commitOf = ({ event }: Outgoing<Identified>): number => Number(event.id.sp
 const byNumber = (one: { readonly number: number }, other: { readonly number: number }): number =>
   one.number - other.number;
 
-export class EventOutbox<Item extends Identified = Event> {
+export class EventOutbox<Item extends Identified = EventBody> {
   readonly #options: EventOutboxOptions<Item>;
   /** Not published, oldest first; entries without events are left out. */
   #unpublished: EntryEvents<Item>[];

@@ -3,7 +3,7 @@
  * is published. The checkpoint sees them as one.
  */
 import type { AuditLine } from '../../../schemas/api/audit/line.ts';
-import type { Event } from '../../../schemas/api/event.ts';
+import type { EventBody } from '../../../schemas/api/event.ts';
 import { keys, streams } from '../../../schemas/records/buckets.ts';
 import type { RecentEvents, RecentLines } from '../../../schemas/wire/answers.ts';
 import type { RecentAsk, RecentLinesAsk } from '../../../schemas/wire/asks.ts';
@@ -14,7 +14,7 @@ import type { EventOutbox } from './event-outbox.ts';
 import type { OutboxKind } from './recent-events.ts';
 
 /** A reader of events asks for those of a tenant. */
-export const eventKind: OutboxKind<Event> = {
+export const eventKind: OutboxKind<EventBody> = {
   keyOf: keys.events,
   readerOf: tenantOfEventSubject,
   bytesOf: eventBytes,
@@ -82,14 +82,15 @@ export class Outboxes {
   }
 
   recentEvents({ tenant, container, from, limit }: RecentAsk): RecentEvents {
-    const matches = container === null ? all : (event: Event): boolean => event.container_id === container;
-    return this.events.recent({ reader: tenant, matches, from, limit });
+    const matches = container === null ? all : (event: EventBody): boolean => event.container_id === container;
+    const { found, more, last } = this.events.recent({ reader: tenant, matches, from, limit });
+    return { events: found.map(({ event }) => event), by: found.map(({ by }) => by ?? null), more, last };
   }
 
   recentLines({ tenant, before, limit }: RecentLinesAsk): RecentLines {
     const asked = { reader: subjects.auditOfTenant(tenant), matches: all, from: { before }, limit };
-    const { events, more } = this.audit.recent(asked);
-    return { lines: events, more };
+    const { found, more } = this.audit.recent(asked);
+    return { lines: found.map(({ event }) => event), more };
   }
 
   async stop(): Promise<void> {

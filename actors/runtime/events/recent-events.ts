@@ -100,19 +100,22 @@ export class RecentEvents<Item extends Identified> {
   }
 
   /** Oldest first. `more`: whether there are more on the requested side. */
-  page({ reader, matches, from, limit }: Asked<Item>): { readonly events: readonly Item[]; readonly more: boolean } {
+  page({ reader, matches, from, limit }: Asked<Item>): {
+    readonly found: readonly Outgoing<Item>[];
+    readonly more: boolean;
+  } {
     this.#forget();
     const all = this.#shown.get(reader) ?? [];
-    const matching = all.map(({ event }) => event).filter(matches);
+    const matching = all.filter(({ event }) => matches(event));
     const side =
       'after' in from
-        ? matching.filter(({ id }) => compareEvents(id, from.after) > 0)
-        : matching.filter(({ id }) => from.before === null || compareEvents(id, from.before) < 0).reverse();
-    const { values, next } = fill(side, { bytes: limits.recentEventsBytes, items: limit }, (event) => ({
-      value: event,
-      bytes: Buffer.byteLength(JSON.stringify(event)),
+        ? matching.filter(({ event: { id } }) => compareEvents(id, from.after) > 0)
+        : matching.filter(({ event: { id } }) => from.before === null || compareEvents(id, from.before) < 0).reverse();
+    const { values, next } = fill(side, { bytes: limits.recentEventsBytes, items: limit }, (outgoing) => ({
+      value: outgoing,
+      bytes: Buffer.byteLength(JSON.stringify(outgoing)),
     }));
-    return { events: 'after' in from ? values : values.reverse(), more: next !== undefined };
+    return { found: 'after' in from ? values : values.reverse(), more: next !== undefined };
   }
 
   #forget(): void {

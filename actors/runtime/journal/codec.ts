@@ -12,8 +12,9 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { OperationRecord } from '../../../schemas/records/operation.ts';
-import type { AuditLine } from '../../../schemas/api/audit/line.ts';
-import type { Event } from '../../../schemas/api/event.ts';
+import type { AuditLine, Author } from '../../../schemas/api/audit/line.ts';
+import type { EventBody } from '../../../schemas/api/event.ts';
+import { authorText } from '../../../schemas/records/event-authors.ts';
 
 /** The format of nearly all values; other formats are values that release 0.1.0 must not read. */
 const commonFormat = '1';
@@ -89,8 +90,10 @@ export function decodeValue<T>(value: Encoded, shape: Shape<T>, format?: string)
 /** A key's encoded value, or null for its deletion. */
 export type Change = readonly [key: string, value: Encoded | null];
 
-const outgoing = <Item extends Identified>() =>
-  Type.Object({ subject: Type.String(), event: Type.Unsafe<Item>(Type.Object({ id: Type.String() })) });
+const outgoing = <Item extends Identified>() => ({
+  subject: Type.String(),
+  event: Type.Unsafe<Item>(Type.Object({ id: Type.String() })),
+});
 
 /** `<partition>-<commit>-<index>` */
 export interface Identified {
@@ -101,21 +104,31 @@ export interface Identified {
 export interface Outgoing<Item extends Identified> {
   readonly subject: string;
   readonly event: Item;
+  /**
+   * Who caused an event; absent: nobody. It is beside the event, where release 0.1.0 leaves it
+   * alone.
+   */
+  readonly by?: Author;
 }
 
-export const OutgoingEvent = outgoing<Event>();
+export const OutgoingEvent = Type.Object({
+  ...outgoing<EventBody>(),
+  by: Type.Optional(Type.Unsafe<Author>(Type.Object({}))),
+});
 export type OutgoingEvent = Readonly<Static<typeof OutgoingEvent>>;
 
 /** A line of the audit. */
-export const OutgoingLine = outgoing<AuditLine>();
+export const OutgoingLine = Type.Object(outgoing<AuditLine>());
 export type OutgoingLine = Readonly<Static<typeof OutgoingLine>>;
 
 // Upper bounds of the bytes that these take in a message; they bound groups and checkpoints. An
 // answer is JSON inside JSON.
 export const operationBytes = ({ answer }: OperationRecord): number =>
   300 + (answer.kind === 'body' ? Buffer.byteLength(JSON.stringify(answer.body)) : 0);
-export const eventBytes = ({ event }: OutgoingEvent): number =>
-  800 + (event.message === null ? 0 : Buffer.byteLength(JSON.stringify(event.message)));
+export const eventBytes = ({ event, by }: OutgoingEvent): number =>
+  800 +
+  (event.message === null ? 0 : Buffer.byteLength(JSON.stringify(event.message))) +
+  (by === undefined ? 0 : authorText(by).length);
 
 /** With the comma behind it. */
 export const lineBytes = ({ subject, event }: OutgoingLine): number =>

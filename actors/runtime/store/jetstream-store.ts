@@ -9,6 +9,7 @@ import { readPages, readStream, type ReadMessage, type StreamRead } from '../../
 import { limits } from '../../../schemas/limits.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { bucketPrefix, bucketStream, buckets, journalBuckets, keys } from '../../../schemas/records/buckets.ts';
+import { authorsHeader } from '../../../schemas/records/event-authors.ts';
 import { hashOf } from '../../../schemas/wire/subjects.ts';
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import {
@@ -206,8 +207,9 @@ export function createEventSink(nc: NatsConnection, newBatchId: () => string): E
 
   async function publishBatch(events: readonly StoredEvent[]): Promise<void> {
     const batch = newBatchId();
-    for (const [index, { subject, payload }] of events.entries()) {
+    for (const [index, { subject, payload, by }] of events.entries()) {
       const head = headers();
+      if (by !== undefined) head.set(authorsHeader, by);
       if (events.length > 1) joinBatch(head, batch, { index, of: events.length });
       if (index + 1 < events.length) {
         nc.publish(subject, payload, { headers: head });

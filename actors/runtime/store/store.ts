@@ -65,6 +65,8 @@ export interface Store {
 export interface StoredEvent {
   readonly subject: string;
   readonly payload: string;
+  /** The header that says who caused them (schemas/records/event-authors.ts). */
+  readonly by?: string;
 }
 
 /** Publishes events of partitions: when a call resolves, all its events are stored. */

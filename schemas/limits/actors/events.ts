@@ -23,4 +23,9 @@ export const events = {
   eventsParkedBytes: 16 * MiB,
   /** Bytes of one key of parked events, which is written again until it is full. */
   eventsParkedKeyBytes: 128 * KiB,
+  /**
+   * Bytes of the header of a message that says who caused its events; an author takes 4 KiB at
+   * most. NATS allows 64 KiB for all headers of a message.
+   */
+  eventAuthorsBytes: 32 * KiB,
 } as const;

@@ -34,12 +34,13 @@ export const streams = {
   tailWindowGrowth: 8,
   /**
    * The newest log lines that a gateway keeps, and again the newest events, and the time after
-   * which it reads all of them again. The bytes of an event, and of a line besides its text, are
-   * estimates.
+   * which it reads all of them again. The bytes of an event, of its author, and of a line besides
+   * its text, are estimates.
    */
   tailFreshMs: 10 * seconds,
   tailBytes: 32 * MiB,
   tails: 10_000,
   tailItemBytes: 64,
   tailEventBytes: 1 * KiB,
+  tailAuthorBytes: 0.5 * KiB,
 } as const;

@@ -181,7 +181,7 @@ t.test('of effects with one key the last is carried out: one for each host, cont
 
 t.test('an event names the host of its container, if it has one', (t) => {
   const { domain } = domainWith();
-  const head = { id: '0-1-0', nowMs: 1000, requestId: 'r' };
+  const head = { id: '0-1-0', nowMs: 1000, requestId: 'r', by: undefined };
   const record = container({ observed: observation('failed', { reason: 'exited', exit_code: 3 }) });
   const of = (placement: typeof record.placement) =>
     domain.event({ type: 'created', container: { ...record, placement }, status: 'lost' }, head);

@@ -11,7 +11,7 @@ import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
-import type { Event } from '../../../schemas/api/event.ts';
+import type { EventBody } from '../../../schemas/api/event.ts';
 import type { HostRecord } from '../../../schemas/api/host.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { containerId, endless, hostKey, operation, specOf, tenantId } from '../support.ts';
@@ -322,7 +322,7 @@ t.test('a checkpoint batch is bounded in keys, bytes, outcomes and events', asyn
 t.test('events lie in the stream in the order of their tenant', (t) => {
   const event = (number: number, owner: string, container: string) => ({
     number,
-    events: [{ subject: `event.${owner}.${container}`, event: { id: `0-${number}-0` } as Event }],
+    events: [{ subject: `event.${owner}.${container}`, event: { id: `0-${number}-0` } as EventBody }],
   });
   const entries = [
     event(1, 'acme', 'a'),
@@ -333,7 +333,7 @@ t.test('events lie in the stream in the order of their tenant', (t) => {
   ];
   const told = eventMessages(eventKind, entries).map(({ subject, payload }) => [
     subject,
-    ...(JSON.parse(payload) as Event[]).map(({ id }) => id),
+    ...(JSON.parse(payload) as EventBody[]).map(({ id }) => id),
   ]);
   t.same(told, [
     ['event.acme.a', '0-1-0'],

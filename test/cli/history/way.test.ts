@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Schemas } from '../../../cli/client/api.ts';
-import { eventsOf, momentIn, wayOf } from '../../../cli/history/way.ts';
+import { eventsOf, momentIn, momentOf, wayOf } from '../../../cli/history/way.ts';
 
 const line = (fields: object): string =>
   JSON.stringify({ level: 'info', time: '2026-01-02T03:04:05.006Z', program: 'gateway', pid: 7, ...fields });
@@ -46,6 +46,7 @@ const event = (id: string, changes: Partial<Schemas['Event']>): Schemas['Event']
   message: null,
   exit_code: null,
   request_id: null,
+  by: null,
   ...changes,
 });
 
@@ -64,6 +65,13 @@ t.test('the events of a request are its own, and those that follow from its gene
     ['0-9-0', '0-9-1', '0-10-0'],
   );
   t.same(eventsOf(events, 'r-3'), []);
+  t.end();
+});
+
+t.test('an event says who caused it, if anybody did', (t) => {
+  const by = { tenant: 'acme', subject: 'zoë', token: 'k-1', address: '203.0.113.7' };
+  t.match(momentOf(event('0-9-0', { by })), { details: { by: 'zoë' } });
+  t.notOk('by' in momentOf(event('0-9-1', {})).details);
   t.end();
 });
 

@@ -4,6 +4,8 @@ import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
 import { eventHandlers } from '../../../gateway/streams/event-handlers.ts';
 import type { EventPage } from '../../../gateway/streams/events.ts';
 import type { Question } from '../../../lib/rpc/partition-client.ts';
+import type { Author } from '../../../schemas/api/audit/line.ts';
+import type { Event } from '../../../schemas/api/event.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
@@ -14,6 +16,7 @@ import { streamsByHand } from './looks.ts';
 const id = '018f0000-0000-7000-8000-000000000001' as ContainerId;
 const acme = 'acme' as TenantId;
 const event = (name: string) => statusEvent(name, id);
+const placed = (name: string, by: Author | null = null) => ({ seq: 1, event: { ...event(name), by } });
 const recent = (names: readonly string[], more = false) => okData({ events: names.map(event), more, last: 1e9 });
 
 /** A stream with one event, and an owner that knows no more; a test changes what they tell. */
@@ -21,7 +24,7 @@ function stage() {
   const position = { next: 2, given: '0-1-0' };
   const told = {
     owner: (_question: Question): AnswerOf => recent([]),
-    page: (): EventPage => ({ events: [{ seq: 1, event: event('0-1-0') }], position, more: false }),
+    page: (): EventPage => ({ events: [placed('0-1-0')], position, more: false }),
     positionAfter: () => position,
   };
   const steps: unknown[] = [];
@@ -53,6 +56,8 @@ function stage() {
   return { told, steps, ofTenant, ofContainer, asked: services.asked, ...byHand };
 }
 
+const bodyOf = ({ body }: { readonly body: unknown }): string =>
+  JSON.stringify((JSON.parse(String(body)) as { data: unknown }).data);
 const idsIn = (answer: Handled): string[] =>
   answer === 'streamed' ? [] : [...String(answer.body).matchAll(/"id":"([^"]+)"/g)].map(([, name = '']) => name);
 
@@ -83,6 +88,31 @@ t.test('a refusal of the owner is the answer; a stream that cannot be read is 50
     throw new Error('the stream’s server is away');
   };
   t.match(await ofTenant(false), { code: 'unavailable' });
+});
+
+t.test('events say who caused them, without the address of an operator', async (t) => {
+  const author = (tenant: string) => ({ tenant: tenant as TenantId, subject: 'x', token: 'k', address: '203.0.113.7' });
+  const [own, operator] = [author('acme'), author('ops')];
+  const { told, ofTenant, show } = stage();
+  told.page = () => ({
+    events: [placed('0-1-0', own), placed('0-1-1', operator), placed('0-1-2')],
+    position: { next: 2, given: '0-1-2' },
+    more: false,
+  });
+  const events = ['0-2-0', '0-2-1', '0-2-2', '0-2-3'].map(event);
+  told.owner = () => okData({ events, by: [operator, null, own], more: false, last: 1e9 });
+  const hidden = { ...operator, address: null };
+  const wanted = [own, hidden, null, hidden, null, own, null];
+  const authorsIn = (text: string): unknown[] => (JSON.parse(text) as Event[]).map(({ by }) => by);
+  const listed = await ofTenant(false);
+  t.same(listed === 'streamed' ? [] : authorsIn(bodyOf(listed)), wanted);
+  await ofTenant(true);
+  const { frames } = await show();
+  t.same(authorsIn(`[${frames.map(({ data }) => data).join()}]`), wanted, 'a stream shows the same');
+  told.owner = () => okData({ events, more: false, last: 1e9 });
+  const earlier = await ofTenant(false);
+  const ofEarlier = [own, hidden, null, null, null, null, null];
+  t.same(earlier === 'streamed' ? [] : authorsIn(bodyOf(earlier)), ofEarlier, 'an owner of release 0.1.0');
 });
 
 t.test('the owner tells its events page by page, newest first, until there are enough', async (t) => {

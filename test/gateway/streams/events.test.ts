@@ -11,7 +11,10 @@ import {
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { statusEvent } from '../support.ts';
 
-const place = (id: string): PlacedEvent => ({ seq: 1, event: statusEvent(id, uuidv7() as ContainerId) });
+const place = (id: string): PlacedEvent => ({
+  seq: 1,
+  event: { ...statusEvent(id, uuidv7() as ContainerId), by: null },
+});
 const ids = ({ events }: { readonly events: readonly PlacedEvent[] }): string[] => events.map(({ event }) => event.id);
 const first = unseen(['0-1-0', '0-1-1', '0-1-0', 'x', '0-2-0'].map(place), beginning);
 const known = ['0-2-0', '0-3-0', '0-10-0'].map((id) => place(id).event);

@@ -12,6 +12,7 @@ const message = (lines: unknown) => ({
   subject: 'host.h1.log.t.c',
   sequence: 1,
   operation: '',
+  head: { get: () => '' },
   data: Buffer.from(JSON.stringify({ v: 1, lines })),
 });
 const seqsOf = (lines: readonly { readonly seq: number }[]): number[] => lines.map(({ seq }) => seq);

@@ -7,9 +7,11 @@ import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-st
 import { backUpCluster } from '../../../cli/backup/cluster.ts';
 import { api, streamInfo } from '../../../cli/backup/stream.ts';
 import { restoreCluster } from '../../../cli/restore/cluster.ts';
+import { readStream } from '../../../lib/nats/direct-reads.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { buckets, streams } from '../../../schemas/records/buckets.ts';
-import type { Event } from '../../../schemas/api/event.ts';
+import type { EventBody } from '../../../schemas/api/event.ts';
+import { authorsHeader, type EventAuthors } from '../../../schemas/records/event-authors.ts';
 import { containerId, operation, specOf, tenantId } from '../../actors/support.ts';
 import { createAsker, ownerOn, startCluster } from '../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -32,21 +34,25 @@ t.test('events parked at the backup are published once after the restore', { tim
     const { revision } = await store.readEpoch();
     return (await store.load(revision)).filter(({ key, value }) => key.startsWith('events.') && value !== null).length;
   };
-  const published = async (): Promise<Event[]> => {
-    const { state } = (await streamInfo(nc, eventStream)) ?? {};
-    const events: Event[] = [];
-    for (let seq = Math.max(1, state?.first_seq ?? 1); seq <= (state?.last_seq ?? 0); seq++) {
-      const { message } = await api<{ message: { data: string } }>(nc, `STREAM.MSG.GET.${eventStream}`, { seq });
-      events.push(...(JSON.parse(Buffer.from(message.data, 'base64').toString()) as Event[]));
+  /** The events in the stream, and who caused them. */
+  const published = async () => {
+    const reading = { stream: eventStream, filter: 'event.>', from: { seq: 1 }, timeoutMs: 5000 } as const;
+    const events: EventBody[] = [];
+    const authors: EventAuthors = [];
+    for await (const { data, head } of readStream(nc, { ...reading, batchMessages: 100, batchBytes: 1_000_000 })) {
+      events.push(...(JSON.parse(Buffer.from(data).toString()) as EventBody[]));
+      authors.push(...(JSON.parse(head.get(authorsHeader) || '[]') as EventAuthors));
     }
-    return events;
+    return { events, authors };
   };
+  const by = { tenant, subject: 'Zoë 日本', token: 'k', address: '203.0.113.7' };
+  const cause = { by, action: 'test', target: {} };
 
   const first = ownerOn(ground, nc);
   await first.start();
   // No stream listens on the subjects of events, so the owner must park them.
   await listenOn(['nothing.>']);
-  const ofContainer = { tenant, id };
+  const ofContainer = { tenant, id, cause };
   const created = await ask({
     type: 'container.create',
     op: operation(),
@@ -58,9 +64,9 @@ t.test('events parked at the backup are published once after the restore', { tim
   for (const type of ['container.stop', 'container.start', 'container.stop'] as const)
     t.equal((await ask({ type, op: operation(), ...ofContainer })).code, 'ok');
   await until('parked', async () => (await parked()) > 0);
-  t.same(await published(), []);
+  t.same((await published()).events, []);
   const recent = await ask({ type: 'event.recent', tenant, container: null, from: { before: null }, limit: 100 });
-  const expected = (recent.json as { data: { events: Event[] } }).data.events.map(({ id }) => id);
+  const expected = (recent.json as { data: { events: EventBody[] } }).data.events.map(({ id }) => id);
   t.ok(expected.length >= 4, `${expected.length} events wait`);
 
   const folder = join(temporaryFolder(t), 'backup');
@@ -75,5 +81,12 @@ t.test('events parked at the backup are published once after the restore', { tim
   t.teardown(() => second.stop());
   await second.start();
   await until('published', async () => (await parked()) === 0);
-  t.same((await published()).map(({ id }) => id).sort(), [...expected].sort(), 'each event is published once');
+  const { events, authors } = await published();
+  t.same(events.map(({ id }) => id).sort(), [...expected].sort(), 'each event is published once');
+  const told = authors.flatMap(([count, author]) => Array.from({ length: count }, () => author));
+  t.same(
+    told,
+    expected.map(() => by),
+    'with who caused it',
+  );
 });

@@ -65,6 +65,13 @@ export const gatewayMutants: readonly Mutant[] = [
     killedBy: 'test/gateway/keys/signing-keys.test.ts',
   },
   {
+    name: 'address of an operator shown in events',
+    guard: 'Events tell a tenant who of the operators changed its container, without the address (ADR 42)',
+    file: 'gateway/streams/event-handlers.ts',
+    changes: [{ in: 'EventSource.shown', replace: 'eventSeenBy(tenantOf(this.#call), event)', by: 'event' }],
+    killedBy: 'test/gateway/streams/event-handlers.test.ts',
+  },
+  {
     name: 'Redis counts accepted without a bound',
     guard: 'Whatever Redis answers, every tenant keeps a share of its rate (docs/security.md)',
     file: 'gateway/auth/rate-limits.ts',

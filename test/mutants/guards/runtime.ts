@@ -221,7 +221,7 @@ export const runtimeMutants: readonly Mutant[] = [
     guard: 'A tenant reads its own events: the owner serves them until the stream has them (ADR 12)',
     file: 'actors/runtime/events/event-outbox.ts',
     changes: [{ in: 'EventOutbox.offer', omit: 'this.#recent.show(events)' }],
-    killedBy: 'test/integration/gateway/own-events.test.ts',
+    killedBy: 'test/integration/gateway/events/own-events.test.ts',
   },
   {
     name: 'report of a fenced host accepted',

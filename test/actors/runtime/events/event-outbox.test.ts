@@ -15,7 +15,7 @@ import type { EventSink, StoreWrite } from '../../../../actors/runtime/store/sto
 import { sleep } from '../../../../lib/time/backoff.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import { runAtOnce } from '../../../../lib/time/slices.ts';
-import { compareEvents, type Event } from '../../../../schemas/api/event.ts';
+import { compareEvents, type EventBody } from '../../../../schemas/api/event.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { RecentEvents } from '../../../../schemas/wire/answers.ts';
@@ -35,7 +35,7 @@ function switchable() {
   const events: EventSink = {
     publish: (messages) => (state.isAway ? Promise.reject(new Error('no stream')) : sink.publish(messages)),
   };
-  const ids = (): string[] => told.flatMap(({ payload }) => (JSON.parse(payload) as Event[]).map(({ id }) => id));
+  const ids = (): string[] => told.flatMap(({ payload }) => (JSON.parse(payload) as EventBody[]).map(({ id }) => id));
   return { events, ids, state };
 }
 
@@ -101,7 +101,7 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
     number,
     events: Array.from({ length: 100 }, (_, index) => ({
       subject: 'event.acme.a',
-      event: { id: `0-${number}-${index}`, message: null } as Event,
+      event: { id: `0-${number}-${index}`, message: null } as EventBody,
     })),
   });
   const kept = new Map<string, Encoded>();
@@ -136,7 +136,7 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
 t.test('what is wanted while a publication ends is published, at whichever moment that is', async (t) => {
   const entry = (number: number): EntryEvents => ({
     number,
-    events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as Event }],
+    events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as EventBody }],
   });
   const empty = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
   /** From the acknowledgement of the first on, in turns of the microtask queue. */
@@ -165,7 +165,7 @@ t.test('what is wanted while a publication ends is published, at whichever momen
 t.test('a page of recent events is bounded, and the pages are all', (t) => {
   const events = Array.from({ length: 1200 }, (_, index) => ({
     subject: `event.acme.${index % 2 === 0 ? 'a' : 'b'}`,
-    event: { id: `0-1-${index}`, container_id: index % 2 === 0 ? 'a' : 'b', message: 'x'.repeat(1000) } as Event,
+    event: { id: `0-1-${index}`, container_id: index % 2 === 0 ? 'a' : 'b', message: 'x'.repeat(1000) } as EventBody,
   }));
   const pending = [{ number: 1, events }];
   const empty = { last: 1, mark: 0, pending, checkpointed: [], parked: [] };
@@ -177,8 +177,8 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
   const ids: string[] = [];
   for (let more = true; more;) {
     const page = outbox.recent({ ...scope, from: { after: ids.at(-1) ?? '' } });
-    t.ok(JSON.stringify(page.events).length <= limits.recentEventsBytes + 1000);
-    ids.push(...page.events.map(({ id }) => id));
+    t.ok(JSON.stringify(page.found).length <= limits.recentEventsBytes + 1000);
+    ids.push(...page.found.map(({ event }) => event.id));
     ({ more } = page);
   }
   t.same(
@@ -192,11 +192,11 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
     limit: 2,
   });
   t.same(
-    ofOne.events.map(({ id }) => id),
+    ofOne.found.map(({ event }) => event.id),
     ['0-1-3', '0-1-5'],
   );
   t.match(ofOne, { more: true, last: 1 });
-  t.same(outbox.recent({ ...scope, reader: 'rival', from: { before: null } }).events, []);
+  t.same(outbox.recent({ ...scope, reader: 'rival', from: { before: null } }).found, []);
   t.end();
 });
 
@@ -207,7 +207,7 @@ t.test('what was published a moment ago is parked for the next owner, who publis
     number,
     events: owners.map((owner, index) => ({
       subject: `event.${owner}.a`,
-      event: { id: `0-${number}-${index}`, container_id: 'a', message: null } as Event,
+      event: { id: `0-${number}-${index}`, container_id: 'a', message: null } as EventBody,
     })),
   });
   const opened = (
@@ -279,7 +279,7 @@ t.test('what still is parked is not parked again, in place of what waits beside 
   const outbox = runAtOnce(EventOutbox.opening(options));
   const entry = (number: number): EntryEvents => ({
     number,
-    events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message } as Event }],
+    events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message } as EventBody }],
   });
   const bucket = new Map<string, Encoded>();
   const write = (writes: readonly StoreWrite[] = []): void => {

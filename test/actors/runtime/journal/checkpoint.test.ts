@@ -9,7 +9,7 @@ import { Fence } from '../../../../actors/runtime/store/fence.ts';
 import { CautiousClock } from '../../../../lib/time/cautious-clock.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
 import { runAtOnce } from '../../../../lib/time/slices.ts';
-import type { Event } from '../../../../schemas/api/event.ts';
+import type { EventBody } from '../../../../schemas/api/event.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { Process } from '../../../sim/world/time.ts';
 import { inWorld } from '../../support/in-world.ts';
@@ -19,7 +19,7 @@ const commit = (number: number): Commit => ({
   number,
   changes: [[`container.${number}`, Buffer.from('1 00000000 {}')]],
   operations: [],
-  events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as Event }],
+  events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as EventBody }],
 });
 
 /** A partition with this many commits above its mark, and a stream that acknowledges when asked. */

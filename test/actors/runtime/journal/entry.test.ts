@@ -9,9 +9,12 @@ import {
   encodeSection,
   type StoredEntry,
 } from '../../../../actors/runtime/journal/entry.ts';
+import type { EventBody } from '../../../../schemas/api/event.ts';
+import type { TenantId } from '../../../../schemas/ids.ts';
 import type { SuccessCode } from '../../../../schemas/errors.ts';
 import { asRead, outcome } from '../../support/commits.ts';
 
+const by = { tenant: 'acme' as TenantId, subject: 'Zoë 日本', token: 'k', address: null };
 const low = { number: 3, sequence: 40 };
 const commitOf = (number: number, more: Partial<Commit> = {}): Commit => ({
   number,
@@ -37,6 +40,15 @@ t.test('an entry is read as it was written', (t) => {
     [4, commitOf(11)],
     [0, commitOf(7, { changes: [], operations: [outcome()] })],
     [4, commitOf(12, { changes: [...commitOf(12).changes, ['container.acme.x', null], ['host.h', Buffer.from('')]] })],
+    [
+      3,
+      commitOf(4, {
+        events: [
+          { subject: 'event.acme.a', event: { id: '3-4-0' } as EventBody, by },
+          { subject: 'event.acme.a', event: { id: '3-4-1' } as EventBody },
+        ],
+      }),
+    ],
     [15, commitOf(1, { clock: { atMs: 1, wallMs: 2, agreedMs: 3 } })],
     [2, commitOf(5, { changes: [['any', Buffer.from([0, 10, 255, 10])]] })],
     [2, commitOf(6, { operations: [{ ...outcome(), code: 'deferred' as SuccessCode }] })],

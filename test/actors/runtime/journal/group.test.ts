@@ -4,11 +4,18 @@ import { encodeSection } from '../../../../actors/runtime/journal/entry.ts';
 import { DirtyKeys, Group } from '../../../../actors/runtime/journal/group.ts';
 import { noReading } from '../../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../../schemas/limits.ts';
+import type { EventBody } from '../../../../schemas/api/event.ts';
+import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
+import { statusEvent } from '../../../gateway/support.ts';
 import { operation } from '../../support.ts';
 
 interface Bell {
   readonly bell: number;
 }
+const longEvent = (id: string): EventBody => ({
+  ...statusEvent(id, '01890000-0000-7000-8000-000000000000' as ContainerId),
+  message: '€'.repeat(500),
+});
 const groupOf = (number = 1, dirty = new DirtyKeys()) => new Group<Bell>(number, dirty);
 
 t.test('the newest value of a key is journalled, and the last of effects with one key is carried out', (t) => {
@@ -47,6 +54,12 @@ t.test('a group is full before its section is too large for an entry, whatever f
     'many small values': (group, index) => group.change(`key-${index}`, Buffer.from('1')),
     deletions: (group, index) => group.change(`key-${index}`, null),
     'text of three bytes a letter': (group, index) => group.change(`key-${index}`, Buffer.from('€'.repeat(1000))),
+    'events with authors': (group, index) =>
+      group.event({
+        subject: 'event.acme.01890000-0000-7000-8000-000000000000',
+        event: longEvent(`0-1-${index}`),
+        by: { tenant: 'acme' as TenantId, subject: '日'.repeat(256), token: 'ü'.repeat(256), address: '2001:db8::1' },
+      }),
     'answers, which are JSON in JSON': (group) =>
       group.operation({
         op: operation(),

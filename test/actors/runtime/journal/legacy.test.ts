@@ -10,6 +10,8 @@ import { readPartition } from '../../../../actors/runtime/journal/load.ts';
 import { encodeMark } from '../../../../actors/runtime/journal/mark.ts';
 import { runAtOnce } from '../../../../lib/time/slices.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
+import type { EventBody } from '../../../../schemas/api/event.ts';
+import type { TenantId } from '../../../../schemas/ids.ts';
 import type { SuccessCode } from '../../../../schemas/errors.ts';
 import { encodeLegacyEntry, legacyKey } from '../../support/legacy.ts';
 import { asRead, outcome, tenantCommit } from '../../support/commits.ts';
@@ -27,6 +29,14 @@ t.test('an entry of release 0.1.0 is read', (t) => {
     tenantCommit(2, { clock: { atMs: 1, wallMs: 2, agreedMs: 3 } }),
     tenantCommit(3, { operations: [{ ...outcome(), code: 'deferred' as SuccessCode }] }),
   ];
+  const by = { tenant: 'acme' as TenantId, subject: 'Zoë', token: 'k', address: null };
+  const events = [{ subject: 'event.acme.a', event: { id: '0-4-0' } as EventBody, by }];
+  const [ring] = legacyRing(1, [{ number: 1, events }]);
+  t.match(
+    decode(String(ring?.value)),
+    { ok: true, value: { number: 1, events } },
+    'with authors, in a ring that is left',
+  );
   for (const commit of commits) t.same(decode(encodeLegacyEntry(commit)), { ok: true, value: asRead(commit) });
   // The bytes of that release.
   const stored = '1 d9b96700 {"number":3,"keys":["host.a","host.b"],"operations":[],"events":[]}\n1 00000000 {}\n-';

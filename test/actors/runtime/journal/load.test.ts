@@ -23,7 +23,7 @@ import type { EntryEvents } from '../../../../actors/runtime/events/event-outbox
 import { recordKey } from '../../../../actors/domain/records.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../../schemas/api/container.ts';
-import type { Event } from '../../../../schemas/api/event.ts';
+import type { EventBody } from '../../../../schemas/api/event.ts';
 import type { MemberId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { containerId, specOf } from '../../support.ts';
@@ -135,8 +135,9 @@ t.test('an empty bucket, and ones that are whole', (t) => {
 t.test('events that were parked are there for the next owner, and a key of them that is damaged is named', (t) => {
   const stored = storedOf(5, 5);
   const { bucket } = stored;
-  const event = { id: '0-3-0', container_id: 'c', message: null } as Event;
-  const entries: EntryEvents[] = [{ number: 3, events: [{ subject: 'event.acme.c', event }] }];
+  const event = { id: '0-3-0', container_id: 'c', message: null } as EventBody;
+  const by = { tenant: null, subject: 'Zoë', token: 'k', address: null };
+  const entries: EntryEvents[] = [{ number: 3, events: [{ subject: 'event.acme.c', event, by }] }];
   bucket.set(keys.events(3), encodeValue(entries));
   bucket.set(keys.events(4), 'rot');
   bucket.set(keys.events(5), null);

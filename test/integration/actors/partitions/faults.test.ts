@@ -20,7 +20,7 @@ import { systemClock } from '../../../../lib/time/clock.ts';
 import { readStream } from '../../../../lib/nats/direct-reads.ts';
 import { buckets, keys, streams } from '../../../../schemas/records/buckets.ts';
 import type { Container } from '../../../../schemas/api/container.ts';
-import type { Event } from '../../../../schemas/api/event.ts';
+import type { EventBody } from '../../../../schemas/api/event.ts';
 import type { ContainerId, MemberId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { ReadAsk, WriteAsk } from '../../../../schemas/wire/asks.ts';
@@ -185,7 +185,7 @@ t.test('after a crash before the checkpoint the journal has everything, and each
   const after = new Map((await real.load(next.epoch)).map(({ key, value }) => [key, value]));
   t.ok(after.has(keys.container(tenant, creates[1]?.id as ContainerId)));
 
-  const told: Event[] = [];
+  const told: EventBody[] = [];
   const everything = {
     stream: streams.events.name,
     filter: subjects.eventsOfTenant(tenant),
@@ -195,7 +195,7 @@ t.test('after a crash before the checkpoint the journal has everything, and each
     timeoutMs: 5000,
   };
   for await (const { data } of readStream(ground.nc, everything)) {
-    told.push(...(JSON.parse(Buffer.from(data).toString()) as Event[]));
+    told.push(...(JSON.parse(Buffer.from(data).toString()) as EventBody[]));
   }
   const distinct = new Map(told.map((event) => [event.id, event]));
   t.ok(told.length > distinct.size, 'they were published twice');

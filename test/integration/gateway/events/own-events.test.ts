@@ -5,10 +5,10 @@
  */
 import { jetstreamManager } from '@nats-io/jetstream';
 import t from 'tap';
-import { streams } from '../../../schemas/records/buckets.ts';
-import type { Event } from '../../../schemas/api/event.ts';
-import { runGateway, startGround, startOwnerOn, type Ground } from './support.ts';
-import { until } from '../../support/until.ts';
+import { streams } from '../../../../schemas/records/buckets.ts';
+import type { Event } from '../../../../schemas/api/event.ts';
+import { runGateway, startGround, startOwnerOn, type Ground } from '../support.ts';
+import { until } from '../../../support/until.ts';
 
 const compute = '/api/v2/compute';
 

@@ -1,0 +1,45 @@
+/** The header of a message of events that says who caused them: it grows with the events. */
+import type { Author } from '../../../schemas/api/audit/line.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { authorText } from '../../../schemas/records/event-authors.ts';
+
+interface Run {
+  readonly text: string;
+  count: number;
+}
+
+const nobody = authorText(null);
+/** Brackets, commas and a number, around an author. */
+const headBytesOfRun = 16;
+
+/** A gateway cuts the texts of an author, so that this takes none away. */
+function textOf(by: Author | undefined): string {
+  const text = by === undefined ? nobody : authorText(by);
+  return text.length + headBytesOfRun > limits.eventAuthorsBytes ? nobody : text;
+}
+
+export class AuthorsHeader {
+  readonly #runs: Run[] = [];
+  #bytes = 0;
+
+  /** Adds the author of the next event. False: no room; the event needs another message. */
+  add(by: Author | undefined): boolean {
+    const text = textOf(by);
+    const last = this.#runs.at(-1);
+    if (last?.text === text) {
+      last.count++;
+      return true;
+    }
+    const bytes = text.length + headBytesOfRun;
+    if (this.#bytes + bytes > limits.eventAuthorsBytes) return false;
+    this.#runs.push({ text, count: 1 });
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** Undefined: nobody caused any of them. */
+  get value(): string | undefined {
+    if (this.#runs.every(({ text }) => text === nobody)) return undefined;
+    return `[${this.#runs.map(({ text, count }) => `[${count},${text}]`).join(',')}]`;
+  }
+}

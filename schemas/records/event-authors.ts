@@ -1,0 +1,22 @@
+/**
+ * Who caused the events of a message of the stream EVENTS. It is in a header, because gateways of
+ * release 0.1.0 refuse further fields in the events.
+ */
+import Type, { type Static } from 'typebox';
+import { Author } from '../api/audit/line.ts';
+import { nullable } from '../api/nullable.ts';
+
+export const authorsHeader = 'Longshore-By';
+
+/**
+ * In the order of the events: how many have this author, null for none. Events behind the last of
+ * these have none.
+ */
+export const EventAuthors = Type.Array(
+  Type.Tuple([Type.Integer({ minimum: 1 }), nullable(Type.Object(Author.properties))]),
+);
+export type EventAuthors = Static<typeof EventAuthors>;
+
+/** JSON in ASCII, as a header needs it. */
+export const authorText = (by: Author | null): string =>
+  JSON.stringify(by).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
