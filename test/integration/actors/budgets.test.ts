@@ -3,11 +3,13 @@
  * loses any.
  */
 import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
+import { headers } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { createBudgets } from '../../../actors/retention/budgets.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import { streams } from '../../../schemas/records/buckets.ts';
+import { authorsHeader } from '../../../schemas/records/event-authors.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { startCluster, type Ground } from './support.ts';
@@ -122,6 +124,20 @@ t.test('budgets count more subjects than one answer of the server lists', async 
   t.same(offsets.slice(0, 2), [0, listed], 'each page once');
   t.ok(trimmed > 0, 'the tenant of the second page is trimmed');
   t.equal((await manager.streams.info(logs.stream)).state.messages, 200 - trimmed);
+});
+
+t.test('who caused events counts as their bytes do', async (t) => {
+  const [, events] = kinds as [Kind, Kind];
+  const { one, manager } = await ground(t, events);
+  const js = jetstream(one.nc);
+  const head = headers();
+  head.set(authorsHeader, filler);
+  const [authored, plain] = [events.subjectOf('authored', 1), events.subjectOf('plain', 1)];
+  for (let index = 0; index < 190; index++) await js.publish(authored, 'x', { headers: head });
+  for (let index = 0; index < 500; index++) await js.publish(plain, 'x');
+  t.same((await lookOnce(t, one)).failures, []);
+  t.ok((await countOf(manager, events.stream, authored)) < 190);
+  t.equal(await countOf(manager, events.stream, plain), 500, 'a tenant with less than its share loses nothing');
 });
 
 for (const kind of kinds) {
