@@ -39,9 +39,12 @@ export function openSession(
     });
     socket.once('unexpected-response', (request, answer) => {
       const chunks: Buffer[] = [];
+      // At the end of the answer the request has given it back, to be kept for another one.
+      const { socket: connection } = answer;
       answer.on('data', (chunk: Buffer) => chunks.push(chunk));
       answer.on('end', () => {
         request.destroy();
+        connection.destroy();
         const { statusCode: status = 0, headers } = answer;
         reject(
           new ApiError(
