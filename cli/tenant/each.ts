@@ -1,10 +1,11 @@
 /** Commands that do the same to each of several things. */
 import { InterruptedError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
+import { wordsOf } from '../terminal/errors.ts';
 
 /**
  * Each by itself: one that fails does not keep the others from it, but Ctrl-C does.
- * @throws the first failure, or InterruptedError
+ * @throws the last failure, or InterruptedError, after the others have been told in their order
  */
 export async function each(
   context: Context,
@@ -24,8 +25,7 @@ export async function each(
     }
   }
   if (done.length > 0) context.show(done, done.join('\n'));
-  const [first, ...others] = interrupted === undefined ? failures : [interrupted, ...failures];
-  if (first === undefined) return;
-  for (const error of others) context.tell(error.message);
-  throw first;
+  const last = interrupted ?? failures.pop();
+  for (const error of failures) context.tell(wordsOf(error));
+  if (last !== undefined) throw last;
 }
