@@ -23,11 +23,17 @@ export class Exit extends Error {
   }
 }
 
-function hintFor({ status, code, detail }: ApiError): string {
+function hintFor({ status, code, detail, details }: ApiError): string {
   if (status === 401) return 'Sign in with "longshore login --server URL".';
   if (code === 'forbidden' && typeof detail['scope'] === 'string')
     return `The token lacks the scope ${detail['scope']}.`;
-  if (code === 'over_quota') return 'See "longshore quota"; an operator sets the caps.';
+  if (code === 'over_quota') {
+    const { dimension, requested, max } = detail;
+    const why = typeof dimension === 'string' ? `${dimension} would be ${String(requested)} of ${String(max)}. ` : '';
+    return `${why}See "longshore quota"; an operator sets the caps.`;
+  }
+  if (code === 'not_found') return 'Nothing has this name or id: "ls" of the same command shows what there is.';
+  if (details['name']?.includes('has already been taken')) return 'Choose another name, or remove what has it.';
   if (status === 429 || status === 503) return 'Try again soon.';
   return '';
 }

@@ -11,7 +11,15 @@ t.test('an error says what is wrong, and what to do', (t) => {
     wordsOf(answer(403, { error: 'forbidden', detail: { scope: 'deploy' } })),
     'forbidden\nThe token lacks the scope deploy.',
   );
-  t.match(wordsOf(answer(403, { error: 'over_quota', detail: { dimension: 'containers' } })), /longshore quota/);
+  t.match(
+    wordsOf(answer(403, { error: 'over_quota', detail: { dimension: 'cpu_millis', requested: 9000, max: 8000 } })),
+    /^over quota\ncpu_millis would be 9000 of 8000\. See "longshore quota"/,
+  );
+  t.match(wordsOf(answer(404, { error: 'not_found' })), /^not found\nNothing has this name or id: "ls"/);
+  t.match(
+    wordsOf(answer(422, { error: 'invalid', details: { name: ['has already been taken'] } })),
+    /^name has already been taken\nChoose another name/,
+  );
   t.equal(wordsOf(answer(422, { error: 'invalid', details: { name: ["can't be blank"] } })), "name can't be blank");
   t.equal(
     wordsOf(answer(422, { error: 'invalid', details: { name: ['one', 'two'], tag: ['three'] } })),
