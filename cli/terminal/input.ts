@@ -36,13 +36,21 @@ export async function readInput({ stdin, signal }: Input): Promise<Buffer> {
   }
 }
 
-/** A file, or standard input as `-`. */
-export async function readSource(path: string, input: Input): Promise<Buffer> {
-  if (path === '-') return readInput(input);
-  if (statSync(path).size > limits.cliInputBytes)
-    throw new Refused(`${path} is larger than ${limits.cliInputBytes} bytes`);
-  return readFileSync(path);
+/** @throws Refused if it can't be read, or is too large */
+export function readFile(path: string): Buffer {
+  try {
+    if (statSync(path).size <= limits.cliInputBytes) return readFileSync(path);
+  } catch (error) {
+    // ENOENT: no such file or directory, stat 'web.env'
+    const [, reason] = /^\w+: (.*?)(?:, \w+.*)?$/.exec((error as Error).message) ?? [];
+    throw new Refused(`${path} can't be read: ${reason ?? (error as Error).message}`);
+  }
+  throw new Refused(`${path} is larger than ${limits.cliInputBytes} bytes`);
 }
+
+/** A file, or standard input as `-`. @throws as `readInput` and `readFile` */
+export const readSource = async (path: string, input: Input): Promise<Buffer> =>
+  path === '-' ? readInput(input) : readFile(path);
 
 /** Without the line break that a shell or an editor adds. */
 export const withoutLastBreak = (bytes: Buffer): Buffer => (bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes);

@@ -27,7 +27,8 @@ export async function readFiles(paths: readonly string[], terminal: FileTerminal
   const files: Wanted[] = [];
   for (const path of paths) {
     const folder = path === '-' ? process.cwd() : dirname(resolve(path));
-    const { wanted, faults, warnings } = readText(path, await textOf(path, terminal), { folder, env: terminal.env });
+    const text = (await readSource(path, terminal)).toString('utf8');
+    const { wanted, faults, warnings } = readText(path, text, { folder, env: terminal.env });
     if (wanted !== undefined) {
       files.push(wanted);
       faults.push(...resolveValues(wanted, folder, terminal.env, values));
@@ -41,15 +42,6 @@ export async function readFiles(paths: readonly string[], terminal: FileTerminal
 
 const byPlace = ({ place: one }: Remark, { place: other }: Remark): number =>
   one.line - other.line || one.column - other.column;
-
-async function textOf(path: string, terminal: FileTerminal): Promise<string> {
-  try {
-    return (await readSource(path, terminal)).toString('utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) throw new Refused(`${path} can't be read: ${error.message}`);
-    throw error;
-  }
-}
 
 interface Surroundings {
   readonly folder: string;
