@@ -1,11 +1,11 @@
 /** `run` and `update`: from words of a person to a container that runs. */
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 import { createApi, dataOf, doneOf, type Schemas } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { collect, waitSeconds } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
+import { readFile } from '../terminal/input.ts';
 import { findContainer } from './find.ts';
 import { imageIn, nameFor } from './image.ts';
 import { policyWith, storedPolicy, withPolicy, type PolicyOptions, type PolicyPut } from './policy.ts';
@@ -58,15 +58,18 @@ export function envFileIn(path: string, text: string): Record<string, string> {
   );
 }
 
+/** The API takes only numbers with a decimal. */
+export const cpuIn = (text: string): string => (/^\d{1,3}$/.test(text) ? `${text}.0` : text);
+
 const portIn = (text: string): number | string => (/^\d+$/.test(text) ? Number(text) : text);
 
 function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal: Terminal) {
-  const ofFile = envFile === undefined ? {} : envFileIn(envFile, readFileSync(envFile, 'utf8'));
+  const ofFile = envFile === undefined ? {} : envFileIn(envFile, readFile(envFile).toString('utf8'));
   const all = { ...ofFile, ...pairsIn(env, terminal.env) };
   return {
     ...(Object.keys(all).length === 0 ? {} : { env: all }),
     ...(port.length === 0 ? {} : { ports: port.map(portIn) }),
-    ...(cpu === undefined ? {} : { cpu_limit: cpu }),
+    ...(cpu === undefined ? {} : { cpu_limit: cpuIn(cpu) }),
     ...(memory === undefined ? {} : { mem_limit: memory }),
   };
 }
@@ -184,7 +187,7 @@ const shaped = (command: Command): Command =>
     .option('-e, --env <NAME=value>', 'a variable; without a value, that of this shell', collect)
     .option('--env-file <file>', 'variables, one NAME=value a line')
     .option('-p, --port <port>', 'a port to publish, such as 8080 or 53/udp', collect)
-    .option('--cpu <cores>', 'its CPU limit, such as 0.5')
+    .option('--cpu <cores>', 'its CPU limit, such as 0.5 or 2')
     .option('-m, --memory <size>', 'its memory limit, such as 256m');
 
 const waiting = (command: Command, what: string): Command =>
