@@ -1,9 +1,11 @@
 /** `host`, for operators. */
 import type { Command } from 'commander';
 import { dataOf, doneOf } from '../client/api.ts';
+import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { action, type Terminal } from '../context.ts';
 import { paintOf } from '../terminal/colours.ts';
+import { Refused } from '../terminal/errors.ts';
 import { bytesText, tableOf } from '../terminal/table.ts';
 
 export function addHosts(program: Command, terminal: Terminal): void {
@@ -32,13 +34,17 @@ export function addHosts(program: Command, terminal: Terminal): void {
   host
     .command('join-token <key>')
     .description('a one-time token, with which a host enrols')
-    .option('--region <region>', 'the region of a new host', 'default')
+    .option('--region <region>', 'the region of a new host; default: default')
     .action(
-      action<[string, { region: string }]>(terminal, async ({ api, show }, key, { region }) => {
-        const known = await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } }));
-        const made = known.some((one) => one.key === key)
-          ? await dataOf(api.POST('/api/v2/operator/hosts/{key}/join-token', { params: path(key) }))
-          : await dataOf(api.POST('/api/v2/operator/hosts', { body: { key, region } }));
+      action<[string, { region?: string }]>(terminal, async ({ api, show }, key, { region }) => {
+        const all = await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } }));
+        const known = all.find((one) => one.key === key);
+        if (known !== undefined && known.region !== (region ?? known.region))
+          throw new Refused(`${key} is in region ${known.region}, and a host keeps its region: remove it first`);
+        const made =
+          known === undefined
+            ? await dataOf(api.POST('/api/v2/operator/hosts', { body: { key, region: region ?? 'default' } }))
+            : await dataOf(api.POST('/api/v2/operator/hosts/{key}/join-token', { params: path(key) }));
         show(made, made.join_token);
       }),
     );
@@ -62,7 +68,12 @@ export function addHosts(program: Command, terminal: Terminal): void {
     .action(
       action<[string, { force?: true }]>(terminal, async ({ api, show }, key, { force }) => {
         const query = force === true ? { force } : {};
-        await doneOf(api.DELETE('/api/v2/operator/hosts/{key}', { params: { ...path(key), query } }));
+        try {
+          await doneOf(api.DELETE('/api/v2/operator/hosts/{key}', { params: { ...path(key), query } }));
+        } catch (error) {
+          if (!(error instanceof ApiError) || error.status !== 409) throw error;
+          throw new Refused(error.message.replace('?force=true', '--force'));
+        }
         show({ key }, key);
       }),
     );
