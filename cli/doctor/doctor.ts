@@ -65,6 +65,15 @@ async function refusalOf(work: Promise<unknown>): Promise<string | undefined> {
   }
 }
 
+/** In seconds; undefined, too, of a text that is no token: the server says so. */
+function endIn(token: string): number | undefined {
+  try {
+    return decodeJwt(token).exp;
+  } catch {
+    return undefined;
+  }
+}
+
 async function hostVerdicts({ api }: Context): Promise<Verdict[]> {
   try {
     return verdicts.wellHosts(await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } })));
@@ -95,7 +104,7 @@ async function examine(context: Context): Promise<Verdict[]> {
   const { status, text } = await probe(context, '/readyz');
   const prepared = [...outside, verdicts.inTime(alive.aheadMs), verdicts.ready(status, text)];
   if (status !== 200) return prepared;
-  const { exp } = decodeJwt(token);
+  const exp = endIn(token);
   const refusal = await refusalOf(dataOf(api.GET('/api/v2/compute/quota')));
   const document = await bodyOf(api.GET('/api/v2/openapi.json'));
   const { info } = document as { readonly info: { readonly version: string } };

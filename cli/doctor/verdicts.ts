@@ -42,9 +42,13 @@ export function encrypted({ protocol, hostname }: URL, end: number | string | un
   return left < limits.cliDoctorCertificateDays ? wrong('TLS', found, renew) : right('TLS', found);
 }
 
-/** @param aheadMs how far the server's clock is ahead; undefined: it does not say its time */
+/**
+ * @param aheadMs how far the server's clock is ahead, less the part of a second that the header
+ * `Date` leaves out; undefined: it does not say its time
+ */
 export function inTime(aheadMs: number | undefined): Verdict {
   if (aheadMs === undefined) return right('clock', 'the server does not say its time');
+  if (aheadMs > -1500 && aheadMs < 500) return right('clock', 'the server has the time of this machine');
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   const found = `the server is ${seconds} s ${aheadMs < 0 ? 'behind' : 'ahead'}`;
   return Math.abs(aheadMs) > limits.cliDoctorClockMs

@@ -23,6 +23,7 @@ t.test('what is right, and what is wrong', (t) => {
     ],
     [verdicts.encrypted(new URL('http://10.0.0.1'), undefined, nowMs), '✗ none: tokens can be read on the way'],
     [verdicts.inTime(undefined), '✓ the server does not say its time'],
+    [verdicts.inTime(-999), '✓ the server has the time of this machine'],
     [verdicts.inTime(-2_000), '✓ the server is 2 s behind'],
     [verdicts.inTime(60_000), '✗ the server is 60 s ahead'],
     [verdicts.ready(200, ''), '✓ it serves requests'],

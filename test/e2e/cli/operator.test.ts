@@ -145,6 +145,12 @@ t.test('peers and operators', async (t) => {
     t.match(JSON.parse(await ok('doctor', '--json')), [{ name: 'server', ok: true }]);
     await operator('host', 'join-token', 'h9');
     t.match(await longshore(['doctor'], { env: ops }), { code: 1, out: /^✗ host h9: joining\n {2}start its agent/m });
+    t.match(await longshore(['host', 'join-token', 'h9', '--region', 'eu'], { env: ops }), {
+      code: 1,
+      err: /^h9 is in region default, and a host keeps its region/,
+    });
+    const broken = await longshore(['doctor'], { env: { ...ops, LONGSHORE_TOKEN: 'no.token' } });
+    t.match(broken, { code: 1, out: /^✗ token: unauthenticated\n {2}sign in again/m });
     const expired = { ...acme, LONGSHORE_TOKEN: `${acme.LONGSHORE_TOKEN.slice(0, -6)}AAAAAA` };
     t.match(await longshore(['doctor'], { env: expired }), { code: 1, out: /^✗ token: unauthenticated\n {2}sign in/m });
     const away = { ...acme, LONGSHORE_SERVER: 'http://127.0.0.1:1' };
