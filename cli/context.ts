@@ -1,7 +1,7 @@
 /** What a command works with: a server, a token, and where it writes. */
 import type { Command } from 'commander';
 import { createApi, type Api } from './client/api.ts';
-import { profilePath, readProfiles, type Profile } from './profiles.ts';
+import { NoProfile, profilePath, readProfiles, serverIn, type Profile } from './profiles.ts';
 import { Refused } from './terminal/errors.ts';
 
 /** The process around the commands. */
@@ -40,10 +40,9 @@ export function accessOf({ profile, server }: GlobalOptions, env: NodeJS.Process
   const { current, profiles } = readProfiles(path);
   const name = profile ?? current;
   const chosen = name === null ? undefined : profiles[name];
-  if (profile !== undefined && chosen === undefined) {
-    throw new Refused(`there is no profile "${profile}": "longshore profile ls" shows which there are`);
-  }
-  const at = server ?? (profile === undefined ? env['LONGSHORE_SERVER'] : undefined) ?? chosen?.server;
+  if (profile !== undefined && chosen === undefined) throw new NoProfile(profile);
+  const given = server ?? (profile === undefined ? env['LONGSHORE_SERVER'] : undefined);
+  const at = given === undefined ? chosen?.server : serverIn(given);
   if (at === undefined) throw new Refused('no server is known: sign in with "longshore login --server URL"');
   // A token goes to the server that it was given for, and to no other.
   const token =

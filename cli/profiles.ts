@@ -20,6 +20,22 @@ export interface ProfileFile {
   readonly profiles: Readonly<Record<string, Profile>>;
 }
 
+/** There is no profile of this name. */
+export class NoProfile extends Refused {
+  constructor(name: string) {
+    super(`there is no profile "${name}": "longshore profile ls" shows which there are`);
+  }
+}
+
+/** The base of the server's URLs, without a slash at its end. @throws Refused */
+export function serverIn(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
+    throw new Refused(`"${text}" is not the URL of a server: it looks like https://longshore.example.com`);
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+}
+
 function isProfile(value: unknown): value is Profile {
   const { server, token } = valuesIn(value);
   return typeof server === 'string' && typeof token === 'string';

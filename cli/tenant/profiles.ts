@@ -4,20 +4,11 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { createApi, dataOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { action, type GlobalOptions, type Terminal } from '../context.ts';
-import { profilePath, readProfiles, writeProfiles } from '../profiles.ts';
+import { NoProfile, profilePath, readProfiles, serverIn, writeProfiles } from '../profiles.ts';
 import { Refused } from '../terminal/errors.ts';
 import { endSession, signInByDevice } from './device.ts';
 import { askHidden, readInput } from '../terminal/input.ts';
 import { tableOf } from '../terminal/table.ts';
-
-/** The base of the server's URLs, without a slash at its end. */
-function serverIn(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
-    throw new Refused(`"${text}" is not the URL of a server: it looks like https://longshore.example.com`);
-  }
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
-}
 
 const nameOf = (server: string): string => new URL(server).host;
 
@@ -133,7 +124,7 @@ export function addProfiles(program: Command, terminal: Terminal): void {
     });
   const named = (name: string): ReturnType<typeof readProfiles> => {
     const file = readProfiles(path());
-    if (file.profiles[name] === undefined) throw new Refused(`there is no profile "${name}"`);
+    if (file.profiles[name] === undefined) throw new NoProfile(name);
     return file;
   };
   profile

@@ -1,7 +1,8 @@
 import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import { profilePath, readProfiles, writeProfiles } from '../../cli/profiles.ts';
+import { accessOf } from '../../cli/context.ts';
+import { profilePath, readProfiles, serverIn, writeProfiles } from '../../cli/profiles.ts';
 import { limits } from '../../schemas/limits.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
@@ -40,5 +41,25 @@ t.test('a file that is none, or too large, and too many profiles', (t) => {
   t.throws(() => readProfiles(path), /is larger than/);
   const profiles = Object.fromEntries(Array.from({ length: limits.cliProfiles + 1 }, (_, at) => [`p${at}`, one]));
   t.throws(() => writeProfiles(path, { current: null, profiles }), /remove one/);
+  t.end();
+});
+
+t.test('the address of a server: without a slash at its end, and refused if it is none', (t) => {
+  t.equal(serverIn('HTTPS://Longshore.example.com:443/'), one.server);
+  t.equal(serverIn('http://127.0.0.1:8080/base/'), 'http://127.0.0.1:8080/base');
+  for (const text of ['', 'nonsense', '127.0.0.1:8080', 'ftp://h', 'http://h?a=1'])
+    t.throws(() => serverIn(text), { name: 'Refused', message: /is not the URL of a server/ }, text);
+  t.end();
+});
+
+t.test('a server that is given is read as at the sign-in', (t) => {
+  const path = join(temporaryFolder(t), 'config.json');
+  writeProfiles(path, { current: 'a', profiles: { a: one } });
+  const env = { LONGSHORE_CONFIG: path };
+  t.same(accessOf({ server: `${one.server}/` }, env), one);
+  t.same(accessOf({}, { ...env, LONGSHORE_SERVER: `${one.server}/` }), one);
+  t.throws(() => accessOf({}, { ...env, LONGSHORE_SERVER: 'nonsense' }), /"nonsense" is not the URL of a server/);
+  t.throws(() => accessOf({ server: 'https://other.example.com' }, env), /no token for https:\/\/other/);
+  t.throws(() => accessOf({ profile: 'b' }, env), /there is no profile "b": "longshore profile ls"/);
   t.end();
 });
