@@ -129,8 +129,9 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   if (isStarted) await doneOf(context.api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));
   const isSame = step.action === 'keep' || step.action === 'wait';
   if (!isDetached && (step.action !== 'keep' || isRolled)) {
-    await watchUpdate(context, container, timeoutS);
-    await watchUntil(context, container, runs, timeoutS);
+    const view = await watchUpdate(context, container, timeoutS);
+    // It would say the same once more.
+    if (!runs(view)) await watchUntil(context, container, runs, timeoutS);
   }
   return isSame && !isRolled ? 'same' : 'changed';
 }

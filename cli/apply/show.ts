@@ -70,7 +70,8 @@ const nameOf = ({ kind, name }: Step): string => `${kind} ${name}`;
 export function doneText(done: readonly Done[]): string {
   const changed = done.filter(({ outcome }) => outcome === 'changed').map(({ step }) => nameOf(step));
   if (changed.length === 0) return 'Done: nothing has changed.';
-  return `Done: ${changed.join(', ')} changed, ${done.length - changed.length} as before.`;
+  const same = done.length - changed.length;
+  return `Done: ${changed.join(', ')} changed${same === 0 ? '' : `, ${same} as before`}.`;
 }
 
 /** What was done when it stopped, and what was not. */

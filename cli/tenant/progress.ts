@@ -10,9 +10,17 @@ import { bytesText } from '../terminal/table.ts';
 
 export type StatusView = Schemas['ContainerStatusView'];
 
+interface Why {
+  readonly reason?: string | null;
+  readonly message?: string | null;
+}
+
+const whyText = ({ reason, message }: Why): string =>
+  typeof reason === 'string' ? `: ${reason}${typeof message === 'string' ? ` (${message})` : ''}` : '';
+
 /** Status, reason and how far a pull is, as one line. */
 export function lineOf({ status, reason, message, pull, update }: StatusView): string {
-  const why = reason === null ? '' : `: ${reason}${message === null ? '' : ` (${message})`}`;
+  const why = whyText({ reason, message });
   const current = pull ?? update?.pull;
   const pulled =
     current === undefined
@@ -71,5 +79,5 @@ export async function watchUpdate(
   const view = await watchUntil(context, container, isOverOrNone, seconds);
   const { update } = view;
   if (update?.phase !== 'rolled_back') return view;
-  throw new Refused(`${container.name} was rolled back: ${update.reason ?? ''} ${update.message ?? ''}`.trim());
+  throw new Refused(`${container.name} was rolled back${whyText(update)}`);
 }

@@ -73,6 +73,7 @@ t.test('what became of a plan, in words', (t) => {
     ]),
     'Done: container web changed, 1 as before.',
   );
+  t.equal(doneText([{ step: web, outcome: 'changed' }]), 'Done: container web changed.');
   t.end();
 });
 

@@ -112,7 +112,7 @@ t.test('apply', async (t) => {
     const broken = example.replace('longshore/demo:1\n    ports', 'longshore/demo:none\n    ports');
     const failing = write('longshore.yml', broken.replace('ada-phone', 'ada-laptop'));
     const failed = await run(['apply', '-f', failing]);
-    t.match(failed, { code: 1, err: /web was rolled back: image_not_found/ });
+    t.match(failed, { code: 1, err: /web was rolled back: image_not_found \(/ });
     t.match(failed.err, /Stopped at container web\. Done: .*container db\. Not begun: peer ada-laptop\./);
     write('longshore.yml', example.replace('longshore/demo:1\n    ports', 'longshore/demo:2\n    ports'));
     t.match(await ok(['apply', '-f', file]), /image: .*demo:1 → .*demo:2/);

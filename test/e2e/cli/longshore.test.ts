@@ -112,7 +112,7 @@ t.test('the command line', async (t) => {
     t.match(await longshore(['update', 'web']), { code: 2, err: /nothing to change/ });
     t.match(await longshore(['update', 'web', '--image', `${imageOf(rig)}-none`]), {
       code: 1,
-      err: /web was rolled back: image_not_found/,
+      err: /web was rolled back: image_not_found \(/,
     });
     t.match(await longshore(['run', imageOf(rig), '--name', 'web']), { code: 1, err: /name has already been taken/ });
     t.match(await ok(['events', 'web']), / web update_failed /);
