@@ -51,12 +51,15 @@ async function waitUntil(context: Context, name: string, status: WaitedStatus, s
   context.show(view, status);
 }
 
+export const amountText = (name: string, amount: number): string =>
+  name.endsWith('_bytes') ? bytesText(amount) : String(amount);
+
 async function quota(context: Context): Promise<void> {
   const { usage, caps } = await dataOf(context.api.GET('/api/v2/compute/quota'));
   const rows = Object.entries(caps).map(([name, cap]) => [
     name,
-    String((usage as Readonly<Record<string, number>>)[name] ?? 0),
-    cap === null ? 'no cap' : String(cap),
+    amountText(name, (usage as Readonly<Record<string, number>>)[name] ?? 0),
+    cap === null ? 'no cap' : amountText(name, cap),
   ]);
   context.show({ usage, caps }, tableOf(['', 'used', 'cap'], rows, ''));
 }

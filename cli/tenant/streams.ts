@@ -111,6 +111,11 @@ const cells = (
   pids === null ? '-' : String(pids),
 ];
 
+/** As wide as a sample usually is: the lines to come are not known. */
+const sampleWidths = [24, 6, 21, 9, 9];
+export const sampleLine = (cells: readonly string[]): string =>
+  cells.map((cell, at) => cell.padEnd(sampleWidths[at] ?? 0)).join('  ');
+
 async function stats(context: Context, names: readonly string[], options: { readonly follow?: true }): Promise<void> {
   const { api, terminal, isJson, show } = context;
   const isOfAll = names.length === 0;
@@ -128,8 +133,10 @@ async function stats(context: Context, names: readonly string[], options: { read
         }),
       terminal.signal,
     );
+    if (!isJson)
+      terminal.stdout.write(`${sampleLine(['TIME', ...columns.slice(1).map((name) => name.toUpperCase())])}\n`);
     for await (const sample of samples) {
-      terminal.stdout.write(`${isJson ? JSON.stringify(sample) : cells(sample.at, sample).join('  ')}\n`);
+      terminal.stdout.write(`${isJson ? JSON.stringify(sample) : sampleLine(cells(sample.at, sample))}\n`);
     }
     return;
   }
