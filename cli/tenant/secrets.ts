@@ -89,6 +89,8 @@ function addRegistries(program: Command, terminal: Terminal): void {
       action<[string, { username: string; passwordFile?: string }]>(
         terminal,
         async ({ api, show }, host, { username, passwordFile }) => {
+          if (host.includes('/'))
+            throw new WrongUsage(`"${host}" is no registry: name its host, such as registry.example.com`);
           const bytes = withoutLastBreak(await secretFrom(terminal, passwordFile, `Password of ${username}: `));
           if (bytes.length === 0) throw new Refused('the password is empty');
           const params = { path: { registry: host } };
