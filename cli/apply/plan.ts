@@ -200,7 +200,7 @@ function fieldsOf({ declaration, policy, uses }: Shown): Fields {
     ['policy.restart', restart],
     ['policy.stop_grace_seconds', String(stop_grace_seconds)],
     ['policy.stop_signal', stop_signal],
-    ...(health === null ? [] : ([['policy.health', textOfHealth(health)]] as const)),
+    ...(health === null ? [] : healthFields(health)),
     ...ofUses,
   ]);
 }
@@ -212,11 +212,17 @@ const blank = fieldsOf({
   uses: { env: {}, files: {} },
 });
 
-/** In one order, so that equal ones are equal texts. */
-function textOfHealth(health: NonNullable<Policy['health']>): string {
+/** Each by itself: one text of all would be cut before what differs. */
+function healthFields(health: NonNullable<Policy['health']>): (readonly [field: string, text: string])[] {
   const { command, http, tcp, interval, timeout, retries, start_period, restart_unhealthy } = health;
-  const kind = http !== undefined ? { port: http.port, path: http.path } : tcp === undefined ? {} : { port: tcp.port };
-  return JSON.stringify({ command, ...kind, interval, timeout, retries, start_period, restart_unhealthy });
+  const what = {
+    command: command === undefined ? undefined : JSON.stringify(command),
+    http: http === undefined ? undefined : `${http.port}${http.path}`,
+    tcp: tcp?.port,
+  };
+  return Object.entries({ ...what, interval, timeout, retries, start_period, restart_unhealthy }).flatMap(
+    ([field, value]) => (value === undefined ? [] : [[`policy.health.${field}`, String(value)] as const]),
+  );
 }
 
 const textOfFile = ({ secret, mode, uid, gid }: ContainerSecrets['files'][string]): string =>

@@ -53,6 +53,21 @@ Plan: 5 to create.`,
   t.end();
 });
 
+t.test('a change of a health check names what of it changes', (t) => {
+  const checked = (interval: number, http: object) =>
+    wantedIn({ containers: { web: { image: 'web', policy: { health: { http, interval } } } } });
+  const before = foundAs(checked(10, { port: 8080 }), 'web');
+  const found: Found = { ...empty, containers: new Map([['web', before]]) };
+  t.equal(
+    planText(planOf(checked(1, { port: 8080, path: '/healthz' }), found)),
+    `~ container web
+    policy.health.http: 8080/ → 8080/healthz
+    policy.health.interval: 10 → 1
+Plan: 1 to update.`,
+  );
+  t.end();
+});
+
 t.test('what became of a plan, in words', (t) => {
   const { steps } = planOf(wantedIn({ containers: file.containers, secrets: file.secrets }), empty);
   const [secret, db, web] = steps;
