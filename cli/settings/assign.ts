@@ -107,15 +107,16 @@ export function merged(before: Values, given: Values): Values {
   return { ...before, ...Object.fromEntries(entries) };
 }
 
-function leavesOf(value: unknown, path = ''): (readonly [path: string, text: string])[] {
-  if (!isValues(value) || Object.keys(value).length === 0) return path === '' ? [] : [[path, JSON.stringify(value)]];
-  return Object.entries(value).flatMap(([key, one]) => leavesOf(one, pathTo(path, key)));
-}
+const textOf = (value: unknown): string => (value === undefined ? 'not set' : JSON.stringify(value));
 
 /** One line for each value that differs: `caps.containers: 20 → 50`. */
-export function changesOf(before: Values, after: Values): string[] {
-  const [old, now] = [new Map(leavesOf(before)), new Map(leavesOf(after))];
-  return [...new Set([...old.keys(), ...now.keys()])]
-    .filter((path) => old.get(path) !== now.get(path))
-    .map((path) => `${path}: ${old.get(path) ?? 'not set'} → ${now.get(path) ?? 'not set'}`);
+export function changesOf(before: Values, after: Values, path = ''): string[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
+    const [old, now] = [before[key], after[key]];
+    const at = pathTo(path, key);
+    // What is not set has no keys; what is set to null loses them at once.
+    if (isValues(old ?? now) && isValues(now ?? old) && old !== null && now !== null)
+      return changesOf(isValues(old) ? old : {}, isValues(now) ? now : {}, at);
+    return textOf(old) === textOf(now) ? [] : [`${at}: ${textOf(old)} → ${textOf(now)}`];
+  });
 }

@@ -62,5 +62,10 @@ t.test('what is given wins, and the rest stays; the plan has what differs', (t) 
   t.same(changesOf(before, after), ['regions: ["default"] → ["eu"]', 'caps.containers: 20 → 5']);
   t.same(changesOf({}, { proxy: { host: 'p' } }), ['proxy.host: not set → "p"']);
   t.same(changesOf(before, before), []);
+  const proxy = { host: 'p', port: 1 };
+  t.same(changesOf({ proxy }, { proxy: null }), ['proxy: {"host":"p","port":1} → null']);
+  t.same(changesOf({ proxy: null }, { proxy }), ['proxy: null → {"host":"p","port":1}']);
+  t.same(changesOf({ proxy }, {}), ['proxy.host: "p" → not set', 'proxy.port: 1 → not set']);
+  t.same(changesOf({ region_caps: {} }, { region_caps: { eu: { ports: 1 } } }), ['region_caps.eu.ports: not set → 1']);
   t.end();
 });
