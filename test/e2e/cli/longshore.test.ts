@@ -195,6 +195,9 @@ t.test('the command line', async (t) => {
     await ok(['registry', 'login', 'registry.example.com', '-u', 'ci', '--password-file', file]);
     t.match(await json('registry', 'ls'), [{ host: 'registry.example.com', username: 'ci' }]);
     await ok(['registry', 'logout', 'registry.example.com']);
+    t.match(await longshore(['registry', 'logout', 'registry.example.com']), { code: 1, err: /Nothing has this name/ });
+    const address = await longshore(['registry', 'login', 'https://r.example', '-u', 'ci', '--password-file', file]);
+    t.match(address, { code: 2, err: /name its host/ });
     t.match(await longshore(['host', 'ls']), { code: 1, err: /lacks the scope operator/ });
     const operator = { LONGSHORE_SERVER: rig.baseUrl, LONGSHORE_TOKEN: (await rig.client('ops', 'operator')).token };
     t.match(await longshore(['host', 'ls'], { env: operator }), { code: 0, out: /^HOST +REGION +STATUS/ });
