@@ -26,7 +26,7 @@ export function addSigningKeys(program: Command, terminal: Terminal): void {
   key
     .command('rotate')
     .description('sign with a new one; tokens of earlier ones stay valid')
-    .option('--end-others', 'refuse every token that an earlier one has signed')
+    .option('--end-others', 'refuse every token that an earlier one has signed, within two minutes')
     .action(
       action<[{ endOthers?: true }]>(terminal, async (context, { endOthers }) => {
         const query = endOthers === true ? { end_others: true } : {};
