@@ -1,4 +1,5 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --
+// Without the two dashes Node 20 takes an `--env-file` of ours for one of its own.
 /** `longshore`: the command line. */
 import { CommanderError } from 'commander';
 import { InterruptedError } from './client/errors.ts';

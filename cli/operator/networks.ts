@@ -16,7 +16,7 @@ async function list({ api, show }: Context): Promise<void> {
     endpoint,
     ipv4_pool,
     `${addresses.lent} of ${addresses.total}`,
-    tenants?.join(',') ?? 'all',
+    tenants === null ? 'all' : tenants.join(',') || 'none',
   ]);
   show(all, tableOf(['network', 'endpoint', 'addresses', 'in use', 'tenants'], rows, 'There are no networks.'));
 }

@@ -71,3 +71,17 @@ t.test('a start loads the packages that its command needs', async (t) => {
     t.same([...new Set(found)].sort(), packages, line);
   }
 });
+
+t.test('Node takes no option of a command for its own', async (t) => {
+  const folder = temporaryFolder(t);
+  const program = join(repositoryRoot, 'dist', 'cli', 'longshore.js');
+  const [interpreter = '', ...words] = (readFileSync(program, 'utf8').split('\n')[0] ?? '').slice(2).split(' ');
+  const file = join(folder, 'web.env');
+  writeFileSync(file, 'NODE_OPTIONS=--require ./none.js\n');
+  // Node would refuse the first, and load a module for the second.
+  for (const path of [join(folder, 'none.env'), file]) {
+    const env = { PATH: process.env['PATH'], HOME: folder };
+    const args = [...words, program, 'run', 'web', '--env-file', path];
+    t.match(await run(interpreter, args, { deadlineMs, env }), { code: 1, stderr: /^no server is known/ }, path);
+  }
+});
