@@ -60,9 +60,8 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   };
 
   const readme = await typed('README.md');
-  t.match(readme, /^\S+ +demo +\S+ +running /m, 'the container of npm start');
+  t.match(readme, /^\S+ +demo +\S+ +(?:running|starting) /m, 'the container of npm start');
   t.match(readme, /8080\/tcp at \S+$/m, 'a container runs');
-  t.match(readme, /^line \d+$/m, 'its log');
   t.match(readme, /^hello from \S+$/m, 'a program in it');
   t.match(readme, /^web +\d/m, 'what it uses');
   t.match(readme, /^db-password, version 1$/m, 'a secret');
