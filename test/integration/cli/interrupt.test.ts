@@ -123,7 +123,7 @@ t.test('what waits or follows', async (t) => {
     t,
     ['stats', '-f', 'web'],
     { ...listed, [`GET ${atWeb}/stats`]: samples },
-    { watch: after(/^now/) },
+    { watch: after(/^now/m) },
   );
   await interrupted(t, ['exec', 'web', 'sh'], { ...listed, [`GET ${atWeb}/exec`]: never });
   await interrupted(t, ['doctor'], { 'GET /healthz': never });
