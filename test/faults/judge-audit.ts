@@ -3,24 +3,18 @@
  * its line, and no request has two.
  */
 import Type from 'typebox';
-import { sleep } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
 import { AuditLine } from '../../schemas/api/audit/line.ts';
+import { settledFaults, type Ask } from './asking.ts';
 import type { Operation, RequestKind } from './check/history.ts';
 import { grouped } from './check/items.ts';
-import { createHttpClient, type HttpClient } from './load/client.ts';
-import { encoded } from './load/requests.ts';
 import { tenants } from './load/tenants.ts';
 import type { Judgement } from './judge.ts';
 import type { World } from './world/world.ts';
 
-/** An owner that has just taken a partition over first tells what its predecessors left. */
-const settleDeadlineMs = 60_000;
-const settlePollMs = 500;
 const pageSize = 500;
 /** Far more than a run writes; a cursor that turns in a circle ends here. */
 const pagesMax = 1_000;
-const faultsShown = 20;
 
 const actions: Readonly<Partial<Record<RequestKind, string>>> = {
   create: 'container.create',
@@ -40,16 +34,11 @@ const decodePage = decoder(
   }),
 );
 
-async function linesOf(world: World, http: HttpClient, tenant: string): Promise<AuditLine[]> {
+async function linesOf(tenant: string, ask: Ask): Promise<AuditLine[]> {
   const lines: AuditLine[] = [];
-  const token = await world.token(tenant);
-  const baseUrl = world.gateways[0]?.baseUrl ?? '';
   let cursor = '';
   for (let page = 0; page < pagesMax; page++) {
-    const heard = await http.send({ baseUrl, method: 'GET', path: `/api/v2/audit?limit=${pageSize}${cursor}`, token });
-    if (heard.kind !== 'answer' || heard.status !== 200)
-      throw new Error(`${tenant}: a page of the audit: ${heard.kind === 'answer' ? heard.status : heard.why}`);
-    const { data, next_cursor: next } = decodePage(encoded(heard.body));
+    const { data, next_cursor: next } = await ask(`/api/v2/audit?limit=${pageSize}${cursor}`, decodePage);
     lines.push(...data);
     if (next == null) return lines;
     cursor = `&cursor=${encodeURIComponent(next)}`;
@@ -71,7 +60,6 @@ export function auditFaults(operations: readonly Operation[], lines: readonly Au
     const { request, requestId = '', tenant, process } = operation;
     const action = actions[request.kind];
     const found = byRequest.get(requestId) ?? [];
-    byRequest.delete(requestId);
     const outcome = action === undefined ? undefined : outcomeOf(operation);
     const what = `${request.kind} ${requestId}`;
     if (found.length > 1) faults.push(`${what} has ${found.length} lines: ${found.map(({ id }) => id).join(', ')}`);
@@ -87,26 +75,18 @@ export function auditFaults(operations: readonly Operation[], lines: readonly Au
   return faults;
 }
 
-/** Once all faults are healed, and the owners have had time to tell what they have. */
+/**
+ * Once all faults are healed. An owner that has just taken a partition over first tells what its
+ * predecessors left.
+ */
 export async function judgeAudit(world: World, operations: readonly Operation[]): Promise<Judgement> {
-  const http = createHttpClient(1);
-  const endMs = performance.now() + settleDeadlineMs;
-  let faults: string[] = ['it was not read'];
-  try {
-    while (faults.length > 0 && performance.now() < endMs) {
-      try {
-        faults = [];
-        for (const tenant of tenants) {
-          const its = operations.filter((operation) => operation.tenant === tenant);
-          faults.push(...auditFaults(its, await linesOf(world, http, tenant)));
-        }
-      } catch (error) {
-        faults = [error instanceof Error ? error.message : String(error)];
-      }
-      if (faults.length > 0) await sleep(settlePollMs);
+  const faults = await settledFaults(world, async (askerOf) => {
+    const found: string[] = [];
+    for (const tenant of tenants) {
+      const its = operations.filter((operation) => operation.tenant === tenant);
+      found.push(...auditFaults(its, await linesOf(tenant, await askerOf(tenant))));
     }
-  } finally {
-    http.close();
-  }
-  return { what: 'every answered write has one line in the audit', faults: faults.slice(0, faultsShown) };
+    return found;
+  });
+  return { what: 'every answered write has one line in the audit', faults };
 }

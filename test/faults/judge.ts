@@ -3,15 +3,13 @@
  * what failed when nothing may.
  */
 import Type from 'typebox';
-import { sleep } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
 import { Container, ContainerStatusView } from '../../schemas/api/container.ts';
 import { Event } from '../../schemas/api/event.ts';
 import { QuotaView } from '../../schemas/api/tenant.ts';
+import { settledFaults, settleMs, textOf, withAskers, type Ask } from './asking.ts';
 import { seenOf, type Version } from './check/history.ts';
-import { createHttpClient, type HttpClient } from './load/client.ts';
 import type { Growth } from './world/memory.ts';
-import { encoded } from './load/requests.ts';
 import { crashingTag, missingTag, tenants } from './load/tenants.ts';
 import type { Failure } from './load/workload.ts';
 import type { World } from './world/world.ts';
@@ -22,8 +20,7 @@ export interface Judgement {
   readonly faults: readonly string[];
 }
 
-const settleDeadlineMs = 60_000;
-const settlePollMs = 500;
+const compute = '/api/v2/compute';
 
 interface Wanted {
   readonly tenant: string;
@@ -39,25 +36,11 @@ const decodeStatus = decoder(Type.Object({ data: ContainerStatusView }));
 const decodeQuota = decoder(Type.Object({ data: QuotaView }));
 const decodeEvents = decoder(Type.Object({ data: Type.Array(Event) }));
 
-type Ask = <T>(path: string, decode: (bytes: Uint8Array) => T) => Promise<T>;
-
-/** Asks as a tenant. Rejects where it is not answered with 200. */
-async function askerOf(world: World, http: HttpClient, tenant: string): Promise<Ask> {
-  const token = await world.token(tenant);
-  const [gateway] = world.gateways;
-  return async (path, decode) => {
-    const call = { baseUrl: gateway?.baseUrl ?? '', method: 'GET', path: `/api/v2/compute${path}`, token } as const;
-    const heard = await http.send(call);
-    if (heard.kind === 'answer' && heard.status === 200) return decode(encoded(heard.body));
-    throw new Error(`${tenant}: ${path}: ${heard.kind === 'answer' ? heard.status : heard.why}`);
-  };
-}
-
 async function wantedOf(tenant: string, ask: Ask): Promise<Wanted[]> {
   const wanted: Wanted[] = [];
-  for (const container of (await ask('', decodeList)).data) {
+  for (const container of (await ask(compute, decodeList)).data) {
     const { id, tag } = container;
-    const { desired, update } = (await ask(`/${id}/status`, decodeStatus)).data;
+    const { desired, update } = (await ask(`${compute}/${id}/status`, decodeStatus)).data;
     wanted.push({ tenant, id, desired, tag: tag ?? '', version: seenOf(container).version, update });
   }
   return wanted;
@@ -94,23 +77,11 @@ function differences(wanted: readonly Wanted[], world: World): string[] {
 
 /** Once all faults are healed and no client sends requests, what is desired is what runs. */
 export async function judgeConvergence(world: World): Promise<Judgement> {
-  const http = createHttpClient(1);
-  const endMs = performance.now() + settleDeadlineMs;
-  let faults: string[] = ['it was not checked'];
-  try {
-    while (performance.now() < endMs) {
-      const asked = tenants.map(async (tenant) => wantedOf(tenant, await askerOf(world, http, tenant)));
-      faults = await Promise.all(asked).then(
-        (wanted) => differences(wanted.flat(), world),
-        (error: unknown) => [error instanceof Error ? error.message : String(error)],
-      );
-      if (faults.length === 0) break;
-      await sleep(settlePollMs);
-    }
-  } finally {
-    http.close();
-  }
-  return { what: `what is desired is what runs, within ${settleDeadlineMs / 1000} s`, faults };
+  const faults = await settledFaults(world, async (askerOf) => {
+    const asked = tenants.map(async (tenant) => wantedOf(tenant, await askerOf(tenant)));
+    return differences((await Promise.all(asked)).flat(), world);
+  });
+  return { what: `what is desired is what runs, within ${settleMs / 1000} s`, faults };
 }
 
 /**
@@ -118,31 +89,26 @@ export async function judgeConvergence(world: World): Promise<Judgement> {
  * status shows has an event with the reason.
  */
 export async function judgeUpdates(world: World): Promise<Judgement> {
-  const http = createHttpClient(1);
   const faults: string[] = [];
-  try {
-    for (const tenant of tenants) {
-      const ask = await askerOf(world, http, tenant);
-      const wanted = await wantedOf(tenant, ask);
-      const { usage } = (await ask('/quota', decodeQuota)).data;
-      const sum = (of: (version: Version) => number): number =>
-        wanted.reduce((total, { version }) => total + (version === null ? 0 : of(version)), 0);
-      const declared = [wanted.length, sum(({ cpuMillis }) => cpuMillis), sum(({ memBytes }) => memBytes)].join();
-      const counted = [usage.containers, usage.cpu_millis, usage.mem_bytes].join();
-      if (counted !== declared) faults.push(`${tenant}: the quota counts ${counted}, and ${declared} is declared`);
-      for (const { id, update } of wanted) {
-        if (update?.phase !== 'rolled_back') continue;
-        const { data: events } = await ask(`/${id}/events?limit=500`, decodeEvents);
-        const last = events.findLast(({ type }) => type === 'update_failed' || type === 'updated');
-        if (last?.type !== 'update_failed' || last.reason === null)
-          faults.push(`${tenant} ${id} was rolled back, and no event says why: ${JSON.stringify(last)}`);
-      }
+  const look = async (tenant: string, ask: Ask): Promise<void> => {
+    const wanted = await wantedOf(tenant, ask);
+    const { usage } = (await ask(`${compute}/quota`, decodeQuota)).data;
+    const sum = (of: (version: Version) => number): number =>
+      wanted.reduce((total, { version }) => total + (version === null ? 0 : of(version)), 0);
+    const declared = [wanted.length, sum(({ cpuMillis }) => cpuMillis), sum(({ memBytes }) => memBytes)].join();
+    const counted = [usage.containers, usage.cpu_millis, usage.mem_bytes].join();
+    if (counted !== declared) faults.push(`${tenant}: the quota counts ${counted}, and ${declared} is declared`);
+    for (const { id, update } of wanted) {
+      if (update?.phase !== 'rolled_back') continue;
+      const { data: events } = await ask(`${compute}/${id}/events?limit=500`, decodeEvents);
+      const last = events.findLast(({ type }) => type === 'update_failed' || type === 'updated');
+      if (last?.type !== 'update_failed' || last.reason === null)
+        faults.push(`${tenant} ${id} was rolled back, and no event says why: ${JSON.stringify(last)}`);
     }
-  } catch (error) {
-    faults.push(error instanceof Error ? error.message : String(error));
-  } finally {
-    http.close();
-  }
+  };
+  await withAskers(world, async (askerOf) => {
+    for (const tenant of tenants) await look(tenant, await askerOf(tenant));
+  }).catch((error: unknown) => faults.push(textOf(error)));
   return { what: 'when updates are over, caps are exact, and an event says why one was rolled back', faults };
 }
 
