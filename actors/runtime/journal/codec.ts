@@ -121,18 +121,31 @@ export type OutgoingEvent = Readonly<Static<typeof OutgoingEvent>>;
 export const OutgoingLine = Type.Object(outgoing<AuditLine>());
 export type OutgoingLine = Readonly<Static<typeof OutgoingLine>>;
 
+/** Groups, checkpoints and outboxes ask for the same one, which nobody changes. */
+function measuredOnce<T extends object>(bytesOf: (one: T) => number): (one: T) => number {
+  const known = new WeakMap<T, number>();
+  return (one) => {
+    let bytes = known.get(one);
+    if (bytes === undefined) known.set(one, (bytes = bytesOf(one)));
+    return bytes;
+  };
+}
+
 // Upper bounds of the bytes that these take in a message; they bound groups and checkpoints. An
 // answer is JSON inside JSON.
 export const operationBytes = ({ answer }: OperationRecord): number =>
   300 + (answer.kind === 'body' ? Buffer.byteLength(JSON.stringify(answer.body)) : 0);
-export const eventBytes = ({ event, by }: OutgoingEvent): number =>
-  800 +
-  (event.message === null ? 0 : Buffer.byteLength(JSON.stringify(event.message))) +
-  (by === undefined ? 0 : authorText(by).length);
+export const eventBytes = measuredOnce(
+  ({ event, by }: OutgoingEvent): number =>
+    800 +
+    (event.message === null ? 0 : Buffer.byteLength(JSON.stringify(event.message))) +
+    (by === undefined ? 0 : authorText(by).length),
+);
 
 /** With the comma behind it. */
-export const lineBytes = ({ subject, event }: OutgoingLine): number =>
-  Buffer.byteLength(JSON.stringify(event)) + subject.length + 32;
+export const lineBytes = measuredOnce(
+  ({ subject, event }: OutgoingLine): number => Buffer.byteLength(JSON.stringify(event)) + subject.length + 32,
+);
 
 /** What one group of turns changed. `number` counts a partition's commits from 1 without a gap. */
 export interface Commit {
