@@ -5,13 +5,12 @@
  */
 import t from 'tap';
 import type { EventSink } from '../../../actors/runtime/store/store.ts';
-import { sleep } from '../../../lib/time/backoff.ts';
 import type { AuditLine } from '../../../schemas/api/audit/line.ts';
 import { until } from '../../support/until.ts';
 import { containerId, operation, specOf, tenantId } from '../support.ts';
 import { gatedJournals, successiveMembers } from '../support/journals.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';
-import { createPartition, writeOf, type Answered } from '../support/partition.ts';
+import { createPartition, isPending, writeOf, type Answered } from '../support/partition.ts';
 
 const tenant = tenantId('acme');
 const by = { tenant, subject: 'ann', token: 't1', address: '192.0.2.7' };
@@ -46,9 +45,6 @@ const outcomesIn = (told: readonly Told[]): string[] =>
 
 /** Tells nobody anything: the process dies before. */
 const silent: EventSink = { publish: async () => new Promise<never>(() => {}) };
-
-const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
-  Promise.race([answer.then(() => false), sleep(20).then(() => true)]);
 
 t.test('an answer waits for the commit of its line', async (t) => {
   const gate = gatedJournals();

@@ -18,7 +18,7 @@ import { containerId, endless, hostKey, operation, specOf, tenantId } from '../s
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../support/memory-store.ts';
 import { fleetHost, fleetOf, h1 } from '../support/records.ts';
 import { gatedJournals } from '../support/journals.ts';
-import { createPartition, readOf, writeOf, type Answered, type LooseWrite } from '../support/partition.ts';
+import { createPartition, isPending, readOf, writeOf, type LooseWrite } from '../support/partition.ts';
 
 const tenant = tenantId('acme');
 
@@ -38,9 +38,6 @@ const createAsk = (name: string) =>
     spec: specOf(name),
     idempotency: null,
   }) as const;
-
-const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
-  Promise.race([answer.then(() => false), sleep(20).then(() => true)]);
 
 t.test('nothing that speaks of an uncommitted change is answered before its commit', async (t) => {
   const gate = gatedJournals();

@@ -4,7 +4,7 @@ import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { createDomain, type DomainOptions } from '../../../actors/domain/domain.ts';
 import type { Partition, PartitionOptions } from '../../../actors/partition.ts';
 import { Partition as RuntimePartition } from '../../../actors/runtime/partition.ts';
-import { within } from '../../../lib/time/backoff.ts';
+import { sleep, within } from '../../../lib/time/backoff.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import { systemClock, type Clock } from '../../../lib/time/clock.ts';
 import type { ReadAsk, WriteAsk } from '../../../schemas/wire/asks.ts';
@@ -83,3 +83,7 @@ export const writeOf = async (partition: Partition, ask: LooseWrite, budgetMs = 
     budgetMs,
     ask.type,
   );
+
+/** Whether it does not come at once. */
+export const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
+  Promise.race([answer.then(() => false), sleep(20).then(() => true)]);
