@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'no
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { limits } from '../schemas/limits.ts';
-import { isValues, valuesIn } from './client/values.ts';
+import { isValues, valuesIn } from '../lib/values.ts';
 import { Refused } from './terminal/errors.ts';
 
 export interface Profile {

@@ -1,14 +1,15 @@
 /**
- * Looks into JSON by hand. TypeBox takes longer to load than all of a simple command, so what every
- * command reads is not decoded by a schema.
+ * Looks into JSON by hand: where it is more than a schema can say, and where TypeBox would take
+ * longer to load than all of a simple command of the command line.
  */
 
+/** What a JSON object holds. */
 export type Values = Readonly<Record<string, unknown>>;
 
 export const isValues = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Empty: it is no object. */
+/** Empty: it is no JSON object. */
 export const valuesIn = (value: unknown): Values => (isValues(value) ? value : {});
 
 export const textIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

@@ -1,15 +1,5 @@
 import { readFileSync } from 'node:fs';
-
-/** Checked by hand, because TypeBox takes longer to load than all of `longshore --version`. */
-function versionIn(path: URL): string | undefined {
-  const manifest = JSON.parse(readFileSync(path, 'utf8')) as unknown;
-  return typeof manifest === 'object' &&
-    manifest !== null &&
-    'version' in manifest &&
-    typeof manifest.version === 'string'
-    ? manifest.version
-    : undefined;
-}
+import { textIn, valuesIn } from './values.ts';
 
 /**
  * Reads package.json, which is above the compiled tree (`dist/lib`) as it is above the sources
@@ -18,7 +8,8 @@ function versionIn(path: URL): string | undefined {
 export const version: string = (() => {
   for (const up of ['../package.json', '../../package.json']) {
     try {
-      const found = versionIn(new URL(up, import.meta.url));
+      const manifest: unknown = JSON.parse(readFileSync(new URL(up, import.meta.url), 'utf8'));
+      const found = textIn(valuesIn(manifest)['version']);
       if (found !== undefined) return found;
     } catch {
       // Not here, so look one level up.

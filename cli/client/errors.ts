@@ -1,6 +1,6 @@
 /** What can go wrong with a request, as one error a kind. */
 import { limits } from '../../schemas/limits.ts';
-import { textIn, valuesIn, type Values } from './values.ts';
+import { textIn, valuesIn, type Values } from '../../lib/values.ts';
 
 /** The server has answered, and not with a success. The message is for people. */
 export class ApiError extends Error {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { dataOf, doneOf, orNone, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
-import type { Values } from '../client/values.ts';
+import type { Values } from '../../lib/values.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { carryOut, settable, settingsWith, type SetOptions } from '../settings/set.ts';
 import { tableOf } from '../terminal/table.ts';

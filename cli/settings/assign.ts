@@ -5,7 +5,7 @@
  */
 import type { TSchema } from 'typebox';
 import { meant } from '../../lib/validation/misspelt.ts';
-import { isValues, type Values } from '../client/values.ts';
+import { isValues, type Values } from '../../lib/values.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 
 /** The part of JSON Schema that says which keys there are, and what their values look like. */
@@ -109,14 +109,15 @@ export function merged(before: Values, given: Values): Values {
 
 const textOf = (value: unknown): string => (value === undefined ? 'not set' : JSON.stringify(value));
 
+const hasKeys = (value: unknown): value is Values | undefined => value === undefined || isValues(value);
+
 /** One line for each value that differs: `caps.containers: 20 → 50`. */
 export function changesOf(before: Values, after: Values, path = ''): string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
     const [old, now] = [before[key], after[key]];
     const at = pathTo(path, key);
     // What is not set has no keys; what is set to null loses them at once.
-    if (isValues(old ?? now) && isValues(now ?? old) && old !== null && now !== null)
-      return changesOf(isValues(old) ? old : {}, isValues(now) ? now : {}, at);
+    if (hasKeys(old) && hasKeys(now)) return changesOf(old ?? {}, now ?? {}, at);
     return textOf(old) === textOf(now) ? [] : [`${at}: ${textOf(old)} → ${textOf(now)}`];
   });
 }

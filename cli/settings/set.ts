@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import type { Context } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { readSource, type Input } from '../terminal/input.ts';
-import type { Values } from '../client/values.ts';
+import { isValues, type Values } from '../../lib/values.ts';
 import { assigned, changesOf, checkKeys, merged } from './assign.ts';
 
 export interface SetOptions {
@@ -28,10 +28,9 @@ export async function settingsIn(schema: TSchema, path: string, input: Input): P
   } catch (error) {
     throw new WrongUsage(`${path} is neither YAML nor JSON: ${(error as Error).message.split('\n')[0]}`);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new WrongUsage(`${path} must have settings in it, one KEY: VALUE a line`);
-  checkKeys(schema, value as Values);
-  return value as Values;
+  if (!isValues(value)) throw new WrongUsage(`${path} must have settings in it, one KEY: VALUE a line`);
+  checkKeys(schema, value);
+  return value;
 }
 
 /** What is stored, with what a person gives. @throws WrongUsage */

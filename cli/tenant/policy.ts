@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 import { restartPolicies, stopSignals } from '../../schemas/words.ts';
 import { dataOf, type Schemas } from '../client/api.ts';
-import type { Values } from '../client/values.ts';
+import type { Values } from '../../lib/values.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { merged } from '../settings/assign.ts';
 import { carryOut, settable, settingsIn, settingsWith, type SetOptions } from '../settings/set.ts';

@@ -22,11 +22,11 @@ import {
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { envKeyPattern, isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { isValues, type Values } from '../../lib/values.ts';
 import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../schemas/quantity.ts';
 import type { Validated } from './faults.ts';
 import { warningOf } from './misspelt.ts';
 
-type Body = Readonly<Record<string, unknown>>;
 /** Reports a fault of one field. Returns undefined, so that a check can return the call. */
 type Report = (field: string, message: string) => undefined;
 
@@ -62,13 +62,11 @@ const form = {
 
 const changeableText = Object.keys(UpdateBody.properties).join(', ');
 
-const isMap = (value: unknown): value is Body => typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** The value of an optional field: null counts as absent. */
-const given = (body: Body, field: string): unknown =>
+const given = (body: Values, field: string): unknown =>
   Object.hasOwn(body, field) ? (body[field] ?? undefined) : undefined;
 
-function takeName(body: Body, report: Report): string | undefined {
+function takeName(body: Values, report: Report): string | undefined {
   const value = given(body, 'name');
   if (value === undefined) return report('name', message.blank);
   if (typeof value !== 'string') return report('name', message.text);
@@ -79,7 +77,7 @@ function takeName(body: Body, report: Report): string | undefined {
 }
 
 /** A key that no host can have gets the same message as a key that no host has. */
-function takeHostKey(body: Body, report: Report): HostKey | null | undefined {
+function takeHostKey(body: Values, report: Report): HostKey | null | undefined {
   const value = given(body, 'host_key');
   if (value === undefined) return null;
   if (typeof value !== 'string') return report('host_key', message.text);
@@ -95,7 +93,7 @@ const texts = {
 
 /** Null if absent. A text longer than any valid one is reported before the pattern is tried. */
 function takeText(
-  body: Body,
+  body: Values,
   field: 'registry' | 'repository' | 'tag' | 'digest',
   { pattern, maxChars }: { pattern: RegExp; maxChars: number },
   report: Report,
@@ -107,14 +105,14 @@ function takeText(
   return pattern.test(value) ? value : report(field, form[field]);
 }
 
-function takeRegistry(body: Body, report: Report): string | null | undefined {
+function takeRegistry(body: Values, report: Report): string | null | undefined {
   const value = takeText(body, 'registry', texts.registry, report);
   const port = /:(\d{1,5})$/.exec(value ?? '')?.[1];
   return port !== undefined && (Number(port) < 1 || Number(port) > portMax) ? report('registry', form.registry) : value;
 }
 
 /** @param mayLack null in place of a value: a patch removes the key */
-function envFaults(env: Body, mayLack = false): Set<string> {
+function envFaults(env: Values, mayLack = false): Set<string> {
   // With too many keys, the single ones are not checked.
   if (Object.keys(env).length > limits.envKeys) return new Set([`must be at most ${limits.envKeys} keys`]);
   const faults = new Set<string>();
@@ -136,10 +134,10 @@ function envFaults(env: Body, mayLack = false): Set<string> {
   return faults;
 }
 
-function takeEnv(body: Body, report: Report): Record<string, string> | undefined {
+function takeEnv(body: Values, report: Report): Record<string, string> | undefined {
   const value = given(body, 'env');
   if (value === undefined) return {};
-  if (!isMap(value)) return report('env', 'must be a map of strings');
+  if (!isValues(value)) return report('env', 'must be a map of strings');
   const faults = envFaults(value);
   for (const fault of faults) report('env', fault);
   // Passed on as it was parsed: a copy by assignment would lose a key called `__proto__`, which is
@@ -148,7 +146,7 @@ function takeEnv(body: Body, report: Report): Record<string, string> | undefined
 }
 
 function takeEnvPatch(value: unknown, report: Report): Record<string, string | null> | undefined {
-  if (!isMap(value)) return report('env', 'must be a map of strings');
+  if (!isValues(value)) return report('env', 'must be a map of strings');
   const faults = envFaults(value, true);
   for (const fault of faults) report('env', fault);
   return faults.size === 0 ? (value as Record<string, string | null>) : undefined;
@@ -166,7 +164,7 @@ function judgePort(value: unknown): PortVerdict {
       ? { ok: true, port: value, identity: `${value}/tcp` }
       : { ok: false, fault: portFault };
   }
-  if (isMap(value) || (typeof value === 'string' && value.includes(':'))) {
+  if (isValues(value) || (typeof value === 'string' && value.includes(':'))) {
     return { ok: false, fault: message.hostBinding };
   }
   const [, number, protocol = 'tcp'] = (typeof value === 'string' && portText.exec(value)) || [];
@@ -175,11 +173,11 @@ function judgePort(value: unknown): PortVerdict {
     : { ok: false, fault: portFault };
 }
 
-function takePorts(body: Body, report: Report): Port[] | undefined {
+function takePorts(body: Values, report: Report): Port[] | undefined {
   const value = given(body, 'ports');
   if (value === undefined) return [];
   // `{"80": 8080}` is how Docker itself writes a binding.
-  if (isMap(value)) return report('ports', message.hostBinding);
+  if (isValues(value)) return report('ports', message.hostBinding);
   if (!Array.isArray(value)) return report('ports', 'must be a list');
   const faults = new Set<string>();
   if (value.length > limits.ports) faults.add(`must be at most ${limits.ports} ports`);
@@ -199,7 +197,7 @@ function takePorts(body: Body, report: Report): Port[] | undefined {
   return faults.size === 0 ? ports : undefined;
 }
 
-function takeCpuLimit(body: Body, report: Report): string | undefined {
+function takeCpuLimit(body: Values, report: Report): string | undefined {
   const value = given(body, 'cpu_limit');
   if (value === undefined) return containerDefaults.cpu_limit;
   if (typeof value !== 'string') return report('cpu_limit', message.text);
@@ -207,7 +205,7 @@ function takeCpuLimit(body: Body, report: Report): string | undefined {
   return cpuMillis(value) === undefined ? report('cpu_limit', 'must be greater than 0') : value;
 }
 
-function takeMemLimit(body: Body, report: Report): string | undefined {
+function takeMemLimit(body: Values, report: Report): string | undefined {
   const value = given(body, 'mem_limit');
   if (value === undefined) return containerDefaults.mem_limit;
   if (typeof value !== 'string') return report('mem_limit', message.text);
@@ -231,10 +229,10 @@ const notAnObject = { ok: false, faults: { _: ['must be an object'] } } as const
 const settable = Object.keys(CreateBody.properties);
 /** A client may send back a container that it has read. */
 const expected = new Set([...settable, ...Object.keys(Container.properties)]);
-const ignoredKeys = (body: Body): string[] => Object.keys(body).filter((key) => !expected.has(key));
+const ignoredKeys = (body: Values): string[] => Object.keys(body).filter((key) => !expected.has(key));
 
 export function validateCreate(body: unknown): Validated<ContainerSpec> {
-  if (!isMap(body)) return notAnObject;
+  if (!isValues(body)) return notAnObject;
   const { faults, report } = reporter();
   const givenTag = takeText(body, 'tag', texts.tag, report);
   const givenDigest = takeText(body, 'digest', texts.digest, report);
@@ -275,7 +273,7 @@ export function validateCreate(body: unknown): Validated<ContainerSpec> {
 
 /** Each field that a patch names, by the rules of a create; null stays null. */
 const takePatched: {
-  readonly [F in keyof ContainerPatch]-?: (body: Body, report: Report) => ContainerPatch[F] | undefined;
+  readonly [F in keyof ContainerPatch]-?: (body: Values, report: Report) => ContainerPatch[F] | undefined;
 } = {
   registry: takeRegistry,
   repository: (body, report) => takeText(body, 'repository', texts.repository, report),
@@ -291,7 +289,7 @@ const isChangeable = (field: string): field is keyof ContainerPatch => Object.ha
 
 /** A JSON merge patch of what a container is made from. The owner merges it, and checks the sum. */
 export function validateUpdate(body: unknown): Validated<ContainerPatch> {
-  if (!isMap(body)) return notAnObject;
+  if (!isValues(body)) return notAnObject;
   const { faults, report } = reporter();
   const patch: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(body)) {

@@ -7,6 +7,7 @@ import { limits } from '../../schemas/limits.ts';
 import { NetworkBody, NetworkCreateBody, NetworkSettings, NetworkView, Proxy } from '../../schemas/api/network.ts';
 import { defaultOf } from './defaults.ts';
 import { forms } from '../../lib/validation/words.ts';
+import { isValues } from '../../lib/values.ts';
 import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 import {
@@ -83,10 +84,9 @@ function checkIpv6Pool(value: unknown, ipv4Pool: unknown, report: Report): void 
 }
 
 function checkProxy(value: unknown, report: Report): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
-  const proxy: Readonly<Record<string, unknown>> = { ...value };
-  if (typeof proxy['host'] === 'string' && hostOf(proxy['host']) === undefined) report('proxy.host', forms.host);
-  for (const field of ['domains', 'exclude']) checkNames(`proxy.${field}`, proxy[field], dnsName, report);
+  if (!isValues(value)) return;
+  if (typeof value['host'] === 'string' && hostOf(value['host']) === undefined) report('proxy.host', forms.host);
+  for (const field of ['domains', 'exclude']) checkNames(`proxy.${field}`, value[field], dnsName, report);
 }
 
 function check(fields: Readonly<Record<string, unknown>>, report: Report): void {

@@ -1,4 +1,5 @@
 /** Checks that bodies of peers and networks share beyond their schemas. Pure. */
+import { isValues } from '../../lib/values.ts';
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../schemas/cidr.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -18,9 +19,8 @@ export function examine<T>(
   check: (fields: Readonly<Record<string, unknown>>, report: Report) => void,
 ): FieldErrors {
   const faults: FieldErrors = valid.ok ? {} : { ...valid.faults };
-  const isMap = typeof body === 'object' && body !== null && !Array.isArray(body);
-  if (isMap) {
-    check({ ...body }, (field, message) => {
+  if (isValues(body)) {
+    check(body, (field, message) => {
       faults[field] ??= [message];
     });
   }

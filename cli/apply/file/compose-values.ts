@@ -1,14 +1,10 @@
 /** Values of Compose files; undefined where they are none. Pure. */
+import { isValues, type Values } from '../../../lib/values.ts';
 import { limits } from '../../../schemas/limits.ts';
 
-export type Values = Readonly<Record<string, unknown>>;
-
-export const mapOf = (value: unknown): Values | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : undefined;
+export const mapOf = (value: unknown): Values | undefined => (isValues(value) ? value : undefined);
 
 export const listOf = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined);
-
-export const textIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** `0.5` → `0.5`, `2` → `2.0`; more than three decimals are rounded. */
 export function cpusText(value: unknown): string | undefined {

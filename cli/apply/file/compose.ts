@@ -2,17 +2,8 @@
  * The part of a Compose file that Longshore has, as a file of `apply`; every key that is ignored is
  * named. As the Compose specification has it: https://github.com/compose-spec/compose-spec. Pure.
  */
-import {
-  commandOf,
-  cpusText,
-  listOf,
-  mapOf,
-  memoryText,
-  portsOf,
-  secondsOf,
-  textIn,
-  type Values,
-} from './compose-values.ts';
+import { textIn, type Values } from '../../../lib/values.ts';
+import { commandOf, cpusText, listOf, mapOf, memoryText, portsOf, secondsOf } from './compose-values.ts';
 import type { Path } from './source.ts';
 
 export interface Composed {

@@ -6,7 +6,7 @@ import type { Writable } from 'node:stream';
 import { WebSocket } from 'ws';
 import { limits } from '../../../schemas/limits.ts';
 import { ApiError, ConnectionError, InterruptedError } from '../../client/errors.ts';
-import { numberIn, textIn, valuesIn } from '../../client/values.ts';
+import { numberIn, textIn, valuesIn } from '../../../lib/values.ts';
 import type { Context } from '../../context.ts';
 
 export interface SessionEnd {

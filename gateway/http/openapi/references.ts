@@ -1,5 +1,7 @@
 /** Puts `$ref` in the place of schemas that have a name (schemas/components.ts). Pure. */
-export type Json = Readonly<Record<string, unknown>>;
+import { isValues, type Values } from '../../../lib/values.ts';
+
+export type Json = Values;
 
 export interface References {
   /** The value with a reference for each named schema in it. */
@@ -7,9 +9,6 @@ export interface References {
   /** Every named schema, with references for those in it. */
   readonly schemas: Json;
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const textOf = (schema: unknown): string => JSON.stringify(schema);
 
@@ -42,18 +41,18 @@ function namesBy(named: Json, textFor: (schema: unknown) => string): ReadonlyMap
  */
 export function referencesTo(named: Json): References {
   const byText = namesBy(named, textOf);
-  const byRest = namesBy(named, (schema) => textOf(isObject(schema) ? withoutAnnotations(schema) : schema));
+  const byRest = namesBy(named, (schema) => textOf(isValues(schema) ? withoutAnnotations(schema) : schema));
   for (const names of byText.values()) {
     if (names.length > 1) throw new Error(`${names.join(' and ')} are names of the same schema`);
   }
   const inside = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(refer);
-    if (!isObject(value)) return value;
+    if (!isValues(value)) return value;
     const entries = Object.entries(value).map(([key, item]) => [key, refer(item)] as const);
     return Object.fromEntries(isEnumeration(value) ? [['type', 'string'], ...entries] : entries);
   };
   const refer = (value: unknown): unknown => {
-    if (!isObject(value)) return inside(value);
+    if (!isValues(value)) return inside(value);
     const [exact] = byText.get(textOf(value)) ?? [];
     if (exact !== undefined) return { $ref: `#/components/schemas/${exact}` };
     const [name, other] = byRest.get(textOf(withoutAnnotations(value))) ?? [];
