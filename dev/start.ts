@@ -12,6 +12,7 @@ import { cacheFolder, stateFolder } from './paths.ts';
 import { reapAbandoned } from './process/reap.ts';
 import { startStack, type Stack } from './stack/stack.ts';
 import { say, step, took } from './steps.ts';
+import { aborted } from '../lib/time/backoff.ts';
 
 /** Writes what scripts need to use the stack while it runs. */
 function writeDevFile(path: string, stack: Stack, vpn: DemoPeer): void {
@@ -103,12 +104,6 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
     lock.release();
   }
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 
 interface Demo {
   /** Prints it. */

@@ -27,6 +27,13 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   }
 }
 
+/** Resolves when it aborts. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    if (signal.aborted) resolve();
+  });
+
 export class DeadlineError extends Error {
   constructor(what: string, ms: number) {
     super(`${what}: no result within ${ms} ms`);

@@ -1,5 +1,6 @@
 /** `forward`: a port of a container on this machine. */
 import { createServer, type Socket } from 'node:net';
+import { aborted } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { forwardProtocol } from '../../../schemas/words.ts';
 import type { Context } from '../../context.ts';
@@ -72,10 +73,7 @@ export async function forward(
   const bound = server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : local;
   context.tell(`${address}:${port} is port ${remote} of ${name}. Ctrl-C ends it.`);
-  await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    if (signal.aborted) resolve();
-  });
+  await aborted(signal);
   for (const connection of open) connection.destroy();
   server.close();
 }
