@@ -217,8 +217,8 @@ export class Dispatcher {
     if (!checked.ok) return (refusal === undefined ? await missing(route, call) : undefined) ?? invalid(checked.faults);
     if (refusal !== undefined) return refusal;
     const handled = warned(await route.handler(call), checked.warning);
-    const audit = securityEventOf(call, handled);
-    if (audit !== undefined) this.#options.log.info(audit.event, audit.fields);
+    const told = securityEventOf(call, handled);
+    if (told !== undefined) this.#options.log.info(told.event, told.fields);
     return handled;
   }
 

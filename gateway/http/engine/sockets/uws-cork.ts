@@ -56,8 +56,8 @@ export class LentCork {
 
   async #stayConnected({ hostname, port }: URL): Promise<void> {
     const { signal } = this.#stopping;
+    const host = hostname.replace(/^\[(.*)\]$/, '$1');
     while (!signal.aborted) {
-      const host = hostname.replace(/^\[(.*)\]$/, '$1');
       const connection = connect({ host, port: Number(port) }).unref();
       this.#connection = connection;
       connection.on('error', () => undefined);
