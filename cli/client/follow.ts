@@ -27,15 +27,17 @@ async function* framesOf(open: Open, lastId: string | undefined, signal: AbortSi
   try {
     const { body } = await answerOf(open(lastId === undefined ? {} : { 'Last-Event-ID': lastId }, connection.signal));
     if (body === null) return;
-    const [decoder, read] = [new TextDecoder(), frameReader()];
+    const read = frameReader();
     const heard = (): void => {
       clearTimeout(timer);
       timer = setTimeout(() => connection.abort(new Error(silent)), limits.clientStreamSilentMs);
     };
     heard();
-    for await (const chunk of body) {
+    // The signal ends this pipe itself: Node forgets that it belongs to a request whose `Request`
+    // was garbage-collected (nodejs/undici#3644).
+    for await (const text of body.pipeThrough(new TextDecoderStream(), { signal: connection.signal })) {
       heard();
-      yield* read(decoder.decode(chunk, { stream: true }));
+      yield* read(text);
     }
   } catch (error) {
     if (signal.aborted) throw new InterruptedError();

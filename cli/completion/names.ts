@@ -1,4 +1,5 @@
 /** Names for a completion: the first ones that the server, or the file of the profiles, has. */
+import { abortingWithin } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, createApi, type Api } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
@@ -40,6 +41,6 @@ const sources: Readonly<Record<Exclude<NamedKind, 'profile'>, (api: Api) => Asyn
 export async function* namesFor(kind: NamedKind, completion: Completion, terminal: Terminal): AsyncGenerator<string> {
   const { env } = terminal;
   if (kind === 'profile') return yield* Object.keys(readProfiles(profilePath(env)).profiles);
-  const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(limits.cliCompletionMs)]);
+  const signal = abortingWithin(limits.cliCompletionMs, terminal.signal);
   yield* sources[kind](createApi({ ...accessOf(completion.given, env), signal }));
 }

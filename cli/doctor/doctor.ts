@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { connect } from 'node:tls';
 import { decodeJwt } from 'jose/jwt/decode';
+import { abortingWithin } from '../../lib/time/backoff.ts';
 import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
 import { bodyOf, dataOf } from '../client/api.ts';
@@ -26,7 +27,7 @@ interface Probe {
 async function probe({ server, terminal }: Context, path: string): Promise<Probe> {
   const startMs = performance.now();
   try {
-    const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(limits.cliDoctorMs)]);
+    const signal = abortingWithin(limits.cliDoctorMs, terminal.signal);
     const answer = await fetch(`${server}${path}`, { signal });
     const text = (await answer.text()).slice(0, limits.clientErrorChars);
     const ms = performance.now() - startMs;

@@ -7,7 +7,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readSync, fstatSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
-import { sleep, within } from '../../lib/time/backoff.ts';
+import { abortingWithin, sleep, within } from '../../lib/time/backoff.ts';
 import { enter, markVariable, newMark, strike } from './ledger.ts';
 import { processesMarked, processName } from './proc.ts';
 import { endProcesses } from './reap.ts';
@@ -125,8 +125,8 @@ export async function startServer(spec: ServerSpec): Promise<Server> {
 async function waitReady(server: Server, spec: ServerSpec): Promise<void> {
   const ended = new AbortController();
   void server.exited.then(() => ended.abort());
-  const deadline = AbortSignal.timeout(spec.readyDeadlineMs);
-  const signal = AbortSignal.any([deadline, ended.signal, ...(spec.signal === undefined ? [] : [spec.signal])]);
+  const others = spec.signal === undefined ? [] : [spec.signal];
+  const signal = abortingWithin(spec.readyDeadlineMs, ended.signal, ...others);
   while (!signal.aborted) {
     try {
       if (await spec.ready(signal)) return;

@@ -1,6 +1,7 @@
 /** One health check over the network, from the host to the container's own address. */
 import { request } from 'node:http';
 import { connect } from 'node:net';
+import { abortingWithin } from '../../lib/time/backoff.ts';
 import type { HealthCheck } from '../../schemas/api/policy.ts';
 
 /** A port that the agent can reach. */
@@ -14,7 +15,7 @@ export type Probe = (check: HealthCheck, endpoint: Endpoint, signal: AbortSignal
 
 export const probe: Probe = (check, endpoint, signal) => {
   const { http, timeout } = check;
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeout * 1000)]);
+  const bounded = abortingWithin(timeout * 1000, signal);
   return http === undefined ? connects(endpoint, timeout, bounded) : answers(endpoint, http.path, timeout, bounded);
 };
 

@@ -34,6 +34,17 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve();
   });
 
+/**
+ * Aborts with any of the signals, and after `ms`. `AbortSignal.any` alone does not keep the time:
+ * Node 20 forgets an `AbortSignal.timeout` that only it refers to (nodejs/node#57736).
+ */
+export function abortingWithin(ms: number, ...signals: readonly AbortSignal[]): AbortSignal {
+  const deadline = AbortSignal.timeout(ms);
+  // Node keeps a signal that has a listener until its time has come.
+  deadline.addEventListener('abort', () => {}, { once: true });
+  return AbortSignal.any([deadline, ...signals]);
+}
+
 export class DeadlineError extends Error {
   constructor(what: string, ms: number) {
     super(`${what}: no result within ${ms} ms`);

@@ -4,7 +4,7 @@
  * counted.
  */
 import { Counter, type Registry } from 'prom-client';
-import { jitter, sleep } from '../time/backoff.ts';
+import { abortingWithin, jitter, sleep } from '../time/backoff.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Log } from '../log.ts';
 import { sparing } from '../sparing.ts';
@@ -61,7 +61,7 @@ export function createExporter({ url, headers, resource, count, clock, log }: Ex
         headers: { ...headers, 'content-type': 'application/json' },
         body,
         redirect: 'error',
-        signal: AbortSignal.any([AbortSignal.timeout(limits.traceExportTimeoutMs), over.signal]),
+        signal: abortingWithin(limits.traceExportTimeoutMs, over.signal),
       });
       await response.body?.cancel();
       if (response.ok) return undefined;

@@ -6,7 +6,7 @@
 import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
 import { join } from 'node:path';
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/time/backoff.ts';
+import { abortingWithin, backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/time/backoff.ts';
 import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { HostKey } from '../../../schemas/ids.ts';
@@ -187,7 +187,7 @@ export async function askGateway(
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ join_token: joinToken, public_key: publicKey }),
     redirect: 'error',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(limits.enrolTimeoutMs)]),
+    signal: abortingWithin(limits.enrolTimeoutMs, signal),
   });
   const body = new Uint8Array(await response.arrayBuffer());
   if (response.status === 201) return decodeEnrolled(body).data;

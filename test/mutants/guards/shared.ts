@@ -23,6 +23,20 @@ export const sharedMutants: readonly Mutant[] = [
     killedBy: 'test/lib/time/cautious-clock.test.ts',
   },
   {
+    name: 'deadlines left to the garbage collector',
+    guard: 'A signal with a deadline aborts in time, also when the garbage collector runs',
+    file: 'lib/time/backoff.ts',
+    changes: [{ in: 'abortingWithin', omit: "deadline.addEventListener('abort', () => {}, { once: true })" }],
+    killedBy: 'test/lib/time/backoff.test.ts',
+  },
+  {
+    name: 'streams left to the signal of their request',
+    guard: 'Ctrl-C ends a stream of the command line, also after the garbage collector ran',
+    file: 'cli/client/follow.ts',
+    changes: [{ in: 'framesOf', replace: '{ signal: connection.signal }', by: '{}' }],
+    killedBy: 'test/cli/client/follow.test.ts',
+  },
+  {
     name: 'revocation push not verified',
     guard: 'After a push, the copies of all NATS servers are compared (ADR 14)',
     file: 'lib/nats/account-claims.ts',

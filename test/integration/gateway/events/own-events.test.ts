@@ -5,6 +5,7 @@
  */
 import { jetstreamManager } from '@nats-io/jetstream';
 import t from 'tap';
+import { abortingWithin } from '../../../../lib/time/backoff.ts';
 import { streams } from '../../../../schemas/records/buckets.ts';
 import type { Event } from '../../../../schemas/api/event.ts';
 import { runGateway, startGround, startOwnerOn, type Ground } from '../support.ts';
@@ -62,12 +63,11 @@ t.test('events of an answered request are in the next list', async (t) => {
   t.same(await told(`/${one}/events`), ['created one', 'stop_requested one'], 'the events of one container');
 
   const follow = async (lastEventId?: string): Promise<{ id: string; name: string }[]> => {
-    const giveUp = AbortSignal.timeout(60_000);
     const leave = new AbortController();
     const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
     const response = await fetch(`${gateway.url}${compute}/events?follow=true`, {
       headers: { ...headers, ...resume },
-      signal: AbortSignal.any([giveUp, leave.signal]),
+      signal: abortingWithin(60_000, leave.signal),
     });
     const frames: { id: string; name: string }[] = [];
     let text = '';

@@ -1,0 +1,14 @@
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+/** Runs the garbage collector until nothing is left, so that what only a weak reference holds is gone. */
+export async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  // References may be held until the turn of the event loop ends.
+  for (let round = 0; round < 5; round++) {
+    await setImmediate();
+    collect();
+  }
+}
