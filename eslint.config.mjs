@@ -33,6 +33,10 @@ export default defineConfig(
       'no-var': 'error',
       'use-isnan': 'error',
       'valid-typeof': 'error',
+      'no-restricted-properties': [
+        'error',
+        { object: 'AbortSignal', property: 'any', message: 'Use withAbort of lib/time/backoff.ts, which says why.' },
+      ],
       'prefer-const': 'error',
       'no-constant-binary-expression': 'error',
       'no-self-compare': 'error',

@@ -1,5 +1,6 @@
 /** `completion`, and the hidden `__complete` that its scripts run at each press of the Tab key. */
 import { Argument, type Command } from 'commander';
+import { withAbort } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Terminal } from '../context.ts';
 import { scripts, shells, type Shell } from './scripts.ts';
@@ -10,12 +11,15 @@ async function namesOf(completion: Completion, terminal: Terminal): Promise<Read
   const { kind, begun, before } = completion;
   const found = new Set<string>();
   if (kind === undefined) return found;
-  try {
+  const find = async ({ signal }: AbortController): Promise<void> => {
     const { namesFor } = await import('./names.ts');
-    for await (const name of namesFor(kind, completion, terminal)) {
+    for await (const name of namesFor(kind, completion, { ...terminal, signal })) {
       if (name.startsWith(begun)) found.add(`${before}${name}`);
       if (found.size >= limits.cliCompletionItems) break;
     }
+  };
+  try {
+    await withAbort([terminal.signal], find, limits.cliCompletionMs);
   } catch {
     // An error would be written into the line that a person types.
   }

@@ -1,6 +1,4 @@
 /** Names for a completion: the first ones that the server, or the file of the profiles, has. */
-import { abortingWithin } from '../../lib/time/backoff.ts';
-import { limits } from '../../schemas/limits.ts';
 import { dataOf, createApi, type Api } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { itemsOf } from '../client/pages.ts';
@@ -39,8 +37,7 @@ const sources: Readonly<Record<Exclude<NamedKind, 'profile'>, (api: Api) => Asyn
  * @throws Refused without a server or a token, and errors of the client
  */
 export async function* namesFor(kind: NamedKind, completion: Completion, terminal: Terminal): AsyncGenerator<string> {
-  const { env } = terminal;
+  const { env, signal } = terminal;
   if (kind === 'profile') return yield* Object.keys(readProfiles(profilePath(env)).profiles);
-  const signal = abortingWithin(limits.cliCompletionMs, terminal.signal);
   yield* sources[kind](createApi({ ...accessOf(completion.given, env), signal }));
 }

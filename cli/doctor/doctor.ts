@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { connect } from 'node:tls';
 import { decodeJwt } from 'jose/jwt/decode';
-import { abortingWithin } from '../../lib/time/backoff.ts';
+import { withAbort } from '../../lib/time/backoff.ts';
 import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
 import { bodyOf, dataOf } from '../client/api.ts';
@@ -27,9 +27,11 @@ interface Probe {
 async function probe({ server, terminal }: Context, path: string): Promise<Probe> {
   const startMs = performance.now();
   try {
-    const signal = abortingWithin(limits.cliDoctorMs, terminal.signal);
-    const answer = await fetch(`${server}${path}`, { signal });
-    const text = (await answer.text()).slice(0, limits.clientErrorChars);
+    const ask = async ({ signal }: AbortController): Promise<readonly [answer: Response, text: string]> => {
+      const answer = await fetch(`${server}${path}`, { signal });
+      return [answer, (await answer.text()).slice(0, limits.clientErrorChars)];
+    };
+    const [answer, text] = await withAbort([terminal.signal], ask, limits.cliDoctorMs);
     const ms = performance.now() - startMs;
     const date = Date.parse(answer.headers.get('date') ?? '');
     return { status: answer.status, text, ms, aheadMs: Number.isNaN(date) ? undefined : date - terminal.nowMs() };

@@ -7,7 +7,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readSync, fstatSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
-import { abortingWithin, sleep, within } from '../../lib/time/backoff.ts';
+import { sleep, withAbort, within } from '../../lib/time/backoff.ts';
 import { enter, markVariable, newMark, strike } from './ledger.ts';
 import { processesMarked, processName } from './proc.ts';
 import { endProcesses } from './reap.ts';
@@ -126,15 +126,18 @@ async function waitReady(server: Server, spec: ServerSpec): Promise<void> {
   const ended = new AbortController();
   void server.exited.then(() => ended.abort());
   const others = spec.signal === undefined ? [] : [spec.signal];
-  const signal = abortingWithin(spec.readyDeadlineMs, ended.signal, ...others);
-  while (!signal.aborted) {
-    try {
-      if (await spec.ready(signal)) return;
-    } catch {
-      // Not ready yet.
+  const look = async ({ signal }: AbortController): Promise<boolean> => {
+    while (!signal.aborted) {
+      try {
+        if (await spec.ready(signal)) return true;
+      } catch {
+        // Not ready yet.
+      }
+      await sleep(readyPollMs, signal);
     }
-    await sleep(readyPollMs, signal);
-  }
+    return false;
+  };
+  if (await withAbort([ended.signal, ...others], look, spec.readyDeadlineMs)) return;
   if (spec.signal?.aborted === true) throw new ServerFailed(`the start of ${spec.name} was cancelled`);
   const exit = server.exit();
   const why = exit === undefined ? `was not ready within ${spec.readyDeadlineMs} ms` : describeExit(exit);

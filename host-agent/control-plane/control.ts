@@ -4,7 +4,7 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
-import { sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
+import { sleep, withAbort, type BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
@@ -141,9 +141,8 @@ export function createControl(parts: ControlParts): Control {
     return true;
   };
 
-  const serve = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
-    const ending = new AbortController();
-    const serving = AbortSignal.any([signal, ending.signal]);
+  const serve = async (nc: NatsConnection, ending: AbortController): Promise<void> => {
+    const { signal } = ending;
     reconnect = () => ending.abort();
     servesSessions = serveSessions(nc);
     hearDoorbells(nc, subjects.desiredOfHost(sender().host), syncs.ring, log);
@@ -163,11 +162,11 @@ export function createControl(parts: ControlParts): Control {
       }
     };
     await Promise.all([
-      sessions.run(serving),
-      syncs.run(nc, serving),
-      keepBeating(beat, parts.beatMs, serving),
-      keepCredentials(credentials, sessions.renew, serving),
-      binding.watch(nc, serving).finally(() => ending.abort()),
+      sessions.run(signal),
+      syncs.run(nc, signal),
+      keepBeating(beat, parts.beatMs, signal),
+      keepCredentials(credentials, sessions.renew, signal),
+      binding.watch(nc, signal).finally(() => ending.abort()),
     ]);
   };
 
@@ -182,7 +181,7 @@ export function createControl(parts: ControlParts): Control {
         line.close();
         return;
       }
-      await serve(nc, signal);
+      await withAbort([signal], (ending) => serve(nc, ending));
     },
     leave: async () => {
       if (sessions.session() === undefined || !parts.isCountedOn()) return;

@@ -3,7 +3,7 @@
  * answers. While the engine is away the agent decides nothing; when it is back the agent looks at
  * everything again.
  */
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
+import { backoffMs, jitter, sleep, withAbort, type BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -87,20 +87,17 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
    * Serves from the first answer until events or answers stop. It reads events before the look at
    * everything.
    */
-  const attend = async (signal: AbortSignal, onLooked: () => void): Promise<void> => {
-    const leaving = new AbortController();
-    const either = AbortSignal.any([signal, leaving.signal]);
+  const attend = async ({ signal }: AbortController, onLooked: () => void): Promise<void> => {
     try {
-      const events = await engine.events(ownerLabels(parts.owner), either);
-      const changes = await engine.changes(either);
+      const events = await engine.events(ownerLabels(parts.owner), signal);
+      const changes = await engine.changes(signal);
       parts.onWatched(true);
       const hearing = Promise.race([hear(events, parts.onEvent), hear(changes, parts.onChange)]);
       hearing.catch(() => undefined);
       await parts.onUp();
       onLooked();
-      await Promise.race([watch(either), hearing]);
+      await Promise.race([watch(signal), hearing]);
     } finally {
-      leaving.abort();
       parts.onWatched(false);
     }
   };
@@ -118,7 +115,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
           if (status.phase === 'away') goUp(version);
           // An engine that answers but cannot list its containers is asked again with growing
           // pauses.
-          await attend(signal, () => (failures = 0));
+          await withAbort([signal], (leaving) => attend(leaving, () => (failures = 0)));
         } catch (error) {
           if (signal.aborted) return;
           // Only the event stream broke: the engine itself is there.

@@ -1,7 +1,7 @@
 /** One health check over the network, from the host to the container's own address. */
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { abortingWithin } from '../../lib/time/backoff.ts';
+import { withAbort } from '../../lib/time/backoff.ts';
 import type { HealthCheck } from '../../schemas/api/policy.ts';
 
 /** A port that the agent can reach. */
@@ -13,11 +13,13 @@ export interface Endpoint {
 /** @returns what is wrong; undefined: the check has passed */
 export type Probe = (check: HealthCheck, endpoint: Endpoint, signal: AbortSignal) => Promise<string | undefined>;
 
-export const probe: Probe = (check, endpoint, signal) => {
-  const { http, timeout } = check;
-  const bounded = abortingWithin(timeout * 1000, signal);
-  return http === undefined ? connects(endpoint, timeout, bounded) : answers(endpoint, http.path, timeout, bounded);
-};
+export const probe: Probe = ({ http, timeout }, endpoint, signal) =>
+  withAbort(
+    [signal],
+    ({ signal: bounded }) =>
+      http === undefined ? connects(endpoint, timeout, bounded) : answers(endpoint, http.path, timeout, bounded),
+    timeout * 1000,
+  );
 
 const lateWords = (what: string, timeout: number): string => `${what} in ${timeout} s`;
 

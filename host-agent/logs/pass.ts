@@ -2,6 +2,7 @@
  * One pass over the log of one of the engine's containers, from the cursor to its end, into a sink
  * that makes each block safe before the cursor moves past it.
  */
+import { withAbort } from '../../lib/time/backoff.ts';
 import type { Places } from '../../lib/places.ts';
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
@@ -58,16 +59,15 @@ export type Read = (queue: BlockQueue, progress: Progress, signal: AbortSignal) 
 
 /** Sends what `read` reads. If either fails, what was safe by then stays safe. */
 export async function transfer(options: PassOptions, read: Read): Promise<PassResult> {
-  const { cursor, signal } = options;
-  const queue = new BlockQueue(cursor.seq, options.lossCause);
+  const queue = new BlockQueue(options.cursor.seq, options.lossCause);
   const progress: Progress = { heldUpBy: undefined };
-  const failing = new AbortController();
-  const either = AbortSignal.any([signal, failing.signal]);
-
-  const sending = send(queue, options, progress, either);
-  sending.catch(() => failing.abort());
-  // Lines that were read go out even if the reader fails.
-  const [reading, sent] = await Promise.allSettled([read(queue, progress, either).finally(() => queue.end()), sending]);
+  const [reading, sent] = await withAbort([options.signal], (ending) => {
+    const { signal } = ending;
+    const sending = send(queue, options, progress, signal);
+    sending.catch(() => ending.abort());
+    // Lines that were read go out even if the reader fails.
+    return Promise.allSettled([read(queue, progress, signal).finally(() => queue.end()), sending]);
+  });
   if (sent.status === 'rejected') throw sent.reason;
   if (reading.status === 'rejected') throw reading.reason;
   return { lines: sent.value, heldUpBy: progress.heldUpBy };

@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import Type from 'typebox';
-import { within } from '../../lib/time/backoff.ts';
+import { withAbort, within } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Network } from '../docker/answers.ts';
@@ -163,17 +163,10 @@ export function createProbe(
     }
   };
 
-  return async (network, signal) => {
-    const ending = new AbortController();
-    const either = AbortSignal.any([signal, ending.signal]);
-    try {
-      return await within(attempt(network, either), limits.probeMs, 'the probe');
-    } catch (error) {
-      return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
-    } finally {
-      ending.abort();
-    }
-  };
+  return (network, signal) =>
+    withAbort([signal], (ending) => within(attempt(network, ending.signal), limits.probeMs, 'the probe')).catch(
+      (error: unknown) => ({ kind: 'failed', why: error instanceof Error ? error.message : String(error) }),
+    );
 }
 
 /** A listener for the probe, on an address that only containers reach. */

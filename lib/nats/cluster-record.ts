@@ -13,7 +13,7 @@ import {
   type Cluster,
 } from '../../schemas/records/cluster.ts';
 import { limits } from '../../schemas/limits.ts';
-import { jitter, sleep } from '../time/backoff.ts';
+import { jitter, sleep, withAbort } from '../time/backoff.ts';
 import { decoder } from '../decode.ts';
 import { readLast } from './kv-keys.ts';
 
@@ -77,21 +77,23 @@ export async function watchCluster(
   signal: AbortSignal,
   api?: string,
 ): Promise<void> {
-  const change = new AbortController();
   let heard: ClusterEntry | undefined;
-  const onHeard = (entry: ClusterEntry): void => {
-    heard = entry;
-    change.abort();
+  const watch = async (change: AbortController): Promise<ClusterEntry | undefined> => {
+    const onHeard = (entry: ClusterEntry): void => {
+      heard = entry;
+      change.abort();
+    };
+    const subscription = api === undefined ? undefined : hearOther(nc, joined, onHeard);
+    try {
+      return await otherCluster(nc, joined, change.signal, api);
+    } finally {
+      subscription?.unsubscribe();
+    }
   };
-  const subscription = api === undefined ? undefined : hearOther(nc, joined, onHeard);
-  try {
-    const found = await otherCluster(nc, joined, AbortSignal.any([signal, change.signal]), api);
-    if (signal.aborted) return;
-    const now = describe(heard ?? found);
-    onOther(new Error(`joined ${joined.id}, incarnation ${incarnationOf(joined)}, and now ${now}`));
-  } finally {
-    subscription?.unsubscribe();
-  }
+  const found = await withAbort([signal], watch);
+  if (signal.aborted) return;
+  const now = describe(heard ?? found);
+  onOther(new Error(`joined ${joined.id}, incarnation ${incarnationOf(joined)}, and now ${now}`));
 }
 
 /**

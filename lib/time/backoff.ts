@@ -35,14 +35,29 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
   });
 
 /**
- * Aborts with any of the signals, and after `ms`. `AbortSignal.any` alone does not keep the time:
- * Node 20 forgets an `AbortSignal.timeout` that only it refers to (nodejs/node#57736).
+ * Does the work with a controller that aborts with any of the signals, after `ms`, and when the
+ * work is over, so nothing that it began outlives it. In place of `AbortSignal.any`: on Node 20
+ * that forgets an `AbortSignal.timeout` (nodejs/node#57736), and each call leaves 70 bytes at a
+ * signal that lasts, on Node 22 180 (nodejs/node#54614).
  */
-export function abortingWithin(ms: number, ...signals: readonly AbortSignal[]): AbortSignal {
-  const deadline = AbortSignal.timeout(ms);
-  // Node keeps a signal that has a listener until its time has come.
-  deadline.addEventListener('abort', () => {}, { once: true });
-  return AbortSignal.any([deadline, ...signals]);
+export async function withAbort<T>(
+  signals: readonly AbortSignal[],
+  work: (controller: AbortController) => Promise<T>,
+  ms?: number,
+): Promise<T> {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(signals.find(({ aborted }) => aborted)?.reason);
+  const late = (): void => controller.abort(new DOMException(`not done within ${ms} ms`, 'TimeoutError'));
+  const timer = ms === undefined ? undefined : setTimeout(late, ms);
+  for (const signal of signals) signal.addEventListener('abort', abort, { once: true });
+  if (signals.some(({ aborted }) => aborted)) abort();
+  try {
+    return await work(controller);
+  } finally {
+    clearTimeout(timer);
+    for (const signal of signals) signal.removeEventListener('abort', abort);
+    controller.abort();
+  }
 }
 
 export class DeadlineError extends Error {

@@ -4,7 +4,7 @@
  * counted.
  */
 import { Counter, type Registry } from 'prom-client';
-import { abortingWithin, jitter, sleep } from '../time/backoff.ts';
+import { jitter, sleep, withAbort } from '../time/backoff.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Log } from '../log.ts';
 import { sparing } from '../sparing.ts';
@@ -55,15 +55,19 @@ export function createExporter({ url, headers, resource, count, clock, log }: Ex
 
   /** @returns what went wrong; undefined: the receiver has the spans */
   const post = async (body: string): Promise<{ readonly error: unknown; readonly isFinal: boolean } | undefined> => {
-    try {
+    const exported = async ({ signal }: AbortController): Promise<Response> => {
       const response = await fetch(url, {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json' },
         body,
         redirect: 'error',
-        signal: abortingWithin(limits.traceExportTimeoutMs, over.signal),
+        signal,
       });
       await response.body?.cancel();
+      return response;
+    };
+    try {
+      const response = await withAbort([over.signal], exported, limits.traceExportTimeoutMs);
       if (response.ok) return undefined;
       return { error: `HTTP ${response.status}`, isFinal: !retryableStatuses.includes(response.status) };
     } catch (error) {

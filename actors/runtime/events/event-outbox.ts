@@ -14,7 +14,7 @@
  */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
+import { backoffMs, sleep, withAbort } from '../../../lib/time/backoff.ts';
 import { fill } from '../../../lib/fill.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { EventBody } from '../../../schemas/api/event.ts';
@@ -309,14 +309,17 @@ export class EventOutbox<Item extends Identified = EventBody> {
     if (this.publishedTo >= entry || this.#stopped.signal.aborted) return;
     // A caller waits only once for a stream that is away, and not again until it is back.
     if (this.#isFailing) return;
-    const done = new AbortController();
-    const look = (): void => {
-      if (this.publishedTo >= entry || this.#isFailing) done.abort();
-      else this.#onProgress.push(look);
-    };
-    look();
-    await sleep(ms, AbortSignal.any([done.signal, this.#stopped.signal]));
-    if (!done.signal.aborted) this.#isFailing = true;
+    let isOver = false;
+    await withAbort([this.#stopped.signal], (waiting) => {
+      const look = (): void => {
+        isOver = this.publishedTo >= entry || this.#isFailing;
+        if (isOver) waiting.abort();
+        else this.#onProgress.push(look);
+      };
+      look();
+      return sleep(ms, waiting.signal);
+    });
+    if (!isOver) this.#isFailing = true;
   }
 
   /** What a reader may not find in the stream yet. `last`: number of the newest commit. */

@@ -6,7 +6,7 @@
 import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
 import { join } from 'node:path';
-import { abortingWithin, backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/time/backoff.ts';
+import { backoffMs, jitter, sleep, withAbort, type BackoffBounds } from '../../../lib/time/backoff.ts';
 import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { HostKey } from '../../../schemas/ids.ts';
@@ -182,16 +182,19 @@ export async function askGateway(
   { gatewayUrl, joinToken, publicKey }: Enrolling,
   signal: AbortSignal,
 ): Promise<Identity> {
-  const response = await fetch(new URL('/api/v2/hosts/enrol', gatewayUrl), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ join_token: joinToken, public_key: publicKey }),
-    redirect: 'error',
-    signal: abortingWithin(limits.enrolTimeoutMs, signal),
-  });
-  const body = new Uint8Array(await response.arrayBuffer());
-  if (response.status === 201) return decodeEnrolled(body).data;
+  const ask = async (ending: AbortController): Promise<{ readonly status: number; readonly body: Uint8Array }> => {
+    const response = await fetch(new URL('/api/v2/hosts/enrol', gatewayUrl), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ join_token: joinToken, public_key: publicKey }),
+      redirect: 'error',
+      signal: ending.signal,
+    });
+    return { status: response.status, body: new Uint8Array(await response.arrayBuffer()) };
+  };
+  const { status, body } = await withAbort([signal], ask, limits.enrolTimeoutMs);
+  if (status === 201) return decodeEnrolled(body).data;
   // 401: no such token; 422: not even the form of one.
-  if (response.status === 401 || response.status === 422) throw new EnrolmentRefused(response.status);
-  throw new Error(`the gateway answered ${response.status}`);
+  if (status === 401 || status === 422) throw new EnrolmentRefused(status);
+  throw new Error(`the gateway answered ${status}`);
 }

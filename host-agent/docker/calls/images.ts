@@ -1,10 +1,10 @@
 /** Calls about images. */
+import { withAbort } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { decode, shapes, type ImageDetails, type ImageSummary } from '../answers.ts';
 import { asEngineError, EngineError } from '../errors.ts';
 import { lines } from '../ndjson.ts';
 import { PullLines } from '../pull-progress.ts';
-import type { OpenReply } from '../transport.ts';
 import { parse, type EngineClient } from './client.ts';
 
 export interface ImageCalls {
@@ -87,15 +87,12 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
     // While it waits for other pulls of the engine, its registry is not to blame.
     const idle = createIdle(pullIdleMs, () => said.isQueued());
     const deadline = AbortSignal.timeout(limits.enginePullMs);
-    const ending = AbortSignal.any([signal, deadline, idle.signal]);
     const path = `/images/create?fromImage=${encodeURIComponent(reference)}`;
-    let stream: OpenReply['stream'] | undefined;
-    const abort = () => stream?.destroy();
-    ending.addEventListener('abort', abort, { once: true });
-    try {
+    const follow = async ({ signal: ending }: AbortController): Promise<void> => {
       // The engine sends its headers with the first progress.
       const call = { name, method: 'POST', path, headers, deadlineMs: limits.enginePullMs, signal: ending } as const;
-      ({ stream } = await open(call));
+      const { stream } = await open(call);
+      ending.addEventListener('abort', () => stream.destroy(), { once: true });
       for await (const line of lines(stream, limits.engineLineBytes)) {
         const told = decode.pullLine(line);
         const failure = told.error ?? told.errorDetail?.message;
@@ -106,12 +103,13 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
       }
       // A stream that was destroyed may end without an error.
       ending.throwIfAborted();
+    };
+    try {
+      await withAbort([signal, deadline, idle.signal], follow);
     } catch (error) {
       throw pullError(error, { signal, deadline, idle: idle.signal }, pullIdleMs);
     } finally {
       idle.end();
-      ending.removeEventListener('abort', abort);
-      stream?.destroy();
     }
   },
 

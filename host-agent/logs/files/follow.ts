@@ -1,5 +1,5 @@
 /** A pass over the log of a container that reads the engine's files, without asking the engine. */
-import { sleep } from '../../../lib/time/backoff.ts';
+import { sleep, withAbort } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { BlockQueue } from '../block.ts';
 import type { LossCause } from '../loss.ts';
@@ -41,8 +41,7 @@ async function readOn(
 ): Promise<void> {
   const { ending } = options;
   const growth = createGrowth(options.path);
-  const either = AbortSignal.any([signal, ending]);
-  try {
+  const readAll = async ({ signal: either }: AbortController): Promise<void> => {
     while (!signal.aborted) {
       // Asked before the read: what the engine wrote until then is in it.
       const isLast = ending.aborted;
@@ -55,6 +54,9 @@ async function readOn(
         await growth.wait(either);
       }
     }
+  };
+  try {
+    await withAbort([signal, ending], readAll);
   } finally {
     growth.disarm();
   }

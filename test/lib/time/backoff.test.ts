@@ -1,27 +1,43 @@
 import t from 'tap';
-import { abortingWithin } from '../../../lib/time/backoff.ts';
+import { withAbort } from '../../../lib/time/backoff.ts';
 import { collectGarbage } from '../../support/garbage.ts';
 
-const abortOf = (signal: AbortSignal): Promise<unknown> =>
+/** Ends when the signal aborts, and resolves to its reason. */
+const reasonOf = ({ signal }: AbortController): Promise<unknown> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason), { once: true }));
 
-t.test(
-  'a signal with a deadline aborts in time, also when the garbage collector runs',
-  { timeout: 30_000 },
-  async (t) => {
-    const other = new AbortController();
-    const aborting = abortOf(abortingWithin(300, other.signal));
-    await collectGarbage();
-    // As an `unref` timer, the deadline does not keep the process.
-    const busy = setTimeout(() => {}, 60_000);
-    t.match(await aborting, { name: 'TimeoutError' });
-    clearTimeout(busy);
-  },
-);
+const patient = { timeout: 30_000 };
 
-t.test('a signal with a deadline aborts with the others', async (t) => {
+t.test('work ends in time, also when the garbage collector runs', patient, async (t) => {
+  const reason = withAbort([new AbortController().signal], reasonOf, 300);
+  await collectGarbage();
+  t.match(await reason, { name: 'TimeoutError' });
+});
+
+t.test('work ends with any of the signals', patient, async (t) => {
   const [one, other] = [new AbortController(), new AbortController()];
-  const aborting = abortOf(abortingWithin(60_000, one.signal, other.signal));
+  const reason = withAbort([one.signal, other.signal], reasonOf, 60_000);
+  await collectGarbage();
   other.abort('enough');
-  t.equal(await aborting, 'enough');
+  t.equal(await reason, 'enough');
+  const late = withAbort([one.signal, other.signal], ({ signal }) => Promise.resolve(signal.reason));
+  t.equal(await late, 'enough', 'one that has aborted before');
+});
+
+t.test('what the work began does not outlive it, and leaves nothing at the signals', async (t) => {
+  const lasting = new AbortController();
+  let listeners = 0;
+  const { signal } = lasting;
+  const add = signal.addEventListener.bind(signal);
+  const remove = signal.removeEventListener.bind(signal);
+  signal.addEventListener = (...args: Parameters<typeof add>) => [listeners++, add(...args)];
+  signal.removeEventListener = (...args: Parameters<typeof remove>) => [listeners--, remove(...args)];
+  let begun: AbortSignal | undefined;
+  const work = (controller: AbortController): Promise<void> => {
+    begun = controller.signal;
+    return Promise.reject(new Error('broken'));
+  };
+  await t.rejects(withAbort([signal], work), /broken/);
+  t.match(begun, { aborted: true });
+  t.equal(listeners, 0);
 });

@@ -24,9 +24,15 @@ export const sharedMutants: readonly Mutant[] = [
   },
   {
     name: 'deadlines left to the garbage collector',
-    guard: 'A signal with a deadline aborts in time, also when the garbage collector runs',
+    guard: 'Work with a deadline ends in time, also when the garbage collector runs',
     file: 'lib/time/backoff.ts',
-    changes: [{ in: 'abortingWithin', omit: "deadline.addEventListener('abort', () => {}, { once: true })" }],
+    changes: [
+      {
+        in: 'withAbort',
+        replace: 'setTimeout(late, ms)',
+        by: "AbortSignal.any([AbortSignal.timeout(ms)]).addEventListener('abort', late)",
+      },
+    ],
     killedBy: 'test/lib/time/backoff.test.ts',
   },
   {

@@ -5,7 +5,6 @@
  */
 import { jetstreamManager } from '@nats-io/jetstream';
 import t from 'tap';
-import { abortingWithin } from '../../../../lib/time/backoff.ts';
 import { streams } from '../../../../schemas/records/buckets.ts';
 import type { Event } from '../../../../schemas/api/event.ts';
 import { runGateway, startGround, startOwnerOn, type Ground } from '../support.ts';
@@ -67,7 +66,7 @@ t.test('events of an answered request are in the next list', async (t) => {
     const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
     const response = await fetch(`${gateway.url}${compute}/events?follow=true`, {
       headers: { ...headers, ...resume },
-      signal: abortingWithin(60_000, leave.signal),
+      signal: leave.signal,
     });
     const frames: { id: string; name: string }[] = [];
     let text = '';
