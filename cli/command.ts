@@ -33,9 +33,9 @@ export async function runCommand<T>(
   try {
     given = command.read(args);
   } catch (error) {
-    say(
-      `${reasonOf(error)}${suggestion(error, command.help)}\n${command.help.split('\n')[0]}\nRun with --help for details.`,
-    );
+    // What `parseArgs` adds is of no use here.
+    const [reason] = reasonOf(error).split(' To specify a positional argument');
+    say(`${reason}${suggestion(error, command.help)}\n${command.help.split('\n')[0]}\nRun with --help for details.`);
     return 2;
   }
   try {

@@ -8,10 +8,10 @@ import { dataOf, doneOf, orNone } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { waitFor } from '../client/wait.ts';
 import type { Context } from '../context.ts';
+import { prepare } from '../tenant/prepare.ts';
 import { runs, watchUntil, watchUpdate } from '../tenant/progress.ts';
 import { secretBody } from '../tenant/secrets.ts';
 import { Refused } from '../terminal/errors.ts';
-import type { WantedContainer } from './file/model.ts';
 import type { Values } from './file/values.ts';
 import type { ContainerChange, ContainerCreate, PeerChange, PeerCreate, Removal, SetStep, Step } from './plan.ts';
 import type { Done, Outcome } from './show.ts';
@@ -82,12 +82,6 @@ async function set({ context: { api, tell }, values }: Work, step: SetStep, roll
 }
 
 const pathOf = (id: string) => ({ path: { id } });
-
-async function prepare({ api }: Context, id: string, { policy, uses }: Partial<WantedContainer>): Promise<void> {
-  const params = pathOf(id);
-  if (policy !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/policy', { params, body: policy }));
-  if (uses !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/secrets', { params, body: uses }));
-}
 
 /** Declared stopped, so that its first run has its policy and its secrets. */
 async function create({ context, isDetached, timeoutS }: Work, step: ContainerCreate): Promise<Outcome> {

@@ -5,7 +5,7 @@ import type { Schemas } from '../client/api.ts';
 import { itemsOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
-import { wholeNumber } from '../terminal/arguments.ts';
+import { pastText, pastTime, wholeNumber } from '../terminal/arguments.ts';
 import { tableOf } from '../terminal/table.ts';
 
 type Line = Schemas['AuditLine'];
@@ -66,6 +66,7 @@ async function audit({ api, show }: Context, { lines, all, tenant, ...filters }:
 }
 
 export function addAudit(program: Command, terminal: Terminal): void {
+  const time = pastTime(() => terminal.nowMs());
   program
     .command('audit')
     .description('who did what, and who was refused: the newest lines, oldest first')
@@ -75,8 +76,8 @@ export function addAudit(program: Command, terminal: Terminal): void {
       wholeNumber(1, limits.cliAuditLines),
       limits.cliAuditLinesDefault,
     )
-    .option('--from <time>', 'no older lines, such as 2026-11-01T00:00:00Z')
-    .option('--to <time>', 'lines before this time')
+    .option('--from <time>', `no older lines, ${pastText}`, time)
+    .option('--to <time>', 'lines before this time', time)
     .option('--action <operation>', 'only this one, such as container.create')
     .option('--subject <subject>', 'only what this one did')
     .option('--outcome <outcome>', 'only these, such as done or forbidden')

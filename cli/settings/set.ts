@@ -43,7 +43,7 @@ export async function settingsWith(
 ): Promise<Values> {
   if (texts.length === 0 && file === undefined) {
     const keys = Object.keys((schema as unknown as { readonly properties: object }).properties);
-    throw new WrongUsage(`nothing to set: give KEY=VALUE, or --file. The keys are ${keys.join(', ')}`);
+    throw new WrongUsage(`nothing to set: give KEY=VALUE or --file, with keys of ${keys.join(', ')}`);
   }
   const given = file === undefined ? {} : await settingsIn(schema, file, terminal);
   return assigned(schema, merged(stored, given), texts);

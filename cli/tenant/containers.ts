@@ -7,7 +7,7 @@ import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { waitFor, type WaitedStatus } from '../client/wait.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { waitSeconds } from '../terminal/arguments.ts';
+import { pastText, pastTime, waitSeconds } from '../terminal/arguments.ts';
 import { Refused } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
@@ -110,6 +110,7 @@ const change =
     });
 
 export function addContainers(program: Command, terminal: Terminal): void {
+  const time = pastTime(() => terminal.nowMs());
   const named = (name: string, description: string): Command => program.command(name).description(description);
   named('ps', 'list your containers').action(action(terminal, ps));
   named('inspect <container>', 'what is declared, what runs, and its policy').action(
@@ -128,8 +129,8 @@ export function addContainers(program: Command, terminal: Terminal): void {
     );
   named('quota', 'what you use of your caps').action(action(terminal, quota));
   named('usage', 'what your containers used, by container')
-    .option('--from <time>', 'from when, such as 2026-11-01T00:00:00Z; default: this month')
-    .option('--to <time>', 'until when')
+    .option('--from <time>', `from when, ${pastText}; default: this month`, time)
+    .option('--to <time>', 'until when', time)
     .action(action<[{ from?: string; to?: string }]>(terminal, usage));
   named('hosts', 'the hosts of your regions').action(action(terminal, hosts));
 }

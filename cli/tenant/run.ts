@@ -1,14 +1,16 @@
 /** `run` and `update`: from words of a person to a container that runs. */
 import type { Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
-import { createApi, dataOf, doneOf, type Schemas } from '../client/api.ts';
+import { createApi, dataOf, doneOf } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { collect, waitSeconds } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { readFile } from '../terminal/input.ts';
+import { cpuIn, memoryIn } from '../terminal/quantities.ts';
 import { findContainer } from './find.ts';
 import { imageIn, nameFor } from './image.ts';
-import { policyWith, storedPolicy, withPolicy, type PolicyOptions, type PolicyPut } from './policy.ts';
+import { policyWith, storedPolicy, withPolicy, type PolicyOptions } from './policy.ts';
+import { namesUses, prepare, storedUses, usesWith, type UseOptions } from './prepare.ts';
 import { runs, watchUntil, watchUpdate } from './progress.ts';
 
 interface Shape {
@@ -19,11 +21,9 @@ interface Shape {
   readonly memory?: string;
 }
 
-interface RunOptions extends Shape, PolicyOptions {
+interface RunOptions extends Shape, PolicyOptions, UseOptions {
   readonly name?: string;
   readonly host?: string;
-  readonly secret?: readonly string[];
-  readonly secretFile?: readonly string[];
   readonly detach?: true;
   readonly timeout: number;
 }
@@ -58,9 +58,6 @@ export function envFileIn(path: string, text: string): Record<string, string> {
   );
 }
 
-/** The API takes only numbers with a decimal. */
-export const cpuIn = (text: string): string => (/^\d{1,3}$/.test(text) ? `${text}.0` : text);
-
 const portIn = (text: string): number | string => (/^\d+$/.test(text) ? Number(text) : text);
 
 function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal: Terminal) {
@@ -70,46 +67,15 @@ function shapeOf({ env = [], envFile, port = [], cpu, memory }: Shape, terminal:
     ...(Object.keys(all).length === 0 ? {} : { env: all }),
     ...(port.length === 0 ? {} : { ports: port.map(portIn) }),
     ...(cpu === undefined ? {} : { cpu_limit: cpuIn(cpu) }),
-    ...(memory === undefined ? {} : { mem_limit: memory }),
+    ...(memory === undefined ? {} : { mem_limit: memoryIn(memory) }),
   };
-}
-
-function usesIn({ secret = [], secretFile = [] }: RunOptions): Schemas['ContainerSecretsPut'] | undefined {
-  const split = (text: string, what: string): [string, string] => {
-    const at = text.indexOf('=');
-    if (at < 1 || at === text.length - 1)
-      throw new WrongUsage(`${what} ${text}: it must be ${what.endsWith('file') ? '/path' : 'NAME'}=secret`);
-    return [text.slice(0, at), text.slice(at + 1)];
-  };
-  if (secret.length + secretFile.length === 0) return undefined;
-  return {
-    env: Object.fromEntries(secret.map((text) => split(text, '--secret'))),
-    files: Object.fromEntries(
-      secretFile.map((text) => {
-        const [path, name] = split(text, '--secret-file');
-        return [path, { secret: name }];
-      }),
-    ),
-  };
-}
-
-/** What a container needs before its first start. */
-interface Preparation {
-  readonly policy: PolicyPut | undefined;
-  readonly uses: Schemas['ContainerSecretsPut'] | undefined;
-}
-
-async function prepare({ api }: Context, id: string, { policy, uses }: Preparation): Promise<void> {
-  const params = { path: { id } };
-  if (policy !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/policy', { params, body: policy }));
-  if (uses !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/secrets', { params, body: uses }));
 }
 
 async function run(context: Context, image: string, options: RunOptions): Promise<void> {
   const { api, terminal, show } = context;
   const named = imageIn(image);
   const policy = await policyWith(options, {}, terminal);
-  const uses = usesIn(options);
+  const uses = usesWith(options, {});
   const isPrepared = policy !== undefined || uses !== undefined;
   const body = {
     name: options.name ?? nameFor(named),
@@ -149,17 +115,22 @@ async function removeHalf({ server, token, tell }: Context, id: string): Promise
   );
 }
 
-interface UpdateOptions extends Shape, PolicyOptions {
+interface UpdateOptions extends Shape, PolicyOptions, UseOptions {
   readonly image?: string;
-  readonly unset?: readonly string[];
   readonly detach?: true;
   readonly timeout: number;
 }
 
 async function update(context: Context, name: string, options: UpdateOptions): Promise<void> {
   const { api, terminal, show } = context;
+  const { unset = [] } = options;
+  const container = await findContainer(context, name);
+  const policy = await policyWith(options, await storedPolicy(context, container.id), terminal);
+  const used = namesUses(options) ? await storedUses(context, container.id) : { env: {}, files: {} };
+  const uses = usesWith(options, used);
   const { env, ...shape } = shapeOf(options, terminal);
-  const changed = { ...env, ...Object.fromEntries((options.unset ?? []).map((one) => [one, null])) };
+  const isOfEnv = (one: string): boolean => !one.startsWith('/') && used.env[one] === undefined;
+  const changed = { ...env, ...Object.fromEntries(unset.filter(isOfEnv).map((one) => [one, null])) };
   const image = options.image === undefined ? {} : imageIn(options.image);
   // The digest of before would win over a new tag.
   const isTagged = 'tag' in image && !('digest' in image);
@@ -169,14 +140,14 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     ...shape,
     ...(Object.keys(changed).length === 0 ? {} : { env: changed }),
   };
-  const container = await findContainer(context, name);
-  const policy = await policyWith(options, await storedPolicy(context, container.id), terminal);
-  if (Object.keys(body).length === 0 && policy === undefined)
-    throw new WrongUsage('nothing to change: give --image, --env, --port, --cpu, --memory, or an option of its policy');
+  if (Object.keys(body).length === 0 && policy === undefined && uses === undefined) {
+    const options = '--image, --env, --port, --cpu, --memory, --secret, or an option of its policy';
+    throw new WrongUsage(`nothing to change: give ${options}`);
+  }
   const params = { path: { id: container.id } };
   // Without a change it answers with the container as it is.
   const changedContainer = await dataOf(api.PATCH('/api/v2/compute/{id}', { params, body }));
-  await prepare(context, container.id, { policy, uses: undefined });
+  await prepare(context, container.id, { policy, uses });
   if (options.detach !== true && changedContainer.status !== 'stopped')
     await watchUpdate(context, container, options.timeout);
   show(changedContainer, container.id);
@@ -188,7 +159,9 @@ const shaped = (command: Command): Command =>
     .option('--env-file <file>', 'variables, one NAME=value a line')
     .option('-p, --port <port>', 'a port to publish, such as 8080 or 53/udp', collect)
     .option('--cpu <cores>', 'its CPU limit, such as 0.5 or 2')
-    .option('-m, --memory <size>', 'its memory limit, such as 256m');
+    .option('-m, --memory <size>', 'its memory limit, such as 256m')
+    .option('--secret <NAME=secret>', 'a variable with the value of a secret', collect)
+    .option('--secret-file </path=secret>', 'a file with the value of a secret', collect);
 
 const waiting = (command: Command, what: string): Command =>
   command
@@ -202,13 +175,11 @@ export function addRun(program: Command, terminal: Terminal): void {
     'it runs',
   )
     .option('--host <key>', 'the host to run on; default: any')
-    .option('--secret <NAME=secret>', 'a variable with the value of a secret', collect)
-    .option('--secret-file </path=secret>', 'a file with the value of a secret', collect)
     .action(action<[string, RunOptions]>(terminal, run));
   const changing = program
     .command('update <container>')
     .description('change a container in place, and wait until it is done');
   waiting(withPolicy(shaped(changing.option('-i, --image <image>', 'another image'))), 'it is done')
-    .option('--unset <NAME>', 'remove a variable', collect)
+    .option('--unset <NAME>', 'remove a variable, or the file of a secret by its path', collect)
     .action(action<[string, UpdateOptions]>(terminal, update));
 }

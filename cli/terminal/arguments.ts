@@ -16,18 +16,26 @@ export const waitSeconds = wholeNumber(1, limits.cliWaitSecondsMax);
 
 const spanMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** When something ends: a time, or a span from now on such as `12h` or `30d`. RFC 3339. */
-export const endTime =
+/** A time, or a span such as `12h` or `30d` before now (-1) or after it (1). RFC 3339. */
+const timeIn =
+  (direction: -1 | 1) =>
   (nowMs: () => number) =>
   (text: string): string => {
     const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];
     if (count !== undefined)
-      return new Date(nowMs() + Number(count) * spanMs[unit as keyof typeof spanMs]).toISOString();
+      return new Date(nowMs() + direction * Number(count) * spanMs[unit as keyof typeof spanMs]).toISOString();
     if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString();
     throw new InvalidArgumentError('It must be a time such as 2027-01-01T00:00:00Z, or a span such as 12h or 30d.');
   };
 
+/** When something ends: a span is from now on. */
+export const endTime = timeIn(1);
+
+/** When something was: a span is until now. */
+export const pastTime = timeIn(-1);
+
 export const endText = 'when it ends, such as 30d, 12h or 2027-01-01T00:00:00Z';
+export const pastText = 'such as 12h, 30d or 2026-11-01T00:00:00Z';
 
 /** An option that may be given several times. */
 export const collect = (value: string, before: readonly string[] = []): string[] => [...before, value];

@@ -1,7 +1,7 @@
 /** Who asks for a write, and what for, as the audit has it. Pure. */
 import type { Author } from '../../schemas/api/audit/line.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Route } from '../../schemas/routes.ts';
+import { routes, type Route } from '../../schemas/routes.ts';
 import type { Cause } from '../../schemas/wire/audit.ts';
 import type { Identity } from '../auth/claims.ts';
 
@@ -18,6 +18,14 @@ export const isAudited = ({
   ownToken,
 }: Pick<Route, 'method' | 'access' | 'upgrades' | 'ownToken'>): boolean =>
   upgrades === true || (method !== 'GET' && (access !== 'public' || ownToken === 'join token'));
+
+/** What `action` of a line may be. */
+export const actions: readonly string[] = [
+  ...routes.filter(isAudited).map(({ name }) => name),
+  ...routes.filter((route) => 'upgrades' in route).map(({ name }) => `${name}.ended`),
+  'sign_in',
+  'sign_out',
+];
 
 export const authorOf = (identity: Identity | undefined, address: string): Author => ({
   tenant: identity?.tenant ?? null,

@@ -2,7 +2,7 @@
 import { seenBy, type AuditLine } from '../../schemas/api/audit/line.ts';
 import { decodeAuditCursor, encodeAuditCursor, type AuditCursor } from '../../schemas/api/cursor.ts';
 import { compareEvents } from '../../schemas/api/event.ts';
-import type { FieldErrors } from '../../schemas/errors.ts';
+import { errorStatus, type FieldErrors } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
@@ -10,8 +10,10 @@ import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Se
 import { wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import { AskError, readNow } from '../streams/requests.ts';
+import { meant } from '../../lib/validation/misspelt.ts';
 import { forms } from '../../lib/validation/words.ts';
 import { parseTimestamp } from '../validation/timestamp.ts';
+import { actions } from './cause.ts';
 import type { AuditFound, AuditRange, PlacedLine } from './reader.ts';
 
 type AuditCall = CallOf<'audit.list' | 'audit.find'>;
@@ -21,12 +23,22 @@ interface Times {
   readonly toMs: number | undefined;
 }
 
-function timesOf({ from, to }: AuditCall['query']): Times | { readonly faults: FieldErrors } {
+const outcomes: readonly string[] = ['done', ...Object.keys(errorStatus)];
+
+const unknownAction = (action: string): string => {
+  const right = meant(action, actions);
+  return `is no operation of the audit${right === undefined ? ', such as container.create' : `: did you mean ${right}?`}`;
+};
+
+function timesOf({ from, to, action, outcome }: AuditCall['query']): Times | { readonly faults: FieldErrors } {
   const [fromMs, toMs] = [from, to].map((text) => (text === undefined ? undefined : parseTimestamp(text)));
   const faults: FieldErrors = {};
   if (from !== undefined && fromMs === undefined) faults['from'] = [forms.time];
   if (to !== undefined && toMs === undefined) faults['to'] = [forms.time];
   if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) faults['from'] = ['must be before `to`'];
+  if (action !== undefined && !actions.includes(action)) faults['action'] = [unknownAction(action)];
+  if (outcome !== undefined && !outcomes.includes(outcome))
+    faults['outcome'] = [`must be one of ${outcomes.join(', ')}`];
   return Object.keys(faults).length > 0 ? { faults } : { fromMs, toMs };
 }
 

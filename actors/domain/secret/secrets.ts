@@ -109,7 +109,7 @@ export function remove(state: PartitionView, ask: Of<'secret.remove'>, context: 
   if (values === undefined) return refuse('not_found');
   if (tenant.damaged.size > 0)
     return refuse('conflict', 'the record of a container is damaged, which may use it: contact support');
-  const users = userIds(tenant, ask.name);
+  const users = Array.from(usersOf(tenant, ask.name), ({ spec }) => spec.name);
   if (users.length > 0) return refuse('conflict', usedBy(users));
   const deletes = [...values.keys()].map((version) => keys.secret(ask.tenant, ask.name, version));
   const records = [floorAbove(tenant, currentOf(values) ?? 0, context)];

@@ -4,6 +4,7 @@ import { defaultPolicy, healthDefaults, type Policy, type PolicyBody } from '../
 import { registryName } from '../../../schemas/api/registry.ts';
 import { withFileDefaults, type ContainerSecrets } from '../../../schemas/api/secret.ts';
 import { imageIn } from '../../tenant/image.ts';
+import { cpuIn, memoryIn } from '../../terminal/quantities.ts';
 import { containerFaults, forms, labelVariable, patterns, type RemarkOf } from './checks.ts';
 import type { ApplyFile, ContainerEntry, PeerEntry, Source } from './schema.ts';
 import type { Path, Remark } from './source.ts';
@@ -149,8 +150,8 @@ function containerOf(
       digest: digest ?? null,
       env: { ...env, ...(label === undefined ? {} : { [labelVariable]: label }) },
       ports: ports ?? [],
-      cpu_limit: cpu_limit ?? containerDefaults.cpu_limit,
-      mem_limit: mem_limit ?? containerDefaults.mem_limit,
+      cpu_limit: cpuIn(cpu_limit ?? containerDefaults.cpu_limit),
+      mem_limit: memoryIn(mem_limit ?? containerDefaults.mem_limit),
     },
     policy: policyOf(policy),
     uses: {

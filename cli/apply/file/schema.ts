@@ -9,7 +9,7 @@ import { PolicyBody } from '../../../schemas/api/policy.ts';
 import { ContainerSecretsBody, LoginBody } from '../../../schemas/api/secret.ts';
 import { envKeyPattern } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { cpuLimitPattern, memLimitPattern } from '../../../schemas/quantity.ts';
+import { cpuPattern, memoryPattern } from '../../terminal/quantities.ts';
 
 const closed = { additionalProperties: false } as const;
 
@@ -51,8 +51,8 @@ const ContainerEntry = Type.Object(
     host_key,
     env: Type.Optional(Type.Record(Type.String(), Text(), { maxProperties: limits.envKeys })),
     ports,
-    cpu_limit: Type.Optional(Text({ pattern: cpuLimitPattern, description: 'CPUs, such as 0.5.' })),
-    mem_limit: Type.Optional(Text({ pattern: memLimitPattern, description: 'Such as 256m.' })),
+    cpu_limit: Type.Optional(Text({ pattern: cpuPattern, description: 'CPUs, such as 0.5.' })),
+    mem_limit: Type.Optional(Text({ pattern: memoryPattern, description: 'Such as 256m.' })),
     policy: Type.Optional(PolicyBody),
     secrets: Type.Optional(ContainerSecretsBody),
   },

@@ -36,7 +36,7 @@ export function checked(value: unknown): Checked {
 
 /** In place of a pattern. */
 const forms: Readonly<Record<string, string>> = {
-  cpu_limit: 'must be a number of CPUs with one to three decimals, like 0.5',
+  cpu_limit: 'must be a number of CPUs with at most three decimals, like 0.5',
   mem_limit: 'must be a whole number of bytes, or one with k, m or g, like 256m',
   name: 'must begin with a letter or digit and have at most 63 letters, digits, "_", "." and "-"',
 };

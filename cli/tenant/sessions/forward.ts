@@ -42,13 +42,29 @@ async function join(context: Context, id: string, remote: number, local: Socket)
   local.destroySoon();
 }
 
+function refusalOf(error: NodeJS.ErrnoException, address: string, { local, remote }: Ports): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new Refused(`port ${local} of this machine is in use; give another one: ${local + 1}:${remote}`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Refused(`${address} is no address of this machine: give --address one that is, such as 127.0.0.1`);
+    case 'EACCES':
+      return new Refused(`port ${local} may be opened by root alone; give another one: ${local + 8000}:${remote}`);
+    default:
+      return error;
+  }
+}
+
 export async function forward(
   context: Context,
   name: string,
   { local, remote }: Ports,
   { address }: { readonly address: string },
 ): Promise<void> {
-  const { id } = await findContainer(context, name);
+  const { id, status } = await findContainer(context, name);
+  if (status === 'stopped' || status === 'failed')
+    throw new Refused(`${name} is ${status}: start it with "longshore start ${name}"`);
   const { signal } = context.terminal;
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (connection) => {
@@ -61,13 +77,7 @@ export async function forward(
   });
   server.maxConnections = limits.cliForwardConnections;
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        error.code === 'EADDRINUSE'
-          ? new Refused(`port ${local} of this machine is in use; give another one: ${local + 1}:${remote}`)
-          : error,
-      ),
-    );
+    server.once('error', (error: NodeJS.ErrnoException) => reject(refusalOf(error, address, { local, remote })));
     server.listen({ host: address, port: local, backlog: limits.cliForwardBacklog }, resolve);
   });
   const bound = server.address();

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { cpuIn, envFileIn, pairsIn } from '../../../cli/tenant/run.ts';
+import { envFileIn, pairsIn } from '../../../cli/tenant/run.ts';
 
 t.test('variables: with a value, or from the shell', (t) => {
   t.same(pairsIn(['A=1', 'B=x=y', 'C=', 'HOME'], { HOME: '/home/ada' }), {
@@ -22,10 +22,5 @@ t.test('a file of variables', (t) => {
     message: 'web.env:2: a line must be NAME=value',
   });
   t.throws(() => envFileIn('web.env', '=1'), { name: 'WrongUsage' });
-  t.end();
-});
-
-t.test('a number of CPUs may be a whole one', (t) => {
-  t.same(['0.5', '2', '16', '1.250', 'two', '.5'].map(cpuIn), ['0.5', '2.0', '16.0', '1.250', 'two', '.5']);
   t.end();
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { collect, endTime, portNumber, wholeNumber } from '../../../cli/terminal/arguments.ts';
+import { collect, endTime, pastTime, portNumber, wholeNumber } from '../../../cli/terminal/arguments.ts';
 
 t.test('whole numbers within bounds', (t) => {
   const read = wholeNumber(0, 300);
@@ -22,5 +22,16 @@ t.test('ends: a time, or a span from now on', (t) => {
     '2026-12-31T23:00:00.000Z',
   ]);
   for (const text of ['', '0d', '3', '3w', '-1d', 'tomorrow', '2027-13-01']) t.throws(() => read(text), text);
+  t.end();
+});
+
+t.test('what was: a time, or a span until now', (t) => {
+  const read = pastTime(() => Date.parse('2026-11-24T12:00:00Z'));
+  t.same(['30d', '12h', '2026-11-01'].map(read), [
+    '2026-10-25T12:00:00.000Z',
+    '2026-11-24T00:00:00.000Z',
+    '2026-11-01T00:00:00.000Z',
+  ]);
+  t.throws(() => read('yesterday'), { message: /^It must be a time such as / });
   t.end();
 });

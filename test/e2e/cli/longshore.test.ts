@@ -98,6 +98,9 @@ t.test('the command line', async (t) => {
       code: 0,
       err: /web: running\n$/,
     });
+    await ok(['update', 'web', '--secret', 'PASSWORD=db', '--unset', 'DB', '--unset', '/run/db', '-m', '48MiB']);
+    t.equal(await ok(['exec', 'web', 'sh', '-c', 'echo "$DB-$PASSWORD"; test ! -e /run/db']), '-correct horse\n');
+    t.match(await longshore(['secret', 'rm', 'db']), { code: 1, err: /it is used by web: / });
     t.match(await longshore(['update', 'web', '--stop-grace', '2', '--health-retries', '5']), { code: 0 });
     t.match(await longshore(['policy', 'set', 'web', 'stop_signal=SIGINT']), {
       code: 0,
@@ -119,6 +122,7 @@ t.test('the command line', async (t) => {
     t.match(await ok(['quota']), /containers +1 +/);
     await ok(['stop', 'web']);
     await ok(['wait', 'web', 'stopped']);
+    t.match(await longshore(['forward', 'web', '0:8080']), { code: 1, err: /web is stopped: start it with/ });
     t.match(await longshore(['wait', 'web', '--timeout', '1']), { code: 1, err: /did not become running within 1 s/ });
     t.match(await longshore(['rm', 'web', 'other']), { code: 1, out: 'web\n', err: /there is no container "other"/ });
     await ok(['wait', 'web', 'removed']);
@@ -156,6 +160,8 @@ t.test('the command line', async (t) => {
     const sent = randomBytes(3_000_000);
     const echoed = await longshore(['exec', '-i', 'web', 'cat'], { input: sent });
     t.ok(echoed.bytes.equals(sent), 'more than a window each way');
+    const elsewhere = await longshore(['forward', 'web', '0:8080', '--address', '192.0.2.1']);
+    t.match(elsewhere, { code: 1, err: /192\.0\.2\.1 is no address of this machine/ });
     t.match(await longshore(['exec', 'nobody', 'ls']), { code: 1, err: /there is no container/ });
     const typed = await onTerminal(
       ['exec', '-it', 'web', 'sh'],

@@ -349,6 +349,13 @@ t.test('pages and filters', async (t) => {
   for (const query of ['from=yesterday', 'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', 'limit=0', 'cursor=!']) {
     t.equal((await call(acme, 'GET', `/api/v2/audit?${query}`)).status, 422, query);
   }
+  const misspelt = await call(acme, 'GET', '/api/v2/audit?action=container_create&outcome=nonsense');
+  t.match(JSON.parse(misspelt.text), {
+    details: {
+      action: ['is no operation of the audit: did you mean container.create?'],
+      outcome: [/^must be one of done, bad_request, /],
+    },
+  });
 });
 
 t.test('no line has a value that was sent', async (t) => {

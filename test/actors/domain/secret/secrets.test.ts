@@ -63,7 +63,7 @@ t.test('what is used is not deleted, and the refusal names its users', (t) => {
   const world = secretWorld([web, removed]);
   world.put('db', 1);
   t.match(world.list(), [{ used_by: [web.id] }], 'not by what is being removed');
-  t.match(world.remove('db').reply, { code: 'conflict', body: new RegExp(web.id) });
+  t.match(world.remove('db').reply, { code: 'conflict', body: new RegExp(`used by ${web.spec.name}: `) });
   world.putUses(web.id, {});
   t.match(world.remove('db').reply, { code: 'conflict' }, 'it may be rolled back to the uses before');
   world.tell(web.id, 'done');

@@ -39,7 +39,7 @@ containers:
     env: &env { RATIO: 1.10, ON: true, N: 0x10, TEXT: "\${TAG:-1}" }
     policy: { health: { http: { port: 80 } } }
     secrets: { files: { /a: { secret: key, mode: 0440 }, /b: { secret: key, mode: 0o400 }, /c: { secret: key } } }
-  db: { image: postgres, cpu_limit: 1.0, env: { <<: *env, N: 2 } }
+  db: { image: postgres, cpu_limit: 1, mem_limit: 64Mi, env: { <<: *env, N: 2 } }
 secrets: { key: { value_from: { file: key } } }
 `;
   const { wanted, faults, values } = await read(t, [text], { TAG: '7' }, { key: 'bytes\n' });
@@ -66,7 +66,7 @@ secrets: { key: { value_from: { file: key } } }
     },
     uses: { env: {}, files: { '/a': { mode: 0o440, uid: 0 }, '/b': { mode: 0o400 }, '/c': { mode: 0o400 } } },
   });
-  t.match(db?.declaration, { tag: 'latest', cpu_limit: '1.0', env: { RATIO: '1.10', N: '2' } });
+  t.match(db?.declaration, { tag: 'latest', cpu_limit: '1.0', mem_limit: '64m', env: { RATIO: '1.10', N: '2' } });
   t.equal(values.secrets.get('key')?.toString(), 'bytes\n', 'byte for byte');
 });
 

@@ -1,0 +1,69 @@
+/** What a container has beside its declaration: a policy, and secrets that it uses. */
+import { isDeepStrictEqual } from 'node:util';
+import { dataOf, doneOf, type Schemas } from '../client/api.ts';
+import type { Context } from '../context.ts';
+import { WrongUsage } from '../terminal/errors.ts';
+import type { PolicyPut } from './policy.ts';
+
+export type Uses = Schemas['ContainerSecretsPut'];
+
+export interface UseOptions {
+  readonly secret?: readonly string[];
+  readonly secretFile?: readonly string[];
+  /** Variables and files that it shall not have any more. */
+  readonly unset?: readonly string[];
+}
+
+function usesIn({ secret = [], secretFile = [] }: UseOptions): Required<Uses> {
+  const split = (text: string, what: string): [string, string] => {
+    const at = text.indexOf('=');
+    if (at < 1 || at === text.length - 1)
+      throw new WrongUsage(`${what} ${text}: it must be ${what.endsWith('file') ? '/path' : 'NAME'}=secret`);
+    return [text.slice(0, at), text.slice(at + 1)];
+  };
+  return {
+    env: Object.fromEntries(secret.map((text) => split(text, '--secret'))),
+    files: Object.fromEntries(
+      secretFile.map((text) => {
+        const [path, name] = split(text, '--secret-file');
+        return [path, { secret: name }];
+      }),
+    ),
+  };
+}
+
+/**
+ * The uses that a container shall have; undefined: the options change none.
+ * @throws WrongUsage
+ */
+export function usesWith(options: UseOptions, stored: Uses): Uses | undefined {
+  const { unset = [] } = options;
+  const given = usesIn(options);
+  // Of a file that there is, the mode and the owner stay.
+  const files = Object.entries(given.files).map(([path, use]) => [path, { ...stored.files?.[path], ...use }] as const);
+  const without = <T>(uses: Readonly<Record<string, T>>): Record<string, T> =>
+    Object.fromEntries(Object.entries(uses).filter(([name]) => !unset.includes(name)));
+  const uses = {
+    env: without({ ...stored.env, ...given.env }),
+    files: without({ ...stored.files, ...Object.fromEntries(files) }),
+  };
+  return isDeepStrictEqual(uses, { env: {}, files: {}, ...stored }) ? undefined : uses;
+}
+
+export const storedUses = ({ api }: Pick<Context, 'api'>, id: string): Promise<Schemas['ContainerSecrets']> =>
+  dataOf(api.GET('/api/v2/compute/{id}/secrets', { params: { path: { id } } }));
+
+export const namesUses = ({ secret = [], secretFile = [], unset = [] }: UseOptions): boolean =>
+  secret.length + secretFile.length + unset.length > 0;
+
+/** Undefined: it stays as it is. */
+export interface Preparation {
+  readonly policy?: PolicyPut | undefined;
+  readonly uses?: Uses | undefined;
+}
+
+export async function prepare({ api }: Pick<Context, 'api'>, id: string, { policy, uses }: Preparation): Promise<void> {
+  const params = { path: { id } };
+  if (policy !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/policy', { params, body: policy }));
+  if (uses !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/secrets', { params, body: uses }));
+}

@@ -1,0 +1,21 @@
+import t from 'tap';
+import { cpuIn, memoryIn } from '../../../cli/terminal/quantities.ts';
+
+t.test('a number of CPUs may be a whole one', (t) => {
+  t.same(['0.5', '2', '16', '1.250', 'two', '.5'].map(cpuIn), ['0.5', '2.0', '16.0', '1.250', 'two', '.5']);
+  t.end();
+});
+
+t.test('a size may have a unit of Docker, Compose or Kubernetes', (t) => {
+  t.same(['64m', '64M', '64mb', '64Mi', '64MiB', '1GB', '2Ki'].map(memoryIn), [
+    '64m',
+    '64m',
+    '64m',
+    '64m',
+    '64m',
+    '1g',
+    '2k',
+  ]);
+  t.same(['67108864', '64b', 'much', '6.5g', ''].map(memoryIn), ['67108864', '64b', 'much', '6.5g', '']);
+  t.end();
+});
