@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Runs the garbage collector until nothing is left, so that what only a weak reference holds is gone. */
+/** Collects all garbage: what only a weak reference holds is gone then. */
 export async function collectGarbage(): Promise<void> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

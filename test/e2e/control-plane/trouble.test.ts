@@ -1,7 +1,7 @@
 /** What a client sees when a part of the stack fails. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { promtoolFindings } from '../../support/promtool.ts';
+import { promtoolFindings } from '../../support/prometheus/promtool.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRig } from '../support/rig.ts';
 

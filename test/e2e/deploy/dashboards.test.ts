@@ -5,7 +5,7 @@ import t from 'tap';
 import { programMetrics } from '../../../dev/docs/program-metrics.ts';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { namesIn } from '../../support/promql.ts';
+import { namesIn } from '../../support/prometheus/promql.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRig } from '../support/rig.ts';
 import { startPrometheus } from './support/prometheus.ts';

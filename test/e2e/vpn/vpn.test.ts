@@ -9,7 +9,7 @@ import type { PeerView } from '../../../schemas/api/peer.ts';
 import { eventually } from '../support/eventually.ts';
 import { newKeyLine, startVpnRig, type File, type NewPeer, type VpnRig } from './rig.ts';
 import { revokedSerials } from './revocations.ts';
-import { promtoolFindings } from '../../support/promtool.ts';
+import { promtoolFindings } from '../../support/prometheus/promtool.ts';
 
 const peers = '/api/forage/peers';
 const networks = '/api/v2/operator/networks';

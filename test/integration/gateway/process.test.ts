@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
-import { promtoolFindings } from '../../support/promtool.ts';
+import { promtoolFindings } from '../../support/prometheus/promtool.ts';
 import { engines, okData, memoryOwner, serveOwner } from '../../gateway/support.ts';
 import { environmentOf, startGround, untilReady, type Environment } from './support.ts';
 import { until } from '../../support/until.ts';

@@ -3,7 +3,7 @@ import { type Registry } from 'prom-client';
 import { createMetrics, registerGauges } from '../../../host-agent/metrics.ts';
 import { createRegistry } from '../../../lib/metrics.ts';
 import { version } from '../../../lib/version.ts';
-import { promtoolFindings } from '../../support/promtool.ts';
+import { promtoolFindings } from '../../support/prometheus/promtool.ts';
 
 function everything(): Registry {
   const registry = createRegistry('host-agent', version);

@@ -9,7 +9,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import t from 'tap';
 import { journalBucketOf } from '../../../../actors/runtime/store/jetstream-store.ts';
 import { buckets, bucketStream } from '../../../../schemas/records/buckets.ts';
-import { alertsOn } from '../../../support/promtool.ts';
+import { alertsOn } from '../../../support/prometheus/promtool.ts';
 import { until } from '../../../support/until.ts';
 import { fillBucket, nothingLost, startGround, untilReady, Work, type Actors } from './support.ts';
 

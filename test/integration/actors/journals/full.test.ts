@@ -7,7 +7,7 @@ import { decodeEntry } from '../../../../actors/runtime/journal/entry.ts';
 import { journalBucketOf } from '../../../../actors/runtime/store/jetstream-store.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { buckets, keys } from '../../../../schemas/records/buckets.ts';
-import { alertsOn } from '../../../support/promtool.ts';
+import { alertsOn } from '../../../support/prometheus/promtool.ts';
 import { until } from '../../../support/until.ts';
 import {
   fillBucket,

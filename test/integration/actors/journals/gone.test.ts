@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { journalBucketOf } from '../../../../actors/runtime/store/jetstream-store.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { bucketStream } from '../../../../schemas/records/buckets.ts';
-import { alertsOn } from '../../../support/promtool.ts';
+import { alertsOn } from '../../../support/prometheus/promtool.ts';
 import { until } from '../../../support/until.ts';
 import { giveUpJournal, nothingLost, removeJournal, startGround, untilReady, Work, type Actors } from './support.ts';
 

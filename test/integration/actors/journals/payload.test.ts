@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { limits } from '../../../../schemas/limits.ts';
-import { alertsOn } from '../../../support/promtool.ts';
+import { alertsOn } from '../../../support/prometheus/promtool.ts';
 import { nothingLost, startGround, untilReady, Work, type Actors } from './support.ts';
 
 /** Less than the largest entry, and enough for a small one. */

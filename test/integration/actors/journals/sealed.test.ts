@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { randomUUID } from 'node:crypto';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { limits } from '../../../../schemas/limits.ts';
-import { alertsOn } from '../../../support/promtool.ts';
+import { alertsOn } from '../../../support/prometheus/promtool.ts';
 import { until } from '../../../support/until.ts';
 import {
   journalOf,

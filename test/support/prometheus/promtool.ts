@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../dev/paths.ts';
-import { toolHere } from '../../dev/fetch/tools.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { toolHere } from '../../../dev/fetch/tools.ts';
 
 async function promtool(args: readonly string[], input = ''): Promise<{ readonly isGood: boolean; text: string }> {
   const { path, env } = await toolHere('promtool');
