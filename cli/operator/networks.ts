@@ -41,11 +41,14 @@ async function set(context: Context, name: string, texts: readonly string[], opt
   // The server names what is missing or wrong in it.
   const body = { name, ...settings } as Schemas['NetworkCreate'];
   const { name: _, ...changed } = body;
-  await carryOut(context, name, [stored, settings], options, () =>
-    view === undefined
+  await carryOut(context, name, [stored, settings], options, async () => {
+    const made = await (view === undefined
       ? dataOf(api.POST('/api/v2/operator/networks', { body }))
-      : dataOf(api.PUT('/api/v2/operator/networks/{network}', { ...path(name), body: changed })),
-  );
+      : dataOf(api.PUT('/api/v2/operator/networks/{network}', { ...path(name), body: changed })));
+    if (made.tenants?.length === 0)
+      context.tell('no tenant may make peers in it: name them with tenants=acme,beta, or all with tenants=null');
+    return made;
+  });
 }
 
 async function remove({ api, show }: Context, name: string): Promise<void> {

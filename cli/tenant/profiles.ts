@@ -89,6 +89,8 @@ export function addProfiles(program: Command, terminal: Terminal): void {
           ? `Signed out of "${name}".\n`
           : `The token of "${name}" is forgotten here. It is valid until it ends or is revoked.\n`,
       );
+      if (terminal.env['LONGSHORE_TOKEN'] !== undefined)
+        terminal.stderr.write('Commands go on with the token in LONGSHORE_TOKEN: unset it.\n');
     });
   program
     .command('whoami')

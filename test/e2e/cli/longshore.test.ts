@@ -211,7 +211,7 @@ t.test('the command line', async (t) => {
     t.match(await longshore(['host', 'uncordon', 'h1'], { env: operator }), { code: 0 });
     t.match(await longshore(['host', 'join-token', 'h2'], { env: operator }), { code: 0, out: /\S{20,}\n/ });
     await ok(['rm', 'web']);
-    await ok(['logout']);
+    t.match(await longshore(['logout'], { env: { LONGSHORE_TOKEN: token } }), { code: 0, err: /: unset it/ });
     t.match(await longshore(['ps']), { code: 1, err: /no server is known/ });
   });
 });

@@ -48,6 +48,12 @@ t.test('peers and operators', async (t) => {
       err: 'mtu: null → 1400\n',
     });
     await operator('network', 'set', 'office', 'wireguard_port=51821');
+    const ofNobody = ['endpoint=lab.example.com', 'ipv4_pool=10.87.0.0/24'];
+    t.match(await longshore(['network', 'set', 'lab', ...ofNobody], { env: ops }), {
+      code: 0,
+      err: /no tenant may make peers in it: name them with tenants=/,
+    });
+    await operator('network', 'rm', 'lab');
     t.match(JSON.parse(await operator('network', 'get', 'office')), {
       mtu: null,
       dns: ['10.86.0.1'],
