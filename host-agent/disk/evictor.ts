@@ -3,7 +3,7 @@
  * driver with quotas stops a container sooner, but few hosts have one, and none counts volumes.
  * Each container is measured at its own pace (plan.ts), so a slow measurement delays no other.
  */
-import { aborted, sleep } from '../../lib/time/backoff.ts';
+import { aborted, sleep, withAbort } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
@@ -240,13 +240,12 @@ export function createEvictor(parts: EvictorParts): Evictor {
     unknown: () =>
       isUnknown(volumes.attempts) ? new Set([...unmeasured.keys(), ...withVolumes]).size : unmeasured.size,
     run: async (signal) => {
-      // The agent does not wait for a hanging engine when it stops.
-      const ended = aborted(signal);
       while (!signal.aborted) {
         await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS), signal);
         if (signal.aborted) return;
         try {
-          await Promise.race([look(signal), ended]);
+          // The agent does not wait for a hanging engine when it stops.
+          await withAbort([signal], (looking) => Promise.race([look(signal), aborted(looking.signal)]));
         } catch (error) {
           log.debug('disk_look_failed', { error });
         }

@@ -1,7 +1,7 @@
 /** The agent's files: private to it, replaced as a whole or not at all. */
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { backoffMs, jitter } from '../../lib/time/backoff.ts';
+import { backoffMs, jitter, withAbort } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { createNotify } from '../../lib/notify.ts';
 import type { StateDisk } from './state-disk.ts';
@@ -128,7 +128,7 @@ export function createLazyWriter(
     flush: async () => {
       hurry.notify();
       if (writing === undefined && !isDirty) return;
-      await Promise.race([start(0), failed.wait()]);
+      await withAbort([], ({ signal }) => Promise.race([start(0), failed.wait(undefined, signal)]));
     },
   };
 }

@@ -2,7 +2,14 @@
  * HTTP to the engine, over its unix socket or TCP. Every call ends by its deadline: an engine that
  * hangs (its process stopped, its disk full) must not hang the agent.
  */
-import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders, type RequestOptions } from 'node:http';
+import {
+  Agent,
+  request,
+  type ClientRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestOptions,
+} from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { limits } from '../../schemas/limits.ts';
 import { asEngineError, EngineError } from './errors.ts';
@@ -100,11 +107,13 @@ export function createTransport(address: EngineAddress, observeCall: ObserveCall
         path: call.path,
         headers: headersOf(call),
       });
-      const lasting = lifetime(call, (error) => outgoing.destroy(error));
+      const lasting = lifetime(call, outgoing);
       outgoing.once('response', (stream) => {
-        stream.once('close', lasting.end);
-        if (streaming) lasting.untimed();
-        resolve({ status: stream.statusCode ?? 0, headers: stream.headers, stream });
+        lasting.answered(stream);
+        const { statusCode: status = 0, headers } = stream;
+        // The words of a refusal are few, and come at once.
+        if (streaming && status === 200) lasting.untimed();
+        resolve({ status, headers, stream });
       });
       outgoing.on('error', (error) => {
         lasting.end();
@@ -122,14 +131,14 @@ export function createTransport(address: EngineAddress, observeCall: ObserveCall
         path: call.path,
         headers: { ...headersOf(call), connection: 'Upgrade', upgrade: 'tcp' },
       });
-      const lasting = lifetime(call, (error) => outgoing.destroy(error));
+      const lasting = lifetime(call, outgoing);
       outgoing.once('upgrade', (_response, stream, head) => {
         lasting.end();
         if (head.length > 0) stream.unshift(head);
         resolve({ status: 101, stream });
       });
       outgoing.once('response', (response) => {
-        lasting.end();
+        lasting.answered(response);
         readWhole(call.name, response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
       });
       outgoing.on('error', (error) => {
@@ -209,24 +218,29 @@ export function sift<T>(name: string, work: () => T): T {
 }
 
 /**
- * Applies the deadline and the caller's signal to one call; `untimed` lifts the deadline and keeps
- * the signal.
+ * Applies the deadline and the caller's signal to one call, until its answer is read; `untimed`
+ * lifts the deadline and keeps the signal.
  */
-function lifetime(call: Call, destroy: (error: EngineError) => void) {
+function lifetime(call: Call, outgoing: ClientRequest) {
   const ms = call.deadlineMs ?? limits.engineCallMs;
-  const timer = setTimeout(
-    () => destroy(new EngineError(call.name, { kind: 'deadline', ms }, `no answer within ${ms} ms`)),
-    ms,
-  );
-  const abort = () => destroy(new EngineError(call.name, { kind: 'aborted' }, 'given up'));
+  let ended: ClientRequest | IncomingMessage = outgoing;
+  const late = () => ended.destroy(new EngineError(call.name, { kind: 'deadline', ms }, `no answer within ${ms} ms`));
+  const abort = () => ended.destroy(new EngineError(call.name, { kind: 'aborted' }, 'given up'));
+  const timer = setTimeout(late, ms);
   const untimed = () => clearTimeout(timer);
+  const end = () => {
+    untimed();
+    call.signal?.removeEventListener('abort', abort);
+  };
   if (call.signal?.aborted === true) queueMicrotask(abort);
   call.signal?.addEventListener('abort', abort, { once: true });
   return {
     untimed,
-    end: () => {
-      untimed();
-      call.signal?.removeEventListener('abort', abort);
+    end,
+    /** From now on the answer fails: its reader would not hear an error of the request. */
+    answered: (answer: IncomingMessage) => {
+      ended = answer;
+      answer.once('close', end);
     },
   };
 }

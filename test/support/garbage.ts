@@ -12,3 +12,14 @@ export async function collectGarbage(): Promise<void> {
     collect();
   }
 }
+
+/** How many bytes each call leaves behind, once what the first calls set up is there. */
+export async function bytesLeftBy(call: () => Promise<unknown>, calls = 2000): Promise<number> {
+  const heapAfter = async (times: number): Promise<number> => {
+    for (let time = 0; time < times; time++) await call();
+    await collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = await heapAfter(calls);
+  return ((await heapAfter(calls)) - before) / calls;
+}

@@ -18,6 +18,7 @@ import { createFaults } from '../../../host-agent/faults.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { collectGarbage } from '../../support/garbage.ts';
 import { until } from '../../support/until.ts';
 import type { EngineCall } from '../../support/engine/api.ts';
 import type { ContainerState } from '../../support/engine/model.ts';
@@ -295,4 +296,33 @@ t.test('a hanging collection of images does not stop looks at the disk', async (
   t.match(faults.list(), [{ kind: 'disk_pressure' }]);
   t.equal(collections, 1, 'one collection at a time');
   t.ok(limits.diskLookMs <= intervalMs);
+});
+
+t.test('a look leaves nothing in memory', async (t) => {
+  const failures: WeakRef<Error>[] = [];
+  const away = (): Promise<never> => {
+    const failure = new Error('away');
+    failures.push(new WeakRef(failure));
+    return Promise.reject(failure);
+  };
+  const log = createLog('test', 'silent');
+  const keeper = createEvictor({
+    engine: { containers: away, written: away, volumeBytes: away },
+    isEngineUp: () => true,
+    pressure: () => ({ isPressed: false, atMs: 0 }),
+    limitOf: () => ({ bytes: limitBytes, isEnforced: true }),
+    evict: () => false,
+    settings: { DISK_INTERVAL_MS: 1 },
+    faults: createFaults(log),
+    metrics: { diskEviction: () => undefined },
+    steadyMs: () => 0,
+    log,
+  });
+  const ending = new AbortController();
+  const running = keeper.run(ending.signal);
+  await until('looks', () => failures.length > 20);
+  await collectGarbage();
+  t.equal(failures.slice(0, 10).filter((failure) => failure.deref() !== undefined).length, 0);
+  ending.abort();
+  await running;
 });

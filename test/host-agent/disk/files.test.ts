@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { createLazyFile, readDecoded, writeAtomically } from '../../../host-agent/disk/files.ts';
+import { createLazyFile, createLazyWriter, readDecoded, writeAtomically } from '../../../host-agent/disk/files.ts';
 import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
 import { createFaults } from '../../../host-agent/faults.ts';
 import { createLog } from '../../../lib/log.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { bytesLeftBy } from '../../support/garbage.ts';
 import { until } from '../../support/until.ts';
 
 const log = createLog('test', 'silent');
@@ -48,4 +49,14 @@ t.test('a refused write succeeds later and ends the fault', async (t) => {
   rmSync(blocked);
   await until('the end of the fault, without another touch', () => faults.list().length === 0);
   t.equal(readFileSync(path, 'utf8'), 'two', 'the newest content');
+});
+
+t.test('a flush leaves nothing in memory', async (t) => {
+  const writer = createLazyWriter('a', () => Promise.resolve(), 0, createStateDisk(createFaults(log), retry, log));
+  const flush = (): Promise<void> => {
+    writer.touch();
+    return writer.flush();
+  };
+  // An exec session needs one, and so does each start of a container.
+  t.ok((await bytesLeftBy(flush)) < 100);
 });

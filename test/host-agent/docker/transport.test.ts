@@ -2,27 +2,35 @@
 import t, { type Test } from 'tap';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createEngineClient, type EngineClient } from '../../../host-agent/docker/calls/client.ts';
 import { createEngine, type Engine } from '../../../host-agent/docker/engine.ts';
 import { EngineError, isOutage } from '../../../host-agent/docker/errors.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { createTransport, parseEngineAddress } from '../../../host-agent/docker/transport.ts';
+import {
+  createTransport,
+  parseEngineAddress,
+  type Call,
+  type Transport,
+} from '../../../host-agent/docker/transport.ts';
 
 type Handler = (path: string, response: ServerResponse, request: IncomingMessage) => void;
 
 const version = (api: string, min = '1.24') => JSON.stringify({ Version: '99.1', ApiVersion: api, MinAPIVersion: min });
 
-async function fakeEngine(t: Test, handle: Handler): Promise<Engine> {
+async function fakeTransport(t: Test, handle: Handler): Promise<Transport> {
   const server = createServer((request, response) => handle(request.url ?? '', response, request));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const engine = createEngine(createTransport({ kind: 'tcp', host: '127.0.0.1', port }, () => undefined));
+  const transport = createTransport({ kind: 'tcp', host: '127.0.0.1', port }, () => undefined);
   t.teardown(() => {
-    engine.close();
+    transport.close();
     server.closeAllConnections();
     server.close();
   });
-  return engine;
+  return transport;
 }
+
+const fakeEngine = async (t: Test, handle: Handler): Promise<Engine> => createEngine(await fakeTransport(t, handle));
 
 const faultOf = async (work: Promise<unknown>): Promise<EngineError> => {
   try {
@@ -67,7 +75,24 @@ t.test('an engine that says nothing → the call ends at its deadline', async (t
   t.equal(isOutage(error), true);
 });
 
-t.test('an engine that stops in the middle of an answer → deadline', async (t) => {
+for (const [name, status, ask] of [
+  ['an answer', 200, (client, call) => client.ask(call, [200])],
+  ['the refusal of a stream', 404, (client, call) => client.open(call)],
+  ['the refusal of a hijacked connection', 409, (client, call) => client.hijack(call)],
+] as const satisfies readonly [string, number, (client: EngineClient, call: Call) => Promise<unknown>][]) {
+  t.test(`an engine that hangs in the middle of ${name} → deadline`, { timeout: 30_000 }, async (t) => {
+    const transport = await fakeTransport(t, (path, response) => {
+      if (path === '/version') response.end(version('1.41'));
+      else response.writeHead(status, { 'content-length': '1000' }).write('{"mess');
+    });
+    const error = await faultOf(
+      ask(createEngineClient(transport), { name: 'x', method: 'GET', path: '/x', deadlineMs: 100 }),
+    );
+    t.match(error.fault, { kind: 'deadline', ms: 100 });
+  });
+}
+
+t.test('an engine that breaks off in the middle of an answer is unreachable', async (t) => {
   const engine = await fakeEngine(t, (_, response, request) => {
     response.writeHead(200, { 'content-length': '1000' });
     response.write('{"Vers');
