@@ -1,7 +1,7 @@
 /**
  * `npm test [files...]`: finds the tools, starts one container engine and one registry for the
  * whole run, runs the compiled test files, and leaves nothing behind. Unit tests share a few
- * processes; tap starts one for each other file. A path or a part of it selects files.
+ * processes; each other file has one of its own. A path or a part of it selects files.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { findTool, ToolMissing, type Tool } from '../dev/fetch/tools.ts';
 import { canStartEngine } from './support/servers.ts';
 import { inCi } from './support/tools.ts';
 import { runBatches } from './support/runner/batches.ts';
-import { runTap } from './support/runner/tap-run.ts';
+import { runProcesses } from './support/runner/processes.ts';
 import { isUnit, sum, testFiles, type Totals } from './support/runner/tap-stream.ts';
 
 /**
@@ -101,7 +101,7 @@ async function main(selection: readonly string[]): Promise<number> {
     goOn();
     totals = sum(
       totals,
-      await runTap(
+      await runProcesses(
         files.filter((path) => !isUnit(path)),
         env,
         interrupted.signal,

@@ -34,8 +34,6 @@ t.test('npm start works on each supported line of Node', { timeout: 900_000 }, a
       const env = {
         ...process.env,
         PATH: [folder, process.env['PATH']].join(delimiter),
-        // Drops tap's loader.
-        NODE_OPTIONS: '',
         DOCKER_HOST: dockerHost,
         LONGSHORE_STATE: state,
         LONGSHORE_CACHE: cache,

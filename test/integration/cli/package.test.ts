@@ -33,8 +33,7 @@ t.test('the package of the command alone', { timeout: installDeadlineMs + 8 * co
   const file = join(folder, packed.fileName);
   writeFileSync(file, packed.archive);
   writeFileSync(join(folder, 'package.json'), '{"private":true}\n');
-  // Without tap's loader, and with nobody's profiles.
-  const env = { ...process.env, NODE_OPTIONS: '', LONGSHORE_CONFIG: join(folder, 'config.json') };
+  const env = { ...process.env, LONGSHORE_CONFIG: join(folder, 'config.json') };
   const installed = await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', folder, file], {
     deadlineMs: installDeadlineMs,
     env,

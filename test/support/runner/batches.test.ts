@@ -1,37 +1,10 @@
-import { join, relative } from 'node:path';
-import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../../dev/paths.ts';
-import { runBatches, type BatchOptions } from './batches.ts';
-import { failureLines, type Totals } from './tap-stream.ts';
-
-const test = (body: string): string => `import t from 'tap';\nt.test('it', async (t) => {\n${body}\n});\n`;
-
-interface Ran {
-  readonly totals: Totals;
-  /** The output shown for each failed file. */
-  readonly failures: Record<string, string>;
-  readonly passed: string[];
-}
-
-async function runFiles(t: Test, files: Record<string, string>, options: BatchOptions = {}): Promise<Ran> {
-  const folder = t.testdir(files);
-  const paths = Object.keys(files).map((name) => relative(repositoryRoot, join(folder, name)));
-  const failures: Record<string, string> = {};
-  const passed: string[] = [];
-  const totals = await runBatches(paths, process.env, new AbortController().signal, {
-    ...options,
-    report: ({ path, failed }, lines) => {
-      const name = path.split('/').at(-1) ?? '';
-      if (failed) failures[name] = failureLines(lines).join('\n');
-      else passed.push(name);
-    },
-  });
-  return { totals, failures, passed };
-}
+import t from 'tap';
+import { runBatches } from './batches.ts';
+import { runFiles, test } from './written.ts';
 
 t.test('one worker runs several files and reports each', async (t) => {
   const files = { 'a.mjs': test('t.pass()'), 'b.mjs': test('t.pass(); t.skip("later")'), 'c.mjs': test('t.pass()') };
-  const { totals, failures, passed } = await runFiles(t, files, { processes: 1 });
+  const { totals, failures, passed } = await runFiles(t, runBatches, files, { processes: 1 });
   t.same(passed, ['a.mjs', 'b.mjs', 'c.mjs']);
   t.same(totals, { passed: 3, failed: 0, skipped: 1 });
   t.same(failures, {});
@@ -46,7 +19,7 @@ t.test('every kind of failure of a file fails the run and is shown', async (t) =
     'import.mjs': ["import './absent.mjs';", /absent/],
     'empty.mjs': ['', /has no test/],
   };
-  const { totals, failures, passed } = await runFiles(t, {
+  const { totals, failures, passed } = await runFiles(t, runBatches, {
     ...Object.fromEntries(Object.entries(files).map(([name, [body]]) => [name, body])),
     'last.mjs': test('t.pass()'),
   });
@@ -58,7 +31,7 @@ t.test('every kind of failure of a file fails the run and is shown', async (t) =
 
 t.test('a file that ends its worker fails, and the remaining files run', async (t) => {
   const files = { 'exit.mjs': test('process.exit(0)'), 'next.mjs': test('t.pass()') };
-  const { totals, failures, passed } = await runFiles(t, files, { processes: 1 });
+  const { totals, failures, passed } = await runFiles(t, runBatches, files, { processes: 1 });
   t.match(failures['exit.mjs'], /ended its process with exit code/);
   t.same(passed, ['next.mjs']);
   t.same(totals, { passed: 1, failed: 1, skipped: 0 });
@@ -70,7 +43,7 @@ t.test('a file that hangs is killed at its deadline, and the remaining files run
     'blocks.mjs': test('for (;;);'),
     'next.mjs': test('t.pass()'),
   };
-  const { totals, failures, passed } = await runFiles(t, files, { processes: 1, deadlineMs: 5_000 });
+  const { totals, failures, passed } = await runFiles(t, runBatches, files, { processes: 1, deadlineMs: 5_000 });
   t.match(failures['waits.mjs'], /did not end within 5/);
   t.match(failures['blocks.mjs'], /did not end within 5/);
   t.same(passed, ['next.mjs']);
@@ -79,7 +52,7 @@ t.test('a file that hangs is killed at its deadline, and the remaining files run
 
 t.test('a failure after the last file fails the run', async (t) => {
   const late = `${test('t.pass()')}process.once('exit', () => (process.exitCode = 3));`;
-  const { totals, failures } = await runFiles(t, { 'late.mjs': late }, { processes: 1 });
+  const { totals, failures } = await runFiles(t, runBatches, { 'late.mjs': late }, { processes: 1 });
   t.same(Object.values(failures), ['exit code 3']);
   t.same(totals, { passed: 1, failed: 1, skipped: 0 });
 });

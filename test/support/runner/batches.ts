@@ -7,7 +7,7 @@ import { repositoryRoot } from '../../../dev/paths.ts';
 import { took } from '../../../dev/steps.ts';
 import { within } from '../../../lib/time/backoff.ts';
 import { withMarkedProcesses } from './marked.ts';
-import { none, oneFailed, sayResult, sum, totalsOfFile, type FileResult, type Totals } from './tap-stream.ts';
+import { none, oneFailed, sayResult, sum, totalsOfFile, type RunOptions, type Totals } from './tap-stream.ts';
 
 const workerPath = join(repositoryRoot, 'dist/test/support/runner/batch-worker.js');
 const startDeadlineMs = 120_000;
@@ -77,19 +77,12 @@ function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): 
   };
 }
 
-export interface BatchOptions {
-  readonly processes?: number;
-  /** Deadline of one file. */
-  readonly deadlineMs?: number;
-  readonly report?: (result: FileResult, lines: readonly string[]) => void;
-}
-
 /** Runs compiled test files in one worker per processor, and prints a line for each file. */
 export function runBatches(
   files: readonly string[],
   env: NodeJS.ProcessEnv,
   stopped: AbortSignal,
-  { processes = availableParallelism(), deadlineMs = fileDeadlineMs, report = sayResult }: BatchOptions = {},
+  { processes = availableParallelism(), deadlineMs = fileDeadlineMs, report = sayResult }: RunOptions = {},
 ): Promise<Totals> {
   const waiting = [...files];
   let workers = 0;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isUnit, markOfFile, resultOfProcess, failureLines, testFiles, totalsOf, totalsOfFile } from './tap-stream.ts';
+import { isUnit, markOfFile, failureLines, testFiles, totalsOf, totalsOfFile } from './tap-stream.ts';
 
 t.test('the totals of a run are parsed from tap’s closing comment', (t) => {
   const rows: [string, ReturnType<typeof totalsOf>][] = [
@@ -10,14 +10,6 @@ t.test('the totals of a run are parsed from tap’s closing comment', (t) => {
     ['# time=12ms', undefined],
   ];
   for (const [line, totals] of rows) t.same(totalsOf(line), totals, line);
-  t.end();
-});
-
-t.test('the result of a file is parsed from tap’s line', (t) => {
-  const path = 'dist/test/lib/time/slices.test.js';
-  t.same(resultOfProcess(`ok 3 - ${path} # time=1234.5ms`), { path, failed: false, ms: 1234.5 });
-  t.same(resultOfProcess(`not ok 3 - ${path}`), { path, failed: true, ms: 0 });
-  t.equal(resultOfProcess('    not ok 3 - a test'), undefined);
   t.end();
 });
 

@@ -52,12 +52,11 @@ export interface FileResult {
   readonly ms: number;
 }
 
-/** Parses the line that `tap run` prints when the process of a file has ended. */
-export function resultOfProcess(line: string): FileResult | undefined {
-  const match = /^(not )?ok \d+ - (dist\/.*\.js)(?: # time=([\d.]+)ms)?/.exec(line);
-  if (match === null) return undefined;
-  const [, not, path = '', ms = '0'] = match;
-  return { path, failed: not !== undefined, ms: Number(ms) };
+export interface RunOptions {
+  readonly processes?: number;
+  /** Deadline of one file. */
+  readonly deadlineMs?: number;
+  readonly report?: (result: FileResult, lines: readonly string[]) => void;
 }
 
 /** The line that a worker prints after each file. */
