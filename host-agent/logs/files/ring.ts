@@ -126,22 +126,36 @@ async function findPlace(files: readonly Named[], place: FilePlace | undefined):
     const own = each.size < place.offset ? undefined : await openNamed(each);
     if (own === undefined) continue;
     const from = Math.max(0, place.offset - limits.logRecordTimeBytes);
-    if (timeAtEnd(await readAt(own, from, place.offset - from)) === place.ts) {
-      return { own, place: { ...place, file: own.file }, isExact: true };
-    }
-    await own.handle.close();
+    const found = await foundIn(own, async () =>
+      timeAtEnd(await readAt(own, from, place.offset - from)) === place.ts
+        ? { own, place: { ...place, file: own.file }, isExact: true }
+        : undefined,
+    );
+    if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** Closes the file unless the place is in it, also where it cannot be read. */
+async function foundIn(own: OpenFile, look: () => Promise<Found | undefined>): Promise<Found | undefined> {
+  let found: Found | undefined;
+  try {
+    return (found = await look());
+  } finally {
+    if (found === undefined) await own.handle.close();
+  }
 }
 
 async function findTime(files: readonly Named[], fromTs: string | undefined): Promise<Found | undefined> {
   for (const [index, each] of files.entries()) {
     const own = await openNamed(each);
     if (own === undefined) return undefined;
-    const offset = fromTs === undefined ? undefined : await offsetBefore(own, each.size, fromTs);
-    if (offset !== undefined) return { own, place: beginning(own.file, offset), isExact: false };
-    if (index === files.length - 1) return { own, place: beginning(own.file), isExact: false };
-    await own.handle.close();
+    const found = await foundIn(own, async () => {
+      const offset = fromTs === undefined ? undefined : await offsetBefore(own, each.size, fromTs);
+      if (offset !== undefined) return { own, place: beginning(own.file, offset), isExact: false };
+      return index === files.length - 1 ? { own, place: beginning(own.file), isExact: false } : undefined;
+    });
+    if (found !== undefined) return found;
   }
   return undefined;
 }

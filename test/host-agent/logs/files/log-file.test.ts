@@ -1,4 +1,4 @@
-import { rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { LogFile } from '../../../../host-agent/logs/files/log-file.ts';
 import { isUnreadable } from '../../../../host-agent/logs/files/ring.ts';
@@ -201,4 +201,19 @@ t.test('where the files cannot be read, the engine is to be asked', async (t) =>
   t.same(await texts(file), ['a']);
   rmSync(log.path);
   t.ok(await file.read().then(() => false, isUnreadable), 'the container was removed');
+});
+
+t.test('a file that cannot be read is closed', async (t) => {
+  const log = engineLog(t);
+  log.say('a');
+  const [line] = await rest(await opened(t, log.path));
+  rmSync(log.path);
+  // It opens, and each read of it fails.
+  mkdirSync(log.path);
+  const openFiles = (): number => readdirSync('/dev/fd').length;
+  const before = openFiles();
+  for (let attempt = 0; attempt < 5; attempt++) {
+    await t.rejects(LogFile.open(log.path, after(line), nowMs), { code: 'EISDIR' });
+  }
+  t.equal(openFiles(), before);
 });
