@@ -13,6 +13,7 @@ import { paintOf } from '../terminal/colours.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { each } from './each.ts';
 import { containersOf, findContainer, NotFound } from './find.ts';
+import { storedUses } from './prepare.ts';
 
 const statuses = [...containerStatuses, 'removed'] as const;
 
@@ -36,7 +37,8 @@ async function inspect(context: Context, name: string): Promise<void> {
   const container = await dataOf(context.api.GET('/api/v2/compute/{id}', { params }));
   const status = await dataOf(context.api.GET('/api/v2/compute/{id}/status', { params }));
   const policy = await dataOf(context.api.GET('/api/v2/compute/{id}/policy', { params }));
-  const value = { container, status, policy };
+  const secrets = await storedUses(context, id);
+  const value = { container, status, policy, secrets };
   context.show(value, JSON.stringify(value, null, 2));
 }
 
@@ -113,7 +115,7 @@ export function addContainers(program: Command, terminal: Terminal): void {
   const time = pastTime(() => terminal.nowMs());
   const named = (name: string, description: string): Command => program.command(name).description(description);
   named('ps', 'list your containers').action(action(terminal, ps));
-  named('inspect <container>', 'what is declared, what runs, and its policy').action(
+  named('inspect <container>', 'what is declared, what runs, its policy, and the secrets that it uses').action(
     action<[string]>(terminal, inspect),
   );
   named('start <container...>', 'start containers').action(action<[string[]]>(terminal, change('start')));

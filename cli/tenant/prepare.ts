@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { dataOf, doneOf, type Schemas } from '../client/api.ts';
 import type { Context } from '../context.ts';
-import { WrongUsage } from '../terminal/errors.ts';
+import { Refused, WrongUsage } from '../terminal/errors.ts';
 import type { PolicyPut } from './policy.ts';
 
 export type Uses = Schemas['ContainerSecretsPut'];
@@ -55,6 +55,18 @@ export const storedUses = ({ api }: Pick<Context, 'api'>, id: string): Promise<S
 
 export const namesUses = ({ secret = [], secretFile = [], unset = [] }: UseOptions): boolean =>
   secret.length + secretFile.length + unset.length > 0;
+
+/**
+ * Before anything is changed: a misspelt name would leave half of a change.
+ * @throws Refused
+ */
+export async function refuseUnknown({ api }: Pick<Context, 'api'>, { env = {}, files = {} }: Uses): Promise<void> {
+  const names = [...Object.values(env), ...Object.values(files).map(({ secret }) => secret)];
+  const known = new Set((await dataOf(api.GET('/api/v2/compute/secrets'))).map(({ name }) => name));
+  const unknown = names.find((name) => !known.has(name));
+  if (unknown !== undefined)
+    throw new Refused(`there is no secret "${unknown}": "longshore secret ls" shows which there are`);
+}
 
 /** Undefined: it stays as it is. */
 export interface Preparation {

@@ -10,7 +10,7 @@ import { cpuIn, memoryIn } from '../terminal/quantities.ts';
 import { findContainer } from './find.ts';
 import { imageIn, nameFor } from './image.ts';
 import { policyWith, storedPolicy, withPolicy, type PolicyOptions } from './policy.ts';
-import { namesUses, prepare, storedUses, usesWith, type UseOptions } from './prepare.ts';
+import { namesUses, prepare, refuseUnknown, storedUses, usesWith, type UseOptions } from './prepare.ts';
 import { runs, watchUntil, watchUpdate } from './progress.ts';
 
 interface Shape {
@@ -129,8 +129,9 @@ async function update(context: Context, name: string, options: UpdateOptions): P
   const used = namesUses(options) ? await storedUses(context, container.id) : { env: {}, files: {} };
   const uses = usesWith(options, used);
   const { env, ...shape } = shapeOf(options, terminal);
-  const isOfEnv = (one: string): boolean => !one.startsWith('/') && used.env[one] === undefined;
-  const changed = { ...env, ...Object.fromEntries(unset.filter(isOfEnv).map((one) => [one, null])) };
+  // Also where a secret takes its place: the variable would come back.
+  const removed = unset.filter((one) => !one.startsWith('/')).map((one) => [one, null] as const);
+  const changed = { ...env, ...Object.fromEntries(removed) };
   const image = options.image === undefined ? {} : imageIn(options.image);
   // The digest of before would win over a new tag.
   const isTagged = 'tag' in image && !('digest' in image);
@@ -140,10 +141,11 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     ...shape,
     ...(Object.keys(changed).length === 0 ? {} : { env: changed }),
   };
-  if (Object.keys(body).length === 0 && policy === undefined && uses === undefined) {
-    const options = '--image, --env, --port, --cpu, --memory, --secret, or an option of its policy';
+  if (Object.keys(body).length === 0 && policy === undefined && !namesUses(options)) {
+    const options = '--image, --env, --port, --cpu, --memory, --secret, --unset, or an option of its policy';
     throw new WrongUsage(`nothing to change: give ${options}`);
   }
+  if (uses !== undefined) await refuseUnknown(context, uses);
   const params = { path: { id: container.id } };
   // Without a change it answers with the container as it is.
   const changedContainer = await dataOf(api.PATCH('/api/v2/compute/{id}', { params, body }));

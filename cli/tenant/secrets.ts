@@ -170,12 +170,16 @@ function addKeys(program: Command, terminal: Terminal): void {
     )
     .action(action<[string, KeyOptions]>(terminal, createKey));
   key
-    .command('rm <id>')
-    .description('revoke one, within a second')
+    .command('rm <key>')
+    .description('revoke one, by its name or id, within a second')
     .action(
-      action<[string]>(terminal, async ({ api, show }, id) => {
-        await doneOf(api.DELETE('/api/v2/keys/{key_id}', { params: { path: { key_id: id } } }));
-        show({ id }, id);
+      action<[string]>(terminal, async ({ api, show }, key) => {
+        const all = await dataOf(api.GET('/api/v2/keys'));
+        const found = all.find(({ id, name }) => id === key || name === key);
+        if (found === undefined)
+          throw new Refused(`there is no key "${key}": "longshore key ls" shows which there are`);
+        await doneOf(api.DELETE('/api/v2/keys/{key_id}', { params: { path: { key_id: found.id } } }));
+        show({ id: found.id }, found.id);
       }),
     );
 }

@@ -1,5 +1,5 @@
 /** `forward`: a port of a container on this machine. */
-import { createServer, type Socket } from 'node:net';
+import { createServer, isIPv6, type Socket } from 'node:net';
 import { aborted } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { forwardProtocol } from '../../../schemas/words.ts';
@@ -82,7 +82,7 @@ export async function forward(
   });
   const bound = server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : local;
-  context.tell(`${address}:${port} is port ${remote} of ${name}. Ctrl-C ends it.`);
+  context.tell(`${isIPv6(address) ? `[${address}]` : address}:${port} is port ${remote} of ${name}. Ctrl-C ends it.`);
   await aborted(signal);
   for (const connection of open) connection.destroy();
   server.close();

@@ -1,6 +1,7 @@
 /** `exec` and `forward`: what carries a session is loaded when one is opened. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { action, type Terminal } from '../../context.ts';
+import { WrongUsage } from '../../terminal/errors.ts';
 import type { ExecOptions } from './exec.ts';
 import type { Ports } from './forward.ts';
 
@@ -13,6 +14,12 @@ const portsIn = (text: string): Ports => {
   return ports;
 };
 
+const addressIn = (text: string): string => {
+  if (text.trim() !== '') return text;
+  // Node would listen on every address.
+  throw new InvalidArgumentError('It must be an address of this machine, such as 127.0.0.1.');
+};
+
 export function addSessions(program: Command, terminal: Terminal): void {
   program
     .command('exec <container> <command...>')
@@ -23,16 +30,19 @@ export function addSessions(program: Command, terminal: Terminal): void {
     .option('-w, --workdir <path>', 'where it runs')
     .passThroughOptions()
     .action(
-      action<[string, string[], ExecOptions]>(terminal, async (...given) => {
+      action<[string, string[], ExecOptions]>(terminal, async (context, name, [first, ...rest], options) => {
         const { exec } = await import('./exec.ts');
-        await exec(...given);
+        // As for kubectl: two dashes before the program are none of it.
+        const command = first === '--' ? rest : [first ?? '', ...rest];
+        if (command.length === 0) throw new WrongUsage('exec: give a command after the two dashes');
+        await exec(context, name, command, options);
       }),
     );
   program
     .command('forward <container>')
     .description('reach a port of a container from this machine')
     .argument('<local:remote>', 'the ports, such as 8080:80; one number: the same on both sides', portsIn)
-    .option('--address <address>', 'where to listen', '127.0.0.1')
+    .option('--address <address>', 'where to listen', addressIn, '127.0.0.1')
     .action(
       action<[string, Ports, { address: string }]>(terminal, async (...given) => {
         const { forward } = await import('./forward.ts');

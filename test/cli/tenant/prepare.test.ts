@@ -1,5 +1,7 @@
 import t from 'tap';
-import { usesWith } from '../../../cli/tenant/prepare.ts';
+import { createApi } from '../../../cli/client/api.ts';
+import { refuseUnknown, usesWith } from '../../../cli/tenant/prepare.ts';
+import { farEnd } from '../client/server.ts';
 
 const stored = {
   env: { DB: 'db-password' },
@@ -33,4 +35,13 @@ t.test('a use is a variable or an absolute path, and a name', (t) => {
     message: '--secret-file /run/key=: it must be /path=secret',
   });
   t.end();
+});
+
+t.test('a secret that there is not is refused by its name', async (t) => {
+  const { url } = await farEnd(t, { status: 200, body: { data: [{ name: 'db-password' }, { name: 'key' }] } });
+  const context = { api: createApi({ server: url }) };
+  await refuseUnknown(context, stored);
+  const message = 'there is no secret "db-pasword": "longshore secret ls" shows which there are';
+  await t.rejects(refuseUnknown(context, { env: { DB: 'db-pasword' } }), { name: 'Refused', message });
+  await t.rejects(refuseUnknown(context, { files: { '/run/db': { secret: 'db-pasword' } } }), { message });
 });

@@ -101,6 +101,18 @@ t.test('the command line', async (t) => {
     await ok(['update', 'web', '--secret', 'PASSWORD=db', '--unset', 'DB', '--unset', '/run/db', '-m', '48MiB']);
     t.equal(await ok(['exec', 'web', 'sh', '-c', 'echo "$DB-$PASSWORD"; test ! -e /run/db']), '-correct horse\n');
     t.match(await longshore(['secret', 'rm', 'db']), { code: 1, err: /it is used by web: / });
+    t.match(await longshore(['update', 'web', '--secret', 'PASSWORD=db', '--unset', '/run/none']), { code: 0 });
+    t.match(await json('inspect', 'web'), { secrets: { env: { PASSWORD: 'db' }, files: {} } });
+    t.match(await longshore(['update', 'web', '-e', 'GREETING=no', '--secret', 'A=none']), {
+      code: 1,
+      err: /there is no secret "none"/,
+    });
+    await ok(['update', 'web', '-e', 'PASSWORD=plain']);
+    await ok(['update', 'web', '--unset', 'PASSWORD']);
+    t.match(await json('inspect', 'web'), { container: { env: { GREETING: 'bye', PASSWORD: undefined } } });
+    t.equal(await ok(['exec', 'web', '--', 'sh', '-c', 'echo "$GREETING-$PASSWORD"']), 'bye-\n');
+    t.match(await longshore(['exec', 'web', '--']), { code: 2, err: /give a command/ });
+    t.match(await longshore(['forward', 'web', '0:8080', '--address', '']), { code: 2, err: /an address of this/ });
     t.match(await longshore(['update', 'web', '--stop-grace', '2', '--health-retries', '5']), { code: 0 });
     t.match(await longshore(['policy', 'set', 'web', 'stop_signal=SIGINT']), {
       code: 0,
@@ -193,8 +205,8 @@ t.test('the command line', async (t) => {
     const env = { LONGSHORE_SERVER: rig.baseUrl, LONGSHORE_TOKEN: made.out.trim() };
     t.match(await longshore(['ps'], { env }), { code: 0 });
     t.match(await longshore(['rm', 'web'], { env }), { code: 1, err: /forbidden\nThe token lacks the scope deploy/ });
-    const [{ id } = { id: '' }] = await json<{ id: string }[]>('key', 'ls');
-    await ok(['key', 'rm', id]);
+    t.match(await longshore(['key', 'rm', 'other']), { code: 1, err: /there is no key "other"/ });
+    await ok(['key', 'rm', 'ci']);
     t.match(await longshore(['ps'], { env }), { code: 1, err: /Sign in with/ });
     const file = join(temporaryFolder(t), 'password');
     writeFileSync(file, 'secret\n');
