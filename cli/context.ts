@@ -1,7 +1,7 @@
 /** What a command works with: a server, a token, and where it writes. */
 import type { Command } from 'commander';
 import { createApi, type Api } from './client/api.ts';
-import { NoProfile, profilePath, readProfiles, serverIn, type Profile } from './profiles.ts';
+import { NoProfile, profilePath, readProfiles, serverIn, variableOf, type Profile } from './profiles.ts';
 import { Refused } from './terminal/errors.ts';
 
 /** The process around the commands. */
@@ -41,13 +41,18 @@ export function accessOf({ profile, server }: GlobalOptions, env: NodeJS.Process
   const name = profile ?? current;
   const chosen = name === null ? undefined : profiles[name];
   if (profile !== undefined && chosen === undefined) throw new NoProfile(profile);
-  const given = server ?? (profile === undefined ? env['LONGSHORE_SERVER'] : undefined);
+  const given = server ?? (profile === undefined ? variableOf(env, 'LONGSHORE_SERVER') : undefined);
   const at = given === undefined ? chosen?.server : serverIn(given);
   if (at === undefined) throw new Refused('no server is known: sign in with "longshore login --server URL"');
   // A token goes to the server that it was given for, and to no other.
-  const token =
-    (profile === undefined ? env['LONGSHORE_TOKEN'] : undefined) ?? (chosen?.server === at ? chosen.token : undefined);
+  const ofShell = profile === undefined ? variableOf(env, 'LONGSHORE_TOKEN') : undefined;
+  const token = (ofShell ?? (chosen?.server === at ? chosen.token : undefined))?.trim();
   if (token === undefined) throw new Refused(`no token for ${at}: sign in with "longshore login --server ${at}"`);
+  // Nor is it shown in an error, as that of a header would do.
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    const where = ofShell === undefined ? `the token for ${at}` : 'LONGSHORE_TOKEN';
+    throw new Refused(`${where} is not a token: a token is a JWT, three parts with dots between them`);
+  }
   return { server: at, token };
 }
 

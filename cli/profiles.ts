@@ -51,9 +51,14 @@ function isFile(value: unknown): value is ProfileFile {
 const none: ProfileFile = { current: null, profiles: {} };
 const othersMayRead = 0o077;
 
+type Variable = 'LONGSHORE_SERVER' | 'LONGSHORE_TOKEN' | 'LONGSHORE_CONFIG';
+
+/** One that is empty is not set: so a build server passes a secret that it lacks. */
+export const variableOf = (env: NodeJS.ProcessEnv, name: Variable): string | undefined => env[name] || undefined;
+
 /** `LONGSHORE_CONFIG`, or a file in the folder that XDG names. */
 export const profilePath = (env: NodeJS.ProcessEnv): string =>
-  env['LONGSHORE_CONFIG'] ??
+  variableOf(env, 'LONGSHORE_CONFIG') ??
   join(env['XDG_CONFIG_HOME'] ?? join(env['HOME'] ?? homedir(), '.config'), 'longshore', 'config.json');
 
 /** @throws Refused if the file is there and cannot be used. */

@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { createApi, dataOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { action, type GlobalOptions, type Terminal } from '../context.ts';
-import { NoProfile, profilePath, readProfiles, serverIn, writeProfiles } from '../profiles.ts';
+import { NoProfile, profilePath, readProfiles, serverIn, variableOf, writeProfiles } from '../profiles.ts';
 import { Refused } from '../terminal/errors.ts';
 import { endSession, signInByDevice } from './device.ts';
 import { askHidden, readInput } from '../terminal/input.ts';
@@ -37,7 +37,8 @@ async function checkToken(server: string, token: string, signal: AbortSignal): P
 /** With `--tenant`, or at a terminal, by a sign-in in a browser where the server has one. */
 async function tokenFrom(terminal: Terminal, server: string, tenant: string | undefined): Promise<string> {
   const { stdin, env } = terminal;
-  if (env['LONGSHORE_TOKEN'] !== undefined) return env['LONGSHORE_TOKEN'];
+  const given = variableOf(env, 'LONGSHORE_TOKEN')?.trim();
+  if (given !== undefined) return given;
   if (!stdin.isTTY && tenant === undefined) return (await readInput(terminal)).toString().trim();
   const token = await signInByDevice(terminal, server, tenant);
   if (token !== undefined) return token;
@@ -89,7 +90,7 @@ export function addProfiles(program: Command, terminal: Terminal): void {
           ? `Signed out of "${name}".\n`
           : `The token of "${name}" is forgotten here. It is valid until it ends or is revoked.\n`,
       );
-      if (terminal.env['LONGSHORE_TOKEN'] !== undefined)
+      if (variableOf(terminal.env, 'LONGSHORE_TOKEN') !== undefined)
         terminal.stderr.write('Commands go on with the token in LONGSHORE_TOKEN: unset it.\n');
     });
   program

@@ -24,7 +24,7 @@ export class Exit extends Error {
 }
 
 function hintFor({ status, code, detail, details }: ApiError): string {
-  if (status === 401) return 'Sign in with "longshore login --server URL".';
+  if (status === 401) return 'Sign in with "longshore login --server URL", or replace LONGSHORE_TOKEN where it is set.';
   if (code === 'forbidden' && typeof detail['scope'] === 'string')
     return `The token lacks the scope ${detail['scope']}.`;
   if (code === 'over_quota') {

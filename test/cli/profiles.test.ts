@@ -12,6 +12,7 @@ t.test('where the file is', (t) => {
   t.equal(profilePath({ HOME: '/home/ada' }), '/home/ada/.config/longshore/config.json');
   t.equal(profilePath({ HOME: '/home/ada', XDG_CONFIG_HOME: '/x' }), '/x/longshore/config.json');
   t.equal(profilePath({ HOME: '/home/ada', LONGSHORE_CONFIG: '/c.json' }), '/c.json');
+  t.equal(profilePath({ HOME: '/home/ada', LONGSHORE_CONFIG: '' }), '/home/ada/.config/longshore/config.json');
   t.end();
 });
 
@@ -61,5 +62,26 @@ t.test('a server that is given is read as at the sign-in', (t) => {
   t.throws(() => accessOf({}, { ...env, LONGSHORE_SERVER: 'nonsense' }), /"nonsense" is not the URL of a server/);
   t.throws(() => accessOf({ server: 'https://other.example.com' }, env), /no token for https:\/\/other/);
   t.throws(() => accessOf({ profile: 'b' }, env), /there is no profile "b": "longshore profile ls"/);
+  t.end();
+});
+
+t.test('a variable that is empty is not set', (t) => {
+  const path = join(temporaryFolder(t), 'config.json');
+  writeProfiles(path, { current: 'a', profiles: { a: one } });
+  t.same(accessOf({}, { LONGSHORE_CONFIG: path, LONGSHORE_SERVER: '', LONGSHORE_TOKEN: '' }), one);
+  t.end();
+});
+
+t.test('a token that no header can carry is refused, and not shown', (t) => {
+  const path = join(temporaryFolder(t), 'config.json');
+  const env = { LONGSHORE_CONFIG: path, LONGSHORE_SERVER: one.server };
+  t.same(accessOf({}, { ...env, LONGSHORE_TOKEN: `${one.token}\r\n` }), one);
+  for (const text of ['Key 1, until then:\na.b.c', 'a b', 'ü', ' '])
+    t.throws(() => accessOf({}, { ...env, LONGSHORE_TOKEN: text }), {
+      name: 'Refused',
+      message: 'LONGSHORE_TOKEN is not a token: a token is a JWT, three parts with dots between them',
+    });
+  writeProfiles(path, { current: 'a', profiles: { a: { ...one, token: 'a\nb' } } });
+  t.throws(() => accessOf({}, env), { message: new RegExp(`^the token for ${one.server} is not a token`) });
   t.end();
 });

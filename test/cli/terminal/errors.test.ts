@@ -6,7 +6,10 @@ const answer = (status: number, body: unknown, headers: Record<string, string> =
   new ApiError({ status, headers: new Headers(headers) }, body);
 
 t.test('an error says what is wrong, and what to do', (t) => {
-  t.match(wordsOf(answer(401, { error: 'unauthenticated' })), /^unauthenticated\nSign in with "longshore login/);
+  t.match(
+    wordsOf(answer(401, { error: 'unauthenticated' })),
+    /^unauthenticated\nSign in with "longshore login .*LONGSHORE_TOKEN/,
+  );
   t.equal(
     wordsOf(answer(403, { error: 'forbidden', detail: { scope: 'deploy' } })),
     'forbidden\nThe token lacks the scope deploy.',
