@@ -3,6 +3,7 @@ import { sleep } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, type Schemas } from '../client/api.ts';
 import { InterruptedError } from '../client/errors.ts';
+import { persist } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
@@ -49,7 +50,9 @@ export async function watchUntil(
   const endMs = performance.now() + seconds * 1000;
   let told = '';
   for (;;) {
-    const view = await dataOf(api.GET('/api/v2/compute/{id}/status', { params: { path: { id } } }));
+    const view = await persist(endMs, () =>
+      dataOf(api.GET('/api/v2/compute/{id}/status', { params: { path: { id } } })),
+    );
     const line = lineOf(view);
     if (line !== told) tell(`${name}: ${paint(line)}`);
     told = line;

@@ -12,6 +12,8 @@ export const cli = {
   clientRetryMaxMs: 4 * seconds,
   /** A longer `Retry-After` is for a person to decide about. */
   clientRetryAfterMs: 30 * seconds,
+  /** Requests of a wait in a row, each with all of its attempts, that the server did not answer. */
+  clientWaitAttempts: 10,
   /** The longest question for a status; a longer wait asks again. */
   clientWaitSeconds: 60,
   /** A gateway sends something every 15 s; a stream that is silent for longer is opened again. */

@@ -1,8 +1,9 @@
 import t from 'tap';
 import { createApi } from '../../../cli/client/api.ts';
-import { waitFor } from '../../../cli/client/wait.ts';
+import { persist, waitFor } from '../../../cli/client/wait.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { farEnd } from './server.ts';
+import { ApiError, ConnectionError } from '../../../cli/client/errors.ts';
+import { breaks, farEnd } from './server.ts';
 
 const id = '019ab0c2-0000-7000-8000-000000000000';
 const over = { status: 504, body: { error: 'timeout' } };
@@ -25,4 +26,39 @@ t.test('after the time there is no status', async (t) => {
 t.test('a container that is being removed can reach no other status', async (t) => {
   const { url } = await farEnd(t, { status: 409, body: { error: 'conflict', message: 'it is being removed' } });
   await t.rejects(waitFor(createApi({ server: url }), id, 'running', 1000), /it is being removed/);
+});
+
+t.test('a server that starts again ends no wait', async (t) => {
+  const away = Array.from({ length: limits.clientAttempts + 1 }, () => breaks);
+  const { url, asked } = await farEnd(t, breaks, ...away, { status: 200, body: { data: { status: 'running' } } });
+  const api = createApi({ server: url, pause: async () => undefined });
+  t.match(await waitFor(api, id, 'running', 60_000), { status: 'running' });
+  t.equal(asked.length, limits.clientAttempts + 3);
+});
+
+t.test('a wait for a server that stays away ends, and a refusal ends it at once', async (t) => {
+  const ask = (error: Error) => {
+    const asked = { times: 0 };
+    const answer = persist(performance.now() + 60_000, () => {
+      asked.times++;
+      return Promise.reject(error);
+    });
+    return { asked, answer };
+  };
+  const away = ask(new ConnectionError('the server', new Error('refused')));
+  await t.rejects(away.answer, ConnectionError);
+  t.equal(away.asked.times, limits.clientWaitAttempts);
+  const refused = ask(new ApiError({ status: 403, headers: new Headers() }, { error: 'forbidden' }));
+  await t.rejects(refused.answer, ApiError);
+  t.equal(refused.asked.times, 1);
+});
+
+t.test('after its time a wait asks no more', async (t) => {
+  let times = 0;
+  const ask = () => {
+    times++;
+    return Promise.reject(new ConnectionError('the server', new Error('refused')));
+  };
+  await t.rejects(persist(performance.now(), ask), ConnectionError);
+  t.equal(times, 1);
 });
