@@ -12,6 +12,7 @@ import { dataOf, type Schemas } from '../client/api.ts';
 import { InterruptedError } from '../client/errors.ts';
 import type { Context, Terminal } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
+import { unreadable } from '../terminal/input.ts';
 import { tableOf } from '../terminal/table.ts';
 
 type Event = Schemas['Event'];
@@ -91,7 +92,7 @@ async function momentsInLogs(
     } catch (error) {
       if (signal.aborted) throw new InterruptedError();
       if (error instanceof Refused) throw error;
-      throw new Refused(`${file} can't be read (${error instanceof Error ? error.message : String(error)})`);
+      throw unreadable(file, error);
     }
   }
   return moments;

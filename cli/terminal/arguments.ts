@@ -16,6 +16,12 @@ export const waitSeconds = wholeNumber(1, limits.cliWaitSecondsMax);
 
 const spanMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
+/** `Date` takes 30 February for 2 March. */
+function isDay(text: string): boolean {
+  const atMs = Date.parse(text);
+  return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(text);
+}
+
 /** A time, or a span such as `12h` or `30d` before now (-1) or after it (1). RFC 3339. */
 const timeIn =
   (direction: -1 | 1) =>
@@ -24,7 +30,8 @@ const timeIn =
     const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];
     if (count !== undefined)
       return new Date(nowMs() + direction * Number(count) * spanMs[unit as keyof typeof spanMs]).toISOString();
-    if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString();
+    const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
+    if (day !== undefined && isDay(day) && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString();
     throw new InvalidArgumentError('It must be a time such as 2027-01-01T00:00:00Z, or a span such as 12h or 30d.');
   };
 

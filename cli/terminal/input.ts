@@ -36,14 +36,19 @@ export async function readInput({ stdin, signal }: Input): Promise<Buffer> {
   }
 }
 
+export function unreadable(path: string, error: unknown): Refused {
+  const message = error instanceof Error ? error.message : String(error);
+  // ENOENT: no such file or directory, stat 'web.env'
+  const [, reason] = /^\w+: (.*?)(?:, \w+.*)?$/.exec(message) ?? [];
+  return new Refused(`${path} can't be read: ${reason ?? message}`);
+}
+
 /** @throws Refused if it can't be read, or is too large */
 export function readFile(path: string): Buffer {
   try {
     if (statSync(path).size <= limits.cliInputBytes) return readFileSync(path);
   } catch (error) {
-    // ENOENT: no such file or directory, stat 'web.env'
-    const [, reason] = /^\w+: (.*?)(?:, \w+.*)?$/.exec((error as Error).message) ?? [];
-    throw new Refused(`${path} can't be read: ${reason ?? (error as Error).message}`);
+    throw unreadable(path, error);
   }
   throw new Refused(`${path} is larger than ${limits.cliInputBytes} bytes`);
 }

@@ -33,8 +33,9 @@ export async function readFiles(paths: readonly string[], terminal: FileTerminal
       files.push(wanted);
       faults.push(...resolveValues(wanted, folder, terminal.env, values));
     }
-    remarks.faults.push(...faults.sort(byPlace));
-    remarks.warnings.push(...warnings.sort(byPlace));
+    // One by one: there may be more than a call takes arguments.
+    for (const fault of faults.sort(byPlace)) remarks.faults.push(fault);
+    for (const warning of warnings.sort(byPlace)) remarks.warnings.push(warning);
   }
   const wanted = joined(files, remarks.faults);
   return { ...remarks, values, wanted: remarks.faults.length > 0 ? undefined : wanted };

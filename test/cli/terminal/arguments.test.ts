@@ -21,7 +21,8 @@ t.test('ends: a time, or a span from now on', (t) => {
     '2027-01-01T00:00:00.000Z',
     '2026-12-31T23:00:00.000Z',
   ]);
-  for (const text of ['', '0d', '3', '3w', '-1d', 'tomorrow', '2027-13-01']) t.throws(() => read(text), text);
+  for (const text of ['', '0d', '3', '3w', '-1d', 'tomorrow', '2027-13-01', '2027-02-30', '2027-04-31T00:00:00Z'])
+    t.throws(() => read(text), text);
   t.end();
 });
 

@@ -195,3 +195,8 @@ t.test('the schema for editors takes what apply takes', async (t) => {
   t.notOk(check({ containers: { web: { imge: 'a' } } }));
   t.notOk(check({ containers: { web: { image: 'a', ports: ['80:80'] } } }));
 });
+
+t.test('more faults than a call takes arguments', async (t) => {
+  const { faults } = await read(t, ['a: b\n'.repeat(150_000)]);
+  t.equal(faults.length, 149_999);
+});
