@@ -2,6 +2,7 @@
  * Builds the agent: connects an identity, an engine and a control plane, and runs what works
  * between them.
  */
+import { setMaxListeners } from 'node:events';
 import type { Registry } from 'prom-client';
 import { steadyTime, type Clock } from '../lib/time/clock.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
@@ -89,6 +90,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const state = await loadState({ settings, cluster, disk, clock, steadyMs, machineTime, metrics, log });
   const ending = new AbortController();
   const { signal } = ending;
+  // Every loop of the agent has its own wait.
+  setMaxListeners(0, signal);
 
   const answers = new Answers(clock);
   const control = controlOf(parts, {

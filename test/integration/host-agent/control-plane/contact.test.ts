@@ -121,3 +121,14 @@ t.test('an agent that stops announces that its containers keep running', async (
   t.equal(controlPlane.hellos().at(-1)?.stops_after_ms, null);
   t.equal(status(), 'running');
 });
+
+t.test('Node takes the waits of a whole agent for no leak', async (t) => {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error): void => {
+    if (message.includes('AbortSignal')) warnings.push(message);
+  };
+  process.on('warning', onWarning);
+  t.teardown(() => process.off('warning', onWarning));
+  await startGround(t);
+  t.same(warnings, []);
+});
