@@ -1,32 +1,11 @@
 import t from 'tap';
 import { runBatches } from './batches.ts';
-import { runFiles, test } from './written.ts';
+import { runFiles, test, testRunner } from './written.ts';
 
-t.test('one worker runs several files and reports each', async (t) => {
-  const files = { 'a.mjs': test('t.pass()'), 'b.mjs': test('t.pass(); t.skip("later")'), 'c.mjs': test('t.pass()') };
-  const { totals, failures, passed } = await runFiles(t, runBatches, files, { processes: 1 });
-  t.same(passed, ['a.mjs', 'b.mjs', 'c.mjs']);
-  t.same(totals, { passed: 3, failed: 0, skipped: 1 });
-  t.same(failures, {});
-});
-
-t.test('every kind of failure of a file fails the run and is shown', async (t) => {
-  const files: Record<string, [body: string, shown: RegExp]> = {
-    'assertion.mjs': [test('t.equal(1, 2, "sums agree")'), /not ok 1 - sums agree/],
-    'thrown.mjs': [test('throw new Error("no such host")'), /no such host/],
-    'top.mjs': ["import t from 'tap'; t.equal(1, 2, 'at the top')", /not ok \d+ - at the top/],
-    'rejected.mjs': [test('await Promise.reject(new Error("refused"))'), /refused/],
-    'import.mjs': ["import './absent.mjs';", /absent/],
-    'empty.mjs': ['', /has no test/],
-  };
-  const { totals, failures, passed } = await runFiles(t, runBatches, {
-    ...Object.fromEntries(Object.entries(files).map(([name, [body]]) => [name, body])),
-    'last.mjs': test('t.pass()'),
-  });
-  t.same(passed, ['last.mjs']);
-  t.same(Object.keys(failures).sort(), Object.keys(files).sort());
-  for (const [name, [, shown]] of Object.entries(files)) t.match(failures[name], shown, name);
-  t.ok(totals.failed >= 6);
+testRunner(runBatches, {
+  'top.mjs': ["import t from 'tap'; t.equal(1, 2, 'at the top')", /not ok \d+ - at the top/],
+  'import.mjs': ["import './absent.mjs';", /absent/],
+  'empty.mjs': ['', /has no test/],
 });
 
 t.test('a file that ends its worker fails, and the remaining files run', async (t) => {

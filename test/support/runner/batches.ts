@@ -7,7 +7,16 @@ import { repositoryRoot } from '../../../dev/paths.ts';
 import { took } from '../../../dev/steps.ts';
 import { within } from '../../../lib/time/backoff.ts';
 import { withMarkedProcesses } from './marked.ts';
-import { none, oneFailed, sayResult, sum, totalsOfFile, type RunOptions, type Totals } from './tap-stream.ts';
+import {
+  none,
+  oneFailed,
+  sayResult,
+  sum,
+  totalsOfFile,
+  type Outcome,
+  type RunOptions,
+  type Totals,
+} from './tap-stream.ts';
 
 const workerPath = join(repositoryRoot, 'dist/test/support/runner/batch-worker.js');
 const startDeadlineMs = 120_000;
@@ -15,15 +24,13 @@ const fileDeadlineMs = 300_000;
 /** Time for a worker to exit after its last file. */
 const endGraceMs = 20_000;
 
-interface Outcome {
-  readonly totals: Totals;
-  readonly lines: readonly string[];
+interface WorkerOutcome extends Outcome {
   /** Whether the file ended its worker, or the worker was killed. */
   readonly workerGone: boolean;
 }
 
 interface Worker {
-  run(path: string): Promise<Outcome>;
+  run(path: string): Promise<WorkerOutcome>;
   /** Ends the worker after its last file. */
   end(): Promise<{ readonly ended: boolean; readonly lines: readonly string[] }>;
 }
@@ -51,7 +58,7 @@ function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): 
     if (totals === undefined) lines.push(line);
     else settle(totals);
   });
-  const failed = (why: string): Outcome => ({ totals: oneFailed, lines: [...lines, why], workerGone: true });
+  const failed = (why: string): WorkerOutcome => ({ totals: oneFailed, lines: [...lines, why], workerGone: true });
   return {
     run: async (path) => {
       const ended = exited.then((code) => failed(`the file ended its process with exit code ${code}`));

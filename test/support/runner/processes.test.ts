@@ -1,34 +1,13 @@
 import t from 'tap';
 import { runProcesses } from './processes.ts';
-import { runFiles, test } from './written.ts';
+import { runFiles, test, testRunner } from './written.ts';
 
-t.test('each file runs, and is reported with what it skips', async (t) => {
-  const files = { 'a.mjs': test('t.pass()'), 'b.mjs': test('t.pass(); t.skip("later")'), 'c.mjs': test('t.pass()') };
-  const { totals, failures, passed } = await runFiles(t, runProcesses, files, { processes: 1 });
-  t.same(passed, ['a.mjs', 'b.mjs', 'c.mjs']);
-  t.same(totals, { passed: 3, failed: 0, skipped: 1 });
-  t.same(failures, {});
-});
-
-t.test('every kind of failure of a file fails the run and is shown', async (t) => {
-  const files: Record<string, [body: string, shown: RegExp]> = {
-    'assertion.mjs': [test('t.equal(1, 2, "sums agree")'), /not ok 1 - sums agree/],
-    'thrown.mjs': [test('throw new Error("no such host")'), /no such host/],
-    'rejected.mjs': [test('await Promise.reject(new Error("refused"))'), /refused/],
-    'import.mjs': ["import './absent.mjs';", /ERR_MODULE_NOT_FOUND/],
-    'empty.mjs': ['', /empty\.mjs has no test/],
-    'exit.mjs': [test('process.exit(0)'), /not ok/],
-    'killed.mjs': [`${test('t.pass()')}process.kill(process.pid, 'SIGKILL');`, /ended with exit code null/],
-    'late.mjs': [`${test('t.pass()')}process.once('exit', () => (process.exitCode = 3));`, /ended with exit code 3/],
-  };
-  const { totals, failures, passed } = await runFiles(t, runProcesses, {
-    ...Object.fromEntries(Object.entries(files).map(([name, [body]]) => [name, body])),
-    'last.mjs': test('t.pass()'),
-  });
-  t.same(passed, ['last.mjs']);
-  t.same(Object.keys(failures).sort(), Object.keys(files).sort());
-  for (const [name, [, shown]] of Object.entries(files)) t.match(failures[name], shown, name);
-  t.ok(totals.failed >= 8);
+testRunner(runProcesses, {
+  'import.mjs': ["import './absent.mjs';", /ERR_MODULE_NOT_FOUND/],
+  'empty.mjs': ['', /empty\.mjs has no test/],
+  'exit.mjs': [test('process.exit(0)'), /not ok/],
+  'killed.mjs': [`${test('t.pass()')}process.kill(process.pid, 'SIGKILL');`, /ended with exit code null/],
+  'late.mjs': [`${test('t.pass()')}process.once('exit', () => (process.exitCode = 3));`, /ended with exit code 3/],
 });
 
 t.test('a file that hangs is killed at its deadline, and the remaining files run', async (t) => {

@@ -2,13 +2,12 @@
  * Runs each test file in a process of its own. Not with `tap run`: its loaders take a second of
  * each test file, and as much of each program that a test starts.
  */
-import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { createInterface } from 'node:readline';
 import { repositoryRoot } from '../../../dev/paths.ts';
+import { run } from '../../../dev/process/run.ts';
 import { took } from '../../../dev/steps.ts';
 import { withMarkedProcesses } from './marked.ts';
-import { none, oneFailed, sayResult, sum, totalsOf, type RunOptions, type Totals } from './tap-stream.ts';
+import { none, oneFailed, sayResult, sum, totalsOf, type Outcome, type RunOptions, type Totals } from './tap-stream.ts';
 
 /** Deadline of one test file; generous, because a file may take long on a slow machine. */
 const fileDeadlineMs = 1_800_000;
@@ -18,55 +17,20 @@ const tapMarginMs = 60_000;
 /** Half of the time a file waits, for engines and for what must not happen. */
 const filesAtOnce = Math.ceil(availableParallelism() * 1.5);
 
-interface Outcome {
-  readonly totals: Totals;
-  readonly lines: readonly string[];
-}
-
-function runFile(path: string, env: NodeJS.ProcessEnv, deadlineMs: number): Promise<Outcome> {
-  const child = spawn(process.execPath, ['--enable-source-maps', path], {
+async function runFile(path: string, env: NodeJS.ProcessEnv, deadlineMs: number): Promise<Outcome> {
+  const { code, timedOut, stdout, stderr } = await run(process.execPath, ['--enable-source-maps', path], {
     cwd: repositoryRoot,
     env: { TAP_TIMEOUT: String(Math.max(1, (deadlineMs - tapMarginMs) / 1000)), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    // An interrupt is for the run, which ends its processes itself.
-    detached: true,
+    deadlineMs,
   });
-  const lines: string[] = [];
-  let totals: Totals | undefined;
-  createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    totals = totalsOf(line) ?? totals;
-    lines.push(line);
-  });
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    child.kill('SIGKILL');
-  }, deadlineMs);
-  return new Promise((resolve) => {
-    const settle = (code: number | null): void => {
-      clearTimeout(timer);
-      resolve(outcomeOf(path, { code, totals, lines, late: isLate ? took(deadlineMs) : undefined }));
-    };
-    child.once('error', () => settle(127));
-    child.once('close', settle);
-  });
-}
-
-interface Ended {
-  readonly code: number | null;
-  readonly totals: Totals | undefined;
-  readonly lines: readonly string[];
-  /** It was killed after this time. */
-  readonly late: string | undefined;
-}
-
-function outcomeOf(path: string, { code, totals = none, lines, late }: Ended): Outcome {
+  const written = stdout.split('\n');
+  const lines = [...stderr.split('\n'), ...written];
+  const totals = written.map(totalsOf).findLast((found) => found !== undefined) ?? none;
   const { passed, failed, skipped } = totals;
   const fail = (why: string): Outcome => ({ totals: sum(totals, oneFailed), lines: [...lines, why] });
-  if (late !== undefined) return fail(`the file did not end within ${late}`);
+  if (timedOut) return fail(`the file did not end within ${took(deadlineMs)}`);
   if (failed > 0) return { totals, lines };
-  if (code !== 0) return fail(`the file ended with exit code ${code}`);
+  if (code !== 0) return fail(`the file ended with exit code ${code ?? null}`);
   return passed + skipped === 0 ? fail(`${path} has no test`) : { totals, lines };
 }
 

@@ -52,6 +52,12 @@ export interface FileResult {
   readonly ms: number;
 }
 
+/** What came of a file: its counts, and what it wrote. */
+export interface Outcome {
+  readonly totals: Totals;
+  readonly lines: readonly string[];
+}
+
 export interface RunOptions {
   readonly processes?: number;
   /** Deadline of one file. */

@@ -1,6 +1,6 @@
 /** Test files that a test of the runner writes. */
 import { join, relative } from 'node:path';
-import type { Test } from 'tap';
+import t, { type Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { failureLines, type RunOptions, type Totals } from './tap-stream.ts';
 
@@ -39,4 +39,36 @@ export async function runFiles(
     },
   });
   return { totals, failures, passed };
+}
+
+/** What a file may do wrong, and the output that shows it. */
+export type Failures = Readonly<Record<string, readonly [body: string, shown: RegExp]>>;
+
+const failuresOfTests: Failures = {
+  'assertion.mjs': [test('t.equal(1, 2, "sums agree")'), /not ok 1 - sums agree/],
+  'thrown.mjs': [test('throw new Error("no such host")'), /no such host/],
+  'rejected.mjs': [test('await Promise.reject(new Error("refused"))'), /refused/],
+};
+
+/** What every runner does. @param others further ways to fail */
+export function testRunner(run: Run, others: Failures): void {
+  t.test('files run one after another, and each is reported with what it skips', async (t) => {
+    const files = { 'a.mjs': test('t.pass()'), 'b.mjs': test('t.pass(); t.skip("later")'), 'c.mjs': test('t.pass()') };
+    const { totals, failures, passed } = await runFiles(t, run, files, { processes: 1 });
+    t.same(passed, ['a.mjs', 'b.mjs', 'c.mjs']);
+    t.same(totals, { passed: 3, failed: 0, skipped: 1 });
+    t.same(failures, {});
+  });
+
+  t.test('every kind of failure of a file fails the run and is shown', async (t) => {
+    const failing = { ...failuresOfTests, ...others };
+    const { totals, failures, passed } = await runFiles(t, run, {
+      ...Object.fromEntries(Object.entries(failing).map(([name, [body]]) => [name, body])),
+      'last.mjs': test('t.pass()'),
+    });
+    t.same(passed, ['last.mjs']);
+    t.same(Object.keys(failures).sort(), Object.keys(failing).sort());
+    for (const [name, [, shown]] of Object.entries(failing)) t.match(failures[name], shown, name);
+    t.ok(totals.failed >= Object.keys(failing).length);
+  });
 }
