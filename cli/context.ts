@@ -1,7 +1,7 @@
 /** What a command works with: a server, a token, and where it writes. */
 import type { Command } from 'commander';
 import { createApi, type Api } from './client/api.ts';
-import { NoProfile, profilePath, readProfiles, serverIn, variableOf, type Profile } from './profiles.ts';
+import { NoProfile, notToken, profilePath, readProfiles, serverIn, variableOf, type Profile } from './profiles.ts';
 import { Refused } from './terminal/errors.ts';
 
 /** The process around the commands. */
@@ -50,8 +50,7 @@ export function accessOf({ profile, server }: GlobalOptions, env: NodeJS.Process
   if (token === undefined) throw new Refused(`no token for ${at}: sign in with "longshore login --server ${at}"`);
   // Nor is it shown in an error, as that of a header would do.
   if (!/^[\x21-\x7e]+$/.test(token)) {
-    const where = ofShell === undefined ? `the token for ${at}` : 'LONGSHORE_TOKEN';
-    throw new Refused(`${where} is not a token: a token is a JWT, three parts with dots between them`);
+    throw notToken(ofShell === undefined ? `the token for ${at}` : 'LONGSHORE_TOKEN');
   }
   return { server: at, token };
 }

@@ -51,6 +51,10 @@ function isFile(value: unknown): value is ProfileFile {
 const none: ProfileFile = { current: null, profiles: {} };
 const othersMayRead = 0o077;
 
+/** @param what the text that is none, as a person knows it */
+export const notToken = (what: string): Refused =>
+  new Refused(`${what} is not a token: a token is a JWT, three parts with dots between them`);
+
 type Variable = 'LONGSHORE_SERVER' | 'LONGSHORE_TOKEN' | 'LONGSHORE_CONFIG';
 
 /** One that is empty is not set: so a build server passes a secret that it lacks. */

@@ -6,6 +6,7 @@ import { answerOf, dataOf, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
 import type { Context } from '../context.ts';
 import { containersOf, type Container } from '../tenant/find.ts';
+import { storedPolicy } from '../tenant/policy.ts';
 import { storedUses } from '../tenant/prepare.ts';
 import { labelVariable } from './file/checks.ts';
 import type { Wanted } from './file/model.ts';
@@ -66,7 +67,7 @@ async function details({ api }: Pick<Context, 'api'>, id: string): Promise<Found
     container: body.data,
     etag: response.headers.get('etag') ?? '*',
     status: await dataOf(api.GET('/api/v2/compute/{id}/status', { params })),
-    policy: await dataOf(api.GET('/api/v2/compute/{id}/policy', { params })),
+    policy: await storedPolicy({ api }, id),
     uses: await storedUses({ api }, id),
   };
 }

@@ -19,8 +19,9 @@ export const peersOf = ({ api }: Asking): Promise<Peer[]> =>
 
 /** There is no such thing. */
 export class NotFound extends Refused {
-  constructor(what: 'container' | 'peer', name: string) {
-    super(`there is no ${what} "${name}": "longshore ${what === 'peer' ? 'peer ls' : 'ps'}" shows which there are`);
+  constructor(what: 'container' | 'peer' | 'secret' | 'key', name: string) {
+    const list = what === 'container' ? 'ps' : `${what} ls`;
+    super(`there is no ${what} "${name}": "longshore ${list}" shows which there are`);
   }
 }
 

@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { dataOf, doneOf, type Schemas } from '../client/api.ts';
 import type { Context } from '../context.ts';
-import { Refused, WrongUsage } from '../terminal/errors.ts';
+import { WrongUsage } from '../terminal/errors.ts';
+import { NotFound } from './find.ts';
 import type { PolicyPut } from './policy.ts';
 
 export type Uses = Schemas['ContainerSecretsPut'];
@@ -58,14 +59,13 @@ export const namesUses = ({ secret = [], secretFile = [], unset = [] }: UseOptio
 
 /**
  * Before anything is changed: a misspelt name would leave half of a change.
- * @throws Refused
+ * @throws NotFound
  */
 export async function refuseUnknown({ api }: Pick<Context, 'api'>, { env = {}, files = {} }: Uses): Promise<void> {
   const names = [...Object.values(env), ...Object.values(files).map(({ secret }) => secret)];
   const known = new Set((await dataOf(api.GET('/api/v2/compute/secrets'))).map(({ name }) => name));
   const unknown = names.find((name) => !known.has(name));
-  if (unknown !== undefined)
-    throw new Refused(`there is no secret "${unknown}": "longshore secret ls" shows which there are`);
+  if (unknown !== undefined) throw new NotFound('secret', unknown);
 }
 
 /** Undefined: it stays as it is. */

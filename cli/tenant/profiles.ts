@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { createApi, dataOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { action, type GlobalOptions, type Terminal } from '../context.ts';
-import { NoProfile, profilePath, readProfiles, serverIn, variableOf, writeProfiles } from '../profiles.ts';
+import { NoProfile, notToken, profilePath, readProfiles, serverIn, variableOf, writeProfiles } from '../profiles.ts';
 import { Refused } from '../terminal/errors.ts';
 import { endSession, signInByDevice } from './device.ts';
 import { askHidden, readInput } from '../terminal/input.ts';
@@ -17,7 +17,7 @@ function claimsIn(token: string): Readonly<Record<string, unknown>> {
   try {
     return decodeJwt(token);
   } catch {
-    throw new Refused('that is not a token: a token is a JWT, three parts with dots between them');
+    throw notToken('that');
   }
 }
 

@@ -124,10 +124,6 @@ interface UpdateOptions extends Shape, PolicyOptions, UseOptions {
 async function update(context: Context, name: string, options: UpdateOptions): Promise<void> {
   const { api, terminal, show } = context;
   const { unset = [] } = options;
-  const container = await findContainer(context, name);
-  const policy = await policyWith(options, await storedPolicy(context, container.id), terminal);
-  const used = namesUses(options) ? await storedUses(context, container.id) : { env: {}, files: {} };
-  const uses = usesWith(options, used);
   const { env, ...shape } = shapeOf(options, terminal);
   // Also where a secret takes its place: the variable would come back.
   const removed = unset.filter((one) => !one.startsWith('/')).map((one) => [one, null] as const);
@@ -141,7 +137,11 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     ...shape,
     ...(Object.keys(changed).length === 0 ? {} : { env: changed }),
   };
-  if (Object.keys(body).length === 0 && policy === undefined && !namesUses(options)) {
+  const container = await findContainer(context, name);
+  const policy = await policyWith(options, await storedPolicy(context, container.id), terminal);
+  const hasUses = namesUses(options);
+  const uses = hasUses ? usesWith(options, await storedUses(context, container.id)) : undefined;
+  if (Object.keys(body).length === 0 && policy === undefined && !hasUses) {
     const options = '--image, --env, --port, --cpu, --memory, --secret, --unset, or an option of its policy';
     throw new WrongUsage(`nothing to change: give ${options}`);
   }

@@ -7,6 +7,7 @@ import { endText, endTime } from '../terminal/arguments.ts';
 import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { askHidden, readInput, readSource, withoutLastBreak } from '../terminal/input.ts';
 import { agoText, tableOf } from '../terminal/table.ts';
+import { NotFound } from './find.ts';
 
 /** Text as it is, without the line break that a shell adds; other bytes as base64. */
 export function secretBody(bytes: Buffer): { value: string; encoding?: 'base64' } {
@@ -176,8 +177,7 @@ function addKeys(program: Command, terminal: Terminal): void {
       action<[string]>(terminal, async ({ api, show }, key) => {
         const all = await dataOf(api.GET('/api/v2/keys'));
         const found = all.find(({ id, name }) => id === key || name === key);
-        if (found === undefined)
-          throw new Refused(`there is no key "${key}": "longshore key ls" shows which there are`);
+        if (found === undefined) throw new NotFound('key', key);
         await doneOf(api.DELETE('/api/v2/keys/{key_id}', { params: { path: { key_id: found.id } } }));
         show({ id: found.id }, found.id);
       }),

@@ -30,6 +30,7 @@ const unknownAction = (action: string): string => {
   return `is no operation of the audit${right === undefined ? ', such as container.create' : `: did you mean ${right}?`}`;
 };
 
+/** The times of a query, or all that is wrong with it. */
 function timesOf({ from, to, action, outcome }: AuditCall['query']): Times | { readonly faults: FieldErrors } {
   const [fromMs, toMs] = [from, to].map((text) => (text === undefined ? undefined : parseTimestamp(text)));
   const faults: FieldErrors = {};

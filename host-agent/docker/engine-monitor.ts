@@ -87,7 +87,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
    * Serves from the first answer until events or answers stop. It reads events before the look at
    * everything.
    */
-  const attend = async ({ signal }: AbortController, onLooked: () => void): Promise<void> => {
+  const attend = async (signal: AbortSignal, onLooked: () => void): Promise<void> => {
     try {
       const events = await engine.events(ownerLabels(parts.owner), signal);
       const changes = await engine.changes(signal);
@@ -115,7 +115,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
           if (status.phase === 'away') goUp(version);
           // An engine that answers but cannot list its containers is asked again with growing
           // pauses.
-          await withAbort([signal], (leaving) => attend(leaving, () => (failures = 0)));
+          await withAbort([signal], (leaving) => attend(leaving.signal, () => (failures = 0)));
         } catch (error) {
           if (signal.aborted) return;
           // Only the event stream broke: the engine itself is there.

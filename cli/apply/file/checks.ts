@@ -15,7 +15,6 @@ import { limits } from '../../../schemas/limits.ts';
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
 import { imageIn } from '../../tenant/image.ts';
 import { WrongUsage } from '../../terminal/errors.ts';
-import { cpuIn, memoryIn } from '../../terminal/quantities.ts';
 import type { ContainerEntry } from './schema.ts';
 import type { Remark } from './source.ts';
 
@@ -110,10 +109,8 @@ export function containerFaults(entry: ContainerEntry, remark: RemarkOf): Remark
     ...faultsOfImage(image, remark),
     ...faultsOfEnv(env, remark),
     ...faultsOfPorts(ports, remark),
-    ...(cpu_limit !== undefined && cpuMillis(cpuIn(cpu_limit)) === undefined
-      ? [remark('must be over 0', 'cpu_limit')]
-      : []),
-    ...(mem_limit !== undefined && memBytes(memoryIn(mem_limit)) === undefined
+    ...(cpu_limit !== undefined && cpuMillis(cpu_limit) === undefined ? [remark('must be over 0', 'cpu_limit')] : []),
+    ...(mem_limit !== undefined && memBytes(mem_limit) === undefined
       ? [remark('must be between 6m and 16384g', 'mem_limit')]
       : []),
     ...faultsOfPolicy(policy, remark),

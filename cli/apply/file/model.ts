@@ -102,7 +102,8 @@ export function wantedOf(file: ApplyFile, remarkAt: RemarkAt, remarks: Remarks):
       source: sourceOf('value', value, value_from, remark, remarks),
       remark,
     })),
-    containers: named('containers', file.containers, (name, entry, remark) => {
+    containers: named('containers', file.containers, (name, given, remark) => {
+      const entry = withAmounts(given);
       const found = containerFaults(entry, remark);
       faults.push(...found);
       return found.length > 0 ? undefined : containerOf(name, file.name, entry, remark);
@@ -132,10 +133,26 @@ function sourceOf(
   return from ?? (value === undefined ? undefined : { value });
 }
 
+/** Its amounts are there, in the form that the API takes. */
+const withAmounts = (entry: ContainerEntry) => ({
+  ...entry,
+  cpu_limit: cpuIn(entry.cpu_limit ?? containerDefaults.cpu_limit),
+  mem_limit: memoryIn(entry.mem_limit ?? containerDefaults.mem_limit),
+});
+
 function containerOf(
   name: string,
   label: string | undefined,
-  { image, host_key: host, env, ports, cpu_limit, mem_limit, policy = {}, secrets = {} }: ContainerEntry,
+  {
+    image,
+    host_key: host,
+    env,
+    ports,
+    cpu_limit,
+    mem_limit,
+    policy = {},
+    secrets = {},
+  }: ReturnType<typeof withAmounts>,
   remark: RemarkOf,
 ): WantedContainer {
   const { registry, repository, tag, digest } = imageIn(image);
@@ -150,8 +167,8 @@ function containerOf(
       digest: digest ?? null,
       env: { ...env, ...(label === undefined ? {} : { [labelVariable]: label }) },
       ports: ports ?? [],
-      cpu_limit: cpuIn(cpu_limit ?? containerDefaults.cpu_limit),
-      mem_limit: memoryIn(mem_limit ?? containerDefaults.mem_limit),
+      cpu_limit,
+      mem_limit,
     },
     policy: policyOf(policy),
     uses: {
