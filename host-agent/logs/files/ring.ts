@@ -78,10 +78,14 @@ async function agreed(path: string): Promise<Named[]> {
 export async function openNamed({ path, file }: Pick<Named, 'path' | 'file'>): Promise<OpenFile | undefined> {
   try {
     const handle = await open(path, 'r');
-    const { dev, ino } = await handle.stat({ bigint: true });
-    if (`${dev}:${ino}` === file) return { file, handle };
-    await handle.close();
-    return undefined;
+    let isNamed = false;
+    try {
+      const { dev, ino } = await handle.stat({ bigint: true });
+      isNamed = `${dev}:${ino}` === file;
+      return isNamed ? { file, handle } : undefined;
+    } finally {
+      if (!isNamed) await handle.close();
+    }
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
