@@ -19,7 +19,8 @@ t.test('a file that hangs is killed at its deadline, and the remaining files run
 });
 
 t.test('the programs of a test run without the loaders of tap', async (t) => {
-  const body = 't.equal(process.env.NODE_OPTIONS ?? "", ""); t.same(process.execArgv, ["--enable-source-maps"]);';
+  const given = JSON.stringify(process.env['NODE_OPTIONS'] ?? '');
+  const body = `t.equal(process.env.NODE_OPTIONS ?? '', ${given}); t.same(process.execArgv, ['--enable-source-maps']);`;
   const { failures } = await runFiles(t, runProcesses, { 'plain.mjs': test(body) });
   t.same(failures, {});
 });
