@@ -1,0 +1,63 @@
+/**
+ * Loaded into a program before its own code (`--import`): operations on files end late and in any
+ * order, the event loop stands still now and then, and garbage is collected often. Each can happen
+ * on a slow machine, so a test that fails with it would fail on one.
+ */
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+/** The longest delay before an operation on a file, and again before its result. */
+const fileMs = 12;
+const stallMs = 25;
+const stallEveryMs = 60;
+const collectEveryMs = 1000;
+
+// Tests replace both.
+const { random } = Math;
+const after = globalThis.setTimeout;
+
+const delay = async (): Promise<void> => {
+  if (random() < 0.5) await new Promise((resolve) => after(resolve, random() * fileMs));
+};
+
+type Operation = (...args: unknown[]) => Promise<unknown>;
+
+/** Of functions and of methods: `this` stays what it was. */
+function delayAll(of: object, names: readonly string[]): void {
+  const operations = of as Record<string, unknown>;
+  for (const name of names) {
+    const operation = operations[name];
+    if (typeof operation !== 'function') throw new Error(`this version of Node has no ${name} for files`);
+    operations[name] = async function (this: unknown, ...args: unknown[]) {
+      await delay();
+      const result: unknown = await Reflect.apply(operation as Operation, this, args);
+      await delay();
+      return result;
+    };
+  }
+}
+
+const ofHandles = ['appendFile', 'chmod', 'chown', 'datasync', 'read', 'readFile', 'stat', 'sync', 'truncate', 'write'];
+/** Those that return no promise, or read as they go. */
+const asTheyAre = ['constants', 'glob', 'opendir', 'watch'];
+
+const handle = await fs.promises.open('/dev/null');
+delayAll(Object.getPrototypeOf(handle) as object, ofHandles);
+await handle.close();
+delayAll(
+  fs.promises,
+  Object.keys(fs.promises).filter((name) => !asTheyAre.includes(name)),
+);
+syncBuiltinESMExports();
+
+function repeat(everyMs: number, action: () => void): void {
+  const next = (): void => void after(() => (action(), next()), random() * everyMs).unref();
+  next();
+}
+
+const never = new Int32Array(new SharedArrayBuffer(4));
+repeat(stallEveryMs, () => Atomics.wait(never, 0, 0, random() * stallMs));
+setFlagsFromString('--expose-gc');
+repeat(collectEveryMs, runInNewContext('gc') as () => void);
