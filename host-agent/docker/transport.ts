@@ -92,11 +92,16 @@ const headersOf = ({ headers, body }: Call): OutgoingHttpHeaders => ({
   ...(body === undefined ? {} : { 'content-type': body.type, 'content-length': body.bytes.byteLength }),
 });
 
-export function createTransport(address: EngineAddress, observeCall: ObserveCall): Transport {
+export function createTransport(
+  address: EngineAddress,
+  observeCall: ObserveCall,
+  idleMs: number = limits.engineIdleMs,
+): Transport {
   const target: RequestOptions =
     address.kind === 'unix' ? { socketPath: address.socketPath } : { host: address.host, port: address.port };
-  // Calls share connections; each stream has a connection of its own.
-  const agent = new Agent({ keepAlive: true, maxSockets: limits.engineConnections });
+  // Calls share connections; each stream has a connection of its own. The timeout ends only those
+  // that no call uses: one that waits for its answer has its own deadline.
+  const agent = new Agent({ keepAlive: true, maxSockets: limits.engineConnections, timeout: idleMs });
 
   const send = (call: Call, streaming: boolean): Promise<OpenReply> =>
     new Promise((resolve, reject) => {

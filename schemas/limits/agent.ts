@@ -20,6 +20,8 @@ export const agent = {
   enginePullMs: 24 * hours,
   engineProbeMs: 5 * seconds,
   engineConnections: 128,
+  /** An unused connection to the engine is closed after so long. */
+  engineIdleMs: 30 * seconds,
   /**
    * The time of one run of nft, the size of its output, and the interval of the probe that tests
    * the rules from inside a container.

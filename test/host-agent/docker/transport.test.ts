@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { createEngineClient, type EngineClient } from '../../../host-agent/docker/calls/client.ts';
 import { createEngine, type Engine } from '../../../host-agent/docker/engine.ts';
 import { EngineError, isOutage } from '../../../host-agent/docker/errors.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { until } from '../../support/until.ts';
 import {
   createTransport,
   parseEngineAddress,
@@ -17,11 +19,23 @@ type Handler = (path: string, response: ServerResponse, request: IncomingMessage
 
 const version = (api: string, min = '1.24') => JSON.stringify({ Version: '99.1', ApiVersion: api, MinAPIVersion: min });
 
-async function fakeTransport(t: Test, handle: Handler): Promise<Transport> {
-  const server = createServer((request, response) => handle(request.url ?? '', response, request));
+async function fakeTransport(
+  t: Test,
+  handle: Handler,
+  idleMs?: number,
+  onConnections: (change: 1 | -1) => void = () => undefined,
+): Promise<Transport> {
+  // As the engine, it keeps a connection for ever.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) =>
+    handle(request.url ?? '', response, request),
+  );
+  server.on('connection', (socket) => {
+    onConnections(1);
+    socket.once('close', () => onConnections(-1));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const transport = createTransport({ kind: 'tcp', host: '127.0.0.1', port }, () => undefined);
+  const transport = createTransport({ kind: 'tcp', host: '127.0.0.1', port }, () => undefined, idleMs);
   t.teardown(() => {
     transport.close();
     server.closeAllConnections();
@@ -154,6 +168,28 @@ t.test('a pull that the agent gives up ends at once', async (t) => {
   const pulling = faultOf(engine.pull('a/b:1', controller.signal));
   setTimeout(() => controller.abort(), 100);
   t.match((await pulling).fault, { kind: 'aborted' });
+});
+
+t.test('connections that no call uses are closed; one that waits for its answer is not', async (t) => {
+  let open = 0;
+  const waiting: ServerResponse[] = [];
+  const transport = await fakeTransport(
+    t,
+    (_path, response) => void waiting.push(response),
+    100,
+    (change) => (open += change),
+  );
+  const call = () => transport.call({ name: 'ping', method: 'GET', path: '/_ping' });
+  const calls = [call(), call(), call()];
+  await until('all of them wait', () => waiting.length === 3);
+  await sleep(500);
+  t.equal(open, 3);
+  for (const response of waiting) response.end('OK');
+  t.same(
+    (await Promise.all(calls)).map(({ status }) => status),
+    [200, 200, 200],
+  );
+  await until('they are closed', () => open === 0);
 });
 
 t.test('DOCKER_HOST names a socket or an address', (t) => {
