@@ -162,9 +162,17 @@ export function createPulls(parts: PullsParts): Pulls {
     return imageId;
   };
 
-  const pullAs = async (reference: string, forWhom: PullFor, signal: AbortSignal): Promise<string> => {
+  const pullAs = async (
+    reference: string,
+    policy: PullPolicy,
+    forWhom: PullFor,
+    signal: AbortSignal,
+  ): Promise<string> => {
     const login = await logins(forWhom, registryOf(reference));
+    // Another container's pull may have ended meanwhile: this one's could wait long for a place.
+    const known = signal.aborted ? undefined : await present(reference, policy, forWhom.tenant);
     if (signal.aborted) throw givenUp();
+    if (known !== undefined) return known;
     try {
       return await join(reference, forWhom, login);
     } catch (error) {
@@ -185,7 +193,7 @@ export function createPulls(parts: PullsParts): Pulls {
       const asked = { id: forWhom.id, controller: new AbortController() };
       asking.add(asked);
       try {
-        return await pullAs(reference, forWhom, asked.controller.signal);
+        return await pullAs(reference, policy, forWhom, asked.controller.signal);
       } finally {
         asking.delete(asked);
       }

@@ -339,6 +339,33 @@ t.test('a pull that proves nothing fails', async (t) => {
   t.match(await failure, { name: 'PrivateImageError' });
 });
 
+t.test('an image that arrives while a login is asked for is not pulled again', async (t) => {
+  const { engine, pulling } = pullingEngine();
+  const there = new Set<string>();
+  const slowTenant = 'slow' as TenantId;
+  let answerSlow: (login: Login) => void = () => undefined;
+  const all = createPulls({
+    ...usual,
+    permit: () => Promise.resolve(),
+    engine: { ...engine, imageId: (reference) => Promise.resolve(there.has(reference) ? 'id' : undefined) },
+    logins: ({ id }) =>
+      id === 'waits' ? new Promise((resolve) => (answerSlow = resolve)) : Promise.resolve({ kind: 'none' }),
+  });
+  const get = (of: TenantId, id: string, reference: string) =>
+    all.get(reference, 'if_not_present', { tenant: of, id: id as ContainerId });
+  const busy = Array.from({ length: limits.pullsPerTenant }, (_, index) => get(slowTenant, `${index}`, `r/x:${index}`));
+  const waits = get(slowTenant, 'waits', 'r/shared:1');
+  const other = get(tenant, 'other', 'r/shared:1');
+  await delay(0);
+  there.add('r/shared:1');
+  pulling.get('r/shared:1')?.();
+  t.equal(await other, 'id');
+  answerSlow({ kind: 'none' });
+  t.equal(await waits, 'id', 'though its tenant has no place');
+  all.stop();
+  await Promise.allSettled(busy);
+});
+
 t.test('a container that goes while its login is asked for pulls nothing', async (t) => {
   let answer = (_login: Login): void => undefined;
   const { all, get, pulled } = await tenants({}, { logins: () => new Promise((resolve) => (answer = resolve)) });
