@@ -5,8 +5,7 @@
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { collectNow } from './garbage.ts';
 
 /** The longest delay before an operation on a file, and again before its result. */
 const fileMs = 12;
@@ -59,5 +58,4 @@ function repeat(everyMs: number, action: () => void): void {
 
 const never = new Int32Array(new SharedArrayBuffer(4));
 repeat(stallEveryMs, () => Atomics.wait(never, 0, 0, random() * stallMs));
-setFlagsFromString('--expose-gc');
-repeat(collectEveryMs, runInNewContext('gc') as () => void);
+repeat(collectEveryMs, collectNow);

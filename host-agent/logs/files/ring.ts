@@ -78,14 +78,10 @@ async function agreed(path: string): Promise<Named[]> {
 export async function openNamed({ path, file }: Pick<Named, 'path' | 'file'>): Promise<OpenFile | undefined> {
   try {
     const handle = await open(path, 'r');
-    let isNamed = false;
-    try {
+    return await keptIf(handle, async () => {
       const { dev, ino } = await handle.stat({ bigint: true });
-      isNamed = `${dev}:${ino}` === file;
-      return isNamed ? { file, handle } : undefined;
-    } finally {
-      if (!isNamed) await handle.close();
-    }
+      return `${dev}:${ino}` === file ? { file, handle } : undefined;
+    });
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
@@ -130,7 +126,7 @@ async function findPlace(files: readonly Named[], place: FilePlace | undefined):
     const own = each.size < place.offset ? undefined : await openNamed(each);
     if (own === undefined) continue;
     const from = Math.max(0, place.offset - limits.logRecordTimeBytes);
-    const found = await foundIn(own, async () =>
+    const found = await keptIf(own.handle, async () =>
       timeAtEnd(await readAt(own, from, place.offset - from)) === place.ts
         ? { own, place: { ...place, file: own.file }, isExact: true }
         : undefined,
@@ -140,13 +136,16 @@ async function findPlace(files: readonly Named[], place: FilePlace | undefined):
   return undefined;
 }
 
-/** Closes the file unless the place is in it, also where it cannot be read. */
-async function foundIn(own: OpenFile, look: () => Promise<Found | undefined>): Promise<Found | undefined> {
-  let found: Found | undefined;
+/** Closes the file unless something is found in it, also where it cannot be read. */
+async function keptIf<T>(
+  handle: Pick<FileHandle, 'close'>,
+  look: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  let found: T | undefined;
   try {
     return (found = await look());
   } finally {
-    if (found === undefined) await own.handle.close();
+    if (found === undefined) await handle.close();
   }
 }
 
@@ -154,7 +153,7 @@ async function findTime(files: readonly Named[], fromTs: string | undefined): Pr
   for (const [index, each] of files.entries()) {
     const own = await openNamed(each);
     if (own === undefined) return undefined;
-    const found = await foundIn(own, async () => {
+    const found = await keptIf<Found>(own.handle, async () => {
       const offset = fromTs === undefined ? undefined : await offsetBefore(own, each.size, fromTs);
       if (offset !== undefined) return { own, place: beginning(own.file, offset), isExact: false };
       return index === files.length - 1 ? { own, place: beginning(own.file), isExact: false } : undefined;
