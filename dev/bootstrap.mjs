@@ -49,7 +49,7 @@ async function prepareCheck() {
   await installBenchTypes();
 }
 
-/** `program` is the file in dist/ that runs after the preparation. */
+/** `program` is the file in dist/ that runs after the preparation, with `options` first. */
 const commands = {
   start: { prepare: prepareRuntime, program: 'dev/start.js' },
   build: { prepare: prepareRuntime },
@@ -57,7 +57,8 @@ const commands = {
   restore: { prepare: prepareRuntime, program: 'cli/restore/restore.js' },
   pack: { prepare: prepareRuntime, program: 'dev/release/pack-command.js' },
   test: { prepare: prepareAll, program: 'test/run.js' },
-  unit: { prepare: prepareAll, program: 'test/unit.js' },
+  all: { prepare: prepareAll, program: 'test/run.js', options: ['--all'] },
+  nightly: { prepare: prepareAll, program: 'test/nightly.js' },
   docs: { prepare: prepareDocs, program: 'dev/docs/docs.js' },
   faults: { prepare: prepareAll, program: 'test/faults/run.js' },
   bench: { prepare: prepareBench, program: 'bench/run.js' },
@@ -69,10 +70,15 @@ checkPlatform();
 if (!Object.hasOwn(commands, name)) {
   fail(`usage: node dev/bootstrap.mjs ${Object.keys(commands).join('|')} [arguments]`);
 }
-const { prepare, program, then } = commands[name];
+const { prepare, program, options = [], then } = commands[name];
 await prepare();
 await then?.(args);
 if (program !== undefined) {
-  const { code } = await run(process.execPath, ['--enable-source-maps', join(root, 'dist', program), ...args]);
+  const { code } = await run(process.execPath, [
+    '--enable-source-maps',
+    join(root, 'dist', program),
+    ...options,
+    ...args,
+  ]);
   process.exit(code);
 }

@@ -1,10 +1,13 @@
 /**
- * `npm test [files...]`: finds the tools, starts one container engine and one registry for the
- * whole run, runs the compiled test files, and leaves nothing behind. Unit tests share a few
- * processes; each other file has one of its own. A path or a part of it selects files.
+ * `npm test [-- options] [files...]`: finds the tools that the chosen files need, starts one
+ * container engine and one registry for the whole run, runs the compiled test files, and leaves
+ * nothing behind. Files of the kinds `fast` and `contract` share a few processes; each other file
+ * has one of its own.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { sleep } from '../lib/time/backoff.ts';
 import { findEngine, startPrivateEngine, type Engine } from '../dev/servers/engine.ts';
 import { enter, strike } from '../dev/process/ledger.ts';
@@ -13,47 +16,157 @@ import { reapAbandoned } from '../dev/process/reap.ts';
 import { pushDemoImage, startRegistry, type Registry } from '../dev/servers/registry.ts';
 import { say, step, took } from '../dev/steps.ts';
 import { isOptional, toolNames, type ToolName } from '../dev/fetch/tool-table.ts';
-import { findTool, ToolMissing, type Tool } from '../dev/fetch/tools.ts';
+import { findTool, ToolMissing } from '../dev/fetch/tools.ts';
+import { kindOf, kinds, type Kind } from './kinds.ts';
 import { canStartEngine } from './support/servers.ts';
 import { inCi } from './support/tools.ts';
 import { runBatches } from './support/runner/batches.ts';
+import { readGraph, type Graph } from './support/runner/graph.ts';
 import { runProcesses } from './support/runner/processes.ts';
-import { isUnit, sum, testFiles, type Totals } from './support/runner/tap-stream.ts';
+import { changedFiles, keepDurations, longestFirst, select } from './support/runner/selection.ts';
+import { sayResult, sum, testFiles, type RunOptions, type Totals } from './support/runner/tap-stream.ts';
+
+const usage = `usage: npm test -- [options] [parts of paths...]
+Without any: the kinds fast and contract, and a few whole journeys.
+  --kind a,b       the files of these kinds: ${kinds.join(', ')}
+  --all            the files of all kinds
+  --changed        also files, except nightly ones, that import what differs from the last commit
+  --since REF      the same, with what differs from REF
+  --durations      note how long the files took, in test/durations.json, for the order of later runs`;
+
+/** Half of the time a file waits, for engines and for what must not happen. */
+const filesAtOnce = availableParallelism() * 2;
+
+interface Options {
+  readonly kinds: readonly Kind[] | undefined;
+  readonly names: readonly string[];
+  readonly since: string | undefined;
+  readonly keepsDurations: boolean;
+}
+
+function readOptions(args: readonly string[]): Options | undefined {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      kind: { type: 'string', multiple: true, default: [] },
+      all: { type: 'boolean', default: false },
+      changed: { type: 'boolean', default: false },
+      since: { type: 'string' },
+      durations: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return undefined;
+  const named = values.kind.flatMap((text) => text.split(',')).filter((text) => text !== '');
+  const unknown = named.filter((name) => !(kinds as readonly string[]).includes(name));
+  if (unknown.length > 0) throw new Error(`no such kind: ${unknown.join(', ')}\n${usage}`);
+  return {
+    kinds: values.all ? kinds : named.length === 0 ? undefined : (named as Kind[]),
+    names: positionals.map((name) => name.replace(/^(\.\/)?(dist\/)?/, '').replace(/\.ts$/, '.js')),
+    since: values.since ?? (values.changed ? 'HEAD' : undefined),
+    keepsDurations: values.durations,
+  };
+}
 
 /**
- * Finds the tools that a run needs, and fetches the optional ones now, so that no test's deadline
+ * Finds the tools that the files need, and fetches the optional ones now, so that no test's deadline
  * includes a download.
  */
-async function findTools(): Promise<Record<ToolName, Tool>> {
-  const found: [ToolName, Tool][] = [];
-  for (const name of toolNames) {
-    const find = step(
+async function findTools(names: readonly ToolName[]): Promise<void> {
+  for (const name of names) {
+    const found = step(
       name,
       (report) => findTool(name, { env: process.env, cacheFolder: cacheFolder(process.env), report }),
       ({ version, origin }) => `${version} (${origin})`,
     );
-    const mayLack = isOptional(name) && !inCi;
-    const tool = mayLack ? await find.catch((error: unknown) => lacking(name, error)) : await find;
-    if (tool !== undefined) found.push([name, tool]);
+    if (isOptional(name) && !inCi) await found.catch((error: unknown) => lacking(name, error));
+    else await found;
   }
-  return Object.fromEntries(found) as Record<ToolName, Tool>;
 }
 
-function lacking(name: ToolName, error: unknown): undefined {
+function lacking(name: ToolName, error: unknown): void {
   if (!(error instanceof ToolMissing)) throw error;
   say(`${error.message}\nTests that need ${name} are skipped.`);
 }
 
-/**
- * Starts a private engine if possible, so that a run neither sees nor leaves anything in the
- * machine's own.
- */
-async function startEngine(dir: string, tool: Tool): Promise<Engine> {
-  const running = canStartEngine ? undefined : await findEngine(process.env);
-  return running ?? startPrivateEngine({ dir, tool, firewall: true, throwaway: true });
+/** The tools that any of the files may use. Those of the kind `fast` use none. */
+function toolsFor(files: readonly string[], graph: Graph): ToolName[] {
+  const others = files.filter((path) => kindOf(path) !== 'fast');
+  const needed = new Set(others.flatMap((path) => [...graph.toolsOf(path)]));
+  return toolNames.filter((name) => needed.has(name));
 }
 
-async function main(selection: readonly string[]): Promise<number> {
+/** What the test files of a run share. */
+interface Shared {
+  readonly env: NodeJS.ProcessEnv;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a private engine if possible, so that a run neither sees nor leaves anything in the
+ * machine's own, and a registry with the demo image.
+ */
+async function startShared(folder: string): Promise<Shared> {
+  let engine: Engine | undefined;
+  let registry: Registry | undefined;
+  const stop = async (): Promise<void> => {
+    await registry?.stop();
+    if (engine?.origin === 'private') await engine.stop();
+  };
+  try {
+    engine = await step(
+      'Docker engine',
+      async () => {
+        const running = canStartEngine ? undefined : await findEngine(process.env);
+        if (running !== undefined) return running;
+        return startPrivateEngine({ dir: join(folder, 'engine'), firewall: true, throwaway: true });
+      },
+      ({ version, origin }) => `${version} (${origin})`,
+    );
+    registry = await step('registry', async () => {
+      const started = await startRegistry({ folder: join(folder, 'registry') });
+      await pushDemoImage(started.address);
+      return started;
+    });
+    return {
+      env: { LONGSHORE_TEST_DOCKER_HOST: engine.host, LONGSHORE_TEST_REGISTRY: registry.address },
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+const servers = 'dist/test/support/servers.js';
+
+/** Runs files of all kinds side by side. */
+async function runAll(
+  files: readonly string[],
+  env: NodeJS.ProcessEnv,
+  stopped: AbortSignal,
+  report: NonNullable<RunOptions['report']>,
+): Promise<Totals> {
+  const of = (...wanted: readonly Kind[]): string[] => files.filter((path) => wanted.includes(kindOf(path)));
+  const [fast, contract] = [of('fast'), longestFirst(of('contract'))];
+  const others = longestFirst(of('server', 'destructive', 'nightly', 'house'));
+  const alone = contract.length + others.length === 0;
+  return (
+    await Promise.all([
+      runBatches(fast, env, stopped, { report, ...(alone ? {} : { processes: 1 }) }),
+      runBatches(contract, env, stopped, { report, ...(others.length === 0 ? {} : { processes: 1 }) }),
+      runProcesses(others, env, stopped, { report, processes: filesAtOnce }),
+    ])
+  ).reduce(sum);
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (options === undefined) {
+    say(usage);
+    return 0;
+  }
   const startMs = performance.now();
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
@@ -61,61 +174,37 @@ async function main(selection: readonly string[]): Promise<number> {
     if (interrupted.signal.aborted) throw new Error('interrupted');
   };
 
-  const files = testFiles(selection);
-  if (files.length === 0) throw new Error(`no test file matches ${selection.join(' ')}`);
+  const graph = await readGraph();
+  const changed = options.since === undefined ? [] : await changedFiles(options.since);
+  const files = select(testFiles(), { ...options, changed }, graph);
+  if (files.length === 0) throw new Error(`no test file matches ${args.join(' ')}`);
   await reapAbandoned();
-  const tools = await findTools();
+  await findTools(toolsFor(files, graph));
   goOn();
 
   const folder = mkdtempSync(join(shortTemporaryRoot(), 'longshore-test-'));
   enter({ kind: 'folder', id: folder, path: folder });
   mkdirSync(join(folder, 'tmp'));
-  let engine: Engine | undefined;
-  let registry: Registry | undefined;
+  let shared: Shared | undefined;
   let totals: Totals;
+  const measured = new Map<string, number>();
   try {
-    engine = await step(
-      'Docker engine',
-      () => startEngine(join(folder, 'engine'), tools.dockerd),
-      ({ version, origin }) => `${version} (${origin})`,
-    );
+    if (files.some((path) => graph.importsOf(path).has(servers))) shared = await startShared(folder);
     goOn();
-    registry = await step('registry', async () => {
-      const started = await startRegistry({ folder: join(folder, 'registry'), tool: tools['docker-registry'] });
-      await pushDemoImage(started.address);
-      return started;
+    const env = { ...process.env, TMPDIR: join(folder, 'tmp'), ...shared?.env };
+    totals = await runAll(files, env, interrupted.signal, (result, lines) => {
+      if (!result.failed) measured.set(result.path, result.ms);
+      sayResult(result, lines);
     });
-    goOn();
-    const env = {
-      ...process.env,
-      TMPDIR: join(folder, 'tmp'),
-      LONGSHORE_TEST_DOCKER_HOST: engine.host,
-      LONGSHORE_TEST_REGISTRY: registry.address,
-      LONGSHORE_TEST_NATS_SERVER: tools['nats-server'].path,
-      LONGSHORE_TEST_REDIS_SERVER: tools['redis-server'].path,
-      LONGSHORE_TEST_DOCKERD: tools.dockerd.path,
-      LONGSHORE_TEST_BUSYBOX: tools.busybox.path,
-      LONGSHORE_TEST_PROMTOOL: tools.promtool.path,
-    };
-    totals = await runBatches(files.filter(isUnit), env, interrupted.signal);
-    goOn();
-    totals = sum(
-      totals,
-      await runProcesses(
-        files.filter((path) => !isUnit(path)),
-        env,
-        interrupted.signal,
-      ),
-    );
   } finally {
-    await registry?.stop();
-    if (engine?.origin === 'private') await engine.stop();
+    await shared?.stop();
     // Waits until the guards of ended test processes have ended their servers.
     await reapAbandoned();
     rmSync(folder, { recursive: true, force: true });
     strike(folder);
   }
   goOn();
+  if (options.keepsDurations) await keepDurations(measured);
   const { passed, failed, skipped } = totals;
   say(`${files.length} files, ${skipped} skipped … ${took(performance.now() - startMs)}`);
   process.stdout.write(`${passed} passed, ${failed} failed\n`);

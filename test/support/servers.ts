@@ -2,10 +2,10 @@
  * Servers that all test files of a run share. `npm test` starts them once; a single file run by
  * hand starts its own. Whatever a test creates on a shared server needs a unique name.
  */
-import type { Test } from 'tap';
 import { findEngine, startPrivateEngine } from '../../dev/servers/engine.ts';
 import { pushDemoImage, startRegistry } from '../../dev/servers/registry.ts';
 import { temporaryFolder } from './folder.ts';
+import type { Lifetime } from './lifetime.ts';
 
 const given = (name: string): string | undefined => {
   const value = process.env[name];
@@ -18,7 +18,7 @@ export const canStartEngine = process.platform === 'linux' && process.getuid?.()
 export const skipWithoutPrivateEngine = canStartEngine ? false : 'starting an engine needs Linux and root';
 
 /** The shared engine, as a value of DOCKER_HOST. */
-export async function sharedEngine(t: Test): Promise<string> {
+export async function sharedEngine(t: Lifetime): Promise<string> {
   const running = given('LONGSHORE_TEST_DOCKER_HOST');
   if (running !== undefined) return running;
   if (!canStartEngine) {
@@ -32,7 +32,7 @@ export async function sharedEngine(t: Test): Promise<string> {
 }
 
 /** The shared registry, as `127.0.0.1:port`; it holds the demo image. */
-export async function sharedRegistry(t: Test): Promise<string> {
+export async function sharedRegistry(t: Lifetime): Promise<string> {
   const running = given('LONGSHORE_TEST_REGISTRY');
   if (running !== undefined) return running;
   const registry = await startRegistry({ folder: temporaryFolder(t) });

@@ -9,7 +9,7 @@ import { pushLayers, slowRegistry } from '../../host-agent/support/layers.ts';
 import { bodies } from '../../support/http/bodies.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey } from '../support/hosts.ts';
-import { startRig } from '../support/rig.ts';
+import { sharedStack } from '../support/stack.ts';
 
 const containerFields = [
   'id',
@@ -40,8 +40,9 @@ const absent = '01890000-0000-7000-8000-000000000000';
 const takesBody = (route: Route): boolean => route.body !== undefined;
 
 t.test('compute API', async (t) => {
-  const rig = await startRig(t);
-  const acme = await rig.client('acme');
+  const rig = await sharedStack(t);
+  const own = rig.tenant('acme');
+  const acme = await rig.client(own);
   const operator = await rig.client('ops', 'operator');
   const small = { cpu_limit: '0.1', mem_limit: '16m' };
 
@@ -73,7 +74,7 @@ t.test('compute API', async (t) => {
     const container = created.body.data;
     t.same(Object.keys(container), containerFields);
     t.match(container, {
-      tenant_id: 'acme',
+      tenant_id: own,
       name: 'web',
       host_key: hostKey,
       ...rig.image,
@@ -198,7 +199,7 @@ t.test('compute API', async (t) => {
   });
 
   t.test('the list is sorted newest first, bounded and paged', async (t) => {
-    const lister = await rig.client('lister');
+    const lister = await rig.client(rig.tenant('lister'));
     const names = ['a', 'b', 'c', 'd', 'e'];
     for (const name of names) t.equal((await lister.create({ name, ...small })).status, 201);
     const { body } = await lister.list();
@@ -227,9 +228,9 @@ t.test('compute API', async (t) => {
   });
 
   t.test('the quota shows usage and caps by region; a create over a cap is refused', async (t) => {
-    const quota = await rig.client('quota');
+    const quota = await rig.client(rig.tenant('quota'));
     const caps = { containers: 2, cpu_millis: 300, mem_bytes: null, deletes_per_hour: 7 };
-    const put = await operator.call('PUT', '/api/v2/operator/tenants/quota', {
+    const put = await operator.call('PUT', `/api/v2/operator/tenants/${rig.tenant('quota')}`, {
       regions: ['default', 'north'],
       caps,
       region_caps: { default: { containers: 1 } },
@@ -313,7 +314,7 @@ t.test('compute API', async (t) => {
 
   t.test('operator-only fields take effect and are never shown to the tenant', async (t) => {
     const { body } = await acme.create({ name: 'configured', ...rig.image, ...small });
-    const path = `/api/v2/operator/tenants/acme/containers/${body.data.id}`;
+    const path = `/api/v2/operator/tenants/${own}/containers/${body.data.id}`;
     t.equal((await acme.call('GET', path)).status, 403);
     const patched = await operator.call('PATCH', path, {
       config_files: [{ path: '/etc/app.conf', content: 'setting = 1\n' }],
@@ -338,9 +339,9 @@ t.test('compute API', async (t) => {
   });
 
   t.test('a revoked token is refused', async (t) => {
-    const leaver = await rig.client('leaver');
+    const leaver = await rig.client(rig.tenant('leaver'));
     t.equal((await leaver.list()).status, 200);
-    const revoked = await operator.call('POST', '/api/v2/operator/tenants/leaver/revocations', {});
+    const revoked = await operator.call('POST', `/api/v2/operator/tenants/${rig.tenant('leaver')}/revocations`, {});
     t.equal(revoked.status, 201, revoked.text);
     const refused = await eventually(
       'refused',
@@ -352,11 +353,11 @@ t.test('compute API', async (t) => {
 
   t.test('an operator lists tenants, and containers of all of them', async (t) => {
     const lists = '/api/v2/operator';
-    t.equal((await (await rig.client('onlooker')).list()).status, 200);
+    t.equal((await (await rig.client(rig.tenant('onlooker'))).list()).status, 200);
     const tenants = await operator.call<{ data: { id: string; usage: object }[] }>('GET', `${lists}/tenants`);
     const listed = tenants.body.data.map(({ id }) => id);
-    t.ok(['acme', 'lister', 'quota'].every((id) => listed.includes(id)));
-    t.notOk(listed.includes('onlooker'), 'a tenant that has never written anything is not listed');
+    t.ok(['acme', 'lister', 'quota'].every((name) => listed.includes(rig.tenant(name))));
+    t.notOk(listed.includes(rig.tenant('onlooker')), 'a tenant that has never written anything is not listed');
     t.same(listed, listed.toSorted());
 
     const find = async (query: string): Promise<Container[]> => {
@@ -381,13 +382,13 @@ t.test('compute API', async (t) => {
     const all = async (which: (one: Container) => boolean) => (await find('')).filter(which);
     await agree(
       'those of a tenant, as it sees them, oldest first',
-      async () => find('tenant=acme'),
+      async () => find(`tenant=${own}`),
       async () => (await acme.list()).body.data.toReversed(),
     );
     await agree(
       'those of a tenant among all',
-      async () => find('tenant=acme'),
-      async () => all(({ tenant_id }) => tenant_id === 'acme'),
+      async () => find(`tenant=${own}`),
+      async () => all(({ tenant_id }) => tenant_id === own),
     );
     await agree(
       'those on a host',
@@ -424,13 +425,13 @@ t.test('compute API', async (t) => {
   });
 
   t.test('no random body is answered with 500', async (t) => {
-    const anybody = await rig.client('anybody');
+    const anybody = await rig.client(rig.tenant('anybody'));
     const seen = new Set<number>();
     await fc.assert(
       fc.asyncProperty(fc.constantFrom<Route>(...routes.filter(takesBody)), bodies, async (route, body) => {
         const client = route.access === 'operator' ? operator : anybody;
         // Not the host of the other tests: they need it unchanged.
-        const path = route.path.replace(':tenant', 'anybody').replace(':key', 'h0').replace(':id', absent);
+        const path = route.path.replace(':tenant', rig.tenant('anybody')).replace(':key', 'h0').replace(':id', absent);
         const { status, text } = await client.call(route.method, path, body);
         seen.add(status);
         if (status >= 500) throw new Error(`${route.method} ${path}: ${status} ${text}`);

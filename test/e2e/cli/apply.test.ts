@@ -1,5 +1,4 @@
 /** `longshore apply` against all of Longshore: docs/apply.md word for word, and what goes wrong. */
-import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -8,7 +7,7 @@ import { repositoryRoot } from '../../../dev/paths.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { commandLine, imageOf, type Options } from '../support/command-line.ts';
 import { eventually } from '../support/eventually.ts';
-import { startRig } from '../support/rig.ts';
+import { sharedStack } from '../support/stack.ts';
 
 t.setTimeout(1_200_000);
 
@@ -32,10 +31,7 @@ interface Applied {
 }
 
 t.test('apply', async (t) => {
-  const rig = await startRig(t, {
-    agent: { UPDATE_VERIFY_MS: '500' },
-    gateway: { VAULT_KEYS: `k1:${randomBytes(32).toString('base64')}` },
-  });
+  const rig = await sharedStack(t);
   await pushDemoImage(rig.image.registry, '2');
   const operator = await rig.client('ops', 'operator');
   const network = { name: 'office', endpoint: 'vpn.example.com', ipv4_pool: '10.86.0.0/22', tenants: null };
@@ -48,7 +44,7 @@ t.test('apply', async (t) => {
   };
   const file = write('longshore.yml', example);
   write('tls.key', 'a key\n');
-  const { token } = await rig.client('acme');
+  const { token } = await rig.client(rig.tenant('acme'));
   const shell = {
     LONGSHORE_SERVER: rig.baseUrl,
     LONGSHORE_TOKEN: token,

@@ -6,16 +6,13 @@ import t from 'tap';
 import { temporaryFolder } from '../../support/folder.ts';
 import { commandLine, imageOf, type Options } from '../support/command-line.ts';
 import { eventually } from '../support/eventually.ts';
-import { startRig } from '../support/rig.ts';
+import { sharedStack } from '../support/stack.ts';
 
 t.setTimeout(900_000);
 t.test('the command line', async (t) => {
-  const rig = await startRig(t, {
-    agent: { UPDATE_VERIFY_MS: '500' },
-    gateway: { VAULT_KEYS: `k1:${randomBytes(32).toString('base64')}` },
-  });
+  const rig = await sharedStack(t);
   const { config, longshore, onTerminal } = commandLine(t);
-  const { token } = await rig.client('acme');
+  const { token } = await rig.client(rig.tenant('acme'));
   const ok = async (args: readonly string[], options?: Options): Promise<string> => {
     const { code, out, err } = await longshore(args, options);
     t.equal(code, 0, `${args.join(' ')}: ${err}`);
@@ -43,7 +40,7 @@ t.test('the command line', async (t) => {
       /as profile "here"/,
     );
     t.equal(statSync(config).mode & 0o777, 0o600);
-    t.match(await json('whoami'), { server: rig.baseUrl, tenant: 'acme' });
+    t.match(await json('whoami'), { server: rig.baseUrl, tenant: rig.tenant('acme') });
     t.match(await json('profile', 'ls'), [{ name: 'here', current: true }]);
     t.match(await longshore(['ps', '--server', 'http://127.0.0.1:1']), {
       code: 1,

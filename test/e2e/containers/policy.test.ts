@@ -6,12 +6,11 @@ import { defaultPolicy, type Policy } from '../../../schemas/api/policy.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { imageRunning } from '../support/images.ts';
-import { startRig } from '../support/rig.ts';
+import { sharedStack } from '../support/stack.ts';
 
 t.setTimeout(300_000);
 const compute = '/api/v2/compute';
 const limits = { cpu_limit: '0.1', mem_limit: '16m' };
-const quick = { UPDATE_VERIFY_MS: '1000', STOP_GRACE_MS: '2000', RESTART_BACKOFF_MIN_MS: '200' };
 
 const put = (client: Client, { id }: { id: string }, policy: object) =>
   client.call<{ data: Policy }>('PUT', `${compute}/${id}/policy`, policy);
@@ -26,8 +25,8 @@ const statusIs = async (client: Client, container: { id: string }, status: strin
 };
 
 t.test('policies', async (t) => {
-  const rig = await startRig(t, { agent: quick });
-  const acme = await rig.client('acme');
+  const rig = await sharedStack(t);
+  const acme = await rig.client(rig.tenant('acme'));
   const declare = async (name: string, script: string, policy: object): Promise<Container> => {
     const body = { name, ...(await imageRunning(rig, script)), ...limits };
     const made = await acme.call<{ data: Container }>('POST', `${compute}?start=false`, body);
@@ -87,7 +86,7 @@ t.test('policies', async (t) => {
       status: 422,
       body: { details: { restart: ['must be one of always, on_failure, never'] } },
     });
-    const other = await rig.client('globex');
+    const other = await rig.client(rig.tenant('globex'));
     t.equal((await other.call('GET', path)).status, 404, 'another tenant’s container is not there');
     t.equal((await put(other, plain, {})).status, 404);
     t.equal((await put(other, plain, { restart: 'maybe' })).status, 404);

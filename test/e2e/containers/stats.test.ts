@@ -7,7 +7,8 @@ import { holdToComponent } from '../../support/http/api-answers.ts';
 import { listen } from '../../support/http/event-stream.ts';
 import { eventually } from '../support/eventually.ts';
 import { imageRunning } from '../support/images.ts';
-import { startRig, type Rig } from '../support/rig.ts';
+import type { Rig } from '../support/rig.ts';
+import { sharedStack } from '../support/stack.ts';
 import type { Client } from '../support/client.ts';
 
 t.setTimeout(300_000);
@@ -53,8 +54,9 @@ async function openSessions({ metricsUrls }: Rig): Promise<number> {
 }
 
 t.test('stats', async (t) => {
-  const rig = await startRig(t, { agent: { CONTAINER_METRICS: 'on', USAGE_INTERVAL_MS: '500' } });
-  const acme = await rig.client('acme');
+  const rig = await sharedStack(t);
+  const own = rig.tenant('acme');
+  const acme = await rig.client(own);
   // The kernel counts memory by batches of pages: what a small shell uses may be anything.
   const hold = `held=$(head -c ${4 * MiB} /dev/zero | tr "\\0" x)`;
   const burning = await imageRunning(rig, `${hold}; trap "exit 0" TERM; while :; do :; done`);
@@ -125,7 +127,7 @@ t.test('stats', async (t) => {
       (found) => found.length === 6,
     );
     t.match(names[0], /^longshore_agent_container_cpu_seconds_total$/);
-    t.ok((await series(rig, burner)).every((line) => line.includes('tenant="acme"')));
+    t.ok((await series(rig, burner)).every((line) => line.includes(`tenant="${own}"`)));
     t.equal((await series(rig, web)).length, 6);
   });
 
@@ -175,13 +177,13 @@ t.test('stats', async (t) => {
   });
 
   await t.test('another tenant sees nothing; a revoked token sees no more', async (t) => {
-    const mallory = await rig.client('mallory');
+    const mallory = await rig.client(rig.tenant('mallory'));
     t.equal((await statsOf(mallory, web)).status, 404);
     t.equal((await acme.call('GET', `${of(web)}?follow=perhaps`)).status, 422);
     const stream = await follow(t, rig, acme, web);
     await stream.more(1);
     const operator = await rig.client('ops', 'operator');
-    t.equal((await operator.call('POST', '/api/v2/operator/tenants/acme/revocations', {})).status, 201);
+    t.equal((await operator.call('POST', `/api/v2/operator/tenants/${own}/revocations`, {})).status, 201);
     await eventually(
       'the end',
       () => Promise.resolve(stream.end()),

@@ -7,12 +7,11 @@ import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey } from '../support/hosts.ts';
 import { imageRunning } from '../support/images.ts';
-import { startRig } from '../support/rig.ts';
+import { sharedStack } from '../support/stack.ts';
 
 t.setTimeout(300_000);
 const compute = '/api/v2/compute';
 const limits = { cpu_limit: '0.1', mem_limit: '16m' };
-const quick = { UPDATE_VERIFY_MS: '2000', STOP_GRACE_MS: '2000', RESTART_BACKOFF_MIN_MS: '200' };
 const serving = `trap 'exit 0' TERM; mkdir -p /tmp/w; echo "$VERSION" > /tmp/w/index.html; httpd -p 8080 -h /tmp/w; while :; do sleep 1 & wait $!; done`;
 
 const patch = (client: Client, { id }: { id: string }, body: object, headers: Record<string, string> = {}) =>
@@ -49,8 +48,8 @@ const eventsOf = async (client: Client, { id }: { id: string }) =>
   (await client.call<{ data: Event[] }>('GET', `${compute}/${id}/events`)).body.data;
 
 t.test('updates', async (t) => {
-  const rig = await startRig(t, { agent: quick });
-  const acme = await rig.client('acme');
+  const rig = await sharedStack(t);
+  const acme = await rig.client(rig.tenant('acme'));
   const one = await imageRunning(rig, serving);
   const two = await imageRunning(rig, `true; ${serving}`);
   const crashing = await imageRunning(rig, 'echo about to crash; exit 3');
@@ -127,14 +126,14 @@ t.test('updates', async (t) => {
 
   await t.test("an operator's change of what runs is an update", async (t) => {
     const operator = await rig.client('ops', 'operator');
-    const path = `/api/v2/operator/tenants/acme/containers/${web.id}`;
+    const path = `/api/v2/operator/tenants/${rig.tenant('acme')}/containers/${web.id}`;
     const config_files = [{ path: '/etc/motd', content: 'hello' }];
     t.equal((await operator.call('PATCH', path, { config_files })).status, 200);
     t.match((await ended(acme, web)).update, { phase: 'done', from: {}, to: {} });
   });
 
   await t.test('refused', async (t) => {
-    const other = await rig.client('other');
+    const other = await rig.client(rig.tenant('other'));
     t.equal((await patch(other, web, { tag: '2' })).status, 404, 'of another tenant');
     t.equal((await patch(other, web, { tag: 7 })).status, 404, 'a 404 comes before a 422');
     const wrong = await patch(acme, web, { name: 'other', tag: 7, env: { '1': 'x' }, ports: ['80:80'] });

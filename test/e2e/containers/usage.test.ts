@@ -7,11 +7,11 @@ import type { UsageView } from '../../../schemas/api/usage/usage.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { imageRunning } from '../support/images.ts';
-import { startRig, type Rig } from '../support/rig.ts';
+import type { Rig } from '../support/rig.ts';
+import { sharedStack } from '../support/stack.ts';
 
 t.setTimeout(300_000);
 const usagePath = '/api/v2/compute/usage';
-const quick = { USAGE_INTERVAL_MS: '300', USAGE_REPORT_INTERVAL_MS: '500', STOP_GRACE_MS: '1000' };
 
 /** Works for a while, and then uses nothing more: its counter stands still. */
 const burning =
@@ -34,8 +34,8 @@ async function engineSeconds({ engine }: Rig, { id }: { id: string }): Promise<n
 }
 
 t.test('usage', async (t) => {
-  const rig = await startRig(t, { agent: quick });
-  const acme = await rig.client('acme');
+  const rig = await sharedStack(t);
+  const acme = await rig.client(rig.tenant('acme'));
   const image = await imageRunning(rig, burning);
   const [burner] = await acme.createRunning([{ name: 'burner', ...image, cpu_limit: '0.5', mem_limit: '16m' }]);
   if (burner === undefined) throw new Error('it does not run');
@@ -117,8 +117,8 @@ t.test('usage', async (t) => {
   });
 
   await t.test('another tenant sees none of it, and a wrong question all of its faults', async (t) => {
-    const mallory = await rig.client('mallory');
-    for (const query of ['', '?tenant=acme', '?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z']) {
+    const mallory = await rig.client(rig.tenant('mallory'));
+    for (const query of ['', `?tenant=${rig.tenant('acme')}`, '?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z']) {
       t.match(await usage(mallory, query), { data: { total: { container_seconds: 0 }, containers: [] } });
     }
     const wrong = await acme.call<{ details: object }>('GET', `${usagePath}?from=yesterday&to=2026-13-01T00:00:00Z`);

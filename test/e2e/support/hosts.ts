@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Test } from 'tap';
 import { createApi } from '../../../dev/api.ts';
 import { freePort } from '../../../dev/process/process.ts';
 import { readClusterEntry } from '../../../lib/nats/cluster-record.ts';
 import { isRestoring } from '../../../schemas/records/cluster.ts';
 import { viewEngine } from '../../host-agent/support/engine.ts';
+import type { Lifetime } from '../../support/lifetime.ts';
 import type { Issuer } from './client.ts';
 import { caOf, connectTo, startRunning, thisRelease, urlOf, type NatsAccess, type Started } from './programs.ts';
 
@@ -50,7 +50,7 @@ export async function clusterOf(nats: NatsAccess): Promise<string> {
 }
 
 /** Returns a function that starts agents of new hosts on the engine of this test run. */
-export async function prepareHosts(t: Test, folder: string, options: HostsOptions) {
+export async function prepareHosts(t: Lifetime, folder: string, options: HostsOptions) {
   const { baseUrl, issuer, nats, dockerHost, compiled = thisRelease } = options;
   // Containers outlive their agent but must not outlive the test. Teardowns run in reverse order,
   // so this one, registered first, removes them after the agents have stopped.

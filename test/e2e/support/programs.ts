@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
-import type { Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { freePort, type Server } from '../../../dev/process/process.ts';
 import { startProgram, type ProgramName } from '../../../dev/stack/programs.ts';
 import type { NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../../dev/tokens.ts';
+import type { Lifetime } from '../../support/lifetime.ts';
 import type { Issuer } from './client.ts';
 
 /** A program that can be killed and started again with the same settings. */
@@ -69,7 +69,7 @@ export const caOf = ({ caFile }: NatsAccess): Record<string, string> =>
   caFile === undefined ? {} : { NATS_CA_FILE: caFile };
 
 export async function startRunning(
-  t: Test,
+  t: Lifetime,
   name: ProgramName,
   settings: Record<string, string>,
   readyUrl: string,
@@ -95,7 +95,7 @@ export async function startRunning(
 
 /** An actors process. `readyPath`: what answers 200 once it is as far as the test needs it. */
 export async function startActors(
-  t: Test,
+  t: Lifetime,
   place: Place,
   nats: NatsAccess,
   settings: Record<string, string>,
@@ -123,7 +123,7 @@ export async function startActors(
 }
 
 async function startGateway(
-  t: Test,
+  t: Lifetime,
   place: Place,
   nats: NatsAccess,
   issuer: Issuer,
@@ -152,7 +152,7 @@ async function startGateway(
 
 /** Starts actors processes and gateways, as many as `copies` says. */
 export async function startPrograms(
-  t: Test,
+  t: Lifetime,
   folder: string,
   nats: NatsAccess,
   settings: ProgramSettings,
@@ -174,7 +174,7 @@ export async function startPrograms(
 }
 
 /** Starts a NATS server for this test, with one actors process and one gateway. */
-export async function startControlPlane(t: Test, folder: string, settings: ProgramSettings) {
+export async function startControlPlane(t: Lifetime, folder: string, settings: ProgramSettings) {
   const nats = await startNats({ dir: join(folder, 'nats') });
   t.teardown(() => nats.stop());
   const access: NatsAccess = { ...nats, urls: [nats.url] };

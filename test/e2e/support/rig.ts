@@ -3,13 +3,13 @@
  * registry that the test run shares.
  */
 import { join } from 'node:path';
-import type { Test } from 'tap';
 import type { ProgramName } from '../../../dev/stack/programs.ts';
 import type { Nats } from '../../../dev/servers/nats.ts';
 import { startRedis, type Redis } from '../../../dev/servers/redis.ts';
 import { demoImage } from '../../../dev/servers/registry.ts';
 import type { EngineView } from '../../host-agent/support/engine.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import type { Lifetime } from '../../support/lifetime.ts';
 import { sharedEngine, sharedRegistry } from '../../support/servers.ts';
 import { clientFor, type Client, type Issuer } from './client.ts';
 import { hostKey, prepareHosts } from './hosts.ts';
@@ -39,7 +39,7 @@ export interface RigOptions {
   readonly agent?: Record<string, string>;
 }
 
-export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> {
+export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<Rig> {
   const folder = temporaryFolder(t, 'longshore-e2e-');
   const dockerHost = await sharedEngine(t);
   const registry = await sharedRegistry(t);

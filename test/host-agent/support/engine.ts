@@ -1,9 +1,9 @@
 /** The test's own calls to the engine: what really runs, whatever the agent says. */
-import type { Test } from 'tap';
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../../dev/servers/engine-api.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
 import { sandboxOf } from '../../../host-agent/reconcile/observe/observed.ts';
+import type { Lifetime } from '../../support/lifetime.ts';
 
 const deadlineMs = 60_000;
 
@@ -32,7 +32,7 @@ export interface EngineView {
 }
 
 /** Removes containers and networks with the cluster's label when the test ends. */
-export function viewEngine(t: Test, dockerHost: string, cluster: string): EngineView {
+export function viewEngine(t: Lifetime, dockerHost: string, cluster: string): EngineView {
   const address = parseEngineHost(dockerHost) as EngineAddress;
   const filter = (...more: string[]) =>
     encodeURIComponent(JSON.stringify({ label: [`${labels.cluster}=${cluster}`, ...more] }));

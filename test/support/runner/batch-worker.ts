@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
 import t from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
+import { beginWorker, endWorker } from '../lifetime.ts';
 import { markOfFile, none, oneFailed, type Totals } from './tap-stream.ts';
 
 function failFile(why: string): Totals {
@@ -16,14 +17,23 @@ function failFile(why: string): Totals {
   return oneFailed;
 }
 
+/** What a file's teardowns at its top level end; tap would run them after the last file. */
+const teardowns: (() => unknown)[] = [];
+t.teardown = (work) => void teardowns.push(work);
+
+async function tearDown(): Promise<void> {
+  for (let work = teardowns.pop(); work !== undefined; work = teardowns.pop()) await work();
+}
+
 async function runFile(path: string): Promise<Totals> {
   const before = { ...t.counts };
   try {
     await import(join(repositoryRoot, path));
+    while (!t.idle) await once(t, 'idle');
+    await tearDown();
   } catch (error) {
     return failFile(inspect(error));
   }
-  while (!t.idle) await once(t, 'idle');
   // tap counts a failure only when the next line comes, because details may follow it.
   t.parser.emitResult();
   const { total, pass, fail, skip, todo } = t.counts;
@@ -33,13 +43,16 @@ async function runFile(path: string): Promise<Totals> {
 
 // Each logger of each file adds a listener.
 process.setMaxListeners(0);
-// The parent has a deadline for each file.
+// The parent has a deadline for each file. One that a file sets would end the files after it.
 t.setTimeout(0);
+t.setTimeout = () => {};
 // With teardowns registered, tap would end an idle root; this one waits for the next file.
 t.removeAllListeners('idle');
+beginWorker();
 // Tells the parent that this worker is ready.
 process.stdout.write(markOfFile(none));
 for await (const path of createInterface({ input: process.stdin })) {
   process.stdout.write(markOfFile(await runFile(path)));
 }
+await endWorker();
 t.end();

@@ -38,7 +38,8 @@ interface Worker {
 function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): Worker {
   const child: ChildProcess = spawn(process.execPath, ['--enable-source-maps', workerPath, name], {
     cwd: repositoryRoot,
-    env,
+    // Each file has a deadline; tap's own would count from the start of the worker.
+    env: { ...env, TAP_TIMEOUT: '0' },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const { stdin, stdout } = child;
@@ -64,7 +65,11 @@ function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): 
       const ended = exited.then((code) => failed(`the file ended its process with exit code ${code}`));
       await within(Promise.race([ready, exited]), startDeadlineMs, 'the start of a test process');
       lines = [];
-      const outcome = nextTotals().then((totals) => ({ totals, lines, workerGone: false }));
+      // What a failed file has left must not harm the next one.
+      const outcome = nextTotals().then((totals) => {
+        const workerGone = totals.failed > 0 && child.kill('SIGKILL');
+        return { totals, lines, workerGone };
+      });
       stdin.write(`${path}\n`);
       try {
         return await within(Promise.race([outcome, ended]), deadlineMs, path);
@@ -84,7 +89,9 @@ function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): 
   };
 }
 
-/** Runs compiled test files in one worker per processor, and prints a line for each file. */
+/**
+ * Runs compiled test files in workers, by default one for each processor, and reports each file.
+ */
 export function runBatches(
   files: readonly string[],
   env: NodeJS.ProcessEnv,

@@ -14,9 +14,6 @@ const fileDeadlineMs = 1_800_000;
 /** tap ends a test before that, and says which. */
 const tapMarginMs = 60_000;
 
-/** Half of the time a file waits, for engines and for what must not happen. */
-const filesAtOnce = Math.ceil(availableParallelism() * 1.5);
-
 async function runFile(path: string, env: NodeJS.ProcessEnv, deadlineMs: number): Promise<Outcome> {
   const { code, timedOut, stdout, stderr } = await run(process.execPath, ['--enable-source-maps', path], {
     cwd: repositoryRoot,
@@ -39,7 +36,7 @@ export function runProcesses(
   files: readonly string[],
   env: NodeJS.ProcessEnv,
   stopped: AbortSignal,
-  { processes = filesAtOnce, deadlineMs = fileDeadlineMs, report = sayResult }: RunOptions = {},
+  { processes = availableParallelism(), deadlineMs = fileDeadlineMs, report = sayResult }: RunOptions = {},
 ): Promise<Totals> {
   const waiting = [...files];
   return withMarkedProcesses(stopped, async (mark) => {

@@ -4,22 +4,14 @@ import { join } from 'node:path';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { say, took } from '../../../dev/steps.ts';
 
-/** Paths of the compiled test files; one whose source was deleted is ignored. */
-export function testFiles(selection: readonly string[]): string[] {
-  const sources = readdirSync(join(repositoryRoot, 'test'), { recursive: true, encoding: 'utf8' })
-    .map((name) => `test/${name}`)
+/** Paths of the compiled test files, in order; one whose source was deleted is ignored. */
+export function testFiles(): string[] {
+  return readdirSync(join(repositoryRoot, 'test'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join('dist/test', name.replace(/\.ts$/, '.js')))
+    .filter((name) => existsSync(join(repositoryRoot, name)))
     .sort();
-  const wanted = selection.map((name) => name.replace(/^(\.\/)?(dist\/)?/, '').replace(/\.js$/, '.ts'));
-  const chosen = wanted.length === 0 ? sources : sources.filter((name) => wanted.some((part) => name.includes(part)));
-  return chosen
-    .map((name) => join('dist', name.replace(/\.ts$/, '.js')))
-    .filter((name) => existsSync(join(repositoryRoot, name)));
 }
-
-/** Whether a test file is a unit test, which starts no server and can share a process. */
-export const isUnit = (path: string): boolean =>
-  !/test\/(?:attacks|e2e|faults|house|integration|sim|upgrade)\//.test(path);
 
 export interface Totals {
   readonly passed: number;

@@ -1,0 +1,57 @@
+/**
+ * The kind of each test file, which says what it needs and when it runs. CONTRIBUTING.md tells what
+ * each kind proves and how long it takes.
+ */
+
+export const kinds = ['fast', 'contract', 'server', 'destructive', 'nightly', 'house'] as const;
+
+/**
+ * - `fast`: single source files. No server, nothing fetched; many files in one process.
+ * - `contract`: parts in the process of the test, on servers that its worker starts once.
+ * - `server`: real servers and programs, which nobody kills.
+ * - `destructive`: processes killed, disks filled, networks cut, servers damaged.
+ * - `nightly`: what costs minutes and changes rarely, or what a cheaper test proves nearly as well.
+ * - `house`: the rules of the code; a part of `npm run check`.
+ */
+export type Kind = (typeof kinds)[number];
+
+/** The start of a path below test/, and its kind. The longest one that fits counts. */
+export const kindTable: readonly (readonly [start: string, Kind])[] = [
+  ['', 'fast'],
+  ['attacks/', 'server'],
+  ['attacks/http/', 'contract'],
+  ['attacks/servers/redis-neighbour', 'contract'],
+  ['attacks/tokens/', 'contract'],
+  ['attacks/vpn/rotated-peer', 'contract'],
+  ['dev/', 'server'],
+  ['e2e/', 'server'],
+  ['e2e/api/', 'contract'],
+  ['e2e/cli/apply', 'contract'],
+  ['e2e/cli/longshore', 'contract'],
+  ['e2e/containers/policy', 'contract'],
+  ['e2e/containers/stats', 'contract'],
+  ['e2e/containers/updates', 'contract'],
+  ['e2e/containers/usage', 'contract'],
+  ['house/', 'house'],
+  ['integration/', 'server'],
+  ['integration/gateway/', 'contract'],
+  ['integration/lib/', 'contract'],
+  ['integration/sessions/', 'contract'],
+  ['sim/', 'server'],
+  ['support/runner/', 'server'],
+  ['upgrade/', 'destructive'],
+];
+
+/** Whole journeys through the product, which `npm test` runs beside `fast` and `contract`. */
+export const journeys: readonly string[] = [];
+
+/** @param path of a test file, such as `test/lib/time/slices.test.ts` or its compiled file */
+export function kindOf(path: string): Kind {
+  const name = nameOf(path);
+  const rows = kindTable.filter(([start]) => name.startsWith(start));
+  return rows.reduce((longest, row) => (row[0].length > longest[0].length ? row : longest))[1];
+}
+
+/** The path below test/, without its ending: `lib/time/slices`. */
+export const nameOf = (path: string): string =>
+  path.replace(/^(\.\/)?(dist\/)?test\//, '').replace(/\.test\.(ts|js)$/, '');

@@ -1,0 +1,75 @@
+/** Which test files a run has, and in which order. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { format } from 'prettier';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { run } from '../../../dev/process/run.ts';
+import { journeys, kindOf, nameOf, type Kind } from '../../kinds.ts';
+import { compiledOf, type Graph } from './graph.ts';
+
+const gitDeadlineMs = 10_000;
+
+/** What `npm test` runs without a selection. */
+const defaultKinds: readonly Kind[] = ['fast', 'contract'];
+
+export interface Wish {
+  /** Of these kinds; undefined: of the default kinds, and the journeys. */
+  readonly kinds: readonly Kind[] | undefined;
+  /** Parts of paths; none: all files. Files that are named need not be of the default kinds. */
+  readonly names: readonly string[];
+  /** Also each file that imports one of these compiled files, except nightly ones. */
+  readonly changed: readonly string[];
+}
+
+/** @param all the compiled test files */
+export function select(all: readonly string[], { kinds, names, changed }: Wish, graph: Graph): string[] {
+  const isNamed = (path: string): boolean => names.length === 0 || names.some((name) => path.includes(name));
+  const isOfKind = (path: string): boolean => {
+    if (kinds !== undefined) return kinds.includes(kindOf(path));
+    return names.length > 0 || defaultKinds.includes(kindOf(path)) || journeys.includes(nameOf(path));
+  };
+  const reachesChange = (path: string): boolean => {
+    if (changed.length === 0 || kindOf(path) === 'nightly') return false;
+    const imports = graph.importsOf(path);
+    return changed.some((file) => imports.has(file));
+  };
+  return all.filter((path) => isNamed(path) && (isOfKind(path) || reachesChange(path)));
+}
+
+/** The compiled files whose sources differ from the commit `since`, or are new. */
+export async function changedFiles(since: string): Promise<string[]> {
+  const git = async (...args: readonly string[]): Promise<string[]> => {
+    const ran = await run('git', args, { cwd: repositoryRoot, deadlineMs: gitDeadlineMs });
+    if (ran.code !== 0) throw new Error(`git ${args.join(' ')}: ${ran.stderr.trim()}`);
+    return ran.stdout.split('\n').filter((line) => line.endsWith('.ts'));
+  };
+  const edited = await git('diff', '--name-only', '--relative', since, '--');
+  const added = await git('ls-files', '--others', '--exclude-standard');
+  return [...edited, ...added].map(compiledOf);
+}
+
+const durationsFile = join(repositoryRoot, 'test/durations.json');
+/** Shorter files may run in any order. */
+const worthNotingS = 2;
+
+/** Seconds of each long file in an earlier run, by name. They decide the order, and nothing else. */
+function readDurations(): ReadonlyMap<string, number> {
+  if (!existsSync(durationsFile)) return new Map();
+  return new Map(Object.entries(JSON.parse(readFileSync(durationsFile, 'utf8')) as Record<string, number>));
+}
+
+/** The longest first, so that no long file is left alone at the end. */
+export function longestFirst(paths: readonly string[], durations = readDurations()): string[] {
+  const secondsOf = (path: string): number => durations.get(nameOf(path)) ?? 0;
+  return paths.toSorted((a, b) => secondsOf(b) - secondsOf(a));
+}
+
+/** Writes what this run has measured; what it has not run stays as it was. */
+export async function keepDurations(measured: ReadonlyMap<string, number>): Promise<void> {
+  const merged = new Map(readDurations());
+  for (const [path, ms] of measured) merged.set(nameOf(path), Math.round(ms / 1000));
+  const rows = [...merged]
+    .filter(([name, seconds]) => seconds >= worthNotingS && existsSync(join(repositoryRoot, `test/${name}.test.ts`)))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(durationsFile, await format(JSON.stringify(Object.fromEntries(rows)), { parser: 'json' }));
+}
