@@ -46,6 +46,7 @@ import { logRatesOf, publishPortsOf, type AgentSettings } from './settings.ts';
 import type { State } from './state.ts';
 import { createCgroups, type Cgroups } from './usage/cgroups.ts';
 import { createLiveStats, type LiveStats } from './usage/live-stats.ts';
+import { OomKills } from './usage/oom-kills.ts';
 import { createUsageReports, type UsageReports } from './usage/reports.ts';
 import { createSampler, sampledEngine, type Sampler, type UseBoard } from './usage/sampler.ts';
 import { capacityOf, type Machine } from './workload/capacity.ts';
@@ -115,7 +116,9 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     parts.transport ??
     createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds));
   const cgroups = isHere(settings.DOCKER_HOST) ? createCgroups() : undefined;
-  const engine = sampledEngine(createCachedEngine(createEngine(transport), owner, steadyMs), () => usage.sampler);
+  const oomKills = cgroups === undefined ? undefined : new OomKills(cgroups);
+  const cached = createCachedEngine(createEngine(transport), owner, steadyMs);
+  const engine = sampledEngine(oomKills?.over(cached) ?? cached, () => usage.sampler);
 
   const usage = createUsage(parts, engine, cgroups, () => monitor);
 
@@ -270,6 +273,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         share.watch.run(signal),
         share.evictor.run(signal),
         ...(isHere(settings.DOCKER_HOST) ? [watchPortProxies(limits.portProxyLookMs, log, signal)] : []),
+        oomKills?.run(signal),
         usage.sampler.run(signal),
         usage.reports.run(signal),
         firewall.run(settings.SYNC_INTERVAL_MS, signal),

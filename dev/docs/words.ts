@@ -133,7 +133,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     todo: 'Read the logs of the last runs; fix the image, command or environment. The back-off grows to a minute.',
   },
   oom_killed: {
-    meaning: 'The kernel killed it at its `mem_limit`.',
+    meaning: 'The kernel killed it, or a process of it, at its `mem_limit`.',
     todo: 'Declare it with more memory, or use less. The container is restarted with back-off.',
   },
   disk_limit: {

@@ -19,6 +19,13 @@ export interface Cgroups {
    * or its files can't be read.
    */
   read(dockerId: string, pid: number): Counters | undefined;
+  /**
+   * How many of its processes the kernel has killed for want of memory since the run began;
+   * undefined as for `read`.
+   */
+  oomKills(dockerId: string, pid: number): number | undefined;
+  /** The same of all processes of this machine since it booted; undefined: it is unknown. */
+  machineOomKills(): number | undefined;
   /** Null: it is unknown. */
   pids(dockerId: string, pid: number): number | null;
   /**
@@ -107,6 +114,12 @@ export function createCgroups(root = '/'): Cgroups {
     const inactive = fieldIn(text(folder, 'memory.stat'), isFirst ? 'total_inactive_file' : 'inactive_file') ?? 0;
     return withoutInactive(used, inactive);
   };
+  const oomKills = (folders: ReadonlyMap<string, string>): number | undefined => {
+    const first = folders.get('memory');
+    const folder = first ?? folders.get('');
+    if (folder === undefined) return undefined;
+    return fieldIn(text(folder, first === undefined ? 'memory.events' : 'memory.oom_control'), 'oom_kill');
+  };
   /** Undefined or null where a file is not there: the process has ended. */
   const attempt = <T, U>(read: () => T, otherwise: U): T | U => {
     try {
@@ -127,6 +140,14 @@ export function createCgroups(root = '/'): Cgroups {
         if (foldersOf(dockerId, pid) === undefined) return undefined;
         return { cpuMs: cpu, memBytes: memory };
       }, undefined),
+    oomKills: (dockerId, pid) =>
+      attempt(() => {
+        const folders = foldersOf(dockerId, pid);
+        const kills = folders === undefined ? undefined : oomKills(folders);
+        // As above.
+        return foldersOf(dockerId, pid) === undefined ? undefined : kills;
+      }, undefined),
+    machineOomKills: () => attempt(() => fieldIn(text('proc/vmstat'), 'oom_kill'), undefined),
     pids: (dockerId, pid) =>
       attempt(() => {
         const folders = foldersOf(dockerId, pid);

@@ -13,6 +13,13 @@ export const usage = {
   usageLastSampleMs: 1 * seconds,
   /** Questions to the engine at a time. */
   usageSamplesAtOnce: 4,
+  /** The time between two looks at the kernel's count of processes that it killed. */
+  oomLookMs: 1 * seconds,
+  /**
+   * A container whose cgroup can't be read and that still runs after so many looks has not lost its
+   * first process: the engine tells of an end sooner.
+   */
+  oomLooksUnread: 30,
   /** How long after a change the sums are written to the disk; always before they are sent. */
   usageFlushMs: 1 * minutes,
   /** The time between two reports of the hours that are still open. */

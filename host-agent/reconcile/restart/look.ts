@@ -184,7 +184,10 @@ export const upMsOf = (engineMs: number, { startedAtMs }: RestartState, nowMs: n
 
 function explainExit({ exitCode, oomKilled, error }: Exit, failures: number): Why {
   const code = `exited with code ${exitCode}`;
-  if (oomKilled) return { reason: 'oom_killed', message: `out of memory: killed at its mem_limit, ${code}`, exitCode };
+  if (oomKilled) {
+    const what = exitCode === 137 ? 'killed' : 'a process of it was killed';
+    return { reason: 'oom_killed', message: `out of memory: ${what} at its mem_limit, ${code}`, exitCode };
+  }
   if (error !== '') return { ...startWords(error), exitCode };
   if (failures < limits.crashLoopExits) return { reason: 'exited', message: code, exitCode };
   return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };

@@ -69,7 +69,10 @@ t.test('counters of version 1', (t) => {
     [`sys/fs/cgroup/cpu,cpuacct/docker/${id}/cpuacct.usage`]: '1234567890\n',
     [`sys/fs/cgroup/memory/docker/${id}/memory.usage_in_bytes`]: '5000\n',
     [`sys/fs/cgroup/memory/docker/${id}/memory.stat`]: 'inactive_file 1\ntotal_inactive_file 2000\n',
+    [`sys/fs/cgroup/memory/docker/${id}/memory.oom_control`]: 'oom_kill_disable 0\nunder_oom 0\noom_kill 2\n',
+    'proc/vmstat': 'pgfault 1\noom_kill 9\n',
   });
+  t.same([cgroups.oomKills(id, 7), cgroups.machineOomKills()], [2, 9]);
   t.same(cgroups.read(id, 7), { cpuMs: 1234, memBytes: 3000 });
   t.equal(cgroups.read(id, 8), undefined, 'no such process');
   put('proc/7/cgroup', '4:memory:/docker/another\n');
@@ -86,7 +89,9 @@ t.test('counters of version 2', (t) => {
     [`${folder}/memory.current`]: '5000\n',
     [`${folder}/memory.stat`]: 'anon 1\ninactive_file 6000\n',
     [`${folder}/pids.current`]: '3\n',
+    [`${folder}/memory.events`]: 'low 0\nhigh 0\nmax 8\noom 4\noom_kill 3\noom_group_kill 0\n',
   });
+  t.same([cgroups.oomKills(id, 7), cgroups.machineOomKills()], [3, undefined]);
   t.same(cgroups.read(id, 7), { cpuMs: 1999, memBytes: 5000 }, 'statistics may be newer than the sum');
   t.equal(cgroups.pids(id, 7), 3);
   t.equal(cgroups.net(7), null);

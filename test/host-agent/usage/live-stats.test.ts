@@ -37,6 +37,8 @@ function stage({ hasFiles = true } = {}) {
   const cgroups: Cgroups = {
     read: () => ({ cpuMs: now.cpuMs, memBytes: 3000 }),
     pids: () => 2,
+    oomKills: () => 0,
+    machineOomKills: () => 0,
     net: () => ({ rxBytes: 10, txBytes: 20 }),
   };
   const stats = (id: string): Stats => ({
