@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
 import { createEngineClient, parse, type Labels } from '../docker/calls/client.ts';
+import { containerCalls, type ContainerCalls } from '../docker/calls/containers.ts';
 import { networkCalls } from '../docker/calls/networks.ts';
 import type { Network } from '../docker/answers.ts';
 import { EngineError } from '../docker/errors.ts';
@@ -34,8 +35,8 @@ const decodeInfo = decoder(EngineInfo);
 
 /** `GET /containers/json` */
 const Port = Type.Object({ PublicPort: Type.Optional(Type.Integer()) });
-const decodePorts = decoder(
-  Type.Array(Type.Object({ Ports: Type.Optional(Type.Union([Type.Array(Port), Type.Null()])) })),
+const decodeRunning = decoder(
+  Type.Array(Type.Object({ Id: Type.String(), Ports: Type.Optional(Type.Union([Type.Array(Port), Type.Null()])) })),
 );
 
 export interface EngineFacts {
@@ -46,6 +47,8 @@ export interface EngineFacts {
   readonly published: ReadonlySet<number>;
   /** Networks of this host's containers. */
   readonly networks: readonly Network[];
+  /** Whether it has figures of the containers that started last; undefined: none runs. */
+  readonly hasFigures: boolean | undefined;
 }
 
 /**
@@ -57,12 +60,28 @@ export async function askEngine(transport: Transport, labels: Labels | undefined
   const version = await client.negotiate(limits.engineProbeMs);
   const call = { method: 'GET', deadlineMs: limits.engineProbeMs } as const;
   const info = parse('info', decodeInfo, await client.ask({ ...call, name: 'info', path: '/info' }, [200]));
-  const keep = [{ Ports: [{ PublicPort: true }] }] as const;
+  const keep = [{ Id: true, Ports: [{ PublicPort: true }] }] as const;
   const name = 'container list';
-  const running = parse(name, decodePorts, await client.ask({ ...call, name, path: '/containers/json', keep }, [200]));
+  const running = parse(
+    name,
+    decodeRunning,
+    await client.ask({ ...call, name, path: '/containers/json', keep }, [200]),
+  );
   const ports = running.flatMap(({ Ports }) => (Ports ?? []).flatMap(({ PublicPort }) => PublicPort ?? []));
   const networks = labels === undefined ? [] : await networkCalls(client).networks(labels);
-  return { version: `${version}, API ${client.api() ?? '?'}`, info, published: new Set(ports), networks };
+  const hasFigures = await hasFiguresOf(containerCalls(client), running);
+  return { version: `${version}, API ${client.api() ?? '?'}`, info, published: new Set(ports), networks, hasFigures };
+}
+
+/** Of one that has just ended the engine rightly has none: so it is asked about several. */
+async function hasFiguresOf(
+  { stats }: Pick<ContainerCalls, 'stats'>,
+  running: readonly { readonly Id: string }[],
+): Promise<boolean | undefined> {
+  const newest = running.slice(0, limits.doctorContainersAsked);
+  const asked = newest.map(({ Id }) => stats(Id, limits.engineProbeMs).catch(() => undefined));
+  if (asked.length === 0) return undefined;
+  return (await Promise.all(asked)).some((each) => each?.memory_stats.usage !== undefined);
 }
 
 export const nameOf = (address: EngineAddress): string =>
@@ -109,11 +128,12 @@ export const isRootless = (info: EngineInfo): boolean => isOption(info, 'rootles
 const dropped = ['aufs', 'devicemapper', 'overlay'];
 
 /** Pure. */
-export function judgeEngine({ version, info }: EngineFacts, daemon: DaemonSettings): Finding[] {
+export function judgeEngine({ version, info, hasFigures }: EngineFacts, daemon: DaemonSettings): Finding[] {
   return [
     ok('engine', `answers: ${version}`),
     storage(info),
     ...cgroups(info),
+    ...figures(hasFigures),
     logDriver(info),
     isRootless(info)
       ? warn(
@@ -164,6 +184,22 @@ function cgroups(info: EngineInfo): Finding[] {
     ];
   }
   return [ok('cgroups', `version ${version}, driver ${driver}`)];
+}
+
+/**
+ * containerd of cgroup v1 reads none of a container's cgroups if its mount namespace lacks one of
+ * the kernel's hierarchies, such as one that a program has mounted in a namespace of its own.
+ */
+function figures(hasFigures: boolean | undefined): Finding[] {
+  if (hasFigures === undefined) return [];
+  if (hasFigures) return [ok('figures', 'the engine reads CPU and memory of its containers')];
+  return [
+    warn(
+      'figures',
+      'the engine can’t read the figures of its containers: `docker stats` is empty, and it reports none as out of memory; an agent on this machine reads both from the kernel',
+      'a hierarchy of /proc/self/cgroup is not in /proc/$(pidof dockerd)/mountinfo (cgroup v1): mount it there below /sys/fs/cgroup, or unmount it where it is mounted; then restart the containers (docs/runbook.md, Host faults)',
+    ),
+  ];
 }
 
 /** Each container names its log driver, so the engine's default does not matter. */

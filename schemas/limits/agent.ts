@@ -209,8 +209,10 @@ export const agent = {
   restartStateFlushMs: 500,
   /** How long `host-agent join` waits for the gateway. */
   joinMs: 1 * minutes,
-  /** One check of `host-agent doctor`: three calls of the engine, each up to its own deadline. */
+  /** One check of `host-agent doctor`: some calls of the engine, each up to its own deadline. */
   doctorCheckMs: 20 * seconds,
+  /** Running containers, the newest, that the engine is asked for figures of. */
+  doctorContainersAsked: 3,
   /** How long it waits for the answer of an owner. */
   doctorAnswerMs: 4 * seconds,
   /** How far the host's clock may be off, before it is a warning, and before it is a failure. */

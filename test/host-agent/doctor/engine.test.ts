@@ -23,7 +23,13 @@ const good: EngineInfo = {
 const tuned: DaemonSettings = { concurrentDownloads: 1024, userlandProxy: false, source: '/etc/docker/daemon.json' };
 const judged = (info: Partial<EngineInfo>, daemon = tuned) =>
   judgeEngine(
-    { version: 'docker 28, API 1.51', info: { ...good, ...info }, published: new Set(), networks: [] },
+    {
+      version: 'docker 28, API 1.51',
+      info: { ...good, ...info },
+      published: new Set(),
+      networks: [],
+      hasFigures: true,
+    },
     daemon,
   );
 const troubles = (info: Partial<EngineInfo>, daemon = tuned) =>
@@ -70,6 +76,16 @@ for (const [name, info, expected, daemon] of cases) {
     t.end();
   });
 }
+
+t.test('an engine that has no figures of its containers', (t) => {
+  const facts = { version: '', info: good, published: new Set<number>(), networks: [] };
+  const found = (hasFigures: boolean | undefined) =>
+    judgeEngine({ ...facts, hasFigures }, tuned).filter(({ check }) => check === 'figures');
+  t.match(found(false), [{ verdict: 'warn', says: /`docker stats` is empty/, remedy: /mountinfo/ }]);
+  t.match(found(true), [{ verdict: 'ok' }]);
+  t.same(found(undefined), [], 'no container runs');
+  t.end();
+});
 
 t.test('an engine that answers, in both ends of the API', async (t) => {
   const engine = await simulatedEngine(t);

@@ -9,6 +9,9 @@ import t, { type Test } from 'tap';
 import { toolHere } from '../../../../dev/fetch/tools.ts';
 import { startPrivateEngine, type PrivateEngine } from '../../../../dev/servers/engine.ts';
 import type { Stats } from '../../../../host-agent/docker/answers.ts';
+import { createTransport, parseEngineAddress, type EngineAddress } from '../../../../host-agent/docker/transport.ts';
+import { askEngine, judgeEngine } from '../../../../host-agent/doctor/engine.ts';
+import { unseenDaemon } from '../../../../host-agent/doctor/daemon.ts';
 import { mountsIn } from '../../../../host-agent/usage/cgroups.ts';
 import type { ContainerId } from '../../../../schemas/ids.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
@@ -91,6 +94,16 @@ t.test('an engine that can’t read the cgroups of its containers', { skip }, as
     t.equal((JSON.parse(text) as Stats).memory_stats.usage, undefined, 'the engine has nothing');
     const series = /^longshore_agent_container_memory_bytes\{.*\} (\d+)$/m;
     await until('its memory', async () => Number(series.exec(await process.metrics())?.[1]) > 4 * MiB || undefined);
+  });
+
+  await t.test('the doctor says so', async (t) => {
+    const transport = createTransport(parseEngineAddress(dockerd.host) as EngineAddress, () => {});
+    t.teardown(() => transport.close());
+    const findings = judgeEngine(await askEngine(transport, undefined), unseenDaemon);
+    t.match(
+      findings.find(({ check }) => check === 'figures'),
+      { verdict: 'warn', says: /the engine can’t read the figures of its containers/, remedy: /hierarch/ },
+    );
   });
 
   t.same(controlPlane.faults(), []);
