@@ -1,10 +1,11 @@
 /** What containers use now, over HTTP, against the engine's own numbers (ADR 39). */
 import t, { type Test } from 'tap';
-import { memoryIn, type Stats } from '../../../host-agent/docker/answers.ts';
+import { memoryIn } from '../../../host-agent/docker/answers.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { ContainerStats } from '../../../schemas/api/usage/stats.ts';
 import { holdToComponent } from '../../support/http/api-answers.ts';
 import { listen } from '../../support/http/event-stream.ts';
+import { engineStats, notCompared } from '../support/engine-stats.ts';
 import { eventually } from '../support/eventually.ts';
 import { imageRunning } from '../support/images.ts';
 import type { Rig } from '../support/rig.ts';
@@ -73,21 +74,20 @@ t.test('stats', async (t) => {
     );
 
   await t.test('one answer: what the engine says too', async (t) => {
-    const { Id } = await rig.engine.only(burner.id);
     const both = async () => {
-      const [{ status, body }, { text }] = await Promise.all([
-        statsOf(acme, burner),
-        rig.engine.call('GET', `/containers/${Id}/stats?stream=false&one-shot=true`),
-      ]);
-      const engine = JSON.parse(text) as Stats;
-      return { status, data: body.data, engine: { mem_bytes: memoryIn(engine), pids: engine.pids_stats?.current } };
+      const [{ status, body }, engine] = await Promise.all([statsOf(acme, burner), engineStats(rig, burner.id)]);
+      return { status, data: body.data, engine };
     };
-    const { status, data } = await eventually(
+    const { status, data, engine } = await eventually(
       'it holds its memory, and both say so',
       both,
       ({ data, engine }) =>
-        data.mem_bytes > 4 * MiB && Math.abs(data.mem_bytes - engine.mem_bytes) < 2 * MiB && data.pids === engine.pids,
+        data.mem_bytes > 4 * MiB &&
+        data.pids === 1 &&
+        (engine === undefined ||
+          (Math.abs(data.mem_bytes - memoryIn(engine)) < 2 * MiB && data.pids === engine.pids_stats?.current)),
     );
+    if (engine === undefined) t.comment(notCompared);
     t.equal(status, 200);
     t.equal(data.mem_limit, 64 * MiB);
     t.ok(data.cpu_millis > 50 && data.cpu_millis < 1000, `half a core, at most: ${data.cpu_millis}`);
