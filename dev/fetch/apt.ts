@@ -128,7 +128,7 @@ interface PrivateApt {
  * Writes folders and a configuration with which apt reads the machine's package database but
  * changes none of its files.
  */
-function preparePrivateApt(suite: Suite, cacheFolder: string): PrivateApt {
+export function preparePrivateApt(suite: Suite, cacheFolder: string): PrivateApt {
   const release = parseOsRelease(
     (() => {
       try {
@@ -207,6 +207,16 @@ async function updateLists(config: PrivateApt, force: boolean): Promise<void> {
   writeFileSync(stamp, '');
 }
 
+/** Takes these packages even if the machine has them, and what they need only if it lacks it. */
+export const downloadArguments = (packages: readonly string[]): string[] => [
+  '-y',
+  '--download-only',
+  '--no-install-recommends',
+  '--reinstall',
+  'install',
+  ...packages,
+];
+
 /**
  * Downloads the packages, with the dependencies that the machine lacks, and unpacks them into
  * `prefix`, which appears only when it is complete. The caller holds the lock of the suite.
@@ -223,7 +233,7 @@ export async function unpackPackages(
   // Packages left by an earlier download would be unpacked too.
   for (const name of debs()) rmSync(join(archives, name));
 
-  const install = ['-y', '--download-only', '--no-install-recommends', '--reinstall', 'install', ...packages];
+  const install = downloadArguments(packages);
   await updateLists(config, false);
   try {
     await apt(config, install, downloadDeadlineMs);

@@ -32,6 +32,11 @@ export interface ToolEntry {
   readonly optional?: true;
   /** Only `npm run bench` uses it. */
   readonly benchmark?: true;
+  /**
+   * The packages with what the tool looks for beside itself: its programs, data, plugins and
+   * helpers. All are unpacked, even those that the machine has installed. Of what else they depend
+   * on, such as shared libraries, only what the machine lacks is unpacked.
+   */
   readonly packages: readonly string[];
   readonly suite: Suite;
   /** How to obtain it on a system without Debian packages. */
@@ -57,7 +62,8 @@ export const tools = {
     minimum: [6, 2],
     versionArguments: ['--version'],
     versionPattern: /v=(\d+)\.(\d+)/,
-    packages: ['redis-server'],
+    // The program is a link to one of redis-tools.
+    packages: ['redis-server', 'redis-tools'],
     suite: 'release',
     elsewhere: 'brew install redis, or the package "redis" of your distribution',
   },
@@ -67,7 +73,8 @@ export const tools = {
     minimum: [20, 10],
     versionArguments: ['--version'],
     versionPattern: /version (\d+)\.(\d+)/,
-    packages: ['docker.io', 'iptables'],
+    // docker-init is a link to a program of tini.
+    packages: ['docker.io', 'containerd', 'runc', 'tini', 'iptables'],
     suite: 'release',
     elsewhere: 'install and start Docker Engine (or Docker Desktop), or point DOCKER_HOST at an engine',
   },
@@ -199,7 +206,7 @@ export const tools = {
     versionArguments: ['-v'],
     versionPattern: /Squid Cache: Version (\d+)\.(\d+)/,
     optional: true,
-    packages: ['squid'],
+    packages: ['squid', 'squid-common', 'squid-langpack'],
     suite: 'release',
     elsewhere: 'the package "squid" of your distribution',
   },
@@ -240,7 +247,9 @@ export const tools = {
     packages: [
       'strongswan-swanctl',
       'charon-systemd',
+      'strongswan-libcharon',
       'libcharon-extra-plugins',
+      'libstrongswan',
       'libstrongswan-standard-plugins',
       'libstrongswan-extra-plugins',
     ],
@@ -255,8 +264,9 @@ export const tools = {
     versionPattern: /Chromium (\d+)\.(\d+)\.\d+/,
     // The program in /usr/bin is a script that starts the one in this folder of the system.
     folders: ['usr/lib/chromium'],
+    files: ['usr/lib/chromium/icudtl.dat'],
     optional: true,
-    packages: ['chromium-headless-shell', 'fonts-dejavu-core'],
+    packages: ['chromium-headless-shell', 'chromium-common', 'fonts-dejavu-core'],
     suite: 'release',
     elsewhere: 'Chromium, with its path in the variable below',
   },
@@ -267,7 +277,7 @@ export const tools = {
     versionArguments: ['--version'],
     versionPattern: /zsh (\d+)\.(\d+)/,
     optional: true,
-    packages: ['zsh'],
+    packages: ['zsh', 'zsh-common'],
     suite: 'release',
     elsewhere: 'the package "zsh" of your distribution',
   },
@@ -278,7 +288,7 @@ export const tools = {
     versionArguments: ['--version'],
     versionPattern: /version (\d+)\.(\d+)/,
     optional: true,
-    packages: ['fish'],
+    packages: ['fish', 'fish-common'],
     suite: 'release',
     elsewhere: 'brew install fish, or the package "fish" of your distribution',
   },
@@ -301,7 +311,7 @@ export const tools = {
     versionPattern: /\(PostgreSQL\) (\d+)\.(\d+)/,
     folders: ['usr/lib/postgresql/15/bin'],
     benchmark: true,
-    packages: ['postgresql-15'],
+    packages: ['postgresql-15', 'postgresql-client-15'],
     suite: 'release',
     elsewhere: 'brew install postgresql@15, or the server package of PostgreSQL 15 or newer of your distribution',
   },

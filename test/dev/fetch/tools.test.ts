@@ -13,18 +13,22 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import {
+  downloadArguments,
   parseListFile,
   parseOsRelease,
   parseSourcesFile,
+  preparePrivateApt,
   formatSources,
   sourcesFor,
   type AptSource,
+  type Suite,
 } from '../../../dev/fetch/apt.ts';
+import { cacheFolder } from '../../../dev/paths.ts';
 import { lockState, takeLock, tryLock } from '../../../dev/process/lockdir.ts';
 import { processName } from '../../../dev/process/proc.ts';
 import { run } from '../../../dev/process/run.ts';
-import { atLeast, toolNames, tools } from '../../../dev/fetch/tool-table.ts';
-import { findTool, isStaticElf, toolHere } from '../../../dev/fetch/tools.ts';
+import { atLeast, toolNames, tools, type ToolEntry } from '../../../dev/fetch/tool-table.ts';
+import { executablesOf, findTool, isStaticElf, toolHere } from '../../../dev/fetch/tools.ts';
 import { skipWithoutTools } from '../../support/tools.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
@@ -96,6 +100,75 @@ t.test('every tool of the table is available or can be fetched', async (t) => {
       const { minimum } = tools[name];
       const [major = 0, minor = 0] = tool.version.split('.').map(Number);
       if (minimum !== undefined) t.ok(atLeast([major, minor], minimum));
+    });
+  }
+});
+
+/** Runs a command of apt with the lists from which tools are fetched. */
+async function apt(suite: Suite, command: string, args: readonly string[]): Promise<string> {
+  const { configFile } = preparePrivateApt(suite, cacheFolder(process.env));
+  const ran = await run(command, ['-c', configFile, '-q', ...args], { deadlineMs: 120_000 });
+  if (ran.code !== 0) throw new Error(`${command} ${args.join(' ')}: ${ran.stderr}`);
+  return ran.stdout;
+}
+
+interface Package {
+  readonly source: string;
+  readonly section: string;
+  readonly needs: readonly string[];
+}
+
+const fieldOf = (stanza: string, name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(stanza)?.[1] ?? '';
+
+const parsePackage = (stanza: string): Package => ({
+  source: (fieldOf(stanza, 'Source') || fieldOf(stanza, 'Package')).replace(/ .*/, ''),
+  section: fieldOf(stanza, 'Section'),
+  needs: [...fieldOf(stanza, 'Depends').matchAll(/(?:^|[,|])\s*([a-z0-9.+-]+)/g)].map(([, name = '']) => name),
+});
+
+const withoutApt = executablesOf(['apt-get'], process.env)[0] === undefined && 'apt-get is missing';
+
+t.test('what a tool looks for beside itself is fetched whatever the machine has', { skip: withoutApt }, async (t) => {
+  const entries: readonly ToolEntry[] = Object.values(tools);
+
+  await t.test('the data of Chromium, though the machine has it', async (t) => {
+    const { packages, suite } = tools['chromium-headless-shell'];
+    const status = join(temporaryFolder(t), 'status');
+    const shown = await apt(suite, 'apt-cache', ['show', '--no-all-versions', 'chromium-common', 'xdg-utils']);
+    const stanzas = shown.trim().split(/\n\n+/);
+    // apt counts a package as the one that is installed only if all fields of its stanza are equal.
+    const provided = stanzas.flatMap((stanza) => parsePackage(stanza).needs.map((name) => `${name} (= 99:1)`));
+    const needs = `Package: needs\nVersion: 1\nArchitecture: all\nProvides: ${provided.join(', ')}`;
+    const installed = [...stanzas, needs].map((stanza) => `${stanza}\nStatus: install ok installed\n`);
+    writeFileSync(status, installed.join('\n'));
+    const args = ['-o', `Dir::State::status=${status}`, '--print-uris', ...downloadArguments(packages)];
+    const uris = await apt(suite, 'apt-get', args);
+    t.match(uris, /^'[^']*\/chromium-headless-shell_/m);
+    t.match(uris, /^'[^']*\/chromium-common_/m);
+    t.notMatch(uris, /^'[^']*\/xdg-utils_/m, 'nothing of another program');
+  });
+
+  for (const suite of ['release', 'sid'] as const) {
+    await t.test(`of ${suite}, every package of its own source but shared libraries`, async (t) => {
+      const ofSuite = entries.filter((entry) => entry.suite === suite);
+      const known = new Map<string, Package>();
+      const learn = async (names: readonly string[]): Promise<void> => {
+        const shown = await apt(suite, 'apt-cache', ['show', '--no-all-versions', ...new Set(names)]);
+        for (const stanza of shown.trim().split(/\n\n+/)) known.set(fieldOf(stanza, 'Package'), parsePackage(stanza));
+      };
+      const needsOf = (name: string): readonly string[] => known.get(name)?.needs ?? [];
+      const named = ofSuite.flatMap(({ packages }) => packages);
+      await learn(named);
+      await learn(named.flatMap(needsOf));
+      for (const { variable, packages } of ofSuite) {
+        const sources = packages.map((name) => known.get(name)?.source);
+        const isBeside = (name: string): boolean => {
+          const found = known.get(name);
+          return found !== undefined && found.section !== 'libs' && sources.includes(found.source);
+        };
+        const left = packages.flatMap(needsOf).filter((name) => isBeside(name) && !packages.includes(name));
+        t.same([...new Set(left)], [], variable);
+      }
     });
   }
 });
