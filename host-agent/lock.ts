@@ -1,12 +1,12 @@
 /**
- * Allows one agent for a state folder, and one for a host. On Linux the lock is an abstract socket:
- * the kernel frees it with the process, so a kill leaves nothing stale. Other systems have no such
- * socket, and no lock.
+ * Allows one agent for a state folder, and one for a host; on Linux alone, see
+ * lib/process/name-lock.ts.
  */
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import type { Stoppable } from '../lib/lifecycle.ts';
+import { hasNameLocks, nameLockPath, takeNameLock } from '../lib/process/name-lock.ts';
 import { limits } from '../schemas/limits.ts';
 import type { Owner } from './docker/ownership.ts';
 
@@ -36,13 +36,12 @@ export const isStateDirLocked = (stateDir: string): Promise<boolean> => isLocked
 /** Whether an agent of this host runs in this network namespace, on whatever folder. */
 export const isHostLocked = (owner: Owner): Promise<boolean> => isLocked(hostKey(owner));
 
-const socketOf = (key: string): string =>
-  `\0longshore-agent-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
+const nameOf = (key: string): string => `agent-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
 
 const isLocked = (key: string): Promise<boolean> =>
   new Promise((resolve) => {
-    if (process.platform !== 'linux') return resolve(false);
-    const socket = connect(socketOf(key));
+    if (!hasNameLocks) return resolve(false);
+    const socket = connect(nameLockPath(nameOf(key)));
     socket.once('connect', () => {
       socket.destroy();
       resolve(true);
@@ -51,20 +50,7 @@ const isLocked = (key: string): Promise<boolean> =>
   });
 
 async function lock(key: string, what: string): Promise<Stoppable> {
-  // The doctor connects, to see whether the lock is held.
-  const server = createServer((socket) => void socket.destroy());
-  const part: Stoppable = {
-    name: 'lock',
-    deadlineMs: limits.stopPartMs,
-    stop: () => new Promise((resolve) => server.close(() => resolve())),
-  };
-  if (process.platform !== 'linux') return { ...part, stop: () => Promise.resolve() };
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'EADDRINUSE' ? new AlreadyRunning(what) : error),
-    );
-    server.listen(socketOf(key), resolve);
-  });
-  server.unref();
-  return part;
+  const held = await takeNameLock(nameOf(key));
+  if (held === undefined) throw new AlreadyRunning(what);
+  return { name: 'lock', deadlineMs: limits.stopPartMs, stop: held.release };
 }
