@@ -7,6 +7,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readSync, fstatSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { takeNameLock } from '../../lib/process/name-lock.ts';
 import { sleep, withAbort, within } from '../../lib/time/backoff.ts';
 import { enter, markVariable, newMark, strike } from './ledger.ts';
 import { processesMarked, processName } from './proc.ts';
@@ -223,6 +225,7 @@ function spawnServer(spec: ServerSpec): Server {
 const portRange = { first: 20_000, last: 32_000 } as const;
 const portAttempts = 50;
 
+/** Whether nothing listens on the loopback port now. */
 export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const probe = createServer();
@@ -230,21 +233,37 @@ export const isFree = (port: number): Promise<boolean> =>
     probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 
+/** The holders of the ports that this process has. */
+const held = new Map<number, string>();
+
 /**
- * A loopback port that is free now. Another process may take it before the caller does: see
- * `onFreePort`.
+ * Takes a free loopback port until this process ends, so that no other process of this tooling
+ * chooses it before the caller's server listens on it, or while that server starts again. A holder
+ * may take its own port again.
  */
-export async function freePort(): Promise<number> {
+export async function holdPort(port: number, holder: string): Promise<boolean> {
+  if (held.has(port)) return held.get(port) === holder && (await isFree(port));
+  const lock = await takeNameLock(`port-${port}`);
+  if (lock === undefined) return false;
+  held.set(port, holder);
+  if (await isFree(port)) return true;
+  held.delete(port);
+  await lock.release();
+  return false;
+}
+
+/** A free loopback port, held for this process until it ends (`holdPort`). */
+export async function freePort(holder: string = randomUUID()): Promise<number> {
   for (let attempt = 0; attempt < portAttempts; attempt++) {
     const port = portRange.first + Math.floor(Math.random() * (portRange.last - portRange.first));
-    if (await isFree(port)) return port;
+    if (!held.has(port) && (await holdPort(port, holder))) return port;
   }
   throw new Error(`no free port between ${portRange.first} and ${portRange.last}`);
 }
 
 /**
- * Starts something on a free port; tries another port if the start fails and the port has been
- * taken in the meantime.
+ * Starts something on a free port; tries another port if the start fails and another program has
+ * taken the port.
  */
 export async function onFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

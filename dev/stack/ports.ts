@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import { writePrivateFile } from '../../cli/keys/private-file.ts';
-import { freePort, isFree } from '../process/process.ts';
+import { freePort, holdPort } from '../process/process.ts';
 
 export type PortName = 'api' | 'gatewayMetrics' | 'actorsMetrics' | 'agentMetrics' | 'nats' | 'redis' | 'registry';
 
@@ -39,19 +39,17 @@ export function readPorts(file: string): Partial<Record<PortName, number>> {
 }
 
 /**
- * The ports of the last start, with new ones for those that are taken. Writes them back to the
- * file.
+ * The ports of the last start, with new ones for those that are taken. They are held until this
+ * process ends. Writes them back to the file.
  */
 export async function keptPorts(file: string): Promise<Ports> {
   const last = readPorts(file);
   const chosen: Partial<Record<PortName, number>> = {};
   for (const name of names) {
     const wanted = last[name] ?? preferred[name];
-    const taken = Object.values(chosen);
-    if (wanted !== undefined && !taken.includes(wanted) && (await isFree(wanted))) chosen[name] = wanted;
-    else
-      do chosen[name] = await freePort();
-      while (taken.includes(chosen[name]));
+    const holder = `${file} ${name}`;
+    const isOurs = wanted !== undefined && (await holdPort(wanted, holder));
+    chosen[name] = isOurs ? wanted : await freePort(holder);
   }
   writePrivateFile(file, JSON.stringify(chosen));
   return chosen as Ports;

@@ -1,7 +1,7 @@
 /** Runs `npm start` as a child process of a test, and checks what it leaves behind. */
 import { once } from 'node:events';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { DemoPeer } from '../../../dev/demo/peer.ts';
@@ -36,17 +36,6 @@ export interface Started {
   ended(): Promise<number | null>;
 }
 
-/**
- * Writes a random API port into ports.json. Without it, two tests that start at the same moment
- * would both find port 8080 free and take it.
- */
-function preferOwnPort(stateFolder: string): void {
-  const file = join(stateFolder, 'ports.json');
-  if (existsSync(file)) return;
-  mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
-  writeFileSync(file, JSON.stringify({ api: 20_000 + Math.floor(Math.random() * 10_000) }));
-}
-
 interface Command {
   readonly command: string;
   readonly args: readonly string[];
@@ -61,7 +50,6 @@ const compiledStart: Command = {
 };
 
 export function launch(t: Test, env: NodeJS.ProcessEnv, { command, args, cwd } = compiledStart): Started {
-  if (env['LONGSHORE_STATE'] !== undefined) preferOwnPort(env['LONGSHORE_STATE']);
   const child: ChildProcess = spawn(command, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
