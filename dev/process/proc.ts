@@ -4,7 +4,7 @@
  * identified this way is signalled later. Without /proc (macOS) no process can be identified, so
  * none is ever signalled by these functions.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessName {
   readonly pid: number;
@@ -75,4 +75,38 @@ export function allProcesses(): ProcessName[] {
 export function processesMarked(variable: string, value: string): ProcessName[] {
   const mark = `${variable}=${value}`;
   return allProcesses().filter(({ pid }) => readText(`/proc/${pid}/environ`)?.split('\0').includes(mark) === true);
+}
+
+/**
+ * Whether the process listens on the TCP port, in its own network namespace (proc(5)). Undefined
+ * without /proc.
+ */
+export function listensOn(pid: number, port: number): boolean | undefined {
+  const tables = ['tcp', 'tcp6'].flatMap((name) => readText(`/proc/${pid}/net/${name}`) ?? []);
+  if (tables.length === 0) return processName(process.pid) === undefined ? undefined : false;
+  const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const listening = '0A';
+  const inodes = tables
+    .flatMap((table) => table.split('\n'))
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, local, , state]) => local?.endsWith(ending) === true && state === listening)
+    .map((fields) => `socket:[${fields[9]}]`);
+  return inodes.length > 0 && openFiles(pid).some((target) => inodes.includes(target));
+}
+
+/** What the file descriptors of a process point to. */
+function openFiles(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`;
+  const targetOf = (name: string): string[] => {
+    try {
+      return [readlinkSync(`${folder}/${name}`)];
+    } catch {
+      return []; // closed in the meantime
+    }
+  };
+  try {
+    return readdirSync(folder).flatMap(targetOf);
+  } catch {
+    return []; // ended, or another user's
+  }
 }

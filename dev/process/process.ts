@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { takeNameLock } from '../../lib/process/name-lock.ts';
 import { sleep, withAbort, within } from '../../lib/time/backoff.ts';
 import { enter, markVariable, newMark, strike } from './ledger.ts';
-import { processesMarked, processName } from './proc.ts';
+import { listensOn, processesMarked, processName } from './proc.ts';
 import { endProcesses } from './reap.ts';
 
 export interface ServerSpec {
@@ -22,6 +22,12 @@ export interface ServerSpec {
   readonly cwd: string;
   /** The server's output is appended to this file. */
   readonly logFile: string;
+  /**
+   * Where the server listens. It is not asked whether it is ready before it does: until then
+   * another program may answer on the port, and get what is meant for this server. (On a system
+   * without /proc, the server is asked at once.)
+   */
+  readonly port?: number;
   /**
    * Whether the server is ready; it may reject while it is not. The signal aborts at the deadline
    * and when the server ends.
@@ -128,10 +134,12 @@ async function waitReady(server: Server, spec: ServerSpec): Promise<void> {
   const ended = new AbortController();
   void server.exited.then(() => ended.abort());
   const others = spec.signal === undefined ? [] : [spec.signal];
+  const { port } = spec;
+  const listens = (): boolean => port === undefined || (listensOn(server.pid, port) ?? true);
   const look = async ({ signal }: AbortController): Promise<boolean> => {
     while (!signal.aborted) {
       try {
-        if (await spec.ready(signal)) return true;
+        if (listens() && (await spec.ready(signal))) return true;
       } catch {
         // Not ready yet.
       }

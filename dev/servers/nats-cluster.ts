@@ -80,17 +80,10 @@ type Placed = Required<Omit<NatsPlace, 'enter'>> & Pick<NatsPlace, 'enter'>;
  * others' ports.
  */
 async function withPorts(places: readonly NatsPlace[]): Promise<Placed[]> {
-  const taken = new Set<number>();
-  const draw = async (): Promise<number> => {
-    for (;;) {
-      const port = await freePort();
-      if (!taken.has(port) && taken.add(port)) return port;
-    }
-  };
   const placed: Placed[] = [];
   for (const place of places) {
-    const clientPort = place.clientPort ?? (await draw());
-    placed.push({ ...place, clientPort, clusterPort: place.clusterPort ?? (await draw()) });
+    const clientPort = place.clientPort ?? (await freePort());
+    placed.push({ ...place, clientPort, clusterPort: place.clusterPort ?? (await freePort()) });
   }
   return placed;
 }
@@ -227,7 +220,8 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<Nat
       // Clears a killed server's ledger entries before its successor starts.
       await running?.stop();
       const prefix = enter === undefined ? {} : { enter };
-      running = await launchNats({ name: `nats-server ${name}`, tool, folder, configuration, ...prefix, ready });
+      const port = clientPort;
+      running = await launchNats({ name: `nats-server ${name}`, tool, folder, configuration, ...prefix, port, ready });
     };
     const url = `tls://${address}:${clientPort}`;
     return { name, url, address, storeDir, logFile: natsLogFile(folder), start, ...natsControls(server) };

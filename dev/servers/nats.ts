@@ -92,6 +92,8 @@ export interface NatsLaunch {
   readonly configuration: string;
   /** Command prefix that runs the server, such as one that enters a network namespace. */
   readonly enter?: readonly string[];
+  /** Where it listens to clients. */
+  readonly port: number;
   readonly ready: (signal: AbortSignal) => Promise<boolean>;
   /** Aborting cancels the start. */
   readonly signal?: AbortSignal;
@@ -112,6 +114,7 @@ export async function launchNats(launch: NatsLaunch): Promise<Server> {
     env: tool.env,
     cwd: folder,
     logFile: natsLogFile(folder),
+    port: launch.port,
     ready: launch.ready,
     readyDeadlineMs: 30_000,
     stopGraceMs: 10_000,
@@ -147,6 +150,7 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
         identity,
         ...(options.more === undefined ? {} : { more: options.more() }),
       }),
+      port,
       ready: (signal) => natsAnswers(port, signal),
       ...(called === undefined ? {} : { signal: called }),
     });

@@ -100,6 +100,7 @@ export async function startRedis(options: RedisOptions): Promise<Redis> {
         env: tool.env,
         cwd: folder,
         logFile: join(folder, 'redis.log'),
+        port,
         ready: (until) => (listen === undefined ? redisAnswers(port, until) : redisListens(port, until)),
         readyDeadlineMs: 10_000,
         stopGraceMs: 5_000,

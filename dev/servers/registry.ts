@@ -61,6 +61,7 @@ export async function startRegistry(options: RegistryOptions): Promise<Registry>
         env: { ...tool.env, OTEL_TRACES_EXPORTER: 'none' },
         cwd: folder,
         logFile: join(folder, 'registry.log'),
+        port,
         // 401: it asks for a login.
         ready: async (until) =>
           [200, 401].includes((await fetch(`http://127.0.0.1:${port}/v2/`, { signal: until })).status),

@@ -58,6 +58,7 @@ export function startProgram(program: Program, env: NodeJS.ProcessEnv, signal?: 
     env: { ...base, ...program.settings },
     cwd: repositoryRoot,
     logFile: program.logFile,
+    port: Number(new URL(program.readyUrl).port),
     ready: async (signal) => (await fetch(program.readyUrl, { signal })).ok,
     readyDeadlineMs,
     stopGraceMs,

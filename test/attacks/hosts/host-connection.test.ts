@@ -14,7 +14,7 @@ import t from 'tap';
 import { launchNats, natsConfiguration, natsGreets } from '../../../dev/servers/nats.ts';
 import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
-import { onFreePort, type Server } from '../../../dev/process/process.ts';
+import { freePort, onFreePort, type Server } from '../../../dev/process/process.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';
 import { sleep, within } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -64,6 +64,7 @@ t.test('how much of the NATS server a hostile host can use', { timeout: 300_000 
   const tool = await toolHere('nats-server');
   const folder = temporaryFolder(t);
   const identity = await prepareNatsIdentity(join(folder, 'keys'));
+  const [browserPort, leafPort] = [await freePort(), await freePort()];
   /**
    * A configuration that an operator may have: large messages for other users, and ports for
    * browsers and other servers.
@@ -83,10 +84,11 @@ t.test('how much of the NATS server a hostile host can use', { timeout: 300_000 
         identity,
         more: [
           `max_payload: ${8 * MiB}`,
-          `websocket { listen: "127.0.0.1:${port + 1}", no_tls: true }`,
-          `leafnodes { listen: "127.0.0.1:${port + 2}" }`,
+          `websocket { listen: "127.0.0.1:${browserPort}", no_tls: true }`,
+          `leafnodes { listen: "127.0.0.1:${leafPort}" }`,
         ],
       }),
+      port,
       ready: (signal) => answers(port, signal),
     }),
   });
@@ -158,7 +160,7 @@ t.test('how much of the NATS server a hostile host can use', { timeout: 300_000 
   });
 
   await t.test('the port for browsers', async (t) => {
-    const socket = dial({ port: port + 1, host: '127.0.0.1' });
+    const socket = dial({ port: browserPort, host: '127.0.0.1' });
     t.teardown(() => socket.destroy());
     const said = saidBy(socket);
     const upgrade = 'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13';
@@ -171,16 +173,17 @@ t.test('how much of the NATS server a hostile host can use', { timeout: 300_000 
     const leafFolder = temporaryFolder(t);
     const creds = join(leafFolder, 'host.creds');
     writeFileSync(creds, fmtCreds(jwt, user));
-    const leaf = await onFreePort(async (leafPort: number) => ({
+    const leaf = await onFreePort(async (ownPort: number) => ({
       server: await launchNats({
         name: 'leaf',
         tool,
         folder: leafFolder,
         configuration: [
-          `listen: "127.0.0.1:${leafPort}"`,
-          `leafnodes { remotes: [ { url: "nats://127.0.0.1:${port + 2}", credentials: ${JSON.stringify(creds)} } ] }`,
+          `listen: "127.0.0.1:${ownPort}"`,
+          `leafnodes { remotes: [ { url: "nats://127.0.0.1:${leafPort}", credentials: ${JSON.stringify(creds)} } ] }`,
         ].join('\n'),
-        ready: (signal) => answers(leafPort, signal),
+        port: ownPort,
+        ready: (signal) => answers(ownPort, signal),
       }),
     }));
     t.teardown(() => leaf.server.stop());

@@ -66,7 +66,7 @@ async function start(name: string, port: number, listen: number, route: Route) {
       '}',
     ],
   });
-  const server = await launchNats({ name, tool, folder: join(folder, name), configuration, ready: greets });
+  const server = await launchNats({ name, tool, folder: join(folder, name), configuration, port, ready: greets });
   t.teardown(() => server.stop());
   return server;
 }

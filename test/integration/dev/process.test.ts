@@ -1,6 +1,8 @@
 import t from 'tap';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readLedger } from '../../../dev/process/ledger.ts';
@@ -40,6 +42,21 @@ t.test('a server that is not ready at the deadline is killed', async (t) => {
   // On a slow machine the script may be killed before it has written its pid.
   const pid = existsSync(join(folder, 'pid')) ? readFileSync(join(folder, 'pid'), 'utf8') : '';
   t.equal(processName(Number(pid)), undefined);
+});
+
+t.test('a server is not asked whether it is ready while another program has its port', async (t) => {
+  const seen: string[] = [];
+  const foreign = createServer((request, response) => {
+    seen.push(request.url ?? '');
+    response.end();
+  });
+  t.teardown(() => foreign.close());
+  await once(foreign.listen(0, '127.0.0.1'), 'listening');
+  const { port } = foreign.address() as AddressInfo;
+  const ready = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok;
+  const spec = script(temporaryFolder(t), 'exec sleep 60', { port, ready, readyDeadlineMs: 300 });
+  await t.rejects(startServer(spec), /was not ready within 300 ms/);
+  t.same(seen, []);
 });
 
 t.test('the error for a missing program names it', async (t) => {
