@@ -19,6 +19,7 @@ export type Kind = (typeof kinds)[number];
 export const kindTable: readonly (readonly [start: string, Kind])[] = [
   ['', 'fast'],
   ['attacks/', 'server'],
+  ['attacks/containers/disk-fill', 'destructive'],
   ['attacks/http/', 'contract'],
   ['attacks/servers/redis-neighbour', 'contract'],
   ['attacks/tokens/', 'contract'],
@@ -32,18 +33,42 @@ export const kindTable: readonly (readonly [start: string, Kind])[] = [
   ['e2e/containers/stats', 'contract'],
   ['e2e/containers/updates', 'contract'],
   ['e2e/containers/usage', 'contract'],
+  ['e2e/control-plane/', 'destructive'],
+  ['e2e/control-plane/backup', 'nightly'],
+  ['e2e/control-plane/chaos', 'nightly'],
+  ['e2e/control-plane/rolling', 'nightly'],
+  ['e2e/deploy/', 'nightly'],
+  ['e2e/hosts/', 'destructive'],
+  ['e2e/isolated-server/', 'destructive'],
+  ['e2e/start/node-versions', 'nightly'],
+  ['e2e/start/supervised', 'nightly'],
   ['house/', 'house'],
   ['integration/', 'server'],
+  ['integration/actors/', 'destructive'],
+  ['integration/bench/', 'nightly'],
+  ['integration/cli/package', 'nightly'],
+  ['integration/dev/', 'nightly'],
   ['integration/gateway/', 'contract'],
+  ['integration/gateway/vpn/pkcs12', 'nightly'],
+  ['integration/host-agent/control-plane/', 'destructive'],
+  ['integration/host-agent/disk/', 'destructive'],
+  ['integration/host-agent/docker/', 'destructive'],
+  ['integration/host-agent/sandbox/', 'destructive'],
   ['integration/lib/', 'contract'],
   ['integration/sessions/', 'contract'],
   ['sim/', 'server'],
-  ['support/runner/', 'server'],
+  ['support/runner/batches', 'nightly'],
+  ['support/runner/processes', 'nightly'],
   ['upgrade/', 'destructive'],
 ];
 
 /** Whole journeys through the product, which `npm test` runs beside `fast` and `contract`. */
-export const journeys: readonly string[] = [];
+export const journeys: readonly string[] = [
+  'e2e/start/start',
+  'e2e/vpn/wireguard',
+  'integration/actors/cluster',
+  'integration/host-agent/reconcile/running',
+];
 
 /** @param path of a test file, such as `test/lib/time/slices.test.ts` or its compiled file */
 export function kindOf(path: string): Kind {

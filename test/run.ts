@@ -70,8 +70,8 @@ function readOptions(args: readonly string[]): Options | undefined {
 }
 
 /**
- * Finds the tools that the files need, and fetches the optional ones now, so that no test's deadline
- * includes a download.
+ * Finds the tools that the files need, and fetches the optional ones now, so that no test's
+ * deadline includes a download.
  */
 async function findTools(names: readonly ToolName[]): Promise<void> {
   for (const name of names) {
@@ -151,14 +151,13 @@ async function runAll(
   const of = (...wanted: readonly Kind[]): string[] => files.filter((path) => wanted.includes(kindOf(path)));
   const [fast, contract] = [of('fast'), longestFirst(of('contract'))];
   const others = longestFirst(of('server', 'destructive', 'nightly', 'house'));
-  const alone = contract.length + others.length === 0;
-  return (
-    await Promise.all([
-      runBatches(fast, env, stopped, { report, ...(alone ? {} : { processes: 1 }) }),
-      runBatches(contract, env, stopped, { report, ...(others.length === 0 ? {} : { processes: 1 }) }),
-      runProcesses(others, env, stopped, { report, processes: filesAtOnce }),
-    ])
-  ).reduce(sum);
+  const isFastAlone = contract.length + others.length === 0;
+  const pools = [
+    runBatches(fast, env, stopped, { report, processes: isFastAlone ? availableParallelism() : 1 }),
+    runBatches(contract, env, stopped, { report, processes: availableParallelism() }),
+    runProcesses(others, env, stopped, { report, processes: filesAtOnce }),
+  ];
+  return (await Promise.all(pools)).reduce(sum);
 }
 
 async function main(args: readonly string[]): Promise<number> {

@@ -93,7 +93,7 @@ async function stripTypes() {
     import('@swc/wasm-typescript'),
     import('es-module-lexer'),
   ]);
-  await init;
+  await init();
   for (const source of stale) {
     const output = outputOf(source);
     const { code, map } = stripped(transformSync, source, relative(dirname(output), source));

@@ -15,12 +15,14 @@ import { run } from '../../dev/process/run.ts';
 import { toolHere } from '../../dev/fetch/tools.ts';
 import { faultKinds } from './faults/schedule.ts';
 import { killMutants } from '../mutants/kill.ts';
+import { mutants, tenth } from '../mutants/mutants.ts';
+import { partOfCommit } from '../support/runner/rotation.ts';
 import { table } from './report.ts';
 import { runTrial, type Trial } from './trial.ts';
 
 const usage = `usage: npm run test:faults -- [options]
   --seed 7          only this seed
-  --seeds 1-10      these seeds; default 1-3
+  --seeds 1-10      these seeds; default: one, another for the next commit
   --minutes 30      from the first seed on, as many as fit into this time
   --faults 8        faults of each seed
   --only "a,b"      only faults of these kinds: ${faultKinds.map(({ name }) => name).join(', ')}
@@ -29,12 +31,13 @@ const usage = `usage: npm run test:faults -- [options]
   --loopback        without network namespaces, and without network faults
   --keep            keep the folder of each seed: its logs and its history
   --markdown        the closing table as Markdown
-  --mutants         then run the mutants; a run without options does so too`;
+  --mutants all     then run the mutants: all, a tenth (others for the next commit) or none;
+                    default: a tenth in a run without other options, else none`;
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
-    seeds: { type: 'string', default: '1-3' },
+    seeds: { type: 'string', default: String(1 + partOfCommit(20)) },
     minutes: { type: 'string' },
     faults: { type: 'string', default: '8' },
     only: { type: 'string', default: '' },
@@ -43,7 +46,7 @@ const { values } = parseArgs({
     loopback: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
-    mutants: { type: 'boolean', default: process.argv.length === 2 },
+    mutants: { type: 'string', default: process.argv.length === 2 ? 'tenth' : 'none' },
     /** This program runs itself with it in the new namespace. */
     inside: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -145,6 +148,10 @@ async function main(): Promise<number> {
     say(usage);
     return 0;
   }
+  if (!['all', 'tenth', 'none'].includes(values.mutants)) {
+    say(`--mutants ${values.mutants}: give all, tenth or none`);
+    return 2;
+  }
   if (values.inside) {
     // The ledger's guard ends what this process started.
     process.stdin.once('end', () => process.exit(130)).resume();
@@ -154,9 +161,9 @@ async function main(): Promise<number> {
   const missing = await namespacesMissing();
   if (missing !== undefined) say(`On loopback, without network faults: ${missing}.`);
   const code = missing === undefined ? await runInside() : await runAll(false);
-  if (!values.mutants) return code;
+  if (values.mutants === 'none') return code;
   say('');
-  const { killed, all } = await killMutants([]);
+  const { killed, all } = await killMutants(values.mutants === 'all' ? mutants : tenth(mutants));
   return killed === all ? code : 1;
 }
 

@@ -6,7 +6,6 @@ import { repositoryRoot } from '../../dev/paths.ts';
 import { run } from '../../dev/process/run.ts';
 import { say, took } from '../../dev/steps.ts';
 import type { Mutant } from './mutant.ts';
-import { mutants } from './mutants.ts';
 import { changed, compiled, DoesNotApply } from './syntax.ts';
 
 const killerDeadlineMs = 5 * 60_000;
@@ -55,9 +54,7 @@ async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined>
   }
 }
 
-/** Tries the mutants whose name contains one of `parts`; all of them without parts. */
-export async function killMutants(parts: readonly string[]): Promise<Tally> {
-  const chosen = mutants.filter(({ name }) => parts.length === 0 || parts.some((part) => name.includes(part)));
+export async function killMutants(chosen: readonly Mutant[]): Promise<Tally> {
   const waiting = [...chosen];
   let killed = 0;
   const folder = mkdtempSync(join(tmpdir(), 'longshore-mutants-'));

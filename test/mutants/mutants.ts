@@ -9,6 +9,7 @@ import { hostSecretMutants } from './guards/host-secrets.ts';
 import { runtimeMutants } from './guards/runtime.ts';
 import { sessionMutants } from './guards/sessions.ts';
 import { sharedMutants } from './guards/shared.ts';
+import { partOfCommit } from '../support/runner/rotation.ts';
 import type { Mutant } from './mutant.ts';
 
 export const mutants: readonly Mutant[] = [
@@ -20,6 +21,12 @@ export const mutants: readonly Mutant[] = [
   ...sharedMutants,
   ...sessionMutants,
 ];
+
+/** A tenth of them: ten commits in a row have all. */
+export function tenth(all: readonly Mutant[]): Mutant[] {
+  const part = partOfCommit(10);
+  return all.filter((_, index) => index % 10 === part);
+}
 
 /** The table of docs/faults.md. */
 export const mutantTable = (): string =>

@@ -1,8 +1,10 @@
 /**
- * Runs of the whole from seeds (simulation.ts). A seed that fails is printed, and runs again alone:
- * `SEEDS=17 node dist/test/sim/simulation.test.js`; `SEEDS=1-1000` runs a thousand.
+ * Runs of the whole from seeds (simulation.ts): a hundred, other ones for the next commit. A seed
+ * that fails is printed, and runs again alone: `SEEDS=17 node dist/test/sim/simulation.test.js`;
+ * `SEEDS=1-1000` runs a thousand.
  */
 import t from 'tap';
+import { partOfCommit } from '../support/runner/rotation.ts';
 import { simulateAll } from './lane.ts';
 import type { Run } from './simulation.ts';
 
@@ -14,7 +16,8 @@ const seedsOf = (text: string): number[] =>
       : Array.from({ length: last - first + 1 }, (_, index) => first + index);
   });
 
-const seeds = seedsOf(process.env['SEEDS'] ?? '1-1000');
+const hundred = partOfCommit(10) * 100;
+const seeds = seedsOf(process.env['SEEDS'] ?? `${hundred + 1}-${hundred + 100}`);
 
 t.test(`${seeds.length} runs under pauses, crashes, lost and late messages`, { timeout: 1_700_000 }, async (t) => {
   const startMs = performance.now();

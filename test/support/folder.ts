@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Lifetime } from './lifetime.ts';
+import type { Lifetime } from './runner/lifetime.ts';
 
 /**
  * Creates a folder that the teardown of the test removes. Teardowns run in reverse order, so

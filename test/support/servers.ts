@@ -5,7 +5,7 @@
 import { findEngine, startPrivateEngine } from '../../dev/servers/engine.ts';
 import { pushDemoImage, startRegistry } from '../../dev/servers/registry.ts';
 import { temporaryFolder } from './folder.ts';
-import type { Lifetime } from './lifetime.ts';
+import type { Lifetime } from './runner/lifetime.ts';
 
 const given = (name: string): string | undefined => {
   const value = process.env[name];

@@ -7,7 +7,7 @@ import { freePort } from '../../../dev/process/process.ts';
 import { readClusterEntry } from '../../../lib/nats/cluster-record.ts';
 import { isRestoring } from '../../../schemas/records/cluster.ts';
 import { viewEngine } from '../../host-agent/support/engine.ts';
-import type { Lifetime } from '../../support/lifetime.ts';
+import type { Lifetime } from '../../support/runner/lifetime.ts';
 import type { Issuer } from './client.ts';
 import { caOf, connectTo, startRunning, thisRelease, urlOf, type NatsAccess, type Started } from './programs.ts';
 

@@ -8,7 +8,7 @@ import { startProgram, type ProgramName } from '../../../dev/stack/programs.ts';
 import type { NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../../dev/tokens.ts';
-import type { Lifetime } from '../../support/lifetime.ts';
+import type { Lifetime } from '../../support/runner/lifetime.ts';
 import type { Issuer } from './client.ts';
 
 /** A program that can be killed and started again with the same settings. */

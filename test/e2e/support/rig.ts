@@ -9,7 +9,7 @@ import { startRedis, type Redis } from '../../../dev/servers/redis.ts';
 import { demoImage } from '../../../dev/servers/registry.ts';
 import type { EngineView } from '../../host-agent/support/engine.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import type { Lifetime } from '../../support/lifetime.ts';
+import type { Lifetime } from '../../support/runner/lifetime.ts';
 import { sharedEngine, sharedRegistry } from '../../support/servers.ts';
 import { clientFor, type Client, type Issuer } from './client.ts';
 import { hostKey, prepareHosts } from './hosts.ts';

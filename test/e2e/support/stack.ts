@@ -1,9 +1,9 @@
 /**
- * All of Longshore, once for all files of a worker. Each file has tenants of its own, and leaves the
- * programs running as it found them.
+ * All of Longshore, once for all files of a worker. Each file has tenants of its own, and leaves
+ * the programs running as it found them.
  */
 import { randomBytes } from 'node:crypto';
-import { processLifetime, type Lifetime } from '../../support/lifetime.ts';
+import { processLifetime, type Lifetime } from '../../support/runner/lifetime.ts';
 import type { Client } from './client.ts';
 import { startRig, type Rig } from './rig.ts';
 

@@ -3,7 +3,7 @@ import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '.
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
 import { sandboxOf } from '../../../host-agent/reconcile/observe/observed.ts';
-import type { Lifetime } from '../../support/lifetime.ts';
+import type { Lifetime } from '../../support/runner/lifetime.ts';
 
 const deadlineMs = 60_000;
 

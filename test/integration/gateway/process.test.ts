@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
+import { markVariable } from '../../../dev/process/ledger.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { promtoolFindings } from '../../support/prometheus/promtool.ts';
 import { engines, okData, memoryOwner, serveOwner } from '../../gateway/support.ts';
@@ -48,7 +49,7 @@ interface Running {
 
 function start(t: Test, env: Environment): Running {
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env['PATH'], [markVariable]: process.env[markVariable], ...env },
     stdio: ['ignore', 'inherit', 'pipe'],
   });
   const running: Running = { child, lines: [], exited: undefined };

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
 import t from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
-import { beginWorker, endWorker } from '../lifetime.ts';
+import { beginWorker, endWorker } from './lifetime.ts';
 import { markOfFile, none, oneFailed, type Totals } from './tap-stream.ts';
 
 function failFile(why: string): Totals {

@@ -16,6 +16,18 @@ t.test('a file that ends its worker fails, and the remaining files run', async (
   t.same(totals, { passed: 1, failed: 1, skipped: 0 });
 });
 
+t.test('what a file has started ends before the next one, and a failed file spoils no other', async (t) => {
+  const ending = `import t from 'tap';\nglobalThis.open = true;\nt.teardown(() => { globalThis.open = false; });\n`;
+  const files = {
+    'a.mjs': `${ending}t.test('it', async (t) => t.equal(globalThis.open, true));`,
+    'b.mjs': test('t.equal(globalThis.open, false)'),
+    'c.mjs': test('globalThis.broken = true; t.fail()'),
+    'd.mjs': test('t.equal(globalThis.broken, undefined)'),
+  };
+  const { passed } = await runFiles(t, runBatches, files, { processes: 1 });
+  t.same(passed, ['a.mjs', 'b.mjs', 'd.mjs']);
+});
+
 t.test('a file that hangs is killed at its deadline, and the remaining files run', async (t) => {
   const files = {
     'waits.mjs': test('setTimeout(() => {}, 1e6); await new Promise(() => {})'),

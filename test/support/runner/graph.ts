@@ -17,7 +17,7 @@ export interface Graph {
 
 /** Paths are those of compiled files, relative to the root: `dist/test/run.js`. */
 export async function readGraph(): Promise<Graph> {
-  await init;
+  await init();
   const texts = new Map<string, string>();
   const direct = new Map<string, readonly string[]>();
   const textOf = (path: string): string => {

@@ -52,7 +52,7 @@ const durationsFile = join(repositoryRoot, 'test/durations.json');
 /** Shorter files may run in any order. */
 const worthNotingS = 2;
 
-/** Seconds of each long file in an earlier run, by name. They decide the order, and nothing else. */
+/** Seconds of each long file in an earlier run, by name. They decide the order alone. */
 function readDurations(): ReadonlyMap<string, number> {
   if (!existsSync(durationsFile)) return new Map();
   return new Map(Object.entries(JSON.parse(readFileSync(durationsFile, 'utf8')) as Record<string, number>));

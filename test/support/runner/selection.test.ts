@@ -1,0 +1,46 @@
+import t from 'tap';
+import type { Graph } from './graph.ts';
+import { longestFirst, select, type Wish } from './selection.ts';
+
+const [slices, http, owner, images] = [
+  'dist/test/lib/time/slices.test.js',
+  'dist/test/integration/gateway/http.test.js',
+  'dist/test/integration/actors/owner.test.js',
+  'dist/test/e2e/deploy/images.test.js',
+];
+const journey = 'dist/test/e2e/start/start.test.js';
+const all = [slices, http, owner, images, journey];
+
+/** `owner` and `images` import actors/owner.ts. */
+const graph: Graph = {
+  importsOf: (path) => new Set([path, ...([owner, images].includes(path) ? ['dist/actors/owner.js'] : [])]),
+  toolsOf: () => new Set(),
+};
+const none: Wish = { kinds: undefined, names: [], changed: [] };
+
+t.test('which files run', (t) => {
+  const rows: [string, Partial<Wish>, string[]][] = [
+    ['nothing said: fast, contract and journeys', {}, [slices, http, journey]],
+    ['kinds', { kinds: ['destructive', 'nightly'] }, [owner, images]],
+    ['a part of a path, of any kind', { names: ['actors/'] }, [owner]],
+    ['a part of a path, of a kind', { names: ['integration'], kinds: ['contract'] }, [http]],
+    [
+      'what imports a changed file is added, but not by night',
+      { changed: ['dist/actors/owner.js'] },
+      [slices, http, owner, journey],
+    ],
+    ['a changed test itself', { changed: [owner] }, [slices, http, owner, journey]],
+    ['nothing fits', { names: ['no such file'] }, []],
+  ];
+  for (const [name, wish, expected] of rows) t.same(select(all, { ...none, ...wish }, graph), expected, name);
+  t.end();
+});
+
+t.test('the longest files come first; one that nobody has timed comes last', (t) => {
+  const durations = new Map([
+    ['integration/actors/owner', 20],
+    ['integration/gateway/http', 90],
+  ]);
+  t.same(longestFirst([slices, owner, http], durations), [http, owner, slices]);
+  t.end();
+});
