@@ -34,8 +34,12 @@ Without any: the kinds fast and contract, and a few whole journeys.
   --since REF      the same, with what differs from REF
   --durations      note how long the files took, in test/durations.json, for the order of later runs`;
 
-/** Half of the time a file waits, for engines and for what must not happen. */
-const filesAtOnce = availableParallelism() * 2;
+/**
+ * How many files run at once. Those that start servers wait half of their time, for engines and for
+ * what must not happen; others keep a processor busy.
+ */
+const cores = availableParallelism();
+const lanes = { fast: cores + 1, contract: cores, others: cores + 1 };
 
 interface Options {
   readonly kinds: readonly Kind[] | undefined;
@@ -141,23 +145,21 @@ async function startShared(folder: string): Promise<Shared> {
 
 const servers = 'dist/test/support/servers.js';
 
-/** Runs files of all kinds side by side. */
+/** Runs first what needs no server, then the other kinds side by side. */
 async function runAll(
   files: readonly string[],
   env: NodeJS.ProcessEnv,
   stopped: AbortSignal,
   report: NonNullable<RunOptions['report']>,
 ): Promise<Totals> {
-  const of = (...wanted: readonly Kind[]): string[] => files.filter((path) => wanted.includes(kindOf(path)));
-  const [fast, contract] = [of('fast'), longestFirst(of('contract'))];
-  const others = longestFirst(of('server', 'destructive', 'nightly', 'house'));
-  const isFastAlone = contract.length + others.length === 0;
-  const pools = [
-    runBatches(fast, env, stopped, { report, processes: isFastAlone ? availableParallelism() : 1 }),
-    runBatches(contract, env, stopped, { report, processes: availableParallelism() }),
-    runProcesses(others, env, stopped, { report, processes: filesAtOnce }),
-  ];
-  return (await Promise.all(pools)).reduce(sum);
+  const of = (...wanted: readonly Kind[]): string[] =>
+    longestFirst(files.filter((path) => wanted.includes(kindOf(path))));
+  const fast = await runBatches(of('fast'), env, stopped, { report, processes: lanes.fast });
+  const others = await Promise.all([
+    runBatches(of('contract'), env, stopped, { report, processes: lanes.contract }),
+    runProcesses(of('server', 'destructive', 'nightly', 'house'), env, stopped, { report, processes: lanes.others }),
+  ]);
+  return others.reduce(sum, fast);
 }
 
 async function main(args: readonly string[]): Promise<number> {

@@ -1,4 +1,4 @@
-/** A hundred members in virtual time: what they say, and what they know of each other. */
+/** Many members in virtual time: what they say, and what they know of each other. */
 import t, { type Test } from 'tap';
 import { Membership } from '../../../actors/membership/membership.ts';
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
@@ -140,7 +140,7 @@ class Members {
 
 t.test('the messages of members grow as their number, not as its square', async (t) => {
   const rates = new Map<number, number>();
-  for (const count of [2, 4, 25, 50, 100]) {
+  for (const count of [2, 10, 50]) {
     const members = new Members();
     await members.run(count, async () => {
       const rate = await members.rate();
