@@ -111,8 +111,6 @@ export const settings = {
   VAULT_KEYS_FILE: optionalText(
     'File with those keys, in place of VAULT_KEYS. With neither, all routes that need them answer 503.',
   ),
-  VPN_KEYS: optionalText('Former name of VAULT_KEYS.'),
-  VPN_KEYS_FILE: optionalText('Former name of VAULT_KEYS_FILE.'),
   VPN_DEFAULT_NETWORK: text('Network of peers that name none.', { fallback: 'default' }),
   FORAGE_METRICS_TOKEN: optionalText(
     'Bearer token that opens /metrics/forage. Absent: it is open to all who reach it.',

@@ -37,7 +37,7 @@ t.test('after a rotation the old secrets open nothing', { skip: await skipWithou
   const owner = decidingOwner();
   const serving = serveOwner(ground.nc, owner);
   t.teardown(() => serving.stop());
-  const env = { VPN_KEYS: `k1:${randomBytes(32).toString('base64')}`, VPN_DEFAULT_NETWORK: 'office' };
+  const env = { VAULT_KEYS: `k1:${randomBytes(32).toString('base64')}`, VPN_DEFAULT_NETWORK: 'office' };
   const gateways = await Promise.all([runGateway(t, ground, { env }), runGateway(t, ground, { env })]);
   const [{ url }] = gateways;
   const [tenant, operator] = await Promise.all([ground.issuer.mint(), ground.issuer.mint({ scope: 'operator' })]);

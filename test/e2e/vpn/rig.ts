@@ -23,7 +23,7 @@ export interface VpnRig {
   /** A client with the scope `operator`. */
   readonly operator: Client;
   client(tenant: string): Promise<Client>;
-  /** The file that the gateway's VPN_KEYS_FILE names. */
+  /** The file that the gateway's VAULT_KEYS_FILE names. */
   readonly keysFile: string;
   /** The whole log of gateway and actors. */
   logs(): string;
@@ -58,7 +58,7 @@ export async function startVpnRig(t: Test, settings: Record<string, string> = {}
   writeFileSync(keysFile, newKeyLine('k1'), { mode: 0o600 });
   const { issuer, actors, gateway, baseUrl } = await startControlPlane(t, folder, {
     actors: {},
-    gateway: { VPN_KEYS_FILE: keysFile, ...settings },
+    gateway: { VAULT_KEYS_FILE: keysFile, ...settings },
   });
   const mint = async (tenant: string, scope?: string): Promise<Client> =>
     clientOf(

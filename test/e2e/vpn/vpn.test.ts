@@ -617,7 +617,7 @@ t.test('wrong tokens are rate-limited for each client address', async (t) => {
 });
 
 t.test('a gateway without VPN keys answers 503 to creates of peers and serves the rest', async (t) => {
-  const rig = await startVpnRig(t, { VPN_KEYS_FILE: '' });
+  const rig = await startVpnRig(t, { VAULT_KEYS_FILE: '' });
   const acme = await rig.client('acme');
   const answer = await acme.call('POST', peers, { name: 'x' });
   t.equal(answer.status, 503);

@@ -14,11 +14,3 @@ t.test('keys come from a setting or from a file, not from both', (t) => {
   t.throws(() => keysOf({ VAULT_KEYS: line, VAULT_KEYS_FILE: file }), /set VAULT_KEYS or VAULT_KEYS_FILE, not both/);
   t.end();
 });
-
-t.test('the former names still count, alone', (t) => {
-  const file = t.testdir({ keys: `${line}\n` }) + '/keys';
-  t.same(keysOf({ VPN_KEYS: line }), keysOf({ VAULT_KEYS: line }));
-  t.same(keysOf({ VPN_KEYS_FILE: file }), keysOf({ VAULT_KEYS: line }));
-  t.throws(() => keysOf({ VAULT_KEYS: line, VPN_KEYS: line }), /set VAULT_KEYS or VPN_KEYS, not both/);
-  t.end();
-});

@@ -34,7 +34,7 @@ serveOwner(ground.nc, (ask) => {
 const log = recordingLog();
 const gateway = await runGateway(t, ground, {
   log,
-  env: { VPN_KEYS: `k1:${randomBytes(32).toString('base64')}`, PUBLIC_URL: 'https://vpn.test' },
+  env: { VAULT_KEYS: `k1:${randomBytes(32).toString('base64')}`, PUBLIC_URL: 'https://vpn.test' },
 });
 const peer = randomUUID();
 const peerToken = randomUUID();
