@@ -25,19 +25,10 @@ export function askAll(
   );
 }
 
-/** An owner of release 0.1.0 answers `internal` to an ask that it does not know. */
-const unlessUnknown = (failed: Outcome): Result =>
-  failed.code === 'internal'
-    ? failure(
-        'unavailable',
-        'an actors process could not answer: its log says why; those of release 0.1.0 have no such list',
-      )
-    : failed;
-
 /** If an ask failed, the result is the first failure. */
 function pagesOf<List extends KeyList>(type: List, outcomes: readonly Outcome[]): AnswerOf<List>[] | Result {
   const failed = outcomes.find((outcome) => !succeeded(outcome));
-  if (failed !== undefined) return type === 'host.list' ? failed : unlessUnknown(failed);
+  if (failed !== undefined) return failed;
   return outcomes.map(({ body }) => decodeAnswer(type, body));
 }
 
@@ -76,7 +67,7 @@ export function findContainers(services: Services): HandlerOf<'container.find'> 
       const rest = limit - found.length;
       const question = { type: 'container.find', partition, limit: rest, from, only, ...call.origin } as const;
       const outcome = await services.ask('read', question, call.deadlineMs);
-      if (!succeeded(outcome)) return unlessUnknown(outcome);
+      if (!succeeded(outcome)) return outcome;
       const { data, next } = decodeAnswer('container.find', outcome.body);
       found.push(...data);
       bytes += outcome.body.length;

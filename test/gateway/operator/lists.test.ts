@@ -4,7 +4,7 @@ import { findContainers, listOfAll } from '../../../gateway/operator/lists.ts';
 import type { Result } from '../../../gateway/http/respond.ts';
 import type { Outcome, Question } from '../../../lib/rpc/partition-client.ts';
 import { decodePlaceCursor, encodePlaceCursor, type Place } from '../../../schemas/api/cursor.ts';
-import { isHostKey, isTenantId, type HostKey, type TenantId } from '../../../schemas/ids.ts';
+import { isHostKey, type HostKey, type TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import { tenantId } from '../../actors/support.ts';
@@ -130,18 +130,6 @@ t.test('containers of one tenant are asked of its owner alone', async (t) => {
   );
   const other = encodePlaceCursor({ partition: (partition + 1) % 16, from: null });
   t.equal((await find({ tenant: acme, cursor: other })).code, 'invalid', 'the cursor of another list');
-});
-
-t.test('actors of release 0.1.0 know neither list', async (t) => {
-  const unknown: Outcome = { code: 'internal', body: '{"error":"internal"}' };
-  const refused = { code: 'unavailable', body: /those of release 0.1.0 have no such list/ };
-  t.match(await finding(2, () => unknown).find(), refused);
-  const query = { limit: 10, cursor: undefined };
-  const services = servicesWith(() => unknown);
-  const tenants = listOfAll(services, 'tenant.list', { isKey: isTenantId, keyOf: ({ id }) => id });
-  t.match(await tenants(callOf('tenant.list', { query })), refused);
-  const hosts = listOfAll(services, 'host.list', { isKey: isHostKey, keyOf: ({ key }) => key });
-  t.equal(await hosts(callOf('host.list', { query })), unknown, 'they know this one');
 });
 
 t.test('failures and wrong cursors', async (t) => {
