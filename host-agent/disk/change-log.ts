@@ -1,8 +1,7 @@
 /**
  * A file of changes, beside files that hold everything and are replaced as a whole. A change costs
  * one line and one write, however much the whole is. The whole is written when the log has grown to
- * its bound, after a write that failed, and when the agent stops: then an older release finds all
- * of it there.
+ * its bound, after a write that failed, and when the agent stops.
  */
 import { copyFile, mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';

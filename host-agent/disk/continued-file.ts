@@ -1,8 +1,7 @@
 /**
  * A state file, and a log beside it that continues it (change-log.ts). Each write of the file gives
  * it a higher number, and a line of the log bears the number of the file that it continues. So
- * lines that the file contains already do not count, nor those from before an older release wrote
- * the file.
+ * lines that the file contains already do not count.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -14,8 +13,8 @@ import type { StateDisk } from './state-disk.ts';
 const version = 1;
 const Count = Type.Integer({ minimum: 0 });
 
-/** In the file; agents of 0.1.0 wrote no number. */
-export const fileMarks = { v: Type.Literal(version), log: Type.Optional(Count) };
+/** In the file. */
+export const fileMarks = { v: Type.Literal(version), log: Count };
 /** In each line of the log. */
 export const lineMarks = { v: Type.Literal(version), log: Count };
 
@@ -46,7 +45,7 @@ export interface ContinuedFile<F, L> {
   follow(contents: Contents): SyncedLog;
 }
 
-export async function readContinuedFile<F extends { readonly log?: number }, L extends { readonly log: number }>(
+export async function readContinuedFile<F extends { readonly log: number }, L extends { readonly log: number }>(
   parts: ContinuedFileParts<F, L>,
 ): Promise<ContinuedFile<F, L>> {
   const { stateDir, name, intervalMs, disk, log } = parts;

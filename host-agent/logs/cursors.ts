@@ -25,7 +25,7 @@ const CursorStored = Type.Object({
     Type.Null(),
   ]),
   seq: Count,
-  // Agents of 0.1.0 do not write it.
+  /** Absent: the line came through the engine. */
   at: Type.Optional(
     Type.Object({ file: Type.String(), offset: Count, ts: Type.String(), stdout: StreamPlace, stderr: StreamPlace }),
   ),

@@ -29,12 +29,12 @@ const RestartStateStored = Type.Object({
       phase: Type.Literal('waiting'),
       /** By the wall clock. */
       untilMs: Type.Number(),
-      /** The rest of the wait when this was written; agents from before 0.1.0 wrote none. */
-      leftMs: Type.Optional(Type.Number({ minimum: 0 })),
+      /** The rest of the wait when this was written. */
+      leftMs: Type.Number({ minimum: 0 }),
     }),
     Type.Object({
       phase: Type.Literal('failed'),
-      /** It has ended (`Attempt`); agents from before 0.2.0 know failures alone. */
+      /** It has ended (`Attempt`), and has not failed. */
       ended: Type.Optional(Type.Literal(true)),
     }),
   ]),
@@ -43,10 +43,8 @@ const RestartStateStored = Type.Object({
   restarts: Count,
   countedRun: nullable(Type.String()),
   pullDue: Type.Boolean(),
-  /** Absent from agents from before 0.2.0. */
-  ending: Type.Optional(nullable(Type.Object({ run: Type.String(), why: Why }))),
-  /** Absent from agents from before 0.2.0. */
-  update: Type.Optional(nullable(Type.Object({ since: Count, phase: Type.Enum([...updatePhases]), why: WhyStored }))),
+  ending: nullable(Type.Object({ run: Type.String(), why: Why })),
+  update: nullable(Type.Object({ since: Count, phase: Type.Enum([...updatePhases]), why: WhyStored })),
 });
 type Stored = Static<typeof RestartStateStored>;
 const OrphansStored = Type.Object({ approved: Type.Array(ContainerId), word: nullable(Count) });
@@ -83,27 +81,24 @@ export function toStored(restart: RestartState, { wallMs, steadyMs }: WaitTime):
   // The release before this one reads no other word; this one looks at the container afresh.
   const lasting = { ...rest, want: want === 'prepared' ? ('stopped' as const) : want };
   if (lasting.attempt.phase === 'ended') {
-    return { ...lasting, attempt: { phase: 'failed', ended: true }, why: whyStored(lasting.why) };
+    return { ...lasting, attempt: { phase: 'failed', ended: true } };
   }
   if (lasting.attempt.phase !== 'waiting') return { ...lasting, attempt: lasting.attempt };
   const leftMs = Math.max(0, lasting.attempt.untilMs - steadyMs());
   return { ...lasting, attempt: { phase: 'waiting', untilMs: wallMs() + leftMs, leftMs } };
 }
 
-/** Agents from before 0.2.0 do not know the word `completed`. */
-const whyStored = (why: RestartState['why']): RestartState['why'] =>
-  why?.reason === 'completed' ? { ...why, reason: 'exited' } : why;
-
 export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: WaitTime): RestartState {
-  const { attempt, update = null, ending = null } = stored;
-  const restart = { ...blank, ...stored, update, ending };
+  const { attempt } = stored;
+  const restart = { ...blank, ...stored };
   if (attempt.phase === 'failed' && attempt.ended === true) {
     const { why } = restart;
+    // The last release writes `exited` for what has completed.
     const isCompleted = why?.reason === 'exited' && why.exitCode === 0;
     return { ...restart, attempt: { phase: 'ended' }, why: isCompleted ? { ...why, reason: 'completed' } : why };
   }
   if (attempt.phase !== 'waiting') return { ...restart, attempt };
-  const leftMs = Math.min(attempt.untilMs - wallMs(), attempt.leftMs ?? maxWaitMs, maxWaitMs);
+  const leftMs = Math.min(attempt.untilMs - wallMs(), attempt.leftMs, maxWaitMs);
   return { ...restart, attempt: { phase: 'waiting', untilMs: steadyMs() + Math.max(0, leftMs) } };
 }
 

@@ -83,20 +83,6 @@ t.test('lines that the file contains already do not count', async (t) => {
   t.same(await read(stateDir), ['a', 'b', 'c'], 'those after them count');
 });
 
-t.test('a file that an older release wrote since holds, and is replaced by the next write', async (t) => {
-  const stateDir = temporaryFolder(t);
-  const { file, log } = pathsOf(stateDir);
-  const { add } = await kept(t, stateDir);
-  await add('a');
-  await add('b');
-  writeFileSync(file, JSON.stringify({ v: 1, says: ['old'] }));
-  t.same(await read(stateDir), ['old']);
-  const { add: addNext } = await kept(t, stateDir);
-  await addNext('c');
-  t.match(JSON.parse(readFileSync(file, 'utf8')), { says: ['old', 'c'] });
-  await until('an empty log', () => readFileSync(log).length === 0);
-});
-
 t.test('after a line that was cut off, the next write is the whole', async (t) => {
   const stateDir = temporaryFolder(t);
   const { file, log } = pathsOf(stateDir);

@@ -30,12 +30,6 @@ t.test('the rest of a wait survives a restart, whatever the wall clock does', (t
     const restart = fromStored(stored, { wallMs: () => nowMs + passedMs, steadyMs, maxWaitMs });
     t.match(restart, { failures: 4, attempt: { phase: 'waiting', untilMs: 77 + leftMs } }, name);
   }
-  const old = { ...stored, attempt: { phase: 'waiting', untilMs: nowMs + 7_200_000 } } as const;
-  t.match(
-    fromStored(old, { wallMs: () => nowMs, steadyMs: () => 0, maxWaitMs }),
-    { attempt: { untilMs: maxWaitMs } },
-    'from before 0.1.0, after the clock was set back',
-  );
   t.end();
 });
 
@@ -74,10 +68,6 @@ t.test('a change is a line, and a start reads file and lines', async (t) => {
   t.same(await seen(stateDir, ids), { failures: [5, 0, 3], word: 7 });
   writeFileSync(join(stateDir, 'memory.log'), lines);
   t.same(await seen(stateDir, ids), { failures: [5, 0, 3], word: 7 }, 'and a log of an earlier file is passed over');
-
-  const { log: _, ...old } = JSON.parse(readFileSync(join(stateDir, 'memory.json'), 'utf8')) as { log: number };
-  writeFileSync(join(stateDir, 'memory.json'), JSON.stringify({ ...old, orphans: { approved: [], word: 9 } }));
-  t.same(await seen(stateDir, ids), { failures: [5, 0, 3], word: 9 }, 'as is one before a file of release 0.1.0');
 });
 
 t.test('a judgement that changes nothing writes nothing', async (t) => {
