@@ -158,10 +158,7 @@ class OwnerProcess implements Owner {
     const parts = { nc, cluster, fleet, clock, log, slices: this.#slices, refusals: this.#refusals };
     const client = new PartitionClient(nc, { partitions, requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
     this.#outbox = createOutbox({ ...parts, client, partitions });
-    this.#directory = new DirectoryExchange({
-      ...parts,
-      hasLastRelease: () => this.manager.membership.nextOwner() === 'last release',
-    });
+    this.#directory = new DirectoryExchange(parts);
     this.#watched = new Watched(clock);
     this.#effects = createEffects({ nc, directory: this.#directory, outbox: this.#outbox, watched: this.#watched });
     this.#credentials = createHostCredentials({
@@ -318,7 +315,7 @@ class OwnerProcess implements Owner {
     this.#refusals.warn('host_sender_refused', {
       message,
       host,
-      user: user ?? null,
+      user,
       why: 'this key is not enrolled for this host',
     });
   }
@@ -356,11 +353,6 @@ class OwnerProcess implements Owner {
           if (this.#served.has(partition)) this.#show(partition);
         },
         ...managed,
-        nextOwner: () => {
-          const next = managed.nextOwner();
-          // Nobody is there to take it: an operator may go back to the release that made it.
-          return next === 'nobody' && cluster.journals !== true ? 'last release' : next;
-        },
       });
   }
 

@@ -15,13 +15,13 @@ import { version } from '../lib/version.ts';
 import type { ContainerStatus } from '../schemas/api/container.ts';
 import { limits } from '../schemas/limits.ts';
 import { engineAway } from '../schemas/wire/host.ts';
-import { subjects } from '../schemas/wire/subjects.ts';
+import { subjects, type Sender } from '../schemas/wire/subjects.ts';
 import { createContainers, type Containers } from './containers.ts';
 import { createConnector } from './control-plane/connector.ts';
 import { stoppedAfterMs } from './control-plane/contact.ts';
 import { createControl, type Control } from './control-plane/control.ts';
 import { createCredentials, type Credentials } from './control-plane/identity/credentials.ts';
-import { keyFrom, type StoredIdentity } from './control-plane/identity/identity.ts';
+import { keyFrom, type Identity } from './control-plane/identity/identity.ts';
 import { systemMachineTime, type MachineTime } from './control-plane/machine-time.ts';
 import { reportPulls } from './control-plane/pull-reports.ts';
 import { createReporter, type Reporter } from './control-plane/reporter.ts';
@@ -49,7 +49,7 @@ import { roomOf } from './workload/capacity.ts';
 
 export interface AgentParts {
   readonly settings: AgentSettings;
-  readonly identity: StoredIdentity;
+  readonly identity: Identity;
   readonly seed: Uint8Array;
   readonly registry: Registry;
   /** Undefined: nothing is traced. */
@@ -75,10 +75,11 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const metrics = createMetrics(registry);
   const faults = createFaults(log);
   const disk = createStateDisk(faults, retry, log);
+  const publicKey = keyFrom(seed).getPublicKey();
+  const sender: Sender = { host, user: publicKey };
   const credentials = createCredentials(identity, {
-    publicKey: keyFrom(seed).getPublicKey(),
+    publicKey,
     stateDir: settings.STATE_DIR,
-    boundRetry: { minMs: settings.SYNC_INTERVAL_MS, maxMs: limits.boundRetryMaxMs },
     disk,
     clock,
     log,
@@ -95,6 +96,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 
   const answers = new Answers(clock);
   const control = controlOf(parts, {
+    sender,
     credentials,
     state,
     answers,
@@ -105,7 +107,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     sessions: { serve: (nc, agent) => sessions.serve(nc, agent) },
   });
   const reporter = createReporter({
-    sender: credentials.sender,
+    sender,
     request: control.request,
     backoff: retry,
     metrics,
@@ -117,7 +119,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const { sealKey, boxes } = state;
   const unseal = createUnseal({
     key: sealKey.publicKey,
-    sender: credentials.sender,
+    sender,
     request: control.request,
     backoff: retry,
     steadyMs,
@@ -134,7 +136,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     reporter,
     control,
     values: createValues({ key: sealKey, boxes, unseal, metrics, log }),
-    sender: credentials.sender,
+    sender,
     containerUse: settings.CONTAINER_METRICS === 'on' ? containerMetrics(registry) : undefined,
     retry,
     clock,
@@ -180,7 +182,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         pulls: containers.pulling,
         moved: containers.pulls.moved,
         session: reporter.session,
-        sender: credentials.sender,
+        sender,
         request: control.request,
         everyMs: limits.pullReportMs,
         log,
@@ -196,7 +198,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
           servers: settings.NATS_URLS.length > 0 ? settings.NATS_URLS : identity.natsUrls,
           name: `longshore-agent ${host}`,
           authenticator: jwtAuthenticator(() => credentials.jwt(), seed),
-          inboxPrefix: subjects.hostInbox(credentials.sender()),
+          inboxPrefix: subjects.hostInbox(sender),
           answers,
           onMove,
           ...(settings.NATS_CA_FILE === undefined ? {} : { tlsCaFile: settings.NATS_CA_FILE }),
@@ -204,8 +206,6 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         log,
       ),
     serve: (nc) => control.run(nc, reporter, signal),
-    credentials,
-    boundConnectMs: settings.SYNC_INTERVAL_MS / 2,
     log,
   });
   void connector.run(signal).catch((error: unknown) => life.fail('control_failed', error));
@@ -226,6 +226,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 }
 
 interface ControlLinks {
+  readonly sender: Sender;
   readonly credentials: Credentials;
   readonly state: State;
   readonly answers: Answers;
@@ -238,11 +239,11 @@ interface ControlLinks {
 }
 
 function controlOf({ settings, identity, clock, log }: AgentParts, links: ControlLinks): Control {
-  const { credentials, state, answers, metrics, faults, containers, standing } = links;
+  const { sender, credentials, state, answers, metrics, faults, containers, standing } = links;
   const capacity = () => containers().capacity();
   const control: Control = createControl({
     target: createSyncTarget({
-      sender: credentials.sender,
+      sender,
       desired: state.desired,
       store: state.store,
       reconciler: () => containers().reconciler,
@@ -262,6 +263,7 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
       sessions: state.sessions,
       onSuperseded: (isSuperseded) => standing().superseded(isSuperseded),
     },
+    sender,
     credentials,
     sessions: links.sessions,
     beat: () => ({
@@ -328,7 +330,6 @@ const gaugesOf = ({
   sandboxes: () => containers.sandboxes?.counts() ?? { ready: 0, used: 0 },
   usageHoursKept: () => state.usage.kept().length,
   credentialsExpiryMs: credentials.expiryMs,
-  credentialsBound: () => credentials.sender().user !== undefined,
 });
 
 function countByStatus(reporter: Reporter): ReadonlyMap<ContainerStatus, number> {

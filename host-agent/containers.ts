@@ -62,7 +62,7 @@ export interface ContainersParts {
   readonly reporter: Reporter;
   readonly control: Pick<Control, 'request' | 'syncSoon'>;
   readonly values: Values;
-  readonly sender: () => Sender;
+  readonly sender: Sender;
   /** Shows what each container uses; undefined: it is not shown. */
   readonly containerUse: UseBoard | undefined;
   readonly retry: BackoffBounds;

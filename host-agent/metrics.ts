@@ -74,7 +74,6 @@ export interface Gauges {
   /** Hours of usage that wait for their owners, on the disk. */
   usageHoursKept(): number;
   credentialsExpiryMs(): number | null;
-  credentialsBound(): boolean;
 }
 
 export function createMetrics(registry: Registry): Metrics {
@@ -375,11 +374,6 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   );
   simple('longshore_agent_orphans_held', 'Orphans that wait for the approval of an operator.', () =>
     gauges.orphansHeld(),
-  );
-  simple(
-    'longshore_agent_credentials_bound',
-    '1 if the NATS credentials in use name the key of the agent; 0: they are from before 0.1.0.',
-    () => Number(gauges.credentialsBound()),
   );
   simple('longshore_agent_credentials_expiry_timestamp_seconds', 'When the NATS credentials expire; 0: never.', () => {
     const ms = gauges.credentialsExpiryMs();

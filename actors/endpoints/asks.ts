@@ -10,13 +10,13 @@ import type { Slices } from '../../lib/time/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
 import { DecodeError } from '../../lib/decode.ts';
 import { Room, line as lineOf, type Piece } from '../../lib/fill.ts';
-import { decodeAsks, type AskBatch } from '../../lib/rpc/decode.ts';
+import { decodeAsks } from '../../lib/rpc/decode.ts';
 import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, WriteAsk } from '../../schemas/wire/asks.ts';
 import { countAsks, encodeAnswer, encodeAnswers, notOwner, type Answer } from '../../schemas/wire/codec.ts';
 import { isInbox, subjects } from '../../schemas/wire/subjects.ts';
-import { ProtocolError, protocolVersion } from '../../schemas/wire/version.ts';
+import { ProtocolError } from '../../schemas/wire/version.ts';
 import { isWrite, type Prepared } from '../domain/decide.ts';
 import type { Partition } from '../partition.ts';
 import type { Watched } from './watched.ts';
@@ -45,8 +45,6 @@ export interface AskSource {
   readonly subject: string;
   /** The partition that an ask is for; undefined: this process does not serve it. */
   readonly partitionFor: (ask: Ask) => Partition | undefined;
-  /** The server refuses the subscription. */
-  readonly onRefused?: () => void;
 }
 
 const internal = errorBody({ error: 'internal' });
@@ -60,7 +58,7 @@ export const sourceOf = (partition: Partition): AskSource => ({
   partitionFor: () => partition,
 });
 
-export function serveAsks({ subject, partitionFor, onRefused }: AskSource, options: AskOptions): Subscription {
+export function serveAsks({ subject, partitionFor }: AskSource, options: AskOptions): Subscription {
   const { nc, clock, log, tracer, refusals, slices, watched, prepare, token } = options;
 
   const run: Run = (ask, untilMs, respond) => {
@@ -107,7 +105,6 @@ export function serveAsks({ subject, partitionFor, onRefused }: AskSource, optio
     callback: (error, message) => {
       if (error !== null) {
         log.error('subscription_failed', { subject, error });
-        onRefused?.();
         return;
       }
       if (!isInbox(message.reply)) {
@@ -116,18 +113,16 @@ export function serveAsks({ subject, partitionFor, onRefused }: AskSource, optio
       }
       const maxBytes = nc.info?.max_payload ?? limits.answerPartBytes;
       const payload = message.string();
-      let batch: AskBatch;
+      const answers = collectAnswers(message, maxBytes, log, token?.());
+      let asks: ReturnType<typeof decodeAsks>;
       try {
-        batch = decodeAsks(payload);
+        asks = decodeAsks(payload);
       } catch (cause) {
         if (!(cause instanceof ProtocolError)) throw cause;
         refusals.error('protocol_refused', { subject, error: cause });
-        const answers = collectAnswers(message, maxBytes, log, { protocol: protocolVersion });
         for (let index = 0; index < countAsks(payload); index++) answers.add({ index, code: 'unavailable', body: '' });
         return;
       }
-      const { protocol, asks } = batch;
-      const answers = collectAnswers(message, maxBytes, log, { protocol, owner: token?.() });
       const malformed = asks.find((ask) => ask instanceof DecodeError);
       if (malformed !== undefined) refusals.error('malformed_batch', { subject, asks: asks.length, error: malformed });
       const onFault = (cause: unknown): void => log.error('asks_failed', { subject, error: cause });
@@ -153,24 +148,19 @@ function* running(
   }
 }
 
-export interface AnswerHead {
-  /** The version that the sender of the asks speaks. */
-  readonly protocol: number;
-  readonly owner?: string | undefined;
-}
-
 /**
  * Collects the answers of one tick and sends them together, in parts that fit a message. Never
  * throws: it logs an answer that cannot be sent, and the sender asks again.
+ * @param owner as for `encodeAnswers`
  */
 export function collectAnswers(
   message: Pick<Msg, 'respond'>,
   maxPayloadBytes: number,
   log: Pick<Log, 'error'>,
-  { protocol, owner }: AnswerHead,
+  owner?: string,
 ): { add(answer: Answer): void } {
   // The last line has no line break behind it.
-  const lineBytesMax = maxPayloadBytes - encodeAnswers([], protocol, owner).length + 1;
+  const lineBytesMax = maxPayloadBytes - encodeAnswers([], owner).length + 1;
   const bounds = { bytes: limits.answerPartBytes };
   let lines: string[] = [];
   let room = new Room(bounds);
@@ -178,7 +168,7 @@ export function collectAnswers(
   const flush = (): void => {
     scheduled = false;
     if (lines.length === 0) return;
-    const payload = encodeAnswers(lines, protocol, owner);
+    const payload = encodeAnswers(lines, owner);
     lines = [];
     room = new Room(bounds);
     try {

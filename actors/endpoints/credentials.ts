@@ -23,17 +23,16 @@ export interface HostCredentialsOptions {
 }
 
 export interface HostCredentials {
-  /** @param isUnbound for an agent from before 0.1.0 */
-  sign(host: HostKey, publicKey: string, isUnbound?: boolean): Promise<string>;
+  sign(host: HostKey, publicKey: string): Promise<string>;
   /** Makes what an ask needs before its turn; undefined: it needs nothing. */
   prepare(partition: Partition, ask: WriteAsk): Promise<Prepared | undefined> | undefined;
 }
 
 export function createHostCredentials(options: HostCredentialsOptions): HostCredentials {
   const { clusterId, account, ttlMs, natsUrls, clock } = options;
-  const sign: HostCredentials['sign'] = async (host, publicKey, isUnbound = false) => {
+  const sign: HostCredentials['sign'] = async (host, publicKey) => {
     const expiresAtS = wholeSeconds(clock.nowMs() + ttlMs);
-    return (options.sign ?? signHostJwt)(account, { host, publicKey, expiresAtS, isUnbound });
+    return (options.sign ?? signHostJwt)(account, { host, publicKey, expiresAtS });
   };
   return {
     sign,

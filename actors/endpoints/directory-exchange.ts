@@ -4,7 +4,7 @@
  * loaded it or when another process lacks a change (ADR 15).
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { decoder } from '../../lib/decode.ts';
+import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { jitter } from '../../lib/time/backoff.ts';
 import { runAtOnce, type Slices } from '../../lib/time/slices.ts';
@@ -15,7 +15,7 @@ import { limits } from '../../schemas/limits.ts';
 import { announcedEpoch, type Cluster } from '../../schemas/records/cluster.ts';
 import { DirectoryMessage, DirectoryVersions, type DirectoryAt } from '../../schemas/wire/directory.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { protocolOf, ProtocolError, spoken } from '../../schemas/wire/version.ts';
+import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import type { Partition } from '../partition.ts';
 import { DirectoryParts, HostDirectory, isBehind, messagesOf } from './directory.ts';
 import type { Fleet } from './fleet.ts';
@@ -23,15 +23,13 @@ import type { Fleet } from './fleet.ts';
 /** What a directory needs of the partition that it is about. */
 export type DirectorySource = Pick<Partition, 'number' | 'epoch' | 'committed' | 'view'>;
 
-const decodeDirectory = decoder(DirectoryMessage);
-const decodeVersions = decoder(DirectoryVersions);
+const decodeDirectory = messageDecoder(DirectoryMessage);
+const decodeVersions = messageDecoder(DirectoryVersions);
 
 export interface DirectoryExchangeOptions {
   readonly nc: NatsConnection;
   readonly cluster: Cluster;
   readonly fleet: Fleet;
-  /** Whether a process of release 0.1.0 is there, which expects whole directories at intervals. */
-  readonly hasLastRelease: () => boolean;
   readonly slices: Slices;
   readonly log: Log;
   /** Logs what others can cause at will, but not every time. */
@@ -64,8 +62,8 @@ export class DirectoryExchange {
         },
       }),
       nc.subscribe(subjects.directoryRefresh, {
-        callback: (error, { data }) => {
-          if (error === null) this.#answer(heldIn(data));
+        callback: (error, { subject, data }) => {
+          if (error === null) this.#taking(subject, () => this.#answer(decodeVersions(data).versions));
         },
       }),
       nc.subscribe(subjects.directoryVersions, {
@@ -90,16 +88,11 @@ export class DirectoryExchange {
 
   /** Says which versions this process has of its own partitions. */
   tell(): void {
-    const { nc, hasLastRelease } = this.#options;
-    if (hasLastRelease()) {
-      this.#answer(undefined);
-      return;
-    }
     const own = [...this.#directories].map(([partition, directory]) => [
       String(partition.number),
       [this.#versionOf(partition).epoch, directory.changes],
     ]);
-    if (own.length > 0) nc.publish(subjects.directoryVersions, versionsText(Object.fromEntries(own)));
+    if (own.length > 0) this.#options.nc.publish(subjects.directoryVersions, versionsText(Object.fromEntries(own)));
   }
 
   /** Called when this process has loaded the partition: sends its hosts to all. */
@@ -123,11 +116,11 @@ export class DirectoryExchange {
     if (directory !== undefined) this.#send(directory.change(this.#versionOf(partition), host, entry));
   }
 
-  /** @param held what the asker has; undefined: nothing */
-  #answer(held: DirectoryVersions['versions'] | undefined): void {
+  /** @param held what the asker has */
+  #answer(held: DirectoryVersions['versions']): void {
     for (const [partition, directory] of this.#directories) {
       const at = [this.#versionOf(partition).epoch, directory.changes] as const;
-      if (isBehind(held?.[String(partition.number)], at)) this.#wanted.add(partition);
+      if (isBehind(held[String(partition.number)], at)) this.#wanted.add(partition);
     }
     this.#sendWanted();
   }
@@ -182,9 +175,8 @@ export class DirectoryExchange {
   /** Compares the versions of an owner with those that this process has. */
   #compare(subject: string, bytes: Uint8Array): void {
     this.#taking(subject, () => {
-      const said = decodeVersions(bytes);
-      protocolOf(said);
-      for (const [partition, at] of Object.entries(said.versions)) this.#lacked.set(Number(partition), at);
+      const { versions } = decodeVersions(bytes);
+      for (const [partition, at] of Object.entries(versions)) this.#lacked.set(Number(partition), at);
       this.#forgetKnown();
       if (this.#lacked.size > 0) this.#asking ??= setTimeout(this.#ask, jitter(limits.directoryAskMs));
     });
@@ -219,12 +211,3 @@ export class DirectoryExchange {
 
 const versionsText = (versions: DirectoryVersions['versions']): string =>
   JSON.stringify({ ...spoken, versions } satisfies DirectoryVersions);
-
-/** Undefined: the asker has nothing, or is of another release. */
-function heldIn(refresh: Uint8Array): DirectoryVersions['versions'] | undefined {
-  try {
-    return decodeVersions(refresh).versions;
-  } catch {
-    return undefined;
-  }
-}

@@ -9,7 +9,7 @@ import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory
 import { directoryEntry } from '../domain/host/decide.ts';
 import { inParts, partText } from '../../lib/rpc/parts.ts';
 import type { PartitionView } from '../domain/state.ts';
-import { protocolOf, spoken } from '../../schemas/wire/version.ts';
+import { spoken } from '../../schemas/wire/version.ts';
 
 export interface DirectoryVersion {
   readonly partition: number;
@@ -38,12 +38,8 @@ export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Gener
 export class DirectoryParts {
   readonly #begun = new Map<number, Map<number, DirectoryMessage>>();
 
-  /**
-   * @returns the message, once it is complete.
-   * @throws ProtocolError if the sender's release and this one do not work together.
-   */
+  /** @returns the message, once it is complete */
   take(message: DirectoryMessage): DirectoryMessage | undefined {
-    protocolOf(message);
     const { part, parts, ...whole } = message;
     if (part === undefined || parts === undefined) return message;
     let begun = this.#begun.get(message.partition);

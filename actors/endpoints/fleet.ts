@@ -44,12 +44,12 @@ interface Version {
 function isOlder(message: DirectoryMessage, known: Version): boolean {
   if (message.epoch !== known.epoch) return message.epoch < known.epoch;
   if (message.revision !== known.revision) return message.revision < known.revision;
-  return message.changes !== undefined && known.changes !== undefined && message.changes < known.changes;
+  return known.changes !== undefined && message.changes < known.changes;
 }
 
 /** The changes that are known after the message; undefined: not all. */
 function changesAfter(known: Version | undefined, { epoch, changes, full }: DirectoryMessage): number | undefined {
-  if (full || changes === undefined) return changes;
+  if (full) return changes;
   if (known?.epoch !== epoch || known.changes === undefined) return undefined;
   return changes <= known.changes + 1 ? changes : undefined;
 }
@@ -145,15 +145,8 @@ export class Fleet implements FleetView {
     return !isOverCeiling(entry, this.ceiling, heard?.used);
   }
 
-  /**
-   * A process from before 0.1.0 sends no keys. While it owns the host's partition, every key is
-   * accepted, as that process does.
-   */
   isEnrolled(sender: Sender): boolean {
-    const entry = this.#entries.get(sender.host);
-    if (entry === undefined) return false;
-    const { publicKey, isBound } = entry;
-    return publicKey === undefined || isEnrolled({ publicKey, ...(isBound === undefined ? {} : { isBound }) }, sender);
+    return isEnrolled(this.#entries.get(sender.host), sender);
   }
 
   enrolledKey(key: HostKey): string | null | undefined {
@@ -175,7 +168,7 @@ export class Fleet implements FleetView {
   /** The newest known session of the host; undefined: the host is unknown. */
   session(key: HostKey): number | undefined {
     const entry = this.#entries.get(key);
-    return entry === undefined ? undefined : Math.max(entry.session ?? 0, this.#beats.get(key)?.session ?? 0);
+    return entry === undefined ? undefined : Math.max(entry.session, this.#beats.get(key)?.session ?? 0);
   }
 
   /** Whether the owner of the host's partition has sent this process its hosts. */
@@ -313,8 +306,8 @@ export class Fleet implements FleetView {
       used: beat.used,
       engine: beat.engine,
       orphansHeld: beat.orphans_held,
-      faults: beat.faults ?? [],
-      room: beat.room ?? {},
+      faults: beat.faults,
+      room: beat.room,
       portsPlaced: this.placements.ports(key),
       session: beat.session,
       sinceMs: before?.session === beat.session ? before.sinceMs : nowMs,

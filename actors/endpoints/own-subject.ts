@@ -14,17 +14,14 @@ export class OwnSubject {
   readonly #partitions: number;
   readonly #served = new Map<number, Partition>();
   #subscription: Subscription | undefined;
-  #state: 'unknown' | 'known' | 'refused' | 'ended' = 'unknown';
+  #state: 'unknown' | 'known' | 'ended' = 'unknown';
 
   constructor(token: string, partitions: number) {
     this.#token = token;
     this.#partitions = partitions;
   }
 
-  /**
-   * What answers say of it. Undefined until the server has the subscription, and where it refuses
-   * it, as it does for credentials of release 0.1.0: gateways then ask each partition by itself.
-   */
+  /** What answers say of it. Undefined until the server has the subscription. */
   get token(): string | undefined {
     return this.#state === 'known' ? this.#token : undefined;
   }
@@ -36,7 +33,6 @@ export class OwnSubject {
       {
         subject: subjects.owner(this.#token),
         partitionFor: (ask) => this.#partitionFor(ask),
-        onRefused: () => (this.#state = 'refused'),
       },
       options,
     );
@@ -54,7 +50,7 @@ export class OwnSubject {
 
   /** Answers what has arrived, and hears no more. */
   async drain(): Promise<void> {
-    if (this.#state === 'refused' || this.#state === 'ended') return;
+    if (this.#state === 'ended') return;
     this.#state = 'ended';
     await this.#subscription?.drain();
   }

@@ -11,7 +11,6 @@ import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { encodeValue } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
-import type { NextOwner } from '../runtime/ownership.ts';
 import type { MemberStore, StoredMember } from './member-store.ts';
 import { claims, isRenewing, isSilent, Others } from './others.ts';
 import { contentOf, deadRecord, heardIn, noticeOf, recordOf, type MemberRecord } from './record.ts';
@@ -100,16 +99,6 @@ export class Membership {
     const other = this.#others.get(id);
     if (other?.record?.state !== 'live') return false;
     return this.#options.clock.monotonicMs() - other.knownSinceMs >= limits.memberSettledMs;
-  }
-
-  /**
-   * The release of the other members. One of release 0.1.0 can't read journals, and counts first.
-   */
-  nextOwner(): NextOwner {
-    const records = this.#others.values().flatMap(({ record }) => (record === undefined ? [] : [record]));
-    const others = records.filter(({ state }) => state !== 'dead');
-    if (others.some(({ journals }) => journals !== true)) return 'last release';
-    return others.length > 0 ? 'this release' : 'nobody';
   }
 
   /** Whether the record of another member that is not dead names the partition. */

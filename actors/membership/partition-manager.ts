@@ -47,10 +47,7 @@ export interface PartitionManagerObserver {
 }
 
 /** The options of a partition that the partition manager provides. */
-export type ManagedPartitionOptions = Pick<
-  PartitionOptions,
-  'lease' | 'mayTake' | 'nextOwner' | 'onLost' | 'onUnloadable'
->;
+export type ManagedPartitionOptions = Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost' | 'onUnloadable'>;
 
 /** A partition that this process could not load. */
 interface Refusal {
@@ -208,7 +205,6 @@ export class PartitionManager {
         const isOwn = record?.owner === lease.member && record.released !== true;
         return isOwn || (!onlyOwn && this.#mayTake(number, lease, record));
       },
-      nextOwner: () => this.membership.nextOwner(),
       onLost: () => this.#lost(number, partition),
       onUnloadable: (_, error) => {
         this.#refuse(number, 'unloadable', error instanceof Error ? error.message : String(error));

@@ -15,10 +15,10 @@ const MemberRecord = Type.Object({
   renewal: Type.Integer(),
   /** The partitions that it serves, as a hint. The epoch record of each partition decides. */
   partitions: partitionNumbers,
-  /** Partitions that it cannot load; another member tries. Absent in records from before 0.1.0. */
+  /** Partitions that it cannot load; another member tries. Absent of a dead one. */
   refused: Type.Optional(partitionNumbers),
-  /** It reads journals of members. Absent in records of release 0.1.0. */
-  journals: Type.Optional(Type.Boolean()),
+  /** The last release looks for it at a member that lives. */
+  journals: Type.Optional(Type.Literal(true)),
 });
 export type MemberRecord = Readonly<Static<typeof MemberRecord>>;
 const memberShape = Compile(MemberRecord);
@@ -42,7 +42,7 @@ const decodeNotice = decoder(MemberNotice);
 export const noticeOf = ({ value, revision }: Pick<StoredMember, 'value' | 'revision'>): string =>
   JSON.stringify({ record: value, revision } satisfies Static<typeof MemberNotice>);
 
-/** Undefined: it says only that something changed, as all notices of release 0.1.0 do. */
+/** Undefined: it says only that something changed. */
 export function heardIn(notice: Uint8Array): StoredMember | undefined {
   try {
     const { record: value, revision } = decodeNotice(notice);

@@ -17,7 +17,7 @@ import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { bucketPrefix, buckets, bucketStream, keys } from '../../schemas/records/buckets.ts';
 import { decodeValue, encodeValue } from '../runtime/journal/codec.ts';
-import { decodeMark, journalsNamedBy } from '../runtime/journal/mark.ts';
+import { decodeMark } from '../runtime/journal/mark.ts';
 import { sealJournal } from '../runtime/journal/read-journal.ts';
 import { epochShape, type EpochRecord } from '../runtime/store/epoch.ts';
 import {
@@ -72,7 +72,7 @@ export function createJournalRetention(options: JournalRetentionOptions): Journa
       const value = await store.read(keys.checkpoint);
       const mark = value === null ? undefined : decodeMark(value);
       if (mark?.ok === false) throw new Error(`the mark of partition ${partition} is damaged (${mark.fault})`);
-      if (mark !== undefined) for (const member of journalsNamedBy(mark.value)) named.add(member);
+      if (mark !== undefined) for (const member of mark.value.journals) named.add(member);
     }
     return named;
   }

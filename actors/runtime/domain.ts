@@ -88,7 +88,7 @@ export interface EventHead {
   readonly id: string;
   readonly nowMs: number;
   readonly requestId: string | null;
-  /** Who asked for the turn; undefined: nobody, or a gateway of release 0.1.0 did not say. */
+  /** Who asked for the turn; undefined: nobody. */
   readonly by: Author | undefined;
 }
 
@@ -107,7 +107,7 @@ export const wholePartition = '*';
 export interface RecordFormat<R> {
   /** Of a record, and not of the runtime's own. */
   isKey(key: string): boolean;
-  /** Of a record that release 0.1.0 does not know, and so does not count in its digests. */
+  /** Of a record that digests count apart. */
   isNewKey(key: string): boolean;
   /** Whether a value that was decoded has the shape of a record. */
   isRecord(value: unknown): value is R;

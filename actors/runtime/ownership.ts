@@ -3,22 +3,19 @@
  * while its lease is valid. When the partition goes to another process, unanswered turns are
  * refused, and their senders ask there.
  */
-import { fill } from '../../lib/fill.ts';
 import { backoffMs, sleep } from '../../lib/time/backoff.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DomainTypes, Memory } from './domain.ts';
 import type { Journals } from './journal/journals.ts';
-import { legacyRing } from './journal/legacy.ts';
 import { loading, readMark } from './journal/load.ts';
 import { LoadError } from './journal/load-error.ts';
-import { encodeMark, journalsNamedBy, type Mark } from './journal/mark.ts';
+import { encodeMark } from './journal/mark.ts';
 import type { Lease } from './lease.ts';
 import { Reading } from './reading.ts';
 import { startServing, type Serving, type ServingObserver, type ServingOptions } from './serving.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom, type Moved } from './store/epoch.ts';
 import { Fence } from './store/fence.ts';
-import type { StoreWrite } from './store/store.ts';
 import { WaitingTurns } from './waiting-turns.ts';
 
 export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<D> {
@@ -31,8 +28,6 @@ export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<
   readonly journals: Pick<Journals, 'open' | 'commitsOf'>;
   /** What this process has read of the bucket already, if it may be used. */
   readonly readAhead: () => Promise<Reading<D['Record']> | undefined>;
-  /** Who may take the partition next. */
-  readonly nextOwner: () => NextOwner;
   readonly newToken: () => string;
   readonly onLoaded: () => void;
   /** Another process has taken it. Not called for one that was never taken, or was given away. */
@@ -50,9 +45,6 @@ export interface OwnershipObserver extends ServingObserver {
   /** A write had no answer, and is resolved in place. */
   unknown(): void;
 }
-
-/** A member of this release or of the last one; `nobody`: there is no other member. */
-export type NextOwner = 'this release' | 'last release' | 'nobody';
 
 type Phase<D extends DomainTypes> =
   | { readonly kind: 'loading' }
@@ -145,19 +137,10 @@ export class Ownership<D extends DomainTypes> {
 
   /** All is under keys of its own: no journal is needed, and events are published again. */
   async #leaveBehind({ fence, checkpointer, outbox, commits: { last } }: Serving<D>): Promise<void> {
-    const { store, nextOwner } = this.#options;
     await Promise.all([checkpointer.stop(), outbox.stop()]);
-    const isForLastRelease = nextOwner() === 'last release';
-    const mark: Mark = { number: last, journals: isForLastRelease ? 'in the bucket' : [] };
-    const bounds = { items: limits.checkpointBatchMessages, bytes: limits.checkpointBatchBytes };
-    const sized = (write: StoreWrite) => ({ value: write, bytes: write.value?.length ?? 0 });
-    for (let ring = isForLastRelease ? legacyRing(last, outbox.events.unsettled) : []; ring.length > 0;) {
-      const { values: batch } = fill(ring, bounds, sized);
-      ring = ring.slice(batch.length);
-      await fence.write((epoch) => store.putBatch(batch, epoch));
-    }
-    const batch = [...outbox.parkPublished(), { key: keys.checkpoint, value: encodeMark(mark) }];
-    await fence.write((epoch) => store.putBatch(batch, epoch));
+    const mark = encodeMark({ number: last, journals: [] });
+    const batch = [...outbox.parkPublished(), { key: keys.checkpoint, value: mark }];
+    await fence.write((epoch) => this.#options.store.putBatch(batch, epoch));
   }
 
   /** Drops the partition at once. What is under way gets no answer; its senders ask again. */
@@ -273,7 +256,7 @@ export class Ownership<D extends DomainTypes> {
     const reading = (await readAhead()) ?? new Reading(domain.records);
     await reading.readTo(epoch, { store, slices }, signal);
     const mark = readMark(reading.others());
-    const commits = await journals.commitsOf(journalsNamedBy(mark), number, signal);
+    const commits = await journals.commitsOf(mark.journals, number, signal);
     const loaded = await slices.run('load', loading(reading, mark, commits, domain.records), signal);
     domain.release(this.#state);
     const state = (this.#state = domain.open({ epoch, last: loaded.last }));

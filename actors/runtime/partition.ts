@@ -33,7 +33,7 @@ import type { EpochRecord } from './store/epoch.ts';
 import type { Group, OutgoingEffect, Waiter } from './journal/group.ts';
 import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
-import { Ownership, type NextOwner, type OwnershipObserver } from './ownership.ts';
+import { Ownership, type OwnershipObserver } from './ownership.ts';
 import type { Reading } from './reading.ts';
 import { causeOf, type Serving } from './serving.ts';
 import type { EventSink, Store } from './store/store.ts';
@@ -58,8 +58,6 @@ export interface PartitionOptions<D extends DomainTypes> {
   readonly journals: Pick<Journals, 'open' | 'commitsOf'>;
   /** What this process has read of the bucket already, if it may be used. */
   readonly readAhead: () => Promise<Reading<D['Record']> | undefined>;
-  /** Who may take the partition next. */
-  readonly nextOwner: () => NextOwner;
   readonly newToken: () => string;
   /** After the commit that they belong to. */
   readonly onEffects: (partition: Partition<D>, effects: Iterable<OutgoingEffect<D['Effect']>>) => void;

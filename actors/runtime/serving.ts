@@ -17,7 +17,7 @@ import { Commits } from './journal/commits.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Group } from './journal/group.ts';
 import type { Loaded } from './journal/load.ts';
-import { encodeMark, journalsNamedBy, type Mark } from './journal/mark.ts';
+import { encodeMark, type Mark } from './journal/mark.ts';
 import { Operations } from './operations.ts';
 import type { Fence } from './store/fence.ts';
 import type { EventSink, Store } from './store/store.ts';
@@ -82,26 +82,19 @@ export async function startServing<D extends DomainTypes>(
 ): Promise<Serving<D>> {
   const { domain, clock } = options;
   const { epoch, fence, journal, loaded, state } = start;
-  logUnverified(options, loaded);
+  if (loaded.isOverridden) {
+    const { mark, records } = loaded;
+    options.log.error('records_not_verified', { partition: options.number, mark, records: records.length });
+  }
   const operations = new Operations();
   await fill(options, start, operations);
-  // A release before 0.1.0 kept no time: nothing is taken for older than the newest record says.
+  // Where the stored time is damaged, nothing is taken for older than the newest record says.
   const newestMs = domain.newestMs(state);
   const newest = newestMs === undefined ? undefined : { ...noReading, atMs: newestMs };
   const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);
   const outbox = await openOutboxes(options, start);
   const { checkpointer, commits } = await startWriting(options, start, { outbox, expiry });
   return { epoch, fence, journal, state, operations, commits, checkpointer, outbox, expiry };
-}
-
-function logUnverified<D extends DomainTypes>(
-  { log, number }: ServingOptions<D>,
-  { verified, mark, records }: Loaded<D['Record']>,
-): void {
-  if (verified === 'verified' || mark === 0) return;
-  const fields = { partition: number, why: verified, mark, records: records.length };
-  if (verified === 'overridden') log.error('records_not_verified', fields);
-  else log.warn('records_not_verified', fields);
 }
 
 async function fill<D extends DomainTypes>(
@@ -173,10 +166,7 @@ async function openOutboxes<D extends DomainTypes>(
 
 const linesOf = ({ number, lines = [] }: Commit) => ({ number, events: lines });
 
-/**
- * The mark names this member's journal before the first commit goes there. A partition of release
- * 0.1.0 is checkpointed to its last commit before that, because its ring is not read afterwards.
- */
+/** The mark names this member's journal before the first commit goes there. */
 async function startWriting<D extends DomainTypes>(
   options: ServingOptions<D>,
   { fence, journal, loaded: { last, mark, journals, pending, digest } }: Start<D>,
@@ -185,17 +175,12 @@ async function startWriting<D extends DomainTypes>(
   const { store, log, number, observer, clock, onCommitted } = options;
   const observeParked = parkedObserver(options);
   observeParked(outbox.parkedEvents);
-  const former = journalsNamedBy({ number: mark, journals }).filter((member) => member !== journal.member);
-  let isInBucket = journals === 'in the bucket';
-  const markAt = (at: number): Mark => {
-    if (isInBucket) return { number: at, journals: 'in the bucket' };
-    return { number: at, journals: at >= last ? [journal.member] : [journal.member, ...former] };
-  };
-  const putMark = async (at: number): Promise<void> => {
-    const write = { key: keys.checkpoint, value: encodeMark(markAt(at)) };
-    await fence.write((epoch) => store.put(write, epoch));
-  };
-  if (!isInBucket) await putMark(mark);
+  const former = journals.filter((member) => member !== journal.member);
+  const markAt = (at: number): Mark => ({
+    number: at,
+    journals: at >= last ? [journal.member] : [journal.member, ...former],
+  });
+  await fence.write((epoch) => store.put({ key: keys.checkpoint, value: encodeMark(markAt(mark)) }, epoch));
   const onMark = (to: number): void => {
     journal.checkpointed(number, to);
     observer.uncheckpointed(number, commits.commitsAboveMark);
@@ -232,11 +217,6 @@ async function startWriting<D extends DomainTypes>(
     },
     onFault: (error) => log.error('answer_failed', { partition: number, error }),
   });
-  if (isInBucket) {
-    await checkpointer.drain();
-    isInBucket = false;
-    await putMark(checkpointer.mark);
-  }
   return { checkpointer, commits };
 }
 

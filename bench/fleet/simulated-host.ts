@@ -5,7 +5,7 @@
  */
 import { createControl, type Control } from '../../host-agent/control-plane/control.ts';
 import { createCredentials } from '../../host-agent/control-plane/identity/credentials.ts';
-import { keyFrom, type StoredIdentity } from '../../host-agent/control-plane/identity/identity.ts';
+import { keyFrom, type Identity } from '../../host-agent/control-plane/identity/identity.ts';
 import { createReporter } from '../../host-agent/control-plane/reporter.ts';
 import type { SyncTarget } from '../../host-agent/control-plane/sync/sync.ts';
 import { createStateDisk } from '../../host-agent/disk/state-disk.ts';
@@ -24,9 +24,8 @@ import { version } from '../../lib/version.ts';
 import type { ContainerStatus } from '../../schemas/api/container.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
-import { subjects } from '../../schemas/wire/subjects.ts';
+import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import type { EngineCounts } from '../../test/support/engine/model.ts';
 
 export interface SimulatedHost {
@@ -36,7 +35,7 @@ export interface SimulatedHost {
 
 export interface HostParts {
   readonly settings: AgentSettings;
-  readonly identity: StoredIdentity;
+  readonly identity: Identity;
   readonly seed: Uint8Array;
   readonly clock: Clock;
   readonly log: Log;
@@ -106,10 +105,11 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
   const { settings, identity, seed, clock, log } = parts;
   const { signal } = new AbortController();
   const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
+  const publicKey = keyFrom(seed).getPublicKey();
+  const sender: Sender = { host: identity.host, user: publicKey };
   const credentials = createCredentials(identity, {
-    publicKey: keyFrom(seed).getPublicKey(),
+    publicKey,
     stateDir: settings.STATE_DIR,
-    boundRetry: { minMs: settings.SYNC_INTERVAL_MS, maxMs: limits.boundRetryMaxMs },
     disk: createStateDisk(createFaults(log), retry, log),
     clock,
     log,
@@ -117,7 +117,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
   const table = new Table();
   let desired = emptyDesired(identity.cluster);
   const target: SyncTarget = {
-    sender: credentials.sender,
+    sender,
     current: () => desired,
     update: (next) => {
       const before = desired;
@@ -154,6 +154,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
   let highest = 0;
   const answers = new Answers(clock);
   const control: Control = createControl({
+    sender,
     target,
     onGreeted: ignore,
     onContact: ignore,
@@ -172,7 +173,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
       onSuperseded: ignore,
     },
     credentials,
-    beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [] }),
+    beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [], room: {} }),
     beatMs: settings.BEAT_INTERVAL_MS,
     syncMs: settings.SYNC_INTERVAL_MS,
     isCountedOn: () => false,
@@ -183,7 +184,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
     log,
   });
   const reporter = createReporter({
-    sender: credentials.sender,
+    sender,
     request: control.request,
     backoff: retry,
     metrics: { report: ignore },
@@ -199,7 +200,7 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
       servers: identity.natsUrls,
       name: `longshore-agent ${identity.host}`,
       authenticator: jwtAuthenticator(() => credentials.jwt(), seed),
-      inboxPrefix: subjects.hostInbox(credentials.sender()),
+      inboxPrefix: subjects.hostInbox(sender),
       answers,
     },
     log,

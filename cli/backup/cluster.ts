@@ -43,22 +43,18 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
     };
     const takenAt = timestamp(options.clock.nowMs());
     const eventsKnown = (await streamInfo(nc, streams.events.name))?.state.last_seq ?? 0;
-    // A cluster of release 0.1.0 has none, and no usage either.
-    const auditKnown = (await streamInfo(nc, streams.audit.name))?.state.last_seq;
+    const auditKnown = (await streamInfo(nc, streams.audit.name))?.state.last_seq ?? 0;
     const journals: SavedStream[] = [];
     for (let number = 0; number < journalBuckets; number++) {
-      const name = bucketStream(buckets.journal.bucket(number));
-      // A cluster of release 0.1.0 has none.
-      if ((await streamInfo(nc, name)) !== undefined) journals.push(await save(name));
+      journals.push(await save(bucketStream(buckets.journal.bucket(number))));
     }
     const partitions: SavedStream[] = [];
     for (let partition = 0; partition < cluster.partitions; partition++) {
       partitions.push(await save(bucketStream(buckets.state.bucket(partition))));
     }
     const events = await save(streams.events.name);
-    const audit = auditKnown === undefined ? {} : { audit: await save(streams.audit.name), auditKnown };
-    const hasUsage = (await streamInfo(nc, streams.usage.name)) !== undefined;
-    const usage = hasUsage ? { usage: await save(streams.usage.name) } : {};
+    const audit = await save(streams.audit.name);
+    const usage = await save(streams.usage.name);
     const logs = options.withLogs ? { logs: await save(streams.logs.name) } : {};
     return {
       format: 2,
@@ -70,8 +66,9 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
       partitions,
       events,
       eventsKnown,
-      ...audit,
-      ...usage,
+      audit,
+      auditKnown,
+      usage,
       ...logs,
     };
   });

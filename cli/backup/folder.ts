@@ -6,7 +6,7 @@ import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/p
 import { dirname, join, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { decodeJson, decoder } from '../../lib/decode.ts';
-import { Cluster } from '../../schemas/records/cluster.ts';
+import { Cluster, refusalOf } from '../../schemas/records/cluster.ts';
 import { BackupError, reasonOf } from './error.ts';
 import { StreamConfig, StreamState, digestOf } from './stream.ts';
 
@@ -20,13 +20,10 @@ export const SavedStream = Type.Object({
 });
 export type SavedStream = Static<typeof SavedStream>;
 
-/**
- * Format 1, of release 0.1.0, has no journals: that release kept them in the partitions' buckets.
- */
-const formats = [1, 2] as const;
+const backupFormat = 2;
 
 export const Manifest = Type.Object({
-  format: Type.Enum(formats),
+  format: Type.Literal(backupFormat),
   /** Version of the program that wrote the backup. */
   version: Type.String(),
   takenAt: Type.String(),
@@ -34,7 +31,7 @@ export const Manifest = Type.Object({
   cluster: Cluster,
   bucket: StreamConfig,
   /** The buckets of members' journals, saved before the partitions. */
-  journals: Type.Optional(Type.Array(SavedStream)),
+  journals: Type.Array(SavedStream),
   /** One bucket for each partition, ordered by the partition's number. */
   partitions: Type.Array(SavedStream),
   events: SavedStream,
@@ -43,11 +40,10 @@ export const Manifest = Type.Object({
    * partitions know every event up to here.
    */
   eventsKnown: Type.Integer({ minimum: 0 }),
-  /** The same of `AUDIT`; absent from a backup of a cluster that has none. */
-  audit: Type.Optional(SavedStream),
-  auditKnown: Type.Optional(Type.Integer({ minimum: 0 })),
-  /** Absent from a backup of a cluster of release 0.1.0, which has none. */
-  usage: Type.Optional(SavedStream),
+  audit: SavedStream,
+  /** The same of `AUDIT`. */
+  auditKnown: Type.Integer({ minimum: 0 }),
+  usage: SavedStream,
   /** Absent when the operator asked for a backup without log lines. */
   logs: Type.Optional(SavedStream),
 });
@@ -56,12 +52,12 @@ export type Manifest = Static<typeof Manifest>;
 const manifestName = 'manifest.json';
 const decodeManifest = decoder(Manifest);
 
-export const savedStreams = ({ journals = [], partitions, events, audit, usage, logs }: Manifest): SavedStream[] => [
+export const savedStreams = ({ journals, partitions, events, audit, usage, logs }: Manifest): SavedStream[] => [
   ...journals,
   ...partitions,
   events,
-  ...(audit === undefined ? [] : [audit]),
-  ...(usage === undefined ? [] : [usage]),
+  audit,
+  usage,
   ...(logs === undefined ? [] : [logs]),
 ];
 
@@ -109,6 +105,8 @@ export async function writeBackup(path: string, fill: (folder: string) => Promis
 export async function readBackup(path: string): Promise<Manifest> {
   const manifest = await readManifest(join(path, manifestName));
   const { cluster, partitions } = manifest;
+  const refusal = refusalOf(cluster);
+  if (refusal !== undefined) throw new BackupError(refusal);
   if (partitions.length !== cluster.partitions) {
     throw new BackupError(
       `the manifest in ${path} names ${partitions.length} of ${cluster.partitions} partitions: use another backup`,
@@ -133,9 +131,9 @@ async function readManifest(path: string): Promise<Manifest> {
   }
   try {
     const { format } = decodeJson(bytes) as { format?: unknown };
-    if (!formats.some((known) => known === format))
+    if (format !== backupFormat)
       throw new BackupError(
-        `the backup has format ${JSON.stringify(format)}; this release reads formats ${formats.join(' and ')}: ` +
+        `the backup has format ${JSON.stringify(format)}; this release reads format ${backupFormat}: ` +
           'restore it with the release that made it',
       );
     return decodeManifest(bytes);

@@ -2029,7 +2029,7 @@ export interface components {
       message: string | null;
       exit_code: number | null;
       request_id: string | null;
-      /** @description Who caused it; null: a host, a policy or the platform did, or release 0.1.0 took part. */
+      /** @description Who caused it; null: a host, a policy or the platform did. */
       by: components['schemas']['AuditAuthor'] | null;
     };
     LogEntry: {
@@ -2234,8 +2234,6 @@ export interface components {
       /** @description Faults that its agent reports; empty: none. */
       faults: components['schemas']['HostFault'][];
       agent_version: string | null;
-      /** @description Whether only credentials that name its agent’s key are believed. False: those from before 0.1.0 are, too. */
-      credentials_bound: boolean;
       stops_after_ms: number | null;
       engine: string | null;
       last_heard_at: string | null;
@@ -2267,8 +2265,6 @@ export interface components {
       /** @description Faults that its agent reports; empty: none. */
       faults: components['schemas']['HostFault'][];
       agent_version: string | null;
-      /** @description Whether only credentials that name its agent’s key are believed. False: those from before 0.1.0 are, too. */
-      credentials_bound: boolean;
       stops_after_ms: number | null;
       engine: string | null;
       last_heard_at: string | null;

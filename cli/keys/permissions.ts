@@ -5,7 +5,7 @@
 import type { Export, Import, OperatorLimits, User } from '@nats-io/jwt';
 import { clusterSubject } from '../../lib/nats/cluster-record.ts';
 import { limits } from '../../schemas/limits.ts';
-import { anySender, anyUnboundSender, subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import { anySender, subjects } from '../../schemas/wire/subjects.ts';
 
 const unlimited = -1;
 const nanosecondsOfMs = 1_000_000;
@@ -51,11 +51,6 @@ const crossings = [
   { from: 'CP', type: 'stream', subject: 'desired.>' },
   { from: 'CP', type: 'stream', subject: 'session.*.*.*' },
   { from: 'HOSTS', type: 'stream', subject: 'agent.*.*.beat' },
-  // For agents older than 0.1.0, whose subjects do not name the agent's key (ADR 22).
-  { from: 'CP', type: 'service', subject: 'host.*.sync', responses: 'Stream' },
-  { from: 'CP', type: 'service', subject: 'host.*.report', responses: 'Singleton' },
-  { from: 'CP', type: 'service', subject: 'host.*.hello', responses: 'Singleton' },
-  { from: 'HOSTS', type: 'stream', subject: 'host.*.beat' },
 ] as const;
 
 export type AccountName = (typeof crossings)[number]['from'];
@@ -106,12 +101,12 @@ export const gatewayPermissions = (publicKey: string): Partial<User> => ({
 });
 
 /** The subjects on which agents send. */
-const subjectsOfHosts = (sender: Sender<'*'>): string[] => [
-  subjects.hostHello(sender),
-  subjects.hostSync(sender),
-  subjects.hostReport(sender),
-  subjects.hostBeat(sender),
-  subjects.hostUsage(sender),
+const subjectsOfHosts = [
+  subjects.hostHello(anySender),
+  subjects.hostSync(anySender),
+  subjects.hostReport(anySender),
+  subjects.hostBeat(anySender),
+  subjects.hostUsage(anySender),
 ];
 
 /**
@@ -128,7 +123,7 @@ export const actorsPermissions = (publicKey: string): Partial<User> => ({
       'read.*',
       'members.changed',
       'directory.*',
-      ...[anySender, anyUnboundSender].flatMap(subjectsOfHosts),
+      ...subjectsOfHosts,
     ],
     deny: [],
   },

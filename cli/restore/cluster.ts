@@ -9,9 +9,11 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { checkServer } from '../../actors/cluster.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
-import { buckets, bucketStream, streams } from '../../schemas/records/buckets.ts';
+import { buckets, bucketStream } from '../../schemas/records/buckets.ts';
 import { isRestoring, restoredCluster, type Cluster, type ClusterEntry } from '../../schemas/records/cluster.ts';
+import type { DirectoryVersions } from '../../schemas/wire/directory.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
+import { spoken } from '../../schemas/wire/version.ts';
 import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { BackupError } from '../backup/error.ts';
 import { readBackup, savedStreams, type Manifest, type SavedStream } from '../backup/folder.ts';
@@ -43,8 +45,7 @@ export interface Restored {
   readonly linesDropped: number;
 }
 
-/** Owners give ids of the audit again, so its stream goes, too, if the backup does not bring it. */
-const isStateStream = (name: string): boolean => /^KV_(state|journal)-\d+$/.test(name) || name === streams.audit.name;
+const isStateStream = (name: string): boolean => /^KV_(state|journal)-\d+$/.test(name);
 
 export async function restoreCluster(nc: NatsConnection, options: RestoreOptions): Promise<Restored> {
   const manifest = await readBackup(options.folder);
@@ -92,8 +93,8 @@ async function restoreStreams(
       );
     onRestored(saved);
   };
-  for (const saved of manifest.journals ?? []) await restore(saved);
-  if ((manifest.journals ?? []).length > 0) await sealJournals(nc);
+  for (const saved of manifest.journals) await restore(saved);
+  await sealJournals(nc);
   const partitions: LoadedPartition[] = [];
   for (const [partition, saved] of manifest.partitions.entries()) {
     await restore(saved);
@@ -108,9 +109,8 @@ async function restoreStreams(
     });
   };
   const eventsDropped = await dropUnknown(manifest.events, manifest.eventsKnown);
-  const { audit, auditKnown = 0 } = manifest;
-  const linesDropped = audit === undefined ? 0 : await dropUnknown(audit, auditKnown);
-  if (manifest.usage !== undefined) await restore(manifest.usage);
+  const linesDropped = await dropUnknown(manifest.audit, manifest.auditKnown);
+  await restore(manifest.usage);
   if (manifest.logs !== undefined) await restore(manifest.logs);
   return { partitions, eventsDropped, linesDropped };
 }
@@ -139,7 +139,8 @@ async function requireNoActors(nc: NatsConnection): Promise<void> {
 /** Whether a subject has a subscriber. If it has none, the server says so at once. */
 async function hasSubscriber(nc: NatsConnection, subject: string): Promise<boolean> {
   try {
-    await nc.request(subject, '', { timeout: limits.restoreListenersMs });
+    const nothingHeld = JSON.stringify({ ...spoken, versions: {} } satisfies DirectoryVersions);
+    await nc.request(subject, nothingHeld, { timeout: limits.restoreListenersMs });
     return true;
   } catch (error) {
     // A timeout means that a subscriber exists: actors do not answer on this subject.

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { encodeValue, type Commit } from '../../actors/runtime/journal/codec.ts';
-import { journalsNamedBy, type Mark } from '../../actors/runtime/journal/mark.ts';
+import type { Mark } from '../../actors/runtime/journal/mark.ts';
 import { readSealed, sealJournal, type Sealing } from '../../actors/runtime/journal/read-journal.ts';
 import type { EpochRecord } from '../../actors/runtime/store/epoch.ts';
 import { createJournalStore, membersWithJournals } from '../../actors/runtime/store/jetstream-store.ts';
@@ -27,7 +27,7 @@ export async function sealJournals(nc: NatsConnection): Promise<void> {
  */
 export async function restoredCommits(nc: NatsConnection, partition: number, mark: Mark): Promise<Commit[]> {
   const commits: Commit[] = [];
-  for (const member of journalsNamedBy(mark)) commits.push(...(await commitsOf(nc, partition, member)));
+  for (const member of mark.journals) commits.push(...(await commitsOf(nc, partition, member)));
   return commits;
 }
 

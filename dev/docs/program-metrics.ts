@@ -83,7 +83,6 @@ function fillAgent(registry: Registry): void {
       sandboxes: neverRead,
       usageHoursKept: neverRead,
       credentialsExpiryMs: neverRead,
-      credentialsBound: neverRead,
     },
     neverRead,
   );

@@ -325,8 +325,6 @@ export const metricWords: Readonly<Record<string, string>> = {
     '`state="open"` is 1: see the runbook, “Host faults”. `unchecked` for long: event `container_firewall_unchecked` says why.',
   longshore_agent_containers:
     'A few `failed` and `backoff` are usually faults of the images; many at once on one host are a fault of the host.',
-  longshore_agent_credentials_bound:
-    '0 for long after an upgrade: the control plane is from before 0.1.0, or does not answer the new credentials (event `bound_credentials_unanswered`). See upgrades.md, “From a release older than 0.1.0”.',
   longshore_agent_credentials_expiry_timestamp_seconds:
     'Less than a week away: the agent could not renew them, which it tries from ten days before the end. See the runbook, “Lost host identity”.',
   longshore_agent_engine_call_duration_seconds:
@@ -385,8 +383,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_usage_kept: 'Over 2 for long: owners do not take them. See `usage_reports_total`.',
   longshore_agent_usage_refused_total:
     'Any: the owner does not know that the container was ever placed on this host, as after a restore.',
-  longshore_agent_usage_reports_total:
-    '`failed` all the time: actors of release 0.1.0, or NATS accounts without the subject `agent.*.*.usage`.',
+  longshore_agent_usage_reports_total: '`failed` all the time: NATS accounts without the subject `agent.*.*.usage`.',
   longshore_agent_usage_samples_total:
     '`engine` on a machine with a local engine: the agent cannot read the cgroup files; each sample costs the engine a call.',
   longshore_agent_session_held: '0 for a minute after a start: see the runbook, “Silent or lost host”.',

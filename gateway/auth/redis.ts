@@ -174,7 +174,7 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
   };
 }
 
-/** Undefined for a message that names no partition, like those before 0.1.0. */
+/** Undefined for a message that names no partition. */
 export function partitionOfDoorbell(message: Buffer): number | undefined {
   const text = message.length <= 4 ? message.toString('latin1') : '';
   return /^\d+$/.test(text) ? Number(text) : undefined;

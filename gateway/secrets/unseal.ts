@@ -19,7 +19,7 @@ import type { SecretPlace } from '../../schemas/records/sealed.ts';
 import { isHostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { AnswerOf } from '../../schemas/wire/asks.ts';
-import { anySender, senderOfSubject, subjects, type BoundSender } from '../../schemas/wire/subjects.ts';
+import { anySender, senderOfSubject, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { UnsealAsk, type UnsealAnswer, type UnsealedLogin, type UnsealedSecret } from '../../schemas/wire/unseal.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import { RateLimiter } from '../auth/rate-limits.ts';
@@ -83,12 +83,12 @@ export class UnsealService {
     this.#underWay.add(serving);
   }
 
-  /** A NATS user from before 0.2.0 may not subscribe; everything else goes on. */
+  /** Everything else goes on. */
   #onError(error: Error): void {
     this.#options.log.error('unseal_not_served', {
       error,
       effect: 'no container gets a secret or a registry login from this gateway',
-      todo: 'run nats-keys again, and give NATS and this gateway what it writes: docs/upgrades.md',
+      todo: 'give NATS and this gateway what nats-keys writes: docs/deploy.md, Keys and accounts',
     });
   }
 
@@ -108,8 +108,8 @@ export class UnsealService {
 
   async #answerTo({ subject, data }: Msg): Promise<Answered> {
     const sender = senderOfSubject(subject);
-    if (!isHostKey(sender.host) || sender.user === undefined) return refused('invalid', 'no such host');
-    const agent: BoundSender = { host: sender.host, user: sender.user };
+    if (!isHostKey(sender.host)) return refused('invalid', 'no such host');
+    const agent: Sender = { host: sender.host, user: sender.user };
     if (this.#underWay.size > limits.unsealsUnderWay) return limited('too many asks are under way');
     if (this.#rates.take(agent.host) > 0) return limited('this host asks too often');
     let ask: UnsealAsk;
@@ -123,7 +123,7 @@ export class UnsealService {
     return this.#unseal(agent, ask);
   }
 
-  async #unseal(agent: BoundSender, ask: UnsealAsk): Promise<Answered> {
+  async #unseal(agent: Sender, ask: UnsealAsk): Promise<Answered> {
     const { clock } = this.#options;
     const outcome = await this.#options.ask(
       'read',
@@ -143,7 +143,7 @@ export class UnsealService {
     }
   }
 
-  #questionOf({ host, user }: BoundSender, { tenant, id: container, secret, registry }: UnsealAsk): Question {
+  #questionOf({ host, user }: Sender, { tenant, id: container, secret, registry }: UnsealAsk): Question {
     return {
       type: 'secret.unseal',
       tenant,
@@ -155,7 +155,7 @@ export class UnsealService {
     };
   }
 
-  #refusedByOwner({ host }: BoundSender, { code, body }: Outcome): Answered {
+  #refusedByOwner({ host }: Sender, { code, body }: Outcome): Answered {
     const message = messageIn(body);
     if (code !== 'forbidden' && code !== 'not_found') return unavailable(message ?? code);
     this.#refusals.warn('unseal_refused', { host, why: message ?? code });

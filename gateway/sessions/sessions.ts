@@ -15,7 +15,7 @@ import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { SessionPlace } from '../../schemas/wire/answers.ts';
 import { SessionAsk, type SessionAbout, type SessionAnswer, type SessionEnd } from '../../schemas/wire/session.ts';
-import { anySender, senderOfSubject, subjects, type BoundSender } from '../../schemas/wire/subjects.ts';
+import { anySender, senderOfSubject, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import type { Identity } from '../auth/claims.ts';
 import { noPlaceFor } from '../http/refusals.ts';
@@ -28,7 +28,7 @@ export type Opening = { readonly ok: true; readonly tunnel: Tunnel } | { readonl
 
 /** A session that an agent has not asked for yet. */
 interface Rung {
-  readonly agent: BoundSender;
+  readonly agent: Sender;
   readonly about: SessionAbout;
 }
 
@@ -140,7 +140,7 @@ export class Sessions {
       return Promise.resolve(away('this gateway is not ready'));
     const { nc, token } = line;
     const id = randomBytes(limits.sessionIdBytes).toString('base64url');
-    const agent: BoundSender = { host, user };
+    const agent: Sender = { host, user };
     const subject = subjects.session(agent, id);
     this.#rung.set(id, { agent, about });
     // Without content: the agent acts only on the answer to its own request. A ring may be lost.
@@ -202,5 +202,5 @@ export class Sessions {
 
 const silent: SessionEnd = {
   reason: 'lost',
-  message: `the host did not answer within ${limits.sessionOpenMs / 1000} seconds; its agent may be away, or of release 0.1.0`,
+  message: `the host did not answer within ${limits.sessionOpenMs / 1000} seconds; its agent may be away`,
 };

@@ -102,7 +102,7 @@ export interface Recent extends Pick<RecentEvents, 'more' | 'last'> {
   readonly events: readonly Event[];
 }
 
-export const recentOf = ({ events, by = [], more, last }: RecentEvents): Recent => ({
+export const recentOf = ({ events, by, more, last }: RecentEvents): Recent => ({
   events: events.map((event, index) => ({ ...event, by: by[index] ?? null })),
   more,
   last,

@@ -11,13 +11,13 @@ import {
   EnrolmentRefused,
   hasExpired,
   identityPath,
+  isTooOld,
   keepIdentity,
   keyFrom,
   loadIdentity,
   loadSeed,
   type Enrolling,
   type Identity,
-  type StoredIdentity,
 } from '../control-plane/identity/identity.ts';
 import { readIfPresent } from '../disk/files.ts';
 import { joinTokenOf, type AgentSettings } from '../settings.ts';
@@ -46,7 +46,7 @@ export async function join(given: Joining): Promise<void> {
   const { STATE_DIR: stateDir } = settings;
   const known = await peekIdentity(stateDir);
   // Its agent may be running: nothing is written.
-  if (known !== undefined && !hasExpired(known, clock.nowMs())) return stay(given, known);
+  if (known !== undefined && !isTooOld(known) && !hasExpired(known, clock.nowMs())) return stay(given, known);
 
   const lock = await takeStateFolder(stateDir);
   try {
@@ -69,7 +69,7 @@ export async function join(given: Joining): Promise<void> {
 }
 
 /** Undefined: there is none that can be read. */
-async function peekIdentity(stateDir: string): Promise<StoredIdentity | undefined> {
+async function peekIdentity(stateDir: string): Promise<Identity | undefined> {
   const bytes = await readIfPresent(identityPath(stateDir));
   try {
     return bytes === undefined ? undefined : decodeIdentity(bytes);
@@ -78,7 +78,7 @@ async function peekIdentity(stateDir: string): Promise<StoredIdentity | undefine
   }
 }
 
-async function stay(given: Joining, { host, cluster }: StoredIdentity): Promise<void> {
+async function stay(given: Joining, { host, cluster }: Identity): Promise<void> {
   // The file of a used token may be gone.
   const named = hostOf(await tokenOf(given).catch(() => undefined));
   if (named !== undefined && named !== host) {

@@ -15,7 +15,9 @@ import {
   loadIdentity,
   loadSeed,
   hasExpired,
-  type StoredIdentity,
+  identityPath,
+  isTooOld,
+  type Identity,
 } from '../control-plane/identity/identity.ts';
 import { lockHost } from '../lock.ts';
 import { checkSettings, joinTokenOf, settings, type AgentSettings } from '../settings.ts';
@@ -48,8 +50,14 @@ async function identify(
   clock: Clock,
   life: Lifecycle,
   log: Log,
-): Promise<StoredIdentity> {
+): Promise<Identity> {
   const known = await loadIdentity(given.STATE_DIR, log);
+  if (known !== undefined && isTooOld(known)) {
+    throw new ConfigurationError([
+      `${identityPath(given.STATE_DIR)} has credentials of release 0.1.0 or an older one, which no actors process accepts: ` +
+        'enrol this host again with a new join token (host-agent join --token-file FILE)',
+    ]);
+  }
   if (known !== undefined && !hasExpired(known, clock.nowMs())) return known;
   const joinToken = joinTokenOf(given);
   if (joinToken === undefined) {

@@ -4,22 +4,21 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
-import { sleep, withAbort, type BackoffBounds } from '../../lib/time/backoff.ts';
+import { sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Answers } from '../../lib/nats/answers.ts';
 import type { Beat } from '../../schemas/wire/host.ts';
-import { subjects } from '../../schemas/wire/subjects.ts';
+import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
-import { createBinding } from './identity/binding.ts';
 import type { Credentials } from './identity/credentials.ts';
 import { createLine, type Request } from './line.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Reporter } from './reporter.ts';
 import { createSessionLoop } from './session-loop.ts';
-import { askBound, farewell, hello, type HelloParts } from './session.ts';
+import { farewell, hello, type HelloParts } from './session.ts';
 import { createSyncLoop } from './sync/sync-loop.ts';
 import type { SyncTarget } from './sync/sync.ts';
 
@@ -30,10 +29,7 @@ const decodeDoorbell = messageDecoder(
 export interface Control {
   /** Rejects while there is no connection. */
   readonly request: Request;
-  /**
-   * Serves until the signal aborts, or until other credentials need a new connection. Requests in
-   * flight end with the connection.
-   */
+  /** Serves until the signal aborts. Requests in flight end with the connection. */
   run(nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void>;
   /** Announces the end of this agent where the control plane relies on it to stop containers. */
   leave(): Promise<void>;
@@ -48,6 +44,7 @@ export interface Control {
 }
 
 export interface ControlParts {
+  readonly sender: Sender;
   readonly target: SyncTarget;
   /** A session was given. */
   readonly onGreeted: () => void;
@@ -57,7 +54,7 @@ export interface ControlParts {
   readonly onAsk?: () => void;
   /** Owners have sent what this host should run, so it knows what moved while it was cut off. */
   readonly onSynced: () => void;
-  readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'onUnknown' | 'credentials' | 'backoff' | 'log'>;
+  readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'credentials' | 'backoff' | 'log'>;
   readonly credentials: Credentials;
   /** Absent: this agent has none. */
   readonly sessions?: Pick<Sessions, 'serve'>;
@@ -75,14 +72,10 @@ export interface ControlParts {
 }
 
 export function createControl(parts: ControlParts): Control {
-  const { target, credentials, retry, clock, log } = parts;
-  const { sender } = credentials;
-  const line = createLine(parts.answers, clock);
+  const { target, credentials, sender, retry, log } = parts;
+  const line = createLine(parts.answers);
   const { request } = line;
   let reporter: Reporter | undefined;
-  /** Whether this connection serves sessions; undefined: this agent has none. */
-  let servesSessions: boolean | undefined;
-  let reconnect: (() => void) | undefined;
 
   const onContact = (): void => {
     parts.onContact();
@@ -96,19 +89,12 @@ export function createControl(parts: ControlParts): Control {
     backoff: retry,
     log,
     held: () => sessions.session(),
-    onUnknown: () => binding.unknown(),
   };
   const sessions = createSessionLoop({
     sender,
     request,
     hello: (signal) => hello(helloParts, signal),
     onGreeted: (greeting) => {
-      credentials.proved();
-      // The permissions of a connection are those that it began with.
-      if (servesSessions === false && credentials.permitSessions()) {
-        line.close();
-        reconnect?.();
-      }
       parts.onGreeted();
       onContact();
       target.orphanWord(greeting.orphan_word);
@@ -122,32 +108,11 @@ export function createControl(parts: ControlParts): Control {
     line,
     onFullSync: () => void sessions.check(target.current().partitions),
   });
-  const binding = createBinding({
-    ...parts,
-    ask: () => askBound(helloParts),
-    line,
-    onContact,
-    renewSession: () => {
-      if (sessions.session() !== undefined) sessions.renew();
-    },
-  });
 
-  const serveSessions = (nc: NatsConnection): boolean | undefined => {
-    const { host, user } = sender();
-    // Unbound credentials are exchanged first.
-    if (parts.sessions === undefined || user === undefined) return undefined;
-    if (!credentials.permitSessions()) return false;
-    parts.sessions.serve(nc, { host, user });
-    return true;
-  };
-
-  const serve = async (nc: NatsConnection, ending: AbortController): Promise<void> => {
-    const { signal } = ending;
-    reconnect = () => ending.abort();
-    servesSessions = serveSessions(nc);
-    hearDoorbells(nc, subjects.desiredOfHost(sender().host), syncs.ring, log);
+  const serve = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
+    parts.sessions?.serve(nc, sender);
+    hearDoorbells(nc, subjects.desiredOfHost(sender.host), syncs.ring, log);
     void watchReconnects(nc, () => {
-      line.reconnected();
       syncs.ring('all');
       reporter?.repeat();
     });
@@ -156,7 +121,7 @@ export function createControl(parts: ControlParts): Control {
       if (session === undefined) return;
       const message: Beat = { v: 1, ...spoken, session, ...parts.beat() };
       try {
-        nc.publish(subjects.hostBeat(sender()), JSON.stringify(message));
+        nc.publish(subjects.hostBeat(sender), JSON.stringify(message));
       } catch (error) {
         log.debug('beat_not_sent', { error });
       }
@@ -166,7 +131,6 @@ export function createControl(parts: ControlParts): Control {
       syncs.run(nc, signal),
       keepBeating(beat, parts.beatMs, signal),
       keepCredentials(credentials, sessions.renew, signal),
-      binding.watch(nc, signal).finally(() => ending.abort()),
     ]);
   };
 
@@ -175,13 +139,7 @@ export function createControl(parts: ControlParts): Control {
     run: async (nc, reporting, signal) => {
       reporter = reporting;
       line.open(nc);
-      const offered = await binding.offerFirst(signal);
-      if (offered === 'bound') return;
-      if (offered === 'unanswered' && credentials.returnToBound()) {
-        line.close();
-        return;
-      }
-      await withAbort([signal], (ending) => serve(nc, ending));
+      await serve(nc, signal);
     },
     leave: async () => {
       if (sessions.session() === undefined || !parts.isCountedOn()) return;

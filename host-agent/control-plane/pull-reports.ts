@@ -23,7 +23,7 @@ export interface PullReportsParts {
   /** Resolves when one of them gets further, or the signal aborts. */
   readonly moved: (signal: AbortSignal) => Promise<void>;
   readonly session: () => Session | undefined;
-  readonly sender: () => Sender;
+  readonly sender: Sender;
   readonly request: Request;
   readonly everyMs: number;
   readonly log: Log;
@@ -38,7 +38,7 @@ export async function reportPulls(parts: PullReportsParts, signal: AbortSignal):
     const report: Report = { v: 1, ...spoken, partition, session, items: [], pulls: [...items] };
     try {
       const payload = JSON.stringify(report);
-      const answer = await parts.request(subjects.hostReport(parts.sender()), payload, limits.reportTimeoutMs);
+      const answer = await parts.request(subjects.hostReport(parts.sender), payload, limits.reportTimeoutMs);
       return decodeAnswer(answer).ok ? items : [];
     } catch (error) {
       parts.log.debug('pull_report_failed', { partition, error });

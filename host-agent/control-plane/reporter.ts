@@ -55,7 +55,7 @@ export interface Reporter {
 }
 
 export interface ReporterParts {
-  readonly sender: () => Sender;
+  readonly sender: Sender;
   readonly request: Request;
   readonly backoff: BackoffBounds;
   readonly metrics: Pick<Metrics, 'report'>;
@@ -141,7 +141,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       }),
     );
     const report: Report = { v: 1, ...spoken, partition, session, items };
-    const answer = await request(subjects.hostReport(sender()), JSON.stringify(report), limits.reportTimeoutMs);
+    const answer = await request(subjects.hostReport(sender), JSON.stringify(report), limits.reportTimeoutMs);
     return decodeAnswer(answer);
   };
 

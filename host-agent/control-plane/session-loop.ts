@@ -31,7 +31,7 @@ export interface SessionLoop {
 }
 
 export interface SessionLoopParts {
-  readonly sender: () => Sender;
+  readonly sender: Sender;
   readonly request: Request;
   /** Asks until it gets a session. Undefined: the signal aborted first. */
   readonly hello: (signal: AbortSignal) => Promise<Greeting | undefined>;
@@ -63,10 +63,10 @@ export function createSessionLoop(parts: SessionLoopParts): SessionLoop {
     check: async (partitions) => {
       if (held.phase === 'none' || partitions === null) return;
       const asked = held.session;
-      const partition = partitionOf(sender().host, partitions);
+      const partition = partitionOf(sender.host, partitions);
       const report: Report = { v: 1, ...spoken, partition, session: asked, items: [] };
       try {
-        const payload = await request(subjects.hostReport(sender()), JSON.stringify(report), limits.reportTimeoutMs);
+        const payload = await request(subjects.hostReport(sender), JSON.stringify(report), limits.reportTimeoutMs);
         const answer = decodeReportAnswer(payload);
         // An answer about an earlier session, or while a new one is requested, says nothing.
         const isCurrent = held.phase === 'current' && held.session === asked;

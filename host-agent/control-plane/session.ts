@@ -47,17 +47,15 @@ export async function loadSessionNumber(stateDir: string, disk: StateDisk, log: 
 }
 
 export interface HelloParts {
-  readonly sender: () => Sender;
+  readonly sender: Sender;
   readonly cluster: string;
   readonly version: string;
   readonly capacity: () => Capacity;
   /** How long after losing contact every container has stopped; null: never. */
   readonly stopsAfterMs: () => number | null;
   readonly onFenced: () => void;
-  /** The control plane does not know this host by these credentials. */
-  readonly onUnknown: () => void;
   readonly sessions: SessionNumber;
-  readonly credentials: Pick<Credentials, 'renewKey' | 'renewed' | 'publicKey'>;
+  readonly credentials: Pick<Credentials, 'renewKey' | 'renewed'>;
   /** The session that this process holds. */
   readonly held: () => number | undefined;
   /**
@@ -87,7 +85,6 @@ export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Gre
         return answer;
       }
       if (!answer.ok && answer.error === 'fenced') parts.onFenced();
-      if (!answer.ok && answer.error === 'unknown_host') parts.onUnknown();
       if (!answer.ok && answer.error === 'superseded') parts.onSuperseded(true);
       else log.error('hello_refused', { why: fault, answer });
     } catch (error) {
@@ -105,41 +102,15 @@ function faultOf(answer: HelloAnswer, cluster: string, highest: number): string 
   return answer.session <= highest ? `session ${answer.session} is not above ${highest}` : undefined;
 }
 
-export interface Offer {
-  /** The control plane knows this host, and has not refused it. */
-  readonly isKnown: boolean;
-  readonly jwt: string | undefined;
-}
-
-/**
- * Asks once for bound credentials, to replace those from before 0.1.0 (ADR 22). A control plane
- * from before 0.1.0 reads this as an ordinary hello, so it carries all fields of one. Undefined:
- * there was no answer.
- */
-export async function askBound(parts: HelloParts): Promise<Offer | undefined> {
-  try {
-    const answer = await ask(parts, { wants_bound: true, renew_key: parts.credentials.publicKey });
-    if (!answer.ok) parts.log.warn('bound_credentials_refused', { why: answer.error });
-    return { isKnown: answer.ok, jwt: answer.ok ? answer.jwt : undefined };
-  } catch (error) {
-    parts.log.debug('hello_unanswered', { error });
-    return undefined;
-  }
-}
-
 /**
  * Says that this agent ends while its containers keep running: its silence no longer means that
  * they stopped. Rejects without an answer.
  */
 export async function farewell(parts: HelloParts): Promise<void> {
-  await ask({ ...parts, stopsAfterMs: () => null }, {}, limits.farewellMs);
+  await ask({ ...parts, stopsAfterMs: () => null }, limits.farewellMs);
 }
 
-async function ask(
-  parts: HelloParts,
-  more: Pick<Hello, 'wants_bound' | 'renew_key'> = {},
-  timeoutMs: number = limits.reportTimeoutMs,
-): Promise<HelloAnswer> {
+async function ask(parts: HelloParts, timeoutMs: number = limits.reportTimeoutMs): Promise<HelloAnswer> {
   const { sender, version, capacity, stopsAfterMs, held, sessions, credentials, request } = parts;
   const renewKey = credentials.renewKey();
   const session = held();
@@ -152,7 +123,6 @@ async function ask(
     highest_session: sessions.highest(),
     stops_after_ms: stopsAfterMs(),
     ...(renewKey === undefined ? {} : { renew_key: renewKey }),
-    ...more,
   };
-  return decodeAnswer(await request(subjects.hostHello(sender()), JSON.stringify(message), timeoutMs));
+  return decodeAnswer(await request(subjects.hostHello(sender), JSON.stringify(message), timeoutMs));
 }

@@ -39,7 +39,7 @@ export type Unseal = (who: Needing, what: Needed) => Promise<Unsealed>;
 export interface UnsealParts {
   /** The public key that answers are sealed to. */
   readonly key: string;
-  readonly sender: () => Sender;
+  readonly sender: Sender;
   readonly request: Request;
   readonly backoff: BackoffBounds;
   /** A clock that never steps. */
@@ -56,11 +56,10 @@ export function createUnseal({ key, sender, request, backoff, steadyMs, metrics,
   let restUntilMs = 0;
 
   const ask = async (who: Needing, what: Needed): Promise<Unsealed> => {
-    // Credentials from before 0.1.0 have no such subject.
-    if (sender().user === undefined || steadyMs() < restUntilMs) return { kind: 'unavailable', message: silent };
+    if (steadyMs() < restUntilMs) return { kind: 'unavailable', message: silent };
     const asked: UnsealAsk = { v: 1, ...spoken, ...who, ...what, key };
     try {
-      const subject = subjects.hostUnseal(sender());
+      const subject = subjects.hostUnseal(sender);
       const answer = decodeAnswer(await request(subject, JSON.stringify(asked), limits.unsealTimeoutMs));
       failures = 0;
       if (answer.ok) return { kind: 'box', box: answer.box };

@@ -4,7 +4,7 @@ import { limits } from '../../schemas/limits.ts';
 
 export interface DiskLimit {
   readonly bytes: number;
-  /** False for containers declared before limits existed: they are evicted under pressure only. */
+  /** False where no limit was declared: such containers are evicted under pressure only. */
   readonly isEnforced: boolean;
 }
 

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import {
   decodeIdentity,
   identityPath,
+  isTooOld,
   keyFrom,
   lifetimeOf,
-  newest,
   seedIn,
   seedPath,
-  senderOf,
-  type StoredIdentity,
+  userOf,
+  type Identity,
 } from '../control-plane/identity/identity.ts';
 import { readIfPresent } from '../disk/files.ts';
 import { isHostLocked, isStateDirLocked } from '../lock.ts';
@@ -19,7 +19,7 @@ import { fail, ok, warn, type Finding } from './finding.ts';
 
 export interface CredentialFacts {
   /** Undefined: this host has not joined, or `fault` says why it cannot be read. */
-  readonly identity: StoredIdentity | undefined;
+  readonly identity: Identity | undefined;
   readonly seed: Uint8Array | undefined;
   readonly fault: string | undefined;
   /** Another user of this machine may read the key. */
@@ -93,22 +93,25 @@ export function judgeCredentials(facts: CredentialFacts, stateDir: string, nowMs
   return [...ofKey(identity, seed), lifetime(identity, nowMs), ...openKey(facts, stateDir), agents(facts, stateDir)];
 }
 
-function ofKey(identity: StoredIdentity, seed: Uint8Array | undefined): Finding[] {
+function ofKey(identity: Identity, seed: Uint8Array | undefined): Finding[] {
   const { host, region, cluster } = identity;
   const check = 'credentials';
   if (seed === undefined) {
     return [fail(check, `of host ${host}, but its key (agent.nk) is gone`, `restore agent.nk; or ${rejoin}`)];
   }
-  const { user } = senderOf(newest(identity));
+  if (isTooOld(identity)) {
+    return [fail(check, `of host ${host}, from release 0.1.0 or an older one: no actors process accepts them`, rejoin)];
+  }
+  const user = userOf(identity.jwt);
   if (user !== undefined && user !== keyFrom(seed).getPublicKey()) {
     return [fail(check, `of host ${host}, but for another key than agent.nk`, `restore agent.nk; or ${rejoin}`)];
   }
   return [ok(check, `of host ${host} in region ${region}, cluster ${cluster}`)];
 }
 
-function lifetime(identity: StoredIdentity, nowMs: number): Finding {
+function lifetime(identity: Identity, nowMs: number): Finding {
   const check = 'expiry';
-  const life = lifetimeOf(newest(identity).jwt);
+  const life = lifetimeOf(identity.jwt);
   if (life === undefined) return ok(check, 'the credentials do not expire');
   const leftMs = life.untilMs - nowMs;
   const until = new Date(life.untilMs).toISOString();

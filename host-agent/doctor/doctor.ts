@@ -9,7 +9,7 @@ import { ConfigurationError, readSettings } from '../../lib/config.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
-import { lifetimeOf, newest } from '../control-plane/identity/identity.ts';
+import { lifetimeOf } from '../control-plane/identity/identity.ts';
 import { ownerLabels } from '../docker/ownership.ts';
 import { createTransport, isHere } from '../docker/transport.ts';
 import { bridgeOf, isBridgedFiltered } from '../network/firewall.ts';
@@ -114,7 +114,7 @@ async function ofControlPlane(
   const own = judgeCredentials(credentials, given.STATE_DIR, nowMs());
   const servers = given.NATS_URLS.length > 0 ? given.NATS_URLS : (identity?.natsUrls ?? []);
   const { doctorAnswerMs: answerMs } = limits;
-  const issuedMs = identity === undefined ? undefined : lifetimeOf(newest(identity).jwt)?.sinceMs;
+  const issuedMs = identity === undefined ? undefined : lifetimeOf(identity.jwt)?.sinceMs;
   const [ofGateway, ofNats] = await Promise.all([
     examine('gateway', async () => {
       const facts = await askGateway(url, nowMs, answerMs);

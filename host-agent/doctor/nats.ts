@@ -4,9 +4,9 @@ import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import { jwtAuthenticator } from '../../lib/nats/quick-pair.ts';
 import { limits } from '../../schemas/limits.ts';
-import { subjects } from '../../schemas/wire/subjects.ts';
+import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
-import { newest, senderOf, type StoredIdentity } from '../control-plane/identity/identity.ts';
+import { keyFrom, type Identity } from '../control-plane/identity/identity.ts';
 import { isOfCertificate, reasonOf } from '../commands/reason.ts';
 import { fail, ok, type Finding } from './finding.ts';
 
@@ -21,7 +21,7 @@ export type NatsFacts =
 
 export interface NatsAsk {
   readonly servers: readonly string[];
-  readonly identity: StoredIdentity;
+  readonly identity: Identity;
   readonly seed: Uint8Array;
   readonly caFile: string | undefined;
   /** For the connection, and again for the answer. */
@@ -30,14 +30,13 @@ export interface NatsAsk {
 
 /** Never rejects. */
 export async function askNats({ servers, identity, seed, caFile, ms }: NatsAsk): Promise<NatsFacts> {
-  const credentials = newest(identity);
-  const sender = senderOf(credentials);
+  const sender: Sender = { host: identity.host, user: keyFrom(seed).getPublicKey() };
   let nc: NatsConnection;
   try {
     nc = await connect({
       servers: [...servers],
       name: `longshore-doctor ${identity.host}`,
-      authenticator: jwtAuthenticator(() => credentials.jwt, seed),
+      authenticator: jwtAuthenticator(() => identity.jwt, seed),
       inboxPrefix: subjects.hostInbox(sender),
       reconnect: false,
       timeout: ms,
@@ -48,7 +47,7 @@ export async function askNats({ servers, identity, seed, caFile, ms }: NatsAsk):
   }
   try {
     const roundTripMs = await nc.rtt();
-    return { kind: 'connected', server: nc.getServer(), roundTripMs, heard: await askOwner(nc, identity, ms) };
+    return { kind: 'connected', server: nc.getServer(), roundTripMs, heard: await askOwner(nc, sender, ms) };
   } catch (error) {
     return { kind: 'refused', why: reasonOf(error) };
   } finally {
@@ -63,8 +62,7 @@ const decodeAnswer = decoder(Type.Object({ fenced: Type.Optional(Type.Boolean())
  * Asks the owner of one partition what this host should run, as the agent does: actors answer the
  * enrolled key alone. That changes nothing, and begins no session.
  */
-async function askOwner(nc: NatsConnection, identity: StoredIdentity, ms: number) {
-  const sender = senderOf(newest(identity));
+async function askOwner(nc: NatsConnection, sender: Sender, ms: number) {
   const inbox = createInbox(subjects.hostInbox(sender));
   const answers = nc.subscribe(inbox, { max: 1, timeout: ms });
   const ask = { v: 1, ...spoken, partitions: [0], held: {} };

@@ -16,7 +16,7 @@ import {
   type SessionAsk,
   type SessionEnd,
 } from '../../schemas/wire/session.ts';
-import { subjects, type BoundSender } from '../../schemas/wire/subjects.ts';
+import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Request } from '../control-plane/line.ts';
 import { detailOf } from '../docker/errors.ts';
@@ -53,7 +53,7 @@ export interface SessionsParts {
 
 export interface Sessions {
   /** Serves the rings of this connection until it is closed. */
-  serve(nc: NatsConnection, agent: BoundSender): void;
+  serve(nc: NatsConnection, agent: Sender): void;
   readonly count: () => number;
   /** Ends every session now, and opens no more. */
   stop(): void;
@@ -71,7 +71,7 @@ export function createSessions(parts: SessionsParts): Sessions {
   const early = new Map<string, Early>();
   let isStopping = false;
 
-  const fetchAbout = async (agent: BoundSender, session: string): Promise<SessionAnswer> => {
+  const fetchAbout = async (agent: Sender, session: string): Promise<SessionAnswer> => {
     const ask: SessionAsk = { v: 1, ...spoken, session };
     return decodeAnswer(await request(subjects.hostSession(agent), JSON.stringify(ask), limits.sessionFetchMs));
   };
@@ -88,7 +88,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     }
   };
 
-  const begin = (nc: NatsConnection, agent: BoundSender, session: string, { gateway, about }: SessionAnswer): void => {
+  const begin = (nc: NatsConnection, agent: Sender, session: string, { gateway, about }: SessionAnswer): void => {
     const kind = kinds.find((one) => one.isOf(about));
     const name = kind?.name ?? 'unknown';
     const subject = subjects.tunnel(gateway, agent, session);
@@ -130,7 +130,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     }
   };
 
-  const ring = async (nc: NatsConnection, agent: BoundSender, session: string): Promise<void> => {
+  const ring = async (nc: NatsConnection, agent: Sender, session: string): Promise<void> => {
     // A host that makes this agent hear rings makes it ask no more often than this.
     if (isStopping || early.size >= limits.sessionFetches) return;
     early.set(session, { messages: [] });
@@ -144,7 +144,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     }
   };
 
-  const hear = (nc: NatsConnection, agent: BoundSender, session: string, content: Uint8Array): void => {
+  const hear = (nc: NatsConnection, agent: Sender, session: string, content: Uint8Array): void => {
     const tunnel = open.get(session);
     if (tunnel !== undefined) tunnel.receive(content);
     else if (content.length > 0) keepEarly(early.get(session), content);

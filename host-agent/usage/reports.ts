@@ -23,7 +23,7 @@ export interface UsageReportsParts {
   readonly store: UsageStore;
   /** Undefined before the first session. */
   readonly partitions: () => number | undefined;
-  readonly sender: () => Sender;
+  readonly sender: Sender;
   readonly request: Request;
   readonly everyMs: number;
   readonly onReport: (result: 'acknowledged' | 'failed') => void;
@@ -59,7 +59,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
   const send = async (partition: number, source: string, items: readonly Item[]): Promise<Item[] | undefined> => {
     const wired = items.map(({ tenant, id, hour, part, used }): UsageItem => ({ tenant, id, hour, part, used }));
     const message: UsageReport = { v: 1, ...spoken, partition, source, items: wired };
-    const subject = subjects.hostUsage(parts.sender());
+    const subject = subjects.hostUsage(parts.sender);
     try {
       const answer = decodeAnswer(await parts.request(subject, JSON.stringify(message), limits.usageReportTimeoutMs));
       if (!answer.ok) throw new Error(`the owner answered ${answer.error}`);

@@ -10,11 +10,12 @@ import {
   incarnationOf,
   isRestoring,
   isSameCluster,
+  refusalOf,
   type Cluster,
 } from '../../schemas/records/cluster.ts';
 import { limits } from '../../schemas/limits.ts';
 import { jitter, sleep, withAbort } from '../time/backoff.ts';
-import { decoder } from '../decode.ts';
+import { DecodeError, decoder } from '../decode.ts';
 import { readLast } from './kv-keys.ts';
 
 export const clusterStream = bucketStream(buckets.cluster.bucket);
@@ -25,14 +26,18 @@ const decodeEntry = decoder(ClusterEntry);
 /**
  * The value of the cluster's key and its revision; undefined and 0: there is no key, or no bucket.
  * `api`: the subject to ask, if it is not JetStream's own.
- * @throws if NATS does not answer, or the record has an unknown format.
+ * @throws if NATS does not answer.
+ * @throws DecodeError if the record has an unknown format, or is of a cluster that is too old.
  */
 export async function readClusterEntry(
   nc: NatsConnection,
   api?: string,
 ): Promise<{ readonly revision: number; readonly entry: ClusterEntry | undefined }> {
   const { revision, value } = await readLast(nc, clusterStream, clusterSubject, limits.clusterReadMs, api);
-  return { revision, entry: value === null ? undefined : decodeEntry(Buffer.from(value)) };
+  const entry = value === null ? undefined : decodeEntry(Buffer.from(value));
+  const refusal = entry === undefined || isRestoring(entry) ? undefined : refusalOf(entry);
+  if (refusal !== undefined) throw new DecodeError(refusal);
+  return { revision, entry };
 }
 
 const describe = (entry: ClusterEntry | undefined): string =>

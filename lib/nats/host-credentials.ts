@@ -52,14 +52,9 @@ const hostLimits = {
 /** Where a host may publish and subscribe with its credentials. */
 function permissionsOf(sender: Sender) {
   const { host, user } = sender;
-  const hears = [subjects.desiredOfHost(host), `${subjects.hostInbox(sender)}.>`];
-  if (user === undefined) return { pub: { allow: [`host.${host}.>`], deny: [] }, sub: { allow: hears, deny: [] } };
-  const agent = { host, user };
-  const publishes = [`agent.${host}.${user}.*`, `host.${host}.log.*.*`, subjects.tunnelsOfHost(agent)];
-  return {
-    pub: { allow: publishes, deny: [] },
-    sub: { allow: [...hears, subjects.sessionsOfHost(agent)], deny: [] },
-  };
+  const publishes = [`agent.${host}.${user}.*`, `host.${host}.log.*.*`, subjects.tunnelsOfHost(sender)];
+  const hears = [subjects.desiredOfHost(host), `${subjects.hostInbox(sender)}.>`, subjects.sessionsOfHost(sender)];
+  return { pub: { allow: publishes, deny: [] }, sub: { allow: hears, deny: [] } };
 }
 
 export interface HostUser {
@@ -67,18 +62,13 @@ export interface HostUser {
   /** The agent's public user nkey (`U...`); its seed never leaves the host. */
   readonly publicKey: string;
   readonly expiresAtS: number;
-  /** For an agent from before 0.1.0, which does not know subjects with its key in them. */
-  readonly isUnbound?: boolean;
 }
 
-export async function signHostJwt(
-  account: HostsAccount,
-  { host, publicKey, expiresAtS, isUnbound = false }: HostUser,
-): Promise<string> {
+export async function signHostJwt(account: HostsAccount, { host, publicKey, expiresAtS }: HostUser): Promise<string> {
   // A key with `.`, `*` or `>` would match more than its own subjects.
   if (!isHostKey(host)) throw new Error('not a host key');
   if (!isPublicUserKey(publicKey)) throw new Error('not a public user key');
-  const permissions = permissionsOf({ host, user: isUnbound ? undefined : publicKey });
+  const permissions = permissionsOf({ host, user: publicKey });
   const claims = { ...permissions, ...hostLimits };
   return encodeUser(`host ${host}`, publicKey, account.publicKey, claims, {
     signer: signerOf(account),

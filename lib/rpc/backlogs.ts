@@ -10,7 +10,6 @@ export class Backlogs {
   /** By kind and owner: those in use. */
   readonly #lanes = new Map<string, Lane>();
   readonly #onMoved: (to: Lane) => void;
-  #mayAskOwners = true;
 
   constructor(partitions: number, onMoved: (to: Lane) => void) {
     const ofKind = (kind: LaneKind): Backlog[] =>
@@ -29,7 +28,7 @@ export class Backlogs {
 
   /** The owner has answered an ask of this backlog. */
   learn(backlog: Backlog, owner: string): void {
-    if (!this.#mayAskOwners || backlog.lane.owner === owner) return;
+    if (backlog.lane.owner === owner) return;
     const { kind } = backlog.lane;
     const key = keyOf(kind, owner);
     let lane = this.#lanes.get(key);
@@ -51,12 +50,6 @@ export class Backlogs {
     for (const backlog of only === undefined ? this.#backlogs[lane.kind] : [only]) {
       if (backlog.lane === lane) this.#move(backlog, backlog.ownLane);
     }
-  }
-
-  /** Every partition is asked by itself from now on. */
-  forbidOwners(): void {
-    this.#mayAskOwners = false;
-    for (const backlog of this.all()) this.leave(backlog.lane, backlog);
   }
 
   #move(backlog: Backlog, to: Lane): void {

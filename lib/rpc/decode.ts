@@ -7,7 +7,7 @@ import { Compile, type Validator } from 'typebox/compile';
 import { asks, isAskType, isWriteType, type AnswerOf, type Ask, type ReadableType } from '../../schemas/wire/asks.ts';
 import { Cause } from '../../schemas/wire/audit.ts';
 import { linesOf } from '../../schemas/wire/codec.ts';
-import { firstProtocolVersion, protocolOf } from '../../schemas/wire/version.ts';
+import { protocolOf } from '../../schemas/wire/version.ts';
 import { DecodeError } from '../decode.ts';
 
 type Check = Pick<Validator, 'Check' | 'Errors'>;
@@ -54,21 +54,15 @@ function askOf(given: unknown): Ask {
   return check.Check(value) ? (value as Ask) : refuse(type, check, value);
 }
 
-/** What arrives in one message, and the version of the protocol that its sender speaks. */
-export interface AskBatch {
-  readonly protocol: number;
-  readonly asks: readonly (Ask | DecodeError)[];
-}
-
 /**
  * A line that is no ask is a DecodeError in its place; the others stand.
  * @throws ProtocolError where the sender's release and this one do not work together.
  */
-export function decodeAsks(payload: string): AskBatch {
+export function decodeAsks(payload: string): readonly (Ask | DecodeError)[] {
   const values = linesOf(payload).map(attempt(parse));
-  // What can't be read says no version: its sender hears that in the oldest form.
-  const protocol = values[0] instanceof DecodeError ? firstProtocolVersion : protocolOf(values[0]);
-  return { protocol, asks: values.map((value) => (value instanceof DecodeError ? value : attempt(askOf)(value))) };
+  // A first line that is damaged says no version.
+  if (!(values[0] instanceof DecodeError)) protocolOf(values[0]);
+  return values.map((value) => (value instanceof DecodeError ? value : attempt(askOf)(value)));
 }
 
 /** The error in place of what it is thrown for. */

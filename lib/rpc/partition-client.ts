@@ -21,7 +21,7 @@
  * - At the deadline: `timeout` for a write that may have been executed, `unavailable` for
  *   everything else.
  */
-import { PermissionViolationError, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { backoffMs, jitter } from '../time/backoff.ts';
 import type { Answers } from '../nats/answers.ts';
 import type { Clock } from '../time/clock.ts';
@@ -31,7 +31,7 @@ import { limits } from '../../schemas/limits.ts';
 import { addressOf, type Question } from '../../schemas/wire/asks.ts';
 import { decodeAnswerPart, notOwner, type AnswerPart } from '../../schemas/wire/codec.ts';
 import { isSuccessCode } from '../../schemas/errors.ts';
-import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
+import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { sparing, type SparingLog } from '../sparing.ts';
 import { isSettled, mayDecide, newItem, sendAgain, settle, unanswered } from './item.ts';
 import type { Item, Outcome, RetryReason } from './item.ts';
@@ -310,19 +310,6 @@ export class PartitionClient {
     this.#plan(flight.lane);
   }
 
-  /**
-   * The credentials are of a release that asked only partitions, for which the account goes on
-   * working.
-   */
-  #onOwnersForbidden(): void {
-    this.#backlogs.forbidOwners();
-    for (const flight of [...this.#flights.values()]) {
-      // The server refuses without saying which message, so they count as heard by somebody.
-      if (flight.lane.owner !== undefined)
-        for (const share of flight.shares) this.#onRefused(flight, share, 'not_owner');
-    }
-  }
-
   /** Settles items at their deadline, sees silence, wakes lanes, and forgets what is over. */
   #sweep(): void {
     const nowMs = this.#options.clock.monotonicMs();
@@ -383,9 +370,6 @@ export class PartitionClient {
           this.#disconnectedAtMs = undefined;
           this.#afterReconnect();
           break;
-        case 'error':
-          if (status.error instanceof PermissionViolationError && isOfOwners(status.error)) this.#onOwnersForbidden();
-          break;
         default:
           break;
       }
@@ -404,6 +388,3 @@ export class PartitionClient {
     }
   }
 }
-
-const isOfOwners = ({ operation, subject }: PermissionViolationError): boolean =>
-  operation === 'publish' && subject.startsWith(subjects.owner(''));

@@ -355,10 +355,7 @@ export interface ContainerRecord {
   readonly spec: ContainerSpec;
   readonly secretRefs: readonly SecretRef[];
   readonly configFiles: readonly ConfigFile[];
-  /**
-   * How much the container may write to its host's disk. Absent if it was declared before there was
-   * a limit; then none applies.
-   */
+  /** How much the container may write to its host's disk. Absent: no limit applies. */
   readonly diskBytes?: number;
   /** Absent until somebody sets it: `defaultPolicy` applies. */
   readonly policy?: Policy;

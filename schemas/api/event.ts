@@ -26,8 +26,8 @@ export const eventTypes = [
 export type EventType = (typeof eventTypes)[number];
 
 /**
- * An event without its author, as the stream EVENTS and journals have it: readers of release 0.1.0
- * refuse further fields.
+ * An event without its author, as the stream EVENTS and journals have it: readers refuse further
+ * fields.
  */
 export const EventBody = Type.Object(
   {
@@ -54,7 +54,7 @@ export const Event = Type.Object(
   {
     ...EventBody.properties,
     by: Type.Union([Author, Type.Null()], {
-      description: 'Who caused it; null: a host, a policy or the platform did, or release 0.1.0 took part.',
+      description: 'Who caused it; null: a host, a policy or the platform did.',
     }),
   },
   { additionalProperties: false },

@@ -105,10 +105,6 @@ export const HostView = Type.Object(
     orphans_held: Type.Integer(),
     faults: Type.Array(HostFault, { description: 'Faults that its agent reports; empty: none.' }),
     agent_version: nullable(Type.String()),
-    credentials_bound: Type.Boolean({
-      description:
-        'Whether only credentials that name its agent’s key are believed. False: those from before 0.1.0 are, too.',
-    }),
     stops_after_ms: nullable(
       Type.Integer({
         description:
@@ -162,11 +158,6 @@ export interface HostRecord {
    * (ADR 22).
    */
   readonly publicKey: string | null;
-  /**
-   * Its credentials name the key in their subjects. Absent: the host enrolled before 0.1.0, and may
-   * use subjects without the key.
-   */
-  readonly isBound?: true;
   /** `spentBy`: the key that enrolled with the token. No other key can use the token after that. */
   readonly join: { readonly tokenHash: string; readonly untilMs: number; readonly spentBy: string | null } | null;
   /** Rises each time the agent starts. */
@@ -215,11 +206,10 @@ export interface DirectoryEntry {
   readonly ceiling?: HostCeiling;
   readonly lost: boolean;
   readonly fenced?: true;
-  /** The newest session; absent in messages from before 0.1.0. */
-  readonly session?: number;
-  /** As in the record. Absent in messages from before 0.1.0, and then unknown. */
-  readonly publicKey?: string | null;
-  readonly isBound?: true;
+  /** The newest session. */
+  readonly session: number;
+  /** As in the record. */
+  readonly publicKey: string | null;
   /** How long the sender has not heard the host; absent: it never has. */
   readonly silentMs?: number;
 }

@@ -189,10 +189,7 @@ export interface PeerRecord extends PeerKeys {
    * the network forget them.
    */
   readonly revoked: readonly PeerRevocation[];
-  /**
-   * When its keys were replaced, newest last: at least those of the last hour. Absent in records of
-   * an older release.
-   */
+  /** When its keys were replaced, newest last: at least those of the last hour. */
   readonly rotatedAtMs?: readonly number[];
   /** Rises with every change that the network or a file shows. */
   readonly generation: number;

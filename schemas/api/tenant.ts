@@ -96,9 +96,7 @@ export type QuotaAmounts = Readonly<Record<QuotaDimension, number>>;
 export type QuotaCaps = Readonly<Record<QuotaDimension, number | null>>;
 export type TenantCaps = QuotaCaps & { readonly deletes_per_hour: number | null };
 
-/**
- * The caps as they were set. Absent ones have their default, in records of an older release too.
- */
+/** The caps as they were set. Absent ones have their default. */
 export type StoredCaps = Readonly<Partial<TenantCaps>>;
 
 const deletesPerHourOf = (containers: number | null): number => {

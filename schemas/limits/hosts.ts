@@ -39,11 +39,6 @@ export const hosts = {
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
   /**
-   * The longest time between two requests for bound credentials by an agent that has those from
-   * before 0.1.0.
-   */
-  boundRetryMaxMs: 1 * hours,
-  /**
    * Subscriptions of one connection of an agent, which needs four: its doorbells, its answers, and
    * a sync or two.
    */

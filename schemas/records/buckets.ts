@@ -25,7 +25,6 @@ export const buckets = {
         'number of the last commit whose values are in their own keys, and the journals that may have later ones',
       digest: 'count and sum of the records at the checkpoint; a load that reads others is refused',
       clock: 'time by which the partition deletes; the next owner goes on from it',
-      'journal.<slot>': 'ring of commits of release 0.1.0',
       'tenant.<tenant>': 'settings of a tenant: regions, caps, revocations',
       'container.<tenant>.<id>': 'a container, or the tombstone of one',
       'secret.<tenant>.<name>.<version>': 'a value of a secret, sealed',
@@ -41,7 +40,7 @@ export const buckets = {
       'revoked.<name>.<serial>': 'a certificate of a network that is refused',
       'events.<commit>':
         'events of commits at or below the mark that the stream EVENTS has not taken yet; at a hand-over, also those that it has just taken',
-      'audit.<commit>': 'the same of lines of the audit and the stream AUDIT; release 0.1.0 leaves them there',
+      'audit.<commit>': 'the same of lines of the audit and the stream AUDIT',
       'ops.<commit>': 'outcomes of the operations of a checkpoint, dropped by their TTL',
     },
   },
@@ -79,8 +78,6 @@ export const keys = {
   checkpoint: 'checkpoint',
   digest: 'digest',
   clock: 'clock',
-  /** Of release 0.1.0, in the bucket of a partition. */
-  journal: (slot: number) => `journal.${slot}`,
   /** In a journal. */
   entry: (slot: number) => `entry.${slot}`,
   anyEntry: 'entry.*',

@@ -15,10 +15,7 @@ export const Cluster = Type.Object({
    * restored.
    */
   incarnation: Type.Optional(Type.Integer({ minimum: 0 })),
-  /**
-   * It was made with journals of members. Absent: release 0.1.0 made it, and an operator may go
-   * back there.
-   */
+  /** Absent: release 0.1.0 or one before it made the cluster (`refusalOf`). */
   journals: Type.Optional(Type.Boolean()),
   /** By partition: added to its epoch to announce it. Absent: the cluster was never restored. */
   epochBases: Type.Optional(Type.Array(Type.Integer())),
@@ -35,6 +32,13 @@ export type Restoring = Static<typeof Restoring>;
 /** The value of `clusterKey`. */
 export const ClusterEntry = Type.Union([Cluster, Restoring]);
 export type ClusterEntry = Static<typeof ClusterEntry>;
+
+/** Why this release does not read the cluster; undefined: it does. */
+export const refusalOf = ({ journals }: Cluster): string | undefined =>
+  journals === true
+    ? undefined
+    : 'release 0.1.0 or an older one made this cluster, and this release reads clusters that 0.2.0 made: start a new ' +
+      'one on empty NATS servers, or restore a backup of one that 0.2.0 made there (docs/upgrades.md)';
 
 export const isRestoring = (entry: ClusterEntry): entry is Restoring => 'restoring' in entry;
 

@@ -1,7 +1,4 @@
-/**
- * Who caused the events of a message of the stream EVENTS. It is in a header, because gateways of
- * release 0.1.0 refuse further fields in the events.
- */
+/** Who caused the events of a message of the stream EVENTS, in a header of the message. */
 import Type, { type Static } from 'typebox';
 import { Author } from '../api/audit/line.ts';
 import { nullable } from '../api/nullable.ts';

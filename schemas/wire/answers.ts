@@ -32,12 +32,9 @@ export const fieldsOf = <P extends TProperties, K extends keyof P & string>(
 /** `{"data": …}`, as in most bodies. */
 export const dataOf = <S extends TSchema>(data: S) => Type.Object({ data });
 
-/**
- * A record and its version. `data` is null if the asker named this version: its copy is current. An
- * owner of release 0.1.0 sends the record without a version.
- */
+/** `data` is null if the asker named the record's present version: its copy is current. */
 export const materialOf = <S extends TSchema>(record: S) =>
-  Type.Object({ data: nullable(record), version: Type.Optional(Type.String()) });
+  Type.Object({ data: nullable(record), version: Type.String() });
 
 /** A page of the items of one partition, in the order of their keys. */
 export interface KeyPage<T> {
@@ -83,11 +80,8 @@ export type SessionPlace = Static<typeof SessionPlace>;
 /** Oldest first. Earlier events that are not among these are in the stream. */
 export const RecentEvents = Type.Object({
   events: Type.Unsafe<readonly EventBody[]>(Type.Array(fieldsOf(EventBody, 'id', 'ts', 'type', 'container_id'))),
-  /**
-   * Who caused each of them. Absent in answers of release 0.1.0, whose gateways show their tenant
-   * what is in an event.
-   */
-  by: Type.Optional(Type.Array(nullable(open(Author)))),
+  /** Who caused each of them. */
+  by: Type.Array(nullable(open(Author))),
   /** Whether there are more on the requested side. */
   more: Type.Boolean(),
   /** Number of the newest committed journal entry. */

@@ -159,7 +159,6 @@ const reads = {
   'policy.get': ask(ofContainer, forwarded<typeof Policy>()),
   'container.status': ask(ofContainer, dataOf(fieldsOf(ContainerStatusView, 'status', 'desired'))),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
-  /** Owners of release 0.1.0 do not know it. */
   'container.session': ask(ofContainer, dataOf(SessionPlace)),
   'container.inspect': ask(ofContainer, forwarded<TSchema>()),
   /**
@@ -178,7 +177,7 @@ const reads = {
   ),
   /**
    * The same of lines of the audit that the stream AUDIT may not show yet: the newest before a line
-   * (null: of all). Owners of release 0.1.0 do not know it.
+   * (null: of all).
    */
   'audit.recent': ask({ ...ofTenant, before: nullable(text), limit: number }, dataOf(RecentLines)),
   'tenant.quota': ask({ ...ofTenant, region: text }, forwarded<typeof QuotaView>()),
@@ -197,9 +196,7 @@ const reads = {
   'tenant.get': ask(ofTenant, forwarded<typeof TenantView>()),
   /** `drain_total`: of a drained host, as far as it was known when the drain began. */
   'host.get': ask(ofHost, dataOf(Type.Object({ draining: flag, drain_total: Type.Optional(number) }))),
-  /**
-   * How much of a drained host is left in one partition. Owners of release 0.1.0 do not know it.
-   */
+  /** How much of a drained host is left in one partition. */
   'host.drain': ask({ ...ofPartition, of: id<HostKey>() }, dataOf(DrainShare)),
   /** Hosts of one partition, by key. `after`: the last key of the page before, or empty. */
   'host.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(HostView, 'key'))),
@@ -228,10 +225,7 @@ const reads = {
   'network.leases': ask({ ...ofNetwork, after: number }, LeasePage),
   /** `after`: the last serial of the page before, or empty. */
   'network.revocations': ask({ ...ofNetwork, after: text }, RevocationLines),
-  /**
-   * `tenants`: also secrets and logins of tenants, whose places a gateway of release 0.1.0 does not
-   * know.
-   */
+  /** Owners of the last release leave out secrets and logins of tenants without `tenants`. */
   'secret.stale': ask({ ...ofPartition, keyId: text, tenants: Type.Optional(flag) }, dataOf(StaleSecrets)),
   'secret.list': ask(ofTenant, forwarded<TSchema>()),
   /** What a gateway needs to seal the next value. */
@@ -264,7 +258,7 @@ const writes = {
       ...ofContainer,
       spec: ContainerSpecShape,
       idempotency: nullable(Type.Object({ key: text, bodyHash: text })),
-      /** It is not started yet. An owner of the last release starts it. */
+      /** It is not started yet. */
       stopped: Type.Optional(Type.Literal(true)),
     },
     forwarded<typeof Container>(),
@@ -308,16 +302,15 @@ const writes = {
   'peer.update': ask({ ...ofPeer, update: PeerUpdateShape }, forwarded<typeof PeerView>()),
   /**
    * New keys, password and tokens: revokes the earlier certificate and ends every earlier token.
-   * `conflict` if `replaces` is no longer the serial in use. A gateway from before 0.1.0 sends
-   * neither password nor tokens.
+   * `conflict` if `replaces` is no longer the serial in use.
    */
   'peer.rotate': ask(
     {
       ...ofPeer,
       replaces: text,
       keys: shape<PeerKeys>()(Type.Object(peerKeys)),
-      p12Password: Type.Optional(sealed),
-      tokens: Type.Optional(Type.Unsafe<readonly PeerToken[]>(Type.Array(PeerTokenShape))),
+      p12Password: sealed,
+      tokens: Type.Unsafe<readonly PeerToken[]>(Type.Array(PeerTokenShape)),
     },
     dataOf(fieldsOf(PeerView)),
   ),
@@ -400,7 +393,7 @@ const writes = {
     },
     dataOf(SigningKeyPage),
   ),
-  /** Puts these lines into the audit. Owners of release 0.1.0 know neither of the two. */
+  /** Puts these lines into the audit. */
   'audit.note': ask({ ...ofTenant, notes: Type.Array(Note) }, forwarded<Nothing>()),
   'audit.note_operator': ask({ ...ofPartition, notes: Type.Array(Note) }, forwarded<Nothing>()),
   /** Replaces the secrets that still equal `before`. */

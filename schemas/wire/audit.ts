@@ -8,7 +8,7 @@ import type { ErrorCode, OutcomeCode } from '../errors.ts';
 import { isSuccessCode } from '../errors.ts';
 import { limits } from '../limits.ts';
 
-/** The request of the API that a write belongs to. Release 0.1.0 neither sends nor reads it. */
+/** The request of the API that a write belongs to. */
 export const Cause = Type.Object({
   by: Type.Object(Author.properties),
   /** The name of the route. */

@@ -7,7 +7,7 @@
  */
 import { isOutcomeCode, type OutcomeCode } from '../errors.ts';
 import type { Question } from './asks.ts';
-import { firstProtocolVersion, protocolOf, protocolVersion } from './version.ts';
+import { protocolOf, protocolVersion } from './version.ts';
 
 /**
  * Answered instead of an outcome by a subscriber that does not own the partition, or has just
@@ -38,16 +38,13 @@ export const linesOf = (payload: string): string[] => payload.split('\n');
 export const countAsks = (payload: string): number => payload.split('\n').length;
 
 /**
- * Joins lines of `encodeAnswer` to a message for a sender that speaks this version. Release 0.1.0
- * takes a line with the version for damage.
+ * Joins lines of `encodeAnswer` to a message.
  * @param owner the token of `subjects.owner` on which the answering process listens, if it does
  */
-export function encodeAnswers(lines: readonly string[], protocol: number, owner?: string): string {
-  if (protocol === firstProtocolVersion) return lines.join('\n');
-  return `${protocolVersion}${owner === undefined ? '' : ` ${owner}`}\n${lines.join('\n')}`;
-}
+export const encodeAnswers = (lines: readonly string[], owner?: string): string =>
+  `${protocolVersion}${owner === undefined ? '' : ` ${owner}`}\n${lines.join('\n')}`;
 
-/** No answer looks like it: a tab follows its index. The next release may add words. */
+/** The next release may add words. */
 const versionLine = /^(\d{1,9})(?: ([^ \n]*)[^\n]*)?\n/;
 /** It becomes a token of a subject. */
 const ownerToken = /^[\w-]{1,64}$/;
@@ -79,7 +76,7 @@ export interface AnswerPart {
  */
 export function decodeAnswerPart(payload: string, onMalformed: (line: string) => void = () => {}): AnswerPart {
   const version = versionLine.exec(payload);
-  if (version !== null) protocolOf({ protocol: Number(version[1]) });
+  protocolOf(version === null ? undefined : { protocol: Number(version[1]) });
   const answers: Answer[] = [];
   for (const line of linesOf(payload.slice(version?.[0].length ?? 0))) {
     const answer = decodeAnswer(line);

@@ -21,9 +21,8 @@ const Entry = shape<DirectoryEntry>()(
     ceiling: Type.Optional(Type.Partial(capacity)),
     lost: flag,
     fenced: Type.Optional(Type.Literal(true)),
-    session: Type.Optional(number),
-    publicKey: Type.Optional(nullable(Type.String())),
-    isBound: Type.Optional(Type.Literal(true)),
+    session: number,
+    publicKey: nullable(Type.String()),
     silentMs: Type.Optional(number),
   }),
 );
@@ -38,11 +37,8 @@ export const DirectoryMessage = Type.Object({
   partition: number,
   epoch: number,
   revision: number,
-  /**
-   * Changes of the directory since the load of this epoch, this one included. Absent from owners of
-   * release 0.1.0.
-   */
-  changes: Type.Optional(number),
+  /** Changes of the directory since the load of this epoch, this one included. */
+  changes: number,
   /** True: all hosts of the partition. False: those that changed. */
   full: flag,
   /**

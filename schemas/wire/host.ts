@@ -31,15 +31,14 @@ const Protocol = Type.Optional(Type.Integer());
 
 /**
  * `agent.<host>.<user key>.hello` (request): an agent that starts asks for a session. The owner of
- * the host's partition answers. Agents with credentials from before 0.1.0 send this and all
- * messages below on `host.<host>.<verb>`.
+ * the host's partition answers.
  */
 export const Hello = Type.Object({
   v: Type.Literal(1),
   protocol: Protocol,
   agent_version: Type.String({ maxLength: 64 }),
   capacity: Capacity,
-  /** The agent's current session; absent when it starts, and from agents from before 0.1.0. */
+  /** The agent's current session; absent when it starts. */
   session: Type.Optional(Count),
   /** The highest session that this host has used. The new one is above it, even after a restore. */
   highest_session: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 52 })),
@@ -47,11 +46,6 @@ export const Hello = Type.Object({
   stops_after_ms: Type.Optional(Type.Union([Count, Type.Null()])),
   /** Requests new credentials for this key, which must be the enrolled one. */
   renew_key: Type.Optional(Type.String({ pattern: '^U[A-Z2-7]{55}$' })),
-  /**
-   * On `host.<host>.hello`: this agent only wants credentials that name its key in their subjects
-   * (ADR 22).
-   */
-  wants_bound: Type.Optional(Type.Literal(true)),
 });
 export type Hello = Static<typeof Hello>;
 
@@ -102,11 +96,11 @@ export const SyncAsk = Type.Object({
    * them?
    */
   strangers: Type.Optional(Type.Array(Stranger, { maxItems: limits.syncStrangers })),
-  /** The agent understands `also` in an answer. Absent from agents of release 0.1.0. */
+  /** Owners of the last release send `also` to no agent without it. */
   joined: Type.Optional(Type.Literal(true)),
   /**
-   * By partition, the digest that came with the set of that version. An agent that sends this
-   * understands `since` and `digest` in an answer, and `also` beside the word on orphans.
+   * By partition, the digest that came with the set of that version; absent, or absent of one that
+   * is held: the agent has none.
    */
   digests: Type.Optional(Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Digest)),
 });
@@ -125,9 +119,9 @@ const versionFields = {
   mem_bytes: Count,
   secret_refs: Type.Array(SecretRef),
   config_files: Type.Array(ConfigFile),
-  /** Absent: the default. An agent from before 0.2.0 starts whatever ends again. */
+  /** Absent: the default. */
   policy: Type.Optional(Policy),
-  /** Secrets of the tenant (ADR 37); absent: none. An agent from before 0.2.0 ignores them. */
+  /** Secrets of the tenant (ADR 37); absent: none. */
   secrets: Type.Optional(SecretUses),
 };
 const DesiredVersion = Type.Object(versionFields);
@@ -146,25 +140,21 @@ export const DesiredContainer = Type.Object({
   desired: Type.Enum(['running', 'stopped', 'removed']),
   /**
    * With `stopped`: the host makes the container and does not start it, and reports `stopped` when
-   * it is there. An agent from before 0.2.0 does not know it, and reports `stopped` at once.
+   * it is there.
    */
   prepare: Type.Optional(Type.Literal(true)),
   name: Type.String(),
   ...versionFields,
-  /**
-   * How much it may write to disk. Absent from actors from before 0.1.0, and for containers
-   * declared before there was a limit.
-   */
+  /** How much it may write to disk. Absent where no limit was declared. */
   disk_bytes: Type.Optional(Count),
   /**
    * The other fields come in the place of `previous`, which runs on until the new container is made
-   * and runs again if that fails (ADR 35). An agent from before 0.2.0 ignores it, and replaces the
-   * container at once.
+   * and runs again if that fails (ADR 35).
    */
   update: Type.Optional(Type.Object({ since: Count, previous: DesiredVersion })),
   /**
-   * The request that made this generation, and where it is traced: a `traceparent`. Absent from
-   * actors from before 0.2.0, and where no request did.
+   * The request that made this generation, and where it is traced: a `traceparent`. Absent where no
+   * request did.
    */
   cause: Type.Optional(Type.Object({ request_id: Type.String(), trace: Type.Optional(Type.String()) })),
 });
@@ -196,11 +186,11 @@ export const SyncAnswer = Type.Object({
    */
   since: Type.Optional(Type.Tuple([Count, Count])),
   removed: Type.Optional(Type.Array(ContainerId)),
-  /** Of the whole set of this version. Only for agents that send digests. */
+  /** Of the whole set of this version; absent where the set is the same. */
   digest: Type.Optional(Digest),
   /**
    * `[partition, epoch, revision]` of other partitions of the same owner, for which this answer
-   * would be the same. Only for agents that ask for it.
+   * would be the same.
    */
   also: Type.Optional(Type.Array(Type.Tuple([Count, Count, Count]), { maxItems: limits.syncSame })),
   containers: Type.Array(DesiredContainer),
@@ -217,8 +207,8 @@ export const SyncAnswer = Type.Object({
   fenced: Type.Optional(Type.Literal(true)),
   /** From the owner of the host's own partition: see HostRecord.orphanWord. */
   orphan_word: Type.Union([Count, Type.Null()]),
-  /** From the same owner: an operator drains this host. Only agents from before 0.1.0 read it. */
-  draining: Type.Union([Type.Boolean(), Type.Null()]),
+  /** Agents of the last release refuse an answer without it, and ignore what it says. */
+  draining: Type.Optional(Type.Unknown()),
 });
 export type SyncAnswer = Static<typeof SyncAnswer>;
 
@@ -244,7 +234,7 @@ export const Report = Type.Object({
       gone: Type.Boolean(),
       /** It has run to its end, and its policy does not start it again. */
       ended: Type.Optional(Type.Literal(true)),
-      /** The placement that it is prepared for; absent from agents from before 0.2.0. */
+      /** The placement that it is prepared for. */
       prepared: Type.Optional(Count),
       /** How far the update is that came with this generation or before; `since` names it. */
       update: Type.Optional(
@@ -261,7 +251,7 @@ export const Report = Type.Object({
   ),
   /**
    * How far the pulls of these containers are. Owners keep it in memory alone, and answer without a
-   * commit. Absent from agents of release 0.1.0; actors of that release skip it.
+   * commit.
    */
   pulls: Type.Optional(
     Type.Array(Type.Object({ tenant: TenantId, id: ContainerId, generation: Count, ...PullProgress.properties }), {
@@ -306,17 +296,14 @@ export const Beat = Type.Object({
   used: Capacity,
   engine: Type.String({ maxLength: 128, description: '"docker 28.2.2", or "unavailable".' }),
   orphans_held: Count,
-  /** Absent from agents from before 0.1.0. */
-  faults: Type.Optional(Type.Array(HostFault, { maxItems: limits.hostFaults })),
-  /** Absent from agents of release 0.1.0. */
-  room: Type.Optional(HostRoom),
+  faults: Type.Array(HostFault, { maxItems: limits.hostFaults }),
+  room: HostRoom,
 });
 export type Beat = Static<typeof Beat>;
 
 /**
  * `agent.<host>.<user key>.usage` (request): what containers of one partition have used, in
- * absolute sums. Its owner answers when the stream USAGE has them. Agents of release 0.1.0 send
- * none, and actors of that release do not answer.
+ * absolute sums. Its owner answers when the stream USAGE has them.
  */
 export const UsageReport = Type.Object({
   v: Type.Literal(1),

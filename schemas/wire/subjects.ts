@@ -42,16 +42,7 @@ export const userOfInbox = (prefix: string): string | undefined =>
 /** Who speaks for a host. The NATS server holds each agent to the subjects of its credentials. */
 export interface Sender<Host = HostKey> {
   readonly host: Host;
-  /**
-   * The public nkey of the agent's NATS user; undefined: its credentials are from before 0.1.0 and
-   * name none.
-   */
-  readonly user: string | undefined;
-}
-
-/** An agent whose credentials name its key. */
-export interface BoundSender {
-  readonly host: HostKey;
+  /** The public nkey of the agent's NATS user. */
   readonly user: string;
 }
 
@@ -64,15 +55,10 @@ export interface UsagePlace {
   readonly part: number;
 }
 
-const prefixOf = ({ host, user }: Sender<HostKey | '*'>): string =>
-  user === undefined ? `host.${host}` : `agent.${host}.${user}`;
+const prefixOf = ({ host, user }: Sender<HostKey | '*'>): string => `agent.${host}.${user}`;
 
-/**
- * The subjects that actors subscribe to: agents of this release, and those with credentials of the
- * last one.
- */
+/** For the subjects of all agents. */
 export const anySender: Sender<'*'> = { host: '*', user: '*' };
-export const anyUnboundSender: Sender<'*'> = { host: '*', user: undefined };
 
 export const subjects = {
   /** Gateway → owner of a partition: a batch of asks, answered in one or more parts. */
@@ -85,7 +71,7 @@ export const subjects = {
 
   /**
    * Any actors process → all of them: what a member says now, and look at the partitions again. May
-   * be lost. Without content, as release 0.1.0 sends it: read all members.
+   * be lost. Without content: read all members.
    */
   membersChanged: 'members.changed',
 
@@ -96,7 +82,7 @@ export const subjects = {
   directory: 'directory.hosts',
   /**
    * Any actors process → all of them: send the hosts of which it has older versions than these
-   * (DirectoryVersions). Without content, as release 0.1.0 sends it: all.
+   * (DirectoryVersions).
    */
   directoryRefresh: 'directory.refresh',
   /** Owner of partitions → every actors process: its versions of them (DirectoryVersions). */
@@ -120,18 +106,18 @@ export const subjects = {
    * Gateway → agent: a doorbell without content, and then what the gateway sends into the tunnel of
    * the session. Nobody else knows the last token.
    */
-  session: (agent: BoundSender, session: string) => `session.${agent.host}.${agent.user}.${session}`,
-  sessionsOfHost: (agent: BoundSender) => `session.${agent.host}.${agent.user}.*`,
+  session: (agent: Sender, session: string) => `session.${agent.host}.${agent.user}.${session}`,
+  sessionsOfHost: (agent: Sender) => `session.${agent.host}.${agent.user}.*`,
   /** Agent → the gateway with this token: what the agent sends into the tunnel. */
-  tunnel: (gateway: string, agent: BoundSender, session: string) =>
+  tunnel: (gateway: string, agent: Sender, session: string) =>
     `tunnel.${gateway}.${agent.host}.${agent.user}.${session}`,
-  tunnelsOfHost: (agent: BoundSender) => `tunnel.*.${agent.host}.${agent.user}.*`,
+  tunnelsOfHost: (agent: Sender) => `tunnel.*.${agent.host}.${agent.user}.*`,
   hostLog: (host: HostKey | '*', tenant: TenantId, id: ContainerId) => `host.${host}.log.${tenant}.${id}`,
   /**
    * Prefix of the inbox of an agent. It contains the agent's key, so that holders of earlier keys
    * of the host hear nothing.
    */
-  hostInbox: ({ host, user }: Sender) => `_INBOX_${user ?? host}`,
+  hostInbox: ({ user }: Pick<Sender, 'user'>) => `_INBOX_${user}`,
   /** Prefix of the inbox of a user of the account CP, by its public key. */
   userInbox: (publicKey: string) => `${inboxes}${publicKey}`,
 
@@ -154,11 +140,8 @@ export const tenantOfEventSubject = (subject: string): TenantId => {
   return subject.slice(from, subject.indexOf('.', from)) as TenantId;
 };
 
-/**
- * Who sent a message on `agent.<host>.<user>.<verb>` or `host.<host>.<verb>`. The host key is not
- * checked here.
- */
+/** Who sent a message on `agent.<host>.<user>.<verb>`. The host key is not checked here. */
 export function senderOfSubject(subject: string): Sender<string> {
-  const [root, host = '', user] = subject.split('.', 3);
-  return { host, user: root === 'agent' ? user : undefined };
+  const [, host = '', user = ''] = subject.split('.', 3);
+  return { host, user };
 }

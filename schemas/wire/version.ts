@@ -4,14 +4,9 @@
  * the one before and of the one after, and refuses all others.
  *
  * Messages carry it in the field `protocol`: JSON messages at their top, a batch of asks in its
- * first ask. A batch of answers begins with a line of it, and of who answers, where the asker has
- * shown its version. Release 0.1.0 sends none, ignores the field, and would take that line for
- * damage.
+ * first ask. A batch of answers begins with a line of it, and of who answers.
  */
-export const protocolVersion = 2;
-
-/** The version of messages without one. */
-export const firstProtocolVersion = 1;
+export const protocolVersion = 3;
 
 /** Spread into every JSON message. */
 export const spoken = { protocol: protocolVersion } as const;
@@ -20,7 +15,7 @@ export const spoken = { protocol: protocolVersion } as const;
 export class ProtocolError extends Error {
   constructor(version: unknown) {
     super(
-      `the message is of protocol ${JSON.stringify(version)}; this program speaks ${protocolVersion}, and understands ` +
+      `the message is of protocol ${JSON.stringify(version) ?? 'unknown'}; this program speaks ${protocolVersion}, and understands ` +
         `${protocolVersion - 1} to ${protocolVersion + 1}: upgrade one release at a time (docs/upgrades.md)`,
     );
     this.name = 'ProtocolError';
@@ -33,7 +28,7 @@ export class ProtocolError extends Error {
  */
 export function protocolOf(message: unknown): number {
   const given: unknown =
-    typeof message === 'object' && message !== null && 'protocol' in message ? message.protocol : firstProtocolVersion;
+    typeof message === 'object' && message !== null && 'protocol' in message ? message.protocol : undefined;
   if (typeof given !== 'number' || !Number.isInteger(given) || Math.abs(given - protocolVersion) > 1)
     throw new ProtocolError(given);
   return given;

@@ -24,8 +24,8 @@ async function start(t: Test, ...partitionRecords: readonly (readonly StateRecor
   const clock: Clock = { nowMs: () => 1_000_000, monotonicMs: () => monotonicMs };
   const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 60_000 });
   const entries = [directoryEntry(hostRecord(h1))];
-  fleet.learn({ partition: 0, epoch: 1, revision: 1, full: true, entries, removed: [], unreadable: [] });
-  fleet.hear(h1, { v: 1, session: 1, used: none, engine: 'test', orphans_held: 0 });
+  fleet.learn({ partition: 0, epoch: 1, revision: 1, changes: 1, full: true, entries, removed: [], unreadable: [] });
+  fleet.hear(h1, { v: 1, session: 1, used: none, engine: 'test', orphans_held: 0, faults: [], room: {} });
 
   const turns: number[] = [];
   const createOne = async (records: readonly StateRecord[], number: number): Promise<Partition> => {

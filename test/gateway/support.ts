@@ -11,7 +11,7 @@ import type { HostView } from '../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
-import { encodeAnswer, linesOf } from '../../schemas/wire/codec.ts';
+import { encodeAnswer, encodeAnswers, linesOf } from '../../schemas/wire/codec.ts';
 import { decodeAsk } from '../../lib/rpc/decode.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
 
@@ -48,14 +48,14 @@ export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
     let bytes = 0;
     for (const line of lines) {
       if (part.length > 0 && bytes + Buffer.byteLength(line) > limits.answerPartBytes) {
-        message.respond(part.join('\n'));
+        message.respond(encodeAnswers(part));
         part = [];
         bytes = 0;
       }
       part.push(line);
       bytes += Buffer.byteLength(line) + 1;
     }
-    if (part.length > 0) message.respond(part.join('\n'));
+    if (part.length > 0) message.respond(encodeAnswers(part));
   };
   const subscription = nc.subscribe('part.*', {
     callback: (error, message) => {
@@ -66,6 +66,11 @@ export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
 }
 
 export const okData = (data: unknown, code: OutcomeCode = 'ok'): AnswerOf => ({ code, body: JSON.stringify({ data }) });
+/** A record that files are made from. */
+export const okMaterial = (data: unknown): AnswerOf => ({
+  code: 'ok',
+  body: JSON.stringify({ data, version: 'v1' }),
+});
 /** A page of `revocation.list` that tells all. */
 export const revocationsOf = (data: readonly Revocation[], more: Partial<RevocationPage> = {}): AnswerOf => ({
   code: 'ok',
@@ -184,7 +189,6 @@ const hostView = (key: HostKey, region: Region): HostView => ({
   orphans_held: 0,
   faults: [],
   agent_version: null,
-  credentials_bound: true,
   stops_after_ms: null,
   engine: null,
   last_heard_at: null,

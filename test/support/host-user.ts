@@ -10,8 +10,6 @@ export interface HostUser {
   readonly hostsSigningSeed: string;
   /** Seconds since 1970; default: one hour from now. */
   readonly expiresAtS?: number;
-  /** Grants the subjects of an agent older than 0.1.0, which do not name its key. */
-  readonly isUnbound?: boolean;
 }
 
 /** The JWT that the control plane gives to a host at enrolment. */
@@ -19,6 +17,6 @@ export function mintHostUserJwt(host: HostUser): Promise<string> {
   const account = { publicKey: host.hostsAccount, signingSeed: host.hostsSigningSeed.trim() };
   const expiresAtS = host.expiresAtS ?? Math.floor(Date.now() / 1000) + 3600;
   // Not validated here: the signer refuses an invalid host key.
-  const { hostKey, publicKey, isUnbound = false } = host;
-  return signHostJwt(account, { host: hostKey as HostKey, publicKey, expiresAtS, isUnbound });
+  const { hostKey, publicKey } = host;
+  return signHostJwt(account, { host: hostKey as HostKey, publicKey, expiresAtS });
 }

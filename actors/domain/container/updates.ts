@@ -181,8 +181,8 @@ export function rolledBack(
 }
 
 /**
- * The record after what its host says of the update. An agent from before 0.2.0 says nothing: it
- * has replaced the container at once.
+ * The record after what its host says of the update. A host that says nothing has nothing left to
+ * do for it.
  */
 export function hearUpdate(record: ContainerRecord, told: ReportItem['update'], context: TurnContext): ContainerRecord {
   const { update } = record;

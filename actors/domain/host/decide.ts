@@ -36,7 +36,6 @@ export const directoryEntry = (record: HostRecord): DirectoryEntry => ({
   ...(record.fencedAtMs === undefined ? {} : { fenced: true }),
   session: record.session,
   publicKey: record.publicKey,
-  ...(record.isBound === undefined ? {} : { isBound: record.isBound }),
   ...(record.ceiling === undefined ? {} : { ceiling: record.ceiling }),
 });
 
@@ -75,7 +74,6 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
     orphans_held: beat?.orphansHeld ?? 0,
     faults: [...(beat?.faults ?? []), ...faultsOfCeiling(record, fleet.ceiling, beat?.used)],
     agent_version: record.agentVersion,
-    credentials_bound: record.isBound === true,
     stops_after_ms: record.stopsAfterMs ?? null,
     engine: beat?.engine ?? null,
     last_heard_at: heard === null ? null : timestamp(heard),
@@ -270,7 +268,7 @@ export function enrol(
   // that.
   if (enrolment.jwt === '') return refuse('unavailable');
   const join = record.join === null ? null : { ...record.join, spentBy: ask.publicKey };
-  const next: HostRecord = { ...record, publicKey: ask.publicKey, isBound: true, join, updatedAtMs: context.nowMs };
+  const next: HostRecord = { ...record, publicKey: ask.publicKey, join, updatedAtMs: context.nowMs };
   // The key before is believed no more, from this commit on; the servers refuse it as that of a
   // removed host.
   const replaced = record.publicKey === ask.publicKey ? [] : revokedKey(record, context);
@@ -292,7 +290,6 @@ export function hello(
   if (before === undefined || before.fencedAtMs !== undefined || !isEnrolled(before, sender)) return undefined;
   const record: HostRecord = {
     ...before,
-    ...(sender.user === undefined ? {} : { isBound: true as const }),
     capacity,
     agentVersion,
     stopsAfterMs,

@@ -38,7 +38,7 @@ export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: Tu
   if (tooMany !== undefined) return tooMany;
   const revoked = revokeAll(record, 'superseded', context);
   const rotatedAtMs = [...(record.rotatedAtMs ?? []), context.nowMs].slice(-limits.peerRotationsAnHour);
-  const { p12Password = record.p12Password, tokens = [] } = ask;
+  const { p12Password, tokens } = ask;
   return changed(record, { wireguard, certificate, p12Password, tokens, renewed: [], revoked, rotatedAtMs }, context);
 }
 

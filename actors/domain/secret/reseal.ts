@@ -64,18 +64,17 @@ function* ofTenants({ secrets: { values, logins } }: TenantView): Generator<Secr
 }
 
 /** Record by record, so that a page is replaced in as few of them as may be. */
-function* staleByRecord(state: PartitionView, { keyId, tenants }: Of<'secret.stale'>) {
+function* staleByRecord(state: PartitionView, { keyId }: Of<'secret.stale'>) {
   for (const { record } of state.vpn.networks()) {
     if (record !== undefined) yield { record, secrets: [...staleOfNetwork(record, keyId)] };
   }
   for (const record of state.signingKeys().values()) {
-    if (record === null || tenants !== true) continue;
+    if (record === null) continue;
     const { id, sealed } = record;
     yield { record, secrets: isStale(record, keyId) ? [{ place: { of: 'signing_key' as const, id }, sealed }] : [] };
   }
   for (const tenant of state.tenants()) {
     for (const record of tenant.peers.records.values()) yield { record, secrets: [...staleOfPeer(record, keyId)] };
-    if (tenants !== true) continue;
     for (const record of ofTenants(tenant)) {
       const { sealed } = record;
       yield { record, secrets: isStale(record, keyId) ? [{ place: placeOfTenants(record), sealed }] : [] };

@@ -5,7 +5,7 @@
  * (ADR 15).
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { decoder } from '../../../lib/decode.ts';
+import { messageDecoder } from '../../../lib/decode.ts';
 import { inParts, partText } from '../../../lib/rpc/parts.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { runAtOnce } from '../../../lib/time/slices.ts';
@@ -15,10 +15,10 @@ import { limits } from '../../../schemas/limits.ts';
 import { BeatsMessage } from '../../../schemas/wire/directory.ts';
 import type { Beat } from '../../../schemas/wire/host.ts';
 import { hashOf, partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
-import { protocolOf, ProtocolError, spoken } from '../../../schemas/wire/version.ts';
+import { ProtocolError, spoken } from '../../../schemas/wire/version.ts';
 import type { Fleet } from '../fleet.ts';
 
-const decodeBeats = decoder(BeatsMessage);
+const decodeBeats = messageDecoder(BeatsMessage);
 
 export interface HearingOptions {
   readonly nc: NatsConnection;
@@ -28,7 +28,7 @@ export interface HearingOptions {
   readonly owned: () => Iterable<number>;
   /** How many processes there are, this one included. */
   readonly processes: () => number;
-  readonly hear: (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) => readonly Subscription[];
+  readonly hear: (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) => Subscription;
   readonly clock: Clock;
   /** Logs what others can cause at will, but not every time. */
   readonly refusals: SparingLog;
@@ -36,8 +36,8 @@ export interface HearingOptions {
 
 export class Hearing {
   readonly #options: HearingOptions;
-  /** By host, the subscriptions to its heartbeats; `*`: all hosts. */
-  readonly #heard = new Map<HostKey | '*', readonly Subscription[]>();
+  /** By host, the subscription to its heartbeats; `*`: all hosts. */
+  readonly #heard = new Map<HostKey | '*', Subscription>();
   /** By partition: when its owner last told whom it heard (monotonic). */
   readonly #toldAtMs = new Map<number, number>();
   /** Heartbeats that this process has yet to tell. */
@@ -66,9 +66,9 @@ export class Hearing {
     for (const host of wanted) {
       if (!this.#heard.has(host)) this.#heard.set(host, this.#options.hear(host, this.#onHeard));
     }
-    for (const [host, subscriptions] of this.#heard) {
+    for (const [host, subscription] of this.#heard) {
       if (wanted.has(host)) continue;
-      for (const subscription of subscriptions) subscription.unsubscribe();
+      subscription.unsubscribe();
       this.#heard.delete(host);
     }
   }
@@ -97,9 +97,7 @@ export class Hearing {
   }
 
   stop(): void {
-    for (const subscriptions of this.#heard.values()) {
-      for (const subscription of subscriptions) subscription.unsubscribe();
-    }
+    for (const subscription of this.#heard.values()) subscription.unsubscribe();
     this.#heard.clear();
   }
 
@@ -133,7 +131,6 @@ export class Hearing {
     const { fleet, clock, owned, partitions, refusals } = this.#options;
     try {
       const message = decodeBeats(bytes);
-      protocolOf(message);
       const nowMs = clock.monotonicMs();
       for (const partition of message.partitions) this.#toldAtMs.set(partition, nowMs);
       const own = new Set(owned());

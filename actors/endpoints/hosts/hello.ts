@@ -1,11 +1,9 @@
 /** Answers a hello, in which an agent asks for a session or for new credentials. */
-import type { HostKey } from '../../../schemas/ids.ts';
 import type { Hello, HelloAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
 import { hello } from '../../domain/host/decide.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
 import type { PartitionView } from '../../domain/state.ts';
-import type { Partition } from '../../partition.ts';
 import type { Fleet } from '../fleet.ts';
 import { countRefused, ownedPartition, type HostServerOptions } from './server.ts';
 
@@ -20,10 +18,6 @@ export async function answerHello(
   const { host } = sender;
   const partition = ownedPartition(options, partitionOf(host, options.cluster.partitions));
   if (partition === undefined) return;
-  if (value.wants_bound === true && sender.user === undefined) {
-    respond(await boundCredentials(options, partition, host, value));
-    return;
-  }
   const refusal = refusalOfHello(partition.view, fleet, sender, value);
   if (refusal !== undefined) {
     if (refusal === 'unknown_host' || !isEnrolled(partition.view.host(host), sender))
@@ -33,10 +27,7 @@ export async function answerHello(
   }
   const { renew_key: key } = value;
   const isDue = (state: PartitionView): boolean => state.host(host)?.publicKey === key;
-  const jwt =
-    key !== undefined && isDue(partition.view)
-      ? await options.signJwt(host, key, sender.user === undefined)
-      : undefined;
+  const jwt = key !== undefined && isDue(partition.view) ? await options.signJwt(host, key) : undefined;
   let answer: HelloAnswer = { ok: false, error: 'unknown_host' };
   const isTaken = partition.change(
     'hello',
@@ -78,24 +69,4 @@ function refusalOfHello(
     return fleet.isSuperseded(sender.host, -1, record.session) ? 'superseded' : 'unknown_host';
   }
   return held !== undefined && fleet.isSuperseded(sender.host, held, record.session) ? 'superseded' : undefined;
-}
-
-/**
- * Credentials in place of those from before 0.1.0. Every asker gets them, for only the holder of
- * the enrolled key can use them. Nothing is changed: an agent that crashes before they are on its
- * disk asks again.
- */
-async function boundCredentials(
-  options: HostServerOptions,
-  partition: Partition,
-  host: HostKey,
-  { renew_key: key }: Hello,
-): Promise<HelloAnswer> {
-  const record = partition.view.host(host);
-  if (record === undefined || key === undefined || record.publicKey !== key)
-    return { ok: false, error: 'unknown_host' };
-  if (record.fencedAtMs !== undefined) return { ok: false, error: 'fenced' };
-  const { session, orphanWord } = record;
-  const { id: cluster, partitions } = options.cluster;
-  return { ok: true, cluster, partitions, session, orphan_word: orphanWord, jwt: await options.signJwt(host, key) };
 }

@@ -17,7 +17,7 @@ import {
   type ReportAnswer,
   type UsageAnswer,
 } from '../../../schemas/wire/host.ts';
-import { anySender, anyUnboundSender, senderOfSubject, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
+import { anySender, senderOfSubject, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../../schemas/wire/version.ts';
 import { answerHello } from './hello.ts';
 import { takeReport } from './report.ts';
@@ -44,27 +44,25 @@ function subscribe<T>(
   { nc, log, refusals }: HostServerOptions,
   { subjectOf, decode, handle, refuse }: Handler<T>,
   host: HostKey | '*' = '*',
-): Subscription[] {
-  const senders = [anySender, anyUnboundSender].map((any) => ({ ...any, host }));
-  return senders.map(subjectOf).map((subject) =>
-    nc.subscribe(subject, {
-      callback: (error, message) => {
-        if (error !== null) {
-          log.error('subscription_failed', { subject, error });
-          return;
-        }
-        const { host, user } = senderOfSubject(message.subject);
-        if (!isHostKey(host)) return;
-        try {
-          handle({ host, user }, decode(message.data), message);
-        } catch (cause) {
-          const event = cause instanceof ProtocolError ? 'protocol_refused' : 'host_message_refused';
-          refusals.warn(event, { subject: message.subject, error: cause });
-          if (cause instanceof DecodeError || cause instanceof ProtocolError) refuse?.(message, cause);
-        }
-      },
-    }),
-  );
+): Subscription {
+  const subject = subjectOf({ ...anySender, host });
+  return nc.subscribe(subject, {
+    callback: (error, message) => {
+      if (error !== null) {
+        log.error('subscription_failed', { subject, error });
+        return;
+      }
+      const { host, user } = senderOfSubject(message.subject);
+      if (!isHostKey(host)) return;
+      try {
+        handle({ host, user }, decode(message.data), message);
+      } catch (cause) {
+        const event = cause instanceof ProtocolError ? 'protocol_refused' : 'host_message_refused';
+        refusals.warn(event, { subject: message.subject, error: cause });
+        if (cause instanceof DecodeError || cause instanceof ProtocolError) refuse?.(message, cause);
+      }
+    },
+  });
 }
 
 /** An agent drops what is invalid, but must keep what is readable after an upgrade. */
@@ -78,7 +76,7 @@ const respond = (message: Msg, answer: HelloAnswer | ReportAnswer | UsageAnswer)
 export function serveHosts(options: UsageOptions): Subscription[] {
   const { log } = options;
   return [
-    ...subscribe(options, {
+    subscribe(options, {
       subjectOf: subjects.hostHello,
       decode: decodeHello,
       handle: (sender, value, message) => {
@@ -88,18 +86,18 @@ export function serveHosts(options: UsageOptions): Subscription[] {
       },
       refuse: (message, cause) => respond(message, { ok: false, error: 'invalid', message: cause.message }),
     }),
-    ...subscribe(options, {
+    subscribe(options, {
       subjectOf: subjects.hostSync,
       decode: decodeSync,
       handle: (sender, ask, message) => answerSync(options, sender, ask, (text) => void message.respond(text)),
     }),
-    ...subscribe(options, {
+    subscribe(options, {
       subjectOf: subjects.hostReport,
       decode: decodeReport,
       handle: (sender, report, message) => takeReport(options, sender, report, (answer) => respond(message, answer)),
       refuse: refuseToTake,
     }),
-    ...subscribe(options, {
+    subscribe(options, {
       subjectOf: subjects.hostUsage,
       decode: decodeUsage,
       handle: (sender, report, message) => {
@@ -119,7 +117,7 @@ export function hearBeats(
   options: HostServerOptions,
   host: HostKey | '*',
   onHeard: (host: HostKey, beat: Beat) => void,
-): Subscription[] {
+): Subscription {
   const { fleet } = options;
   const handler: Handler<Beat> = {
     subjectOf: subjects.hostBeat,

@@ -13,11 +13,8 @@ import type { Fleet } from '../fleet.ts';
 export interface HostServerOptions {
   readonly nc: NatsConnection;
   readonly cluster: Cluster;
-  /**
-   * Signs NATS credentials for an enrolled host's key; `isUnbound`: for an agent from
-   * before 0.1.0.
-   */
-  readonly signJwt: (host: HostKey, publicKey: string, isUnbound?: boolean) => Promise<string>;
+  /** Signs NATS credentials for an enrolled host's key. */
+  readonly signJwt: (host: HostKey, publicKey: string) => Promise<string>;
   /** The partitions that this process owns and serves. */
   readonly owned: () => Iterable<Partition>;
   readonly fleet: Fleet;

@@ -31,7 +31,7 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
   };
   const same: Synced['head'][] = [];
   /** Only what can be answered at once: nothing waits for another partition to commit. */
-  let isJoining = ask.joined === true;
+  let isJoining = true;
   for (const partition of options.owned()) {
     if (wanted !== undefined && !wanted.has(partition.number)) continue;
     const strangers = (ask.strangers ?? []).filter(
@@ -45,7 +45,7 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
           countRefused(options, 'sync', sender);
           return;
         }
-        if (isJoining && saysOnlySame(synced, ask)) same.push(synced.head);
+        if (isJoining && saysOnlySame(synced)) same.push(synced.head);
         else begin(syncAnswers(synced, host, send));
       },
     );
@@ -72,7 +72,7 @@ interface Lists {
 
 const noLists: Lists = { placed: [], removed: [], hold: [] };
 
-type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word' | 'draining'>;
+type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word'>;
 
 /** Undefined: the sender gets no answer. */
 function lookFor(
@@ -97,6 +97,7 @@ function lookFor(
     partition: number,
     incarnation,
     ...version,
+    draining: null,
   };
   const isHome = number === partitionOf(host, cluster.partitions);
   const home = isHome ? state.host(host) : undefined;
@@ -106,13 +107,13 @@ function lookFor(
   }
   if ((isHome && home === undefined && wasRemoved(state, sender)) || fleet.standing(host) === 'fenced') {
     // An operator removed this host, so it learns nothing about containers any more.
-    const head = { ...common, same: true, fenced: true as const, orphan_word: null, draining: null };
+    const head = { ...common, same: true, fenced: true as const, orphan_word: null };
     return { head, gone: [], ...noLists };
   }
   if (!(home === undefined ? fleet.isEnrolled(sender) : isEnrolled(home, sender))) return undefined;
   const { lists, ...news } = newsFor(state, ask, { ...common, host });
   return {
-    head: { ...common, ...news, orphan_word: home?.orphanWord ?? null, draining: home?.draining ?? null },
+    head: { ...common, ...news, orphan_word: home?.orphanWord ?? null },
     gone: goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement })),
     ...lists,
   };
@@ -123,7 +124,7 @@ type News = Pick<SyncAnswer, 'same' | 'since' | 'digest'> & { readonly lists: Li
 /** What the agent lacks: nothing, the changes since its version, or the whole set. */
 function newsFor(
   state: PartitionView,
-  { held: versions, digests }: SyncAsk,
+  { held: versions, digests = {} }: SyncAsk,
   { host, partition, epoch, revision, incarnation = 0 }: Common & { readonly host: HostKey },
 ): News {
   const held = versions[String(partition)];
@@ -133,9 +134,6 @@ function newsFor(
   // Part of the same version as the containers.
   const hold = [...state.damagedContainers()];
   const whole = (): Lists => ({ placed: [...placed.values()], removed: [], hold });
-  // An agent of release 0.1.0 compares no digests.
-  if (digests === undefined) return isCurrent ? { same: true, lists: noLists } : { same: false, lists: whole() };
-
   const digest = desiredDigest(incarnation, host, placed.values(), hold);
   const theirs = digests[String(partition)];
   // The set that an earlier owner gave may still be the set.
@@ -157,7 +155,7 @@ function newsFor(
  * its containers; they are not placed elsewhere, because the host does not count as lost.
  */
 function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, number]): Synced {
-  const head = { ...common, epoch, revision, same: true, orphan_word: null, draining: null };
+  const head = { ...common, epoch, revision, same: true, orphan_word: null };
   return { head, gone: [], ...noLists };
 }
 
@@ -166,14 +164,9 @@ function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, nu
  * restore may have lost the host's record: the host gets no answer and keeps what it runs
  * (invariant A4).
  */
-const wasRemoved = (state: PartitionView, { host, user }: Sender): boolean =>
-  user === undefined
-    ? [...state.revokedKeys().values()].some((revoked) => revoked.host === host)
-    : state.revokedKeys().has(user);
+const wasRemoved = (state: PartitionView, { user }: Sender): boolean => state.revokedKeys().has(user);
 
-/** An agent that sends digests reads the word on orphans beside `also`. */
-const saysOnlySame = ({ head, gone }: Synced, { digests }: SyncAsk): boolean =>
-  head.same && head.fenced === undefined && (head.orphan_word === null || digests !== undefined) && gone.length === 0;
+const saysOnlySame = ({ head, gone }: Synced): boolean => head.same && head.fenced === undefined && gone.length === 0;
 
 /** Sends one answer for many partitions, of which nothing has changed. */
 function* joinedAnswers(heads: readonly Synced['head'][], send: (text: string) => void): Generator<void, void, void> {

@@ -247,11 +247,6 @@ export class EventOutbox<Item extends Identified = EventBody> {
     return entries.reduce((sum, { events }) => sum + bytesOfAll(this.#options.kind, events), 0);
   }
 
-  /** What the next owner publishes: the parked events, and those that `parkPublished` parks. */
-  get unsettled(): readonly EntryEvents<Item>[] {
-    return [...this.#parked.flatMap(({ entries }) => entries), ...this.#settling()];
-  }
-
   /**
    * Parks what was published a moment ago, too, unless it still is: a replica of the stream may
    * lag, and the next owner shows it meanwhile. It publishes these events again, under the same

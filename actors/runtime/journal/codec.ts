@@ -16,7 +16,7 @@ import type { AuditLine, Author } from '../../../schemas/api/audit/line.ts';
 import type { EventBody } from '../../../schemas/api/event.ts';
 import { authorText } from '../../../schemas/records/event-authors.ts';
 
-/** The format of nearly all values; other formats are values that release 0.1.0 must not read. */
+/** The format of nearly all values. */
 const commonFormat = '1';
 
 /** The stored form of a value: bytes where it was read, a string where it was made. */
@@ -104,10 +104,7 @@ export interface Identified {
 export interface Outgoing<Item extends Identified> {
   readonly subject: string;
   readonly event: Item;
-  /**
-   * Who caused an event; absent: nobody. It is beside the event, where release 0.1.0 leaves it
-   * alone.
-   */
+  /** Who caused an event; absent: nobody. */
   readonly by?: Author;
 }
 
@@ -153,10 +150,10 @@ export interface Commit {
   readonly changes: readonly Change[];
   readonly operations: readonly OperationRecord[];
   readonly events: readonly OutgoingEvent[];
-  /** Absent where there are none, and in commits of release 0.1.0. */
+  /** Absent where there are none. */
   readonly lines?: readonly OutgoingLine[];
-  /** The time by which the partition deletes. Absent in commits from before 0.1.0. */
-  readonly clock?: ClockReading;
+  /** The time by which the partition deletes. */
+  readonly clock: ClockReading;
 }
 
 /** By which a partition deletes (lib/time/cautious-clock.ts). */

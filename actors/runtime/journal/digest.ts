@@ -15,11 +15,8 @@ const StoredDigest = Type.Object({
   /** The checkpoint mark that it belongs to. */
   mark: Type.Integer(),
   ...sums,
-  /**
-   * Of the kinds of records that release 0.1.0 does not know. Absent from its digests: then these
-   * records are as the last checkpoint of this release left them, and are not compared.
-   */
-  added: Type.Optional(Type.Object(sums)),
+  /** Of the kinds that `RecordFormat.isNewKey` names: the last release adds these up apart. */
+  added: Type.Object(sums),
 });
 export type StoredDigest = Readonly<Static<typeof StoredDigest>>;
 export const digestShape = Compile(StoredDigest);

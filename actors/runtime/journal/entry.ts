@@ -107,7 +107,7 @@ const commitShape = Compile(
     operations: Type.Array(OperationRecord),
     events: Type.Array(OutgoingEvent),
     lines: Type.Optional(Type.Array(OutgoingLine)),
-    clock: Type.Optional(Type.Object(clockFields)),
+    clock: Type.Object(clockFields),
   }),
 );
 

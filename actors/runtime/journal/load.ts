@@ -15,10 +15,9 @@ import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { clockShape, type StoredClock } from './checkpoint.ts';
 import { anyShape, decodeValue, type Commit, type Encoded } from './codec.ts';
 import { digestShape, type RecordsDigest, type StoredDigest } from './digest.ts';
-import { hasLegacyRing, readLegacyJournal } from './legacy.ts';
 import { LoadError } from './load-error.ts';
 import { decodeMark, type Mark } from './mark.ts';
-import { inOrder, type JournalledCommits } from './order.ts';
+import { inOrder } from './order.ts';
 import type { RecordFormat } from '../domain.ts';
 import { Reading } from '../reading.ts';
 import type { AuditLine } from '../../../schemas/api/audit/line.ts';
@@ -32,8 +31,8 @@ export interface Loaded<R> {
   readonly quarantined: readonly string[];
   /** Of the records under their own keys, below the mark. */
   readonly digest: RecordsDigest;
-  /** Whether the records are those of the checkpoint; if that is unknown, why. */
-  readonly verified: Verified;
+  /** An operator has deleted the digest, so that the records are served as they are. */
+  readonly isOverridden: boolean;
   readonly operations: readonly { readonly record: OperationRecord; readonly commit: number }[];
   /** Commits above the mark, oldest first, to be checkpointed. */
   readonly pending: readonly Commit[];
@@ -47,65 +46,56 @@ export interface Loaded<R> {
   /** As the mark names them. */
   readonly journals: Mark['journals'];
   readonly last: number;
-  /** Of the last entry; undefined where a release before 0.1.0 wrote it. */
+  /** Of the last entry; undefined: there is none, or it is damaged. */
   readonly clock: ClockReading | undefined;
 }
-
-export type Verified =
-  | 'verified'
-  /** A release before 0.1.0 wrote the checkpoint: it kept no digest. */
-  | 'no digest'
-  /** An operator has deleted the digest, so that the records are served as they are. */
-  | 'overridden';
 
 const operationsShape = Compile(Type.Array(OperationRecord));
 
 /** Where the checkpoints of a partition have come to. @throws LoadError */
 export function readMark(values: readonly StoredValue[]): Mark {
   const stored = values.find(({ key }) => key === keys.checkpoint)?.value;
-  // Release 0.1.0 wrote no mark before its first checkpoint; this one writes it before all commits.
-  if (stored == null) return { number: 0, journals: hasLegacyRing(values) ? 'in the bucket' : [] };
+  // The mark is written before the first commit.
+  if (stored == null) return { number: 0, journals: [] };
   const decoded = decodeMark(stored);
   if (!decoded.ok) throw new LoadError(`the checkpoint mark is damaged (${decoded.fault})`);
   return decoded.value;
 }
 
-/** The time that the last checkpoint of this release kept. */
+/** The time that the last checkpoint kept. */
 function readClock(values: readonly StoredValue[]): StoredClock | undefined {
   const stored = values.find(({ key }) => key === keys.clock)?.value;
   const decoded = stored == null ? undefined : decodeValue(stored, clockShape);
   return decoded?.ok === true ? decoded.value : undefined;
 }
 
-/** What the checkpoint says of its records. */
-function readDigest(values: readonly StoredValue[], mark: number): StoredDigest | Exclude<Verified, 'verified'> {
+/** What the checkpoint says of its records; null: it was deleted; undefined: there is none yet. */
+function readDigest(values: readonly StoredValue[], mark: number): StoredDigest | null | undefined {
   const stored = values.find(({ key }) => key === keys.digest);
   const hasClock = values.some(({ key, value }) => key === keys.clock && value !== null);
-  if (stored === undefined && hasClock) {
+  if (stored === undefined && (mark > 0 || hasClock)) {
     throw new LoadError(`the digest of the checkpoint at entry ${mark} is missing; ${whatToDo}`);
   }
-  if (stored === undefined) return 'no digest';
-  if (stored.value === null) return 'overridden';
+  if (stored === undefined) return undefined;
+  if (stored.value === null) return null;
   const decoded = decodeValue(stored.value, digestShape);
   if (!decoded.ok) throw new LoadError(`the digest of the checkpoint is damaged (${decoded.fault})`);
   if (decoded.value.mark > mark) {
     throw new LoadError(`the checkpoint mark ${mark} is older than the digest of entry ${decoded.value.mark}`);
   }
-  if (decoded.value.mark === mark) return decoded.value;
-  if (readClock(values)?.mark === mark) {
+  if (decoded.value.mark < mark) {
     throw new LoadError(
       `the digest of entry ${decoded.value.mark} is older than the checkpoint at entry ${mark}; ${whatToDo}`,
     );
   }
-  return 'no digest';
+  return decoded.value;
 }
 
 const whatToDo = 'docs/runbook.md, "Partition that refuses to load", says what to do';
 
 const isUndamaged = (value: Encoded): boolean => decodeValue(value, anyShape).ok;
 
-/** Its sums: those of release 0.1.0, and those of what it does not know, if they were counted. */
-const partsOf = ({ added, ...known }: StoredDigest) => (added === undefined ? [known] : [known, added]);
+const partsOf = ({ added, ...others }: StoredDigest) => [others, added];
 
 /** @throws LoadError where the records are not those that the checkpoint counted. */
 function* verifying(reading: Reading<unknown>, stored: StoredDigest): Generator<void, void, void> {
@@ -129,10 +119,6 @@ function* verifying(reading: Reading<unknown>, stored: StoredDigest): Generator<
       `read; ${whatToDo}`,
   );
 }
-
-/** A commit may have been read more than once. */
-const journalled = (commits: readonly Commit[], mark: number): JournalledCommits =>
-  inOrder([...new Map(commits.map((commit) => [commit.number, commit])).values()], mark, 'commit');
 
 /** Events and lines at or below the mark that their stream had not taken. */
 function* readParked(
@@ -172,8 +158,7 @@ export function* loading<R>(
   const { number: mark, journals } = at;
   const values = reading.others();
   const stored = readDigest(values, mark);
-  const isLegacy = journals === 'in the bucket';
-  const { pending, checkpointed } = isLegacy ? yield* readLegacyJournal(values, mark) : journalled(commits, mark);
+  const { pending, checkpointed } = inOrder(commits, mark);
   const operations: { record: OperationRecord; commit: number }[] = [];
 
   for (const { key, value } of values) {
@@ -185,7 +170,7 @@ export function* loading<R>(
     // hold.
     if (decoded.ok) for (const record of decoded.value) operations.push({ record, commit: mark });
   }
-  if (typeof stored === 'object') yield* verifying(reading, stored);
+  if (stored != null) yield* verifying(reading, stored);
   const changed = new Map<string, Encoded | null>();
   for (const entry of pending) {
     for (const [key, value] of entry.changes) changed.set(key, value);
@@ -212,7 +197,7 @@ export function* loading<R>(
     records: yield* sorting(records, (one, other) => format.compare(one, other)),
     quarantined,
     digest: reading.digest,
-    verified: typeof stored === 'object' ? 'verified' : stored,
+    isOverridden: stored === null,
     operations: yield* sorting(operations, (a, b) => a.record.atMs - b.record.atMs),
     pending,
     checkpointed,

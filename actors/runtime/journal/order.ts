@@ -9,12 +9,16 @@ export interface JournalledCommits {
   readonly checkpointed: readonly Commit[];
 }
 
-/** @throws LoadError where a commit above the mark is missing; `what` names it in the message */
-export function inOrder(commits: readonly Commit[], mark: number, what: string): JournalledCommits {
-  const sorted = commits.toSorted((a, b) => a.number - b.number);
+/**
+ * @param commits some may have been read more than once
+ * @throws LoadError where a commit above the mark is missing
+ */
+export function inOrder(commits: readonly Commit[], mark: number): JournalledCommits {
+  const sorted = [...new Map(commits.map((commit) => [commit.number, commit])).values()];
+  sorted.sort((a, b) => a.number - b.number);
   const pending = sorted.filter(({ number }) => number > mark);
   for (const [index, { number }] of pending.entries()) {
-    if (number !== mark + 1 + index) throw new LoadError(`${what} ${mark + 1 + index} is missing or damaged`);
+    if (number !== mark + 1 + index) throw new LoadError(`commit ${mark + 1 + index} is missing or damaged`);
   }
   return { pending, checkpointed: sorted.filter(({ number }) => number <= mark) };
 }

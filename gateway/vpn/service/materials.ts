@@ -43,13 +43,13 @@ class Copies<T> {
   }
 
   /** @param asked the copy whose version the ask named */
-  current(key: string, asked: Copy<T> | undefined, answer: { data: T | null; version?: string }, bytes: number): T {
+  current(key: string, asked: Copy<T> | undefined, answer: { data: T | null; version: string }, bytes: number): T {
     const { data: record, version } = answer;
     if (record === null) {
       if (asked === undefined || asked.version !== version) throw new Error(`${key}: no record, and no copy of it`);
       return asked.record;
     }
-    if (version !== undefined) this.#kept.set(key, { record, version }, { size: bytes });
+    this.#kept.set(key, { record, version }, { size: bytes });
     return record;
   }
 }

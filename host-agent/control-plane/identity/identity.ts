@@ -11,7 +11,6 @@ import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { readDecoded, readIfPresent, writeAtomically } from '../../disk/files.ts';
 
 /** `Enrolment` of schemas/wire/answers.ts, as it comes over HTTP and as it is stored. */
@@ -24,14 +23,7 @@ export const Identity = Type.Object({
 });
 export type Identity = Static<typeof Identity>;
 
-/**
- * May hold bound credentials beside unbound ones until those expire (credentials.ts). An agent from
- * before 0.1.0 reads only `jwt`.
- */
-const StoredIdentity = Type.Object({ ...Identity.properties, bound_jwt: Type.Optional(Type.String({ minLength: 1 })) });
-export type StoredIdentity = Static<typeof StoredIdentity>;
-
-export const decodeIdentity = decoder(StoredIdentity);
+export const decodeIdentity = decoder(Identity);
 const decodeEnrolled = decoder(Type.Object({ data: Identity }));
 
 export const identityPath = (stateDir: string) => join(stateDir, 'identity.json');
@@ -52,14 +44,8 @@ export async function loadSeed(stateDir: string): Promise<Uint8Array> {
 
 export const keyFrom = (seed: Uint8Array): KeyPair => fromSeed(seed);
 
-export const loadIdentity = (stateDir: string, log: Log): Promise<StoredIdentity | undefined> =>
+export const loadIdentity = (stateDir: string, log: Log): Promise<Identity | undefined> =>
   readDecoded(identityPath(stateDir), decodeIdentity, log);
-
-/** The credentials that expire last. */
-export const newest = ({ host, jwt, bound_jwt: bound }: StoredIdentity): Pick<Identity, 'host' | 'jwt'> => {
-  const ends = (each: string): number => lifetimeOf(each)?.untilMs ?? Infinity;
-  return { host, jwt: bound === undefined || ends(bound) < ends(jwt) ? jwt : bound };
-};
 
 /**
  * The claims of a NATS user JWT that the agent reads; the server verifies it. They are decoded
@@ -70,7 +56,7 @@ const Subjects = Type.Object({ allow: Type.Optional(Type.Array(Type.String())) }
 const decodeUser = decoder(
   Type.Object({
     sub: Type.Optional(Type.String()),
-    nats: Type.Optional(Type.Object({ pub: Type.Optional(Subjects), sub: Type.Optional(Subjects) })),
+    nats: Type.Optional(Type.Object({ sub: Type.Optional(Subjects) })),
   }),
 );
 
@@ -97,40 +83,19 @@ export function lifetimeOf(jwt: string): Lifetime | undefined {
   return exp === undefined ? undefined : { sinceMs: (iat ?? exp) * 1000, untilMs: exp * 1000 };
 }
 
+/** The public key that the credentials are for; undefined: they name none. */
+export const userOf = (jwt: string): string | undefined => claimsOf(jwt, decodeUser).sub;
+
 /**
- * The sender with the user key that the credentials name in their subjects. Credentials from before
- * 0.1.0 name none.
+ * Whether release 0.1.0 or an older one signed the credentials: later ones permit sessions. Actors
+ * hear no agent with them.
  */
-export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender {
-  const { sub, nats } = claimsOf(jwt, decodeUser);
-  const isBound = nats?.pub?.allow?.some((subject) => subject.startsWith('agent.')) === true;
-  return { host, user: isBound ? sub : undefined };
-}
-
-/** Whether they permit sessions. Those from before 0.2.0 do not. */
-export const permitsSessions = (jwt: string): boolean =>
-  claimsOf(jwt, decodeUser).nats?.sub?.allow?.some((subject) => subject.startsWith('session.')) === true;
-
-/** Reads each of the JWTs in use once; `most` are remembered. */
-export function readOnce<T>(read: (jwt: string) => T, most: number): (jwt: string) => T {
-  const known = new Map<string, T>();
-  return (jwt) => {
-    let said = known.get(jwt);
-    if (said === undefined) {
-      said = read(jwt);
-      if (known.size >= most) known.clear();
-      known.set(jwt, said);
-    }
-    return said;
-  };
-}
-
-/** Whether credentials of this lifetime have expired. */
-export const isOver = (life: Lifetime | undefined, nowMs: number): boolean => (life?.untilMs ?? Infinity) <= nowMs;
+export const isTooOld = ({ jwt }: Identity): boolean =>
+  claimsOf(jwt, decodeUser).nats?.sub?.allow?.some((subject) => subject.startsWith('session.')) !== true;
 
 /** Whether the credentials are of no use any more; a new join token is. */
-export const hasExpired = (identity: StoredIdentity, nowMs: number): boolean =>
-  isOver(lifetimeOf(newest(identity).jwt), nowMs);
+export const hasExpired = ({ jwt }: Identity, nowMs: number): boolean =>
+  (lifetimeOf(jwt)?.untilMs ?? Infinity) <= nowMs;
 
 export const keepIdentity = (stateDir: string, identity: Identity): Promise<void> =>
   writeAtomically(identityPath(stateDir), JSON.stringify(identity));

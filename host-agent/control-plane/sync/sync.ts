@@ -41,7 +41,7 @@ export type SyncResult =
   | { readonly kind: 'refused'; readonly why: string };
 
 export interface SyncTarget {
-  readonly sender: () => Sender;
+  readonly sender: Sender;
   current(): DesiredSet;
   update(next: DesiredSet): void;
   /** Every partition in the ask has answered. */
@@ -149,7 +149,7 @@ export function sync(
       if (own.length > 0) target.verdicts(own, whole.gone);
     };
 
-    const inbox = hearAnswers(nc, subjects.hostInbox(target.sender()), (error, message) => {
+    const inbox = hearAnswers(nc, subjects.hostInbox(target.sender), (error, message) => {
       if (error !== null) {
         log.warn('sync_subscription_failed', { error });
         return;
@@ -167,7 +167,7 @@ export function sync(
     const timer = setTimeout(expire, timeoutMs);
     signal?.addEventListener('abort', expire, { once: true });
     try {
-      nc.publish(subjects.hostSync(target.sender()), JSON.stringify(ask), { reply: inbox.subject });
+      nc.publish(subjects.hostSync(target.sender), JSON.stringify(ask), { reply: inbox.subject });
     } catch (error) {
       log.debug('sync_not_sent', { error });
       finish({ kind: 'silent' });

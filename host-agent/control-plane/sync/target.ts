@@ -7,7 +7,7 @@ import type { Standing } from '../standing.ts';
 import type { SyncTarget } from './sync.ts';
 
 export interface TargetParts {
-  readonly sender: () => Sender;
+  readonly sender: Sender;
   readonly desired: DesiredSet;
   readonly store: Pick<DesiredStore, 'save'>;
   readonly reconciler: () => Reconciler;

@@ -148,6 +148,7 @@ function createWorld() {
       partition: 0,
       epoch: 1,
       revision: ++revision,
+      changes: revision,
       full: true,
       entries: [...entries.values()].map(directoryEntry),
       removed: [],

@@ -123,7 +123,7 @@ t.test('revocations: pages that fit a message, then what changed alone', (t) => 
   t.end();
 });
 
-t.test('caps that a record of an older release lacks are what its containers can use', (t) => {
+t.test('caps that a record lacks are what its containers can use', (t) => {
   const old = { containers: 500, cpu_millis: null, mem_bytes: null, vpn_peers: 10 };
   const derived = (containers: number, deletes_per_hour: number) => ({
     ports: containers * limits.ports,

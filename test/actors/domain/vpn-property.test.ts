@@ -20,7 +20,7 @@ import type { Reservation, RevocationEntry } from '../../../schemas/api/network.
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import { operation, tenantId } from '../support.ts';
 import { contextOf, fleetOf, noLedger } from '../support/records.ts';
-import { certificate, dataOf, home, keysOf, madePeer, networkRecord, peerId, read } from '../support/vpn.ts';
+import { certificate, dataOf, home, newSecrets, madePeer, networkRecord, peerId, read } from '../support/vpn.ts';
 
 const tenants = [tenantId('acme'), tenantId('bolt')];
 const cap = 3;
@@ -176,7 +176,7 @@ function createWorld() {
         take('tenants', whole({ type: 'peer.update', ...peer, update: { name: `r${next.which}` } }));
         return;
       case 'rotate':
-        take('tenants', whole({ type: 'peer.rotate', ...peer, replaces: serial, keys: keysOf() }));
+        take('tenants', whole({ type: 'peer.rotate', ...peer, replaces: serial, ...newSecrets() }));
         for (const each of serials) revoked.add(each);
         return;
       case 'certify':

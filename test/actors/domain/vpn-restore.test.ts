@@ -25,7 +25,7 @@ import {
   dataOf,
   farMs,
   home,
-  keysOf,
+  newSecrets,
   leaseOf,
   madePeer,
   networkRecord,
@@ -152,7 +152,7 @@ function createWorld() {
     const peer = { tenant: record.tenant, peer: record.id };
     const { serial: replaces } = record.certificate;
     if (how === 'disable') take('tenants', { type: 'peer.update', ...peer, update: { enabled: false } });
-    if (how === 'rotate') take('tenants', { type: 'peer.rotate', ...peer, replaces, keys: keysOf() });
+    if (how === 'rotate') take('tenants', { type: 'peer.rotate', ...peer, replaces, ...newSecrets() });
     if (how === 'certify') take('tenants', { type: 'peer.certify', ...peer, replaces, certificate: certificate() });
     if (how === 'remove') take('tenants', { type: 'peer.remove', ...peer });
   }

@@ -54,7 +54,6 @@ class Ground {
   readonly all: Actors[] = [];
   readonly hosts: readonly HostKey[];
   readonly partitions: number;
-  hasLastRelease = false;
   /** Whether a message to all processes is lost. */
   isLost: (subject: string) => boolean = () => false;
 
@@ -93,7 +92,6 @@ class Ground {
         nc,
         cluster: { id: 'c', partitions: this.partitions, format: 1 },
         fleet,
-        hasLastRelease: () => this.hasLastRelease,
         slices: createSlices({ monotonicMs: () => clock.monotonicMs() }),
         log: quietLog,
         refusals: sparing(quietLog, limits.refusalLogMs, clock),
@@ -281,25 +279,6 @@ t.test('a new process has all hosts at once, and knows which are silent', async 
     t.ok(ground.knowAll());
     t.equal(fleet.standing(silent), 'silent');
     t.equal(ground.hosts.filter((key) => fleet.standing(key) === 'up').length, ground.hosts.length - 1);
-  });
-});
-
-t.test('processes of release 0.1.0 get whole directories', async (t) => {
-  await onGround({ hosts: 50, partitions: 4 }, async (ground) => {
-    await ground.start(4);
-    const process = ground.world.process('last release');
-    const nc = ground.nats.connect(process).asClient;
-    for (const content of ['', 'of a later release']) {
-      ground.world.forget();
-      ground.world.as(process, () => nc.publish(subjects.directoryRefresh, content));
-      await ground.pass(2 * second);
-      t.equal(ground.world.sent(subjects.directory).messages, 4, content);
-    }
-    ground.hasLastRelease = true;
-    ground.world.forget();
-    await ground.pass(limits.syncIntervalMs + 2 * second);
-    t.equal(ground.world.sent(subjects.directory).messages, 4, 'at intervals too');
-    t.equal(ground.world.sent(subjects.directoryVersions).messages, 0);
   });
 });
 

@@ -126,17 +126,3 @@ t.test('answers name the process only when the server knows its subject', async 
   await own.drain();
   t.notOk(heard[0]?.isDrained, 'once');
 });
-
-t.test('a server that refuses the subject is not asked again, and answers name nobody', async (t) => {
-  const { options, heard } = createServer();
-  const own = new OwnSubject('one', partitions);
-  const listening = own.listen(options);
-  heard[0]?.callback(new Error('permissions violation'), {} as Msg);
-  await listening;
-  t.equal(own.token, undefined);
-  await own.listen(options);
-  t.equal(own.token, undefined);
-  t.equal(heard.length, 1);
-  await own.drain();
-  t.notOk(heard[0]?.isDrained, 'it is closed already');
-});

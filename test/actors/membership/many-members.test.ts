@@ -192,7 +192,7 @@ t.test('what a member says is heard at once, and found later if it was not heard
   });
 });
 
-t.test('a notice without content, as release 0.1.0 sends it, is answered by a list', async (t) => {
+t.test('a notice without content is answered by a list', async (t) => {
   const members = new Members();
   await members.run(30, async () => {
     members.weather.arrives = () => false;

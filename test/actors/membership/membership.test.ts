@@ -2,7 +2,6 @@
 import t from 'tap';
 import { Membership } from '../../../actors/membership/membership.ts';
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
-import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -214,34 +213,5 @@ t.test('a member that cannot say that it is dead goes on as another all the same
     t.ok(events.includes('revoked'));
     isAway = false;
     t.ok(await world.until(() => membership.lease().isValid(), 2 * limits.leaseMs));
-  });
-});
-
-t.test('a process of release 0.1.0 is known by its record', async (t) => {
-  const world = new World();
-  const { store, set } = createMembers();
-  await world.run(createFractions(1), async () => {
-    const one = startMember(world, store, 'one');
-    await pass(world, limits.leaseMs);
-    t.equal(one.membership.nextOwner(), 'nobody');
-    const other = startMember(world, store, 'other');
-    await pass(world, limits.leaseMs);
-    t.match(await store.read(one.membership.id), { value: /"journals":true/ });
-    t.equal(one.membership.nextOwner(), 'this release', 'both read journals');
-    const id = 'old' as MemberId;
-    let renewal = 0;
-    const renew = (state: 'live' | 'leaving' | 'dead'): void =>
-      void set(id, encodeValue({ id, state, renewal: ++renewal, partitions: [], refused: [] }));
-    for (const state of ['live', 'leaving'] as const) {
-      renew(state);
-      await pass(world, limits.leaseRenewMs);
-      t.equal(one.membership.nextOwner(), 'last release', state);
-    }
-    renew('dead');
-    await pass(world, limits.leaseRenewMs);
-    t.equal(one.membership.nextOwner(), 'this release', 'dead');
-    set(id, 'rot');
-    await pass(world, limits.leaseRenewMs);
-    t.equal(other.membership.nextOwner(), 'this release', 'a record that cannot be read');
   });
 });

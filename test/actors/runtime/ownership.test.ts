@@ -1,30 +1,27 @@
 /**
- * A partition from one owner to the next: given away, taken from a dead member, and exchanged with
- * processes of release 0.1.0. Buckets of the partition and of journals are in memory.
+ * A partition from one owner to the next: given away, and taken from a dead member. Buckets of the
+ * partition and of journals are in memory.
  */
 import t from 'tap';
-import { decodeValue, encodeValue, type Commit } from '../../../actors/runtime/journal/codec.ts';
-import { decodeMark, encodeMark, type Mark } from '../../../actors/runtime/journal/mark.ts';
-import { readLegacyJournal } from '../../../actors/runtime/journal/legacy.ts';
+import { decodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { decodeMark, type Mark } from '../../../actors/runtime/journal/mark.ts';
 import { epochShape, type EpochRecord } from '../../../actors/runtime/store/epoch.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import type { Store, StoreWrite, WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import { records } from '../../../actors/domain/domain.ts';
-import { recordKey } from '../../../actors/domain/records.ts';
 import { Reading } from '../../../actors/runtime/reading.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
-import { createSlices, runAtOnce } from '../../../lib/time/slices.ts';
+import { createSlices } from '../../../lib/time/slices.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
 import { containerId, endless, operation, specOf } from '../support.ts';
 import { memoryJournals, successiveMembers } from '../support/journals.ts';
-import { encodeLegacyEntry, legacyKey } from '../support/legacy.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';
 import { createPartition, writeOf } from '../support/partition.ts';
 import { inWorld } from '../support/in-world.ts';
-import { acme, container } from '../support/records.ts';
+import { acme } from '../support/records.ts';
 
 const createAsk = (name: string) =>
   ({
@@ -313,104 +310,4 @@ t.test('a checkpoint frees the slots of its commits', async (t) => {
   await partition.checkpointed();
   t.equal(journal.entries, 0);
   await partition.release();
-});
-
-// Release 0.1.0
-
-/** A bucket as that release left it: some commits in the ring, none of them checkpointed. */
-function ofLastRelease(bucket: MemoryBucket, names: readonly string[]): void {
-  bucket.set(keys.checkpoint, encodeValue(0));
-  for (const [index, name] of names.entries()) {
-    const record = container({}, name);
-    const changes = [[recordKey(record), encodeValue(record)]] as const;
-    bucket.set(legacyKey(index + 1), encodeLegacyEntry({ number: index + 1, changes, operations: [], events: [] }));
-  }
-  bucket.set(keys.epoch, encodeValue({ token: 'x', owner: 'old', takenAtMs: 0 }));
-}
-
-t.test('the ring of release 0.1.0 is checkpointed before the mark changes its form', async (t) => {
-  const { bucket, open, start } = place();
-  ofLastRelease(bucket, ['a', 'b', 'c']);
-  const gate = gated(bucket);
-  gate.shut();
-  const partition = open({ store: gate.store });
-  const starting = partition.start();
-  await until('the epoch is taken', () => ownerIn(bucket).owner === 'member-1');
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
-  t.notOk(partition.isServing, 'not before that');
-  t.same(markIn(bucket), { number: 0, journals: 'in the bucket' });
-  gate.open();
-  await starting;
-  t.ok(partition.isServing);
-  t.same(namesIn(partition), ['a', 'b', 'c']);
-  t.same(markIn(bucket), { number: 3, journals: ['member-1'] });
-  const marks = gate.batches.flatMap((writes) => writes.filter(({ key }) => key === keys.checkpoint));
-  for (const { value } of marks)
-    t.match(decodeMark(value ?? Buffer.from('')), { value: { journals: 'in the bucket' } });
-  await create(partition, 'd');
-  // The ring is still there, and is not read any more.
-  t.same(namesIn(await start()), ['a', 'b', 'c', 'd']);
-});
-
-t.test('who dies while it checkpoints the ring leaves it to the next', async (t) => {
-  const { bucket, open, start } = place();
-  ofLastRelease(bucket, ['a', 'b']);
-  const gate = gated(bucket);
-  gate.shut();
-  const dead = open({ store: gate.store });
-  void dead.start();
-  await until('the epoch is taken', () => ownerIn(bucket).owner === 'member-1');
-  const next = await start();
-  t.same(namesIn(next), ['a', 'b']);
-  dead.drop();
-  t.equal(await next.release(), true);
-});
-
-t.test('a partition is left as release 0.1.0 expects it while such a process is there', async (t) => {
-  const { bucket, start } = place();
-  const partition = await start({ nextOwner: () => 'last release' });
-  await create(partition, 'a', 'b', 'c');
-  t.equal(await partition.release(), true);
-  t.same(markIn(bucket), { number: 3, journals: 'in the bucket' });
-  t.equal(Buffer.from(bucket.get(keys.checkpoint) ?? '').toString(), encodeValue(3));
-  const ring = runAtOnce(readLegacyJournal(bucket.values(), 3));
-  t.same([ring.pending, ring.checkpointed.map(({ number }) => number)], [[], [1, 2, 3]]);
-  // What that release adds is there for the next owner of this one.
-  const record = container({}, 'd');
-  const changes = [[recordKey(record), encodeValue(record)]] as const;
-  bucket.set(legacyKey(4), encodeLegacyEntry({ number: 4, changes, operations: [], events: [] }));
-  const next = await start({ nextOwner: () => 'last release' });
-  t.same(namesIn(next), ['a', 'b', 'c', 'd']);
-  t.equal(await next.release(), true);
-  t.match(markIn(bucket), { number: 4 });
-});
-
-t.test('events that the stream has not taken are left for release 0.1.0 in the ring, too', async (t) => {
-  // Where they are parked and in the ring, that release takes them from the ring.
-  const { bucket, start } = place();
-  const away = { publish: async () => Promise.reject(new Error('the stream is away')) };
-  const partition = await start({ nextOwner: () => 'last release', events: away });
-  await create(partition, 'a', 'b');
-  t.equal(await partition.release(), true);
-  const { checkpointed } = runAtOnce(readLegacyJournal(bucket.values(), 2));
-  const typesIn = ({ events }: Commit): string[] => events.map(({ event }) => event.type);
-  t.same(checkpointed.map(typesIn), [['created'], ['created']]);
-  const told: Told[] = [];
-  const next = await start({ events: createMemorySink(told) });
-  await until('they are published', () => told.length === 2);
-  t.equal(await next.release(), true);
-});
-
-t.test('the ring is left whole also after more commits than it has slots', async (t) => {
-  const { bucket, start } = place();
-  bucket.set(keys.checkpoint, encodeMark({ number: 5000, journals: [] }));
-  const partition = await start({ nextOwner: () => 'last release' });
-  await create(partition, 'a');
-  t.equal(await partition.release(), true);
-  t.same(markIn(bucket), { number: 5001, journals: 'in the bucket' });
-  t.equal(runAtOnce(readLegacyJournal(bucket.values(), 5001)).checkpointed.length, 1024);
-  const next = await start();
-  t.same(namesIn(next), ['a']);
-  t.match(markIn(bucket), { number: 5001, journals: ['member-2'] });
-  await next.release();
 });

@@ -7,6 +7,7 @@ import type { Commit } from '../../../actors/runtime/journal/codec.ts';
 import { hostDirtyKey } from '../../../actors/domain/domain.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import { noChanges, type Changes } from '../../../actors/domain/turn.ts';
+import { noReading } from '../../../lib/time/cautious-clock.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -270,6 +271,7 @@ t.test('a checkpoint batch is bounded in keys, bytes, outcomes and events', asyn
     changes: [['container.acme.x', Buffer.from('1 00000000 {}')]],
     operations: [],
     events: [],
+    clock: noReading,
     ...more,
   });
   const many = (more: Partial<Commit>) => Array.from({ length: 1000 }, (_, index) => entry(index + 1, more));

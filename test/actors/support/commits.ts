@@ -4,6 +4,7 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import { defaultTenant } from '../../../schemas/api/tenant.ts';
 import { operation } from '../support.ts';
 import { acme } from './records.ts';
+import { noReading } from '../../../lib/time/cautious-clock.ts';
 
 /** Of a write with a body that has an escape in it. */
 export const outcome = () => ({
@@ -19,6 +20,7 @@ export const tenantCommit = (number: number, more: Partial<Commit> = {}): Commit
   changes: [[keys.tenant(acme), encodeValue({ ...defaultTenant(acme), number })]],
   operations: [],
   events: [],
+  clock: noReading,
   ...more,
 });
 

@@ -51,7 +51,6 @@ export function createPartition(
     lease: endless,
     journals: memoryJournals(),
     readAhead: async () => Promise.resolve(undefined),
-    nextOwner: () => 'this release',
     mayTake: async () => Promise.resolve(true),
     clock,
     slices: createSlices(systemClock),

@@ -63,6 +63,9 @@ export const keysOf = (more: Partial<KeptCertificate> = {}): PeerKeys => ({
   certificate: certificate(more),
 });
 
+/** What a rotation brings. */
+export const newSecrets = (keys: PeerKeys = keysOf()) => ({ keys, p12Password: sealed('another'), tokens: [] });
+
 export const token = (hash: string, more: Partial<PeerToken> = {}): PeerToken => ({
   id: randomUUID() as PeerTokenId,
   scope: 'download',

@@ -12,7 +12,7 @@ import type { PeerView } from '../../../schemas/api/peer.ts';
 import { containerId, operation, specOf, tenantId } from '../../actors/support.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from '../../actors/support/memory-store.ts';
 import { createPartition, writeOf } from '../../actors/support/partition.ts';
-import { keysOf, madePeer, peerId } from '../../actors/support/vpn.ts';
+import { newSecrets, madePeer, peerId } from '../../actors/support/vpn.ts';
 
 const attacker = tenantId('attacker');
 const neighbour = tenantId('neighbour');
@@ -102,8 +102,8 @@ t.test('peers and their keys', async (t) => {
   let serial = kept.made.certificate.serial;
   let rotations = 0;
   const rotate = async () => {
-    const keys = keysOf();
-    const answer = await ask({ type: 'peer.rotate', tenant: attacker, peer: kept.peer, replaces: serial, keys });
+    const rotation = { type: 'peer.rotate', tenant: attacker, peer: kept.peer, replaces: serial, ...newSecrets() };
+    const answer = await ask(rotation);
     if (answer.code === 'ok') serial = (JSON.parse(answer.body) as { data: PeerView }).data.certificate.serial;
     return answer;
   };

@@ -33,7 +33,7 @@ t.test('an image with a label of 4 MiB', async (t) => {
   const reference = `${registry}/${flood.repository}:flood`;
   await engine.call('POST', `/images/create?fromImage=${encodeURIComponent(reference)}`);
 
-  // Containers as a release before 0.1.0 made them: the engine adds the image's label to the
+  // Containers that were not made as the agent makes them: the engine adds the image's label to the
   // agent's.
   const before = Array.from({ length: fromBefore }, () =>
     controlPlane.desire({ ...flood, id: v7() as ContainerId, desired: 'running' }),

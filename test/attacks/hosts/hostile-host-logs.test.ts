@@ -5,11 +5,11 @@
  */
 import { readFileSync } from 'node:fs';
 import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
-import { createUser } from '@nats-io/nkeys';
+import { encodeUser } from '@nats-io/jwt';
+import { createUser, fromSeed } from '@nats-io/nkeys';
 import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { createBudgets } from '../../../actors/retention/budgets.ts';
-import { mintHostUserJwt } from '../../support/host-user.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -22,18 +22,17 @@ const rounds = 8;
 const roundBytes = streamBytes / 5;
 
 /**
- * Connects with credentials from before 0.1.0, which may publish every subject below the host's
- * prefix.
+ * Connects with credentials that may publish every subject below the host's prefix, which is more
+ * than the control plane permits.
  */
 async function connectHost(t: Test, { nats }: Ground, hostKey: string): Promise<NatsConnection> {
   const user = createUser();
-  const jwt = await mintHostUserJwt({
-    hostKey,
-    publicKey: user.getPublicKey(),
-    hostsAccount: nats.hostsAccount,
-    hostsSigningSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8'),
-    isUnbound: true,
-  });
+  const signer = fromSeed(Buffer.from(readFileSync(nats.hostsSigningSeedFile, 'utf8').trim()));
+  const allowed = {
+    pub: { allow: [`host.${hostKey}.>`], deny: [] },
+    sub: { allow: [`_INBOX_${hostKey}.>`], deny: [] },
+  };
+  const jwt = await encodeUser(hostKey, user, nats.hostsAccount, allowed, { signer });
   const nc = await connect({
     servers: nats.url,
     authenticator: jwtAuthenticator(jwt, user.getSeed()),

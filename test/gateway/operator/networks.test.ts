@@ -3,12 +3,12 @@ import { networkHandlers } from '../../../gateway/operator/networks.ts';
 import { encodeKeyCursor } from '../../../schemas/api/cursor.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';
 import { callOf, exchangeOf } from '../calls.ts';
-import { okData, refusal } from '../support.ts';
+import { okMaterial, refusal } from '../support.ts';
 import { forageWith, networkNow } from '../vpn/forage.ts';
 import { caPem } from '../vpn/support.ts';
 
 const params = { network: 'demo' as NetworkName };
-const material = { 'network.material': () => okData(networkNow()) };
+const material = { 'network.material': () => okMaterial(networkNow()) };
 const none = () => ({ code: 'ok', body: '{"data":[],"more":false}' }) as const;
 
 t.test('a list asks every partition for what follows the cursor, and is whole or not at all', async (t) => {

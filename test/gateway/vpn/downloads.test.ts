@@ -3,7 +3,7 @@ import type { CallOf } from '../../../gateway/http/call.ts';
 import { artifactHandlers } from '../../../gateway/vpn/downloads.ts';
 import type { PeerId, TenantId } from '../../../schemas/ids.ts';
 import { callOf, exchangeOf } from '../calls.ts';
-import { okData, refusal } from '../support.ts';
+import { okData, okMaterial, refusal } from '../support.ts';
 import { forageWith, networkNow, nowMs, peerNow } from './forage.ts';
 import { peerId } from './support.ts';
 
@@ -16,8 +16,8 @@ const config = (more: Partial<CallOf<'artifact.config'>> = {}) => callOf('artifa
 
 function stage(peer = peerNow(), network = networkNow()) {
   return forageWith({
-    'peer.material': () => okData(peer),
-    'network.material': () => okData(network),
+    'peer.material': () => okMaterial(peer),
+    'network.material': () => okMaterial(network),
     'peer.certify': () => okData(peer),
   });
 }
@@ -65,8 +65,8 @@ t.test('a network that is closed to the tenant, then the state of the peer, refu
 t.test('a file that was given before is refused as soon as its peer or its network refuses', async (t) => {
   const now = { peer: peerNow(), network: networkNow() };
   const { forage } = forageWith({
-    'peer.material': () => okData(now.peer),
-    'network.material': () => okData(now.network),
+    'peer.material': () => okMaterial(now.peer),
+    'network.material': () => okMaterial(now.network),
   });
   const handlers = artifactHandlers(forage);
   const get = () => handlers['artifact.config'](config());

@@ -5,7 +5,7 @@ import { placeOf } from '../../../gateway/vpn/service/peers/owner.ts';
 import type { PeerTokenId, TenantId } from '../../../schemas/ids.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import { callOf } from '../calls.ts';
-import { okData, refusal } from '../support.ts';
+import { okData, okMaterial, refusal } from '../support.ts';
 import { forageWith, networkNow, peerNow, vault } from './forage.ts';
 import { peerId } from './support.ts';
 
@@ -51,8 +51,8 @@ t.test('a new password is stored sealed for its peer', async (t) => {
 
 t.test('a list refuses a cursor that it did not give; without VPN keys nothing is made', async (t) => {
   const { forage, types } = forageWith({
-    'peer.material': () => okData(peerNow()),
-    'network.material': () => okData(networkNow()),
+    'peer.material': () => okMaterial(peerNow()),
+    'network.material': () => okMaterial(networkNow()),
   });
   const handlers = peerHandlers({ ...forage, keyring: undefined });
   const query = { limit: 10, cursor: 'x' };

@@ -13,6 +13,9 @@ import { createLog } from '../../../lib/log.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
+/** Credentials that permit sessions, as this release signs them. */
+const jwt = `a.${Buffer.from(JSON.stringify({ nats: { sub: { allow: ['session.h1.U.*'] } } })).toString('base64url')}.c`;
+
 const tokenFor = (host: string): string => `lsj_${host}_${'x'.repeat(43)}`;
 
 /** Answers with these statuses, one after the other, and then with the last. */
@@ -24,7 +27,7 @@ async function startGateway(t: Test, ...statuses: number[]) {
     request.on('end', () => {
       asked.push(JSON.parse(Buffer.concat(chunks).toString()) as (typeof asked)[number]);
       const status = (statuses.length > 1 ? statuses.shift() : statuses[0]) ?? 201;
-      const data = { host: 'h1', region: 'eu', cluster: 'c', natsUrls: [], jwt: 'a.e30.c' };
+      const data = { host: 'h1', region: 'eu', cluster: 'c', natsUrls: [], jwt };
       response.writeHead(status).end(JSON.stringify(status === 201 ? { data } : { error: 'unauthenticated' }));
     });
   });
@@ -87,6 +90,17 @@ t.test('enrols, and keeps the identity; again, beside its agent too, it changes 
   t.match(said.at(-1), /enrolled already, as h1/);
   t.equal(readFileSync(identity, 'utf8'), before);
   t.equal(gateway.asked.length, 2);
+});
+
+t.test('a host whose credentials are of release 0.1.0 is enrolled again', async (t) => {
+  const gateway = await startGateway(t);
+  const { parts, identity } = joining(t, gateway.url);
+  await join(parts);
+  const enrolled = readFileSync(identity, 'utf8');
+  writeFileSync(identity, enrolled.replace(jwt, 'a.e30.c'));
+  await join(parts);
+  t.equal(gateway.asked.length, 2);
+  t.equal(readFileSync(identity, 'utf8'), enrolled);
 });
 
 t.test('the token comes from a file, standard input or the settings', async (t) => {

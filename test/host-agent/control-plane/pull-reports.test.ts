@@ -8,6 +8,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { PullItem, Report } from '../../../schemas/wire/host.ts';
 import { quietLog } from '../../actors/support.ts';
 import { until } from '../../support/until.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 
 const item = (id: string, bytes: number, tenant = 'acme'): PullItem => ({
   tenant: tenant as TenantId,
@@ -28,11 +29,11 @@ function start(t: Test, { everyMs = 1, partitions = 1 } = {}) {
       pulls: () => state.pulls,
       moved: (signal) => moves.wait(undefined, signal),
       session: () => (state.session === undefined ? undefined : { session: state.session, partitions }),
-      sender: () => ({ host: 'h1' as HostKey, user: 'U' }),
+      sender: { host: 'h1' as HostKey, user: 'U' },
       request: (_, payload) => {
         sent.push(JSON.parse(payload) as Report);
         if (state.isDeaf) return Promise.reject(new Error('timeout'));
-        return Promise.resolve(Buffer.from(JSON.stringify({ ok: true })));
+        return Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ok: true })));
       },
       everyMs,
       log: quietLog,

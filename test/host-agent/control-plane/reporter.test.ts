@@ -8,6 +8,7 @@ import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import type { ReportAnswer } from '../../../schemas/wire/host.ts';
 import { restartState, seen, up, wanted } from '../support/decisions.ts';
 import { until } from '../../support/until.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 
 const log = createLog('test', 'silent');
 
@@ -22,7 +23,7 @@ const start = (t: Test, answer: (sent: Sent, count: number) => ReportAnswer | 's
   const ending = new AbortController();
   t.teardown(() => ending.abort());
   const parts: ReporterParts = {
-    sender: () => ({ host: 'h1' as HostKey, user: 'U' }),
+    sender: { host: 'h1' as HostKey, user: 'U' },
     backoff: { minMs: 5, maxMs: 20 },
     metrics: { report: () => undefined },
     log,
@@ -34,7 +35,7 @@ const start = (t: Test, answer: (sent: Sent, count: number) => ReportAnswer | 's
       sent.push(report);
       const answered = answer(report, sent.length);
       if (answered === 'silence') return Promise.reject(new Error('timeout'));
-      return Promise.resolve(Buffer.from(JSON.stringify(answered)));
+      return Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ...answered })));
     },
   };
   return { reporter: createReporter(parts), sent, stale };

@@ -7,6 +7,7 @@ import type { HostKey } from '../../../schemas/ids.ts';
 import type { ReportAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import { quietLog } from '../../actors/support.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 
 const host = 'h1' as HostKey;
 const partitions = 4;
@@ -18,11 +19,11 @@ function start(t: Test) {
   const requests: { report: unknown; settle: (answer: object | Error) => void }[] = [];
   const greeted: number[] = [];
   const loop = createSessionLoop({
-    sender: () => ({ host, user: 'UKEY' }),
+    sender: { host, user: 'UKEY' },
     request: (_subject, payload) =>
       new Promise((resolve, reject) => {
         const settle = (answer: object | Error) =>
-          answer instanceof Error ? reject(answer) : resolve(Buffer.from(JSON.stringify(answer)));
+          answer instanceof Error ? reject(answer) : resolve(Buffer.from(JSON.stringify({ ...spoken, ...answer })));
         requests.push({ report: JSON.parse(payload), settle });
       }),
     hello: () => new Promise((resolve) => hellos.push(resolve)),

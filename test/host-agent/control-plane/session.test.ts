@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap';
-import { askBound, hello, type HelloParts } from '../../../host-agent/control-plane/session.ts';
+import { hello, type HelloParts } from '../../../host-agent/control-plane/session.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { HelloAnswer } from '../../../schemas/wire/host.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 import { quietLog } from '../../actors/support.ts';
 
 const given = (session: number, more: Partial<Extract<HelloAnswer, { ok: true }>> = {}): HelloAnswer => ({
@@ -17,31 +18,30 @@ const refused = (error: Extract<HelloAnswer, { ok: false }>['error']): HelloAnsw
 /** `answers`: one after another; an error is a request without an answer. */
 function start(t: Test, answers: readonly (HelloAnswer | Error)[], highest = 0) {
   const did: string[] = [];
-  const asked: unknown[] = [];
   const left = [...answers];
   const parts: HelloParts = {
-    sender: () => ({ host: 'h1' as HostKey, user: 'UKEY' }),
+    sender: { host: 'h1' as HostKey, user: 'UKEY' },
     cluster: 'c1',
     version: '0.0.0',
     capacity: () => ({ cpu_millis: 1, mem_bytes: 1, containers: 1 }),
     stopsAfterMs: () => null,
     onFenced: () => void did.push('fenced'),
-    onUnknown: () => void did.push('unknown'),
     onSuperseded: (isSuperseded) => void did.push(isSuperseded ? 'superseded' : 'alone'),
     sessions: { highest: () => highest, used: (session) => void did.push(`used ${session}`), flush: async () => {} },
-    credentials: { renewKey: () => undefined, renewed: (jwt) => void did.push(`renewed ${jwt}`), publicKey: 'UKEY' },
+    credentials: { renewKey: () => undefined, renewed: (jwt) => void did.push(`renewed ${jwt}`) },
     held: () => undefined,
-    request: (_subject, payload) => {
-      asked.push(JSON.parse(payload));
+    request: () => {
       const next = left.shift() ?? new Error('nothing is left to answer');
-      return next instanceof Error ? Promise.reject(next) : Promise.resolve(Buffer.from(JSON.stringify(next)));
+      return next instanceof Error
+        ? Promise.reject(next)
+        : Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ...next })));
     },
     backoff: { minMs: 1, maxMs: 1 },
     log: quietLog,
   };
   const ending = new AbortController();
   t.teardown(() => ending.abort());
-  return { parts, did, asked, signal: ending.signal };
+  return { parts, did, signal: ending.signal };
 }
 
 t.test('a hello is repeated until it gets a session above every earlier one', async (t) => {
@@ -59,7 +59,7 @@ t.test('refusals are passed on, and the agent asks again', async (t) => {
   const answers = [refused('fenced'), refused('unknown_host'), refused('superseded'), given(1)];
   const { parts, did, signal } = start(t, answers);
   t.match(await hello(parts, signal), { session: 1 });
-  t.same(did, ['fenced', 'unknown', 'superseded', 'used 1', 'alone']);
+  t.same(did, ['fenced', 'superseded', 'used 1', 'alone']);
 });
 
 t.test('credentials that come with a session are kept', async (t) => {
@@ -71,13 +71,4 @@ t.test('credentials that come with a session are kept', async (t) => {
 t.test('a hello ends without a session when the agent stops', async (t) => {
   const { parts } = start(t, []);
   t.equal(await hello(parts, AbortSignal.abort()), undefined);
-});
-
-t.test('a request for bound credentials is sent once', async (t) => {
-  const { parts, asked } = start(t, [given(1, { jwt: 'bound' }), refused('unknown_host'), new Error('timeout')]);
-  t.same(await askBound(parts), { isKnown: true, jwt: 'bound' });
-  t.same(await askBound(parts), { isKnown: false, jwt: undefined });
-  t.equal(await askBound(parts), undefined);
-  t.match(asked, [{ wants_bound: true, renew_key: 'UKEY' }, {}, {}]);
-  t.equal(asked.length, 3);
 });

@@ -54,6 +54,8 @@ t.test('a host that has not joined', (t) => {
 t.test('what is wrong with credentials', async (t) => {
   const identity = await identityFor();
   t.match(said({ identity, seed: undefined }), [/^fail credentials: .*agent\.nk\) is gone/]);
+  const before = { ...identity, jwt: 'a.e30.c' };
+  t.match(said({ identity: before })[0], /^fail credentials: .*from release 0\.1\.0 or an older one/);
   t.match(said({ identity: await identityFor(createUser().getPublicKey()) }), [
     /^fail credentials: .*another key than agent\.nk/,
   ]);

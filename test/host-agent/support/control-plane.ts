@@ -28,14 +28,8 @@ import {
   type ReportItem,
   type SyncAnswer,
 } from '../../../schemas/wire/host.ts';
-import {
-  anySender,
-  anyUnboundSender,
-  partitionOf,
-  senderOfSubject,
-  subjects,
-  type Sender,
-} from '../../../schemas/wire/subjects.ts';
+import { anySender, partitionOf, senderOfSubject, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 import { until } from '../../support/until.ts';
 import { answersFor, defaults, host, partitions, versionOf, type Desire, type State } from './control-plane-state.ts';
 import { startEnrolment } from './enrolment.ts';
@@ -97,13 +91,6 @@ export interface ControlPlane {
   beats(): Beat[];
   /** The sender of each beat, from its subject. */
   senders(): Sender<string>[];
-  /**
-   * `last` issues no credentials that name the agent's key in their subjects, and does not receive
-   * messages from such credentials.
-   */
-  playRelease(release: 'this' | 'last'): void;
-  /** Whether messages of credentials that name the agent's key arrive. */
-  hearBound(isOn: boolean): void;
   /** Forgets this host, as after a restore: refuses hellos and reports, answers no sync. */
   forget(): void;
   hellos(): Hello[];
@@ -143,30 +130,22 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const pulls: PullItem[] = [];
   const beats: Beat[] = [];
   const senders: Sender<string>[] = [];
-  let isLastRelease = false;
-  let hearsBound = true;
   let hasForgotten = false;
   const hostsSigningSeed = readFileSync(nats.hostsSigningSeedFile, 'utf8');
   const hellos: Hello[] = [];
   const faults: string[] = [];
   const newest = new Map<ContainerId, ReportItem>();
 
-  const jwtFor = (publicKey: string, isUnbound = isLastRelease): Promise<string> => {
+  const jwtFor = (publicKey: string): Promise<string> => {
     const { hostsAccount } = nats;
-    return mintHostUserJwt({ hostKey: host, publicKey, hostsAccount, hostsSigningSeed, isUnbound });
+    return mintHostUserJwt({ hostKey: host, publicKey, hostsAccount, hostsSigningSeed });
   };
 
   const onHello = async (message: Msg): Promise<HelloAnswer> => {
     const asked = decode.hello(message.data);
     hellos.push(asked);
     if (hasForgotten) return { ok: false, error: 'unknown_host' };
-    const { user } = senderOfSubject(message.subject);
-    const isUnbound = user === undefined && (isLastRelease || asked.wants_bound !== true);
-    const jwt = asked.renew_key === undefined ? {} : { jwt: await jwtFor(asked.renew_key, isUnbound) };
-    if (asked.wants_bound === true && !isLastRelease) {
-      const { session, orphanWord } = state;
-      return { ok: true, cluster: state.answeringCluster, partitions, session, orphan_word: orphanWord, ...jwt };
-    }
+    const jwt = asked.renew_key === undefined ? {} : { jwt: await jwtFor(asked.renew_key) };
     const isAnotherHeard = beats.slice(-beatsOfSilence).some(({ session }) => session === state.session);
     if (asked.session !== undefined && asked.session < state.session && isAnotherHeard) {
       return { ok: false, error: 'superseded' };
@@ -214,24 +193,21 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   };
 
   const serve = async (): Promise<Subscription[]> => {
-    type Handle = (message: Msg) => unknown[] | Promise<unknown[]>;
+    type Handle = (message: Msg) => object[] | Promise<object[]>;
     const answer = async (message: Msg, handle: Handle): Promise<void> => {
-      if ((isLastRelease || !hearsBound) && senderOfSubject(message.subject).user !== undefined) return;
       try {
-        for (const each of await handle(message)) message.respond(JSON.stringify(each));
+        for (const each of await handle(message)) message.respond(JSON.stringify({ ...spoken, ...each }));
       } catch (error) {
         faults.push(`${message.subject}: ${String(error)}`);
       }
     };
-    const on = (subjectOf: (sender: Sender<'*'>) => string, handle: Handle): Subscription[] =>
-      [anySender, anyUnboundSender].map((sender) =>
-        nc.subscribe(subjectOf(sender), { callback: (_, message) => void answer(message, handle) }),
-      );
+    const on = (subjectOf: (sender: Sender<'*'>) => string, handle: Handle): Subscription =>
+      nc.subscribe(subjectOf(anySender), { callback: (_, message) => void answer(message, handle) });
     const subscriptions = [
-      ...on(subjects.hostHello, async (message) => [await onHello(message)]),
-      ...on(subjects.hostSync, onSync),
-      ...on(subjects.hostReport, (message) => [onReport(message)]),
-      ...on(subjects.hostBeat, (message) => {
+      on(subjects.hostHello, async (message) => [await onHello(message)]),
+      on(subjects.hostSync, onSync),
+      on(subjects.hostReport, (message) => [onReport(message)]),
+      on(subjects.hostBeat, (message) => {
         beats.push(decode.beat(message.data));
         senders.push(senderOfSubject(message.subject));
         return [];
@@ -349,14 +325,8 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     },
     beats: () => beats,
     senders: () => senders,
-    playRelease: (release) => {
-      isLastRelease = release === 'last';
-    },
     forget: () => {
       hasForgotten = true;
-    },
-    hearBound: (isOn) => {
-      hearsBound = isOn;
     },
     hellos: () => hellos,
     faults: () => faults,

@@ -12,6 +12,7 @@ import { hourMs } from '../../../schemas/records/usage.ts';
 import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
 import { quietLog } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 
 const noon = Date.parse('2026-11-24T12:00:00Z');
 const noonHour = noon / hourMs;
@@ -43,13 +44,13 @@ async function agent(t: Test) {
     const reports = createUsageReports({
       store,
       partitions: () => 4,
-      sender: () => ({ host: 'h1' as HostKey, user: 'U' }),
+      sender: { host: 'h1' as HostKey, user: 'U' },
       request: async (_subject, payload) => {
         const report = JSON.parse(payload) as UsageReport;
         const given = answer(report);
         if (given === 'silent') throw new Error('no answer');
         sent.push(report);
-        return Promise.resolve(Buffer.from(JSON.stringify(given)));
+        return Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ...given })));
       },
       everyMs: 1000,
       onReport: () => {},

@@ -7,6 +7,8 @@ import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
 import { joinCluster } from '../../../actors/cluster.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
+import { clusterSubject, readClusterEntry } from '../../../lib/nats/cluster-record.ts';
+import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { controlPlane, spawnActors } from './support.ts';
 
@@ -20,7 +22,7 @@ async function start(t: Test) {
   t.teardown(() => nc.close());
   const join = async (expectedId?: string, count = partitions) =>
     joinCluster(nc, { partitions: count, replicas: 1, newId: randomUUID, expectedId });
-  return { dir, nats, join };
+  return { dir, nats, nc, join };
 }
 
 /** Runs the program and collects its log events. */
@@ -81,6 +83,19 @@ t.test('a program whose CLUSTER_ID names another cluster ends and says why', asy
   const { lines, exitCode } = startProgram(t, nats, { CLUSTER_ID: 'another' });
   t.equal(await exitCode, 1);
   t.match(lines.join('\n'), /"event":"start_failed".*CLUSTER_ID says another/);
+});
+
+t.test('a cluster that release 0.1.0 made is refused with what to do', async (t) => {
+  const { nats, nc, join } = await start(t);
+  const { journals: _, ...record } = await join();
+  const { revision } = await readClusterEntry(nc);
+  await compareAndSet(nc, clusterSubject, JSON.stringify(record), revision, { timeoutMs: 5_000 });
+  const { lines, exitCode } = startProgram(t, nats);
+  t.equal(await exitCode, 1);
+  t.match(
+    lines.filter((line) => line.includes('"level":"error"')),
+    [/"event":"start_failed".*release 0\.1\.0 or an older one made this cluster.*start a new one on empty NATS/],
+  );
 });
 
 t.test('a program ends when the server has lost the state of its cluster', async (t) => {

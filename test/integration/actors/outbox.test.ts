@@ -33,6 +33,7 @@ import {
   heldOf,
   home,
   keysOf,
+  newSecrets,
   leaseOf,
   madeNetwork,
   madePeer,
@@ -97,7 +98,7 @@ async function fill(partition: Partition): Promise<void> {
     const { serial } = record.certificate;
     if (name === 'goes') await writeOf(partition, { type: 'peer.remove', ...of, op: operation() });
     if (name === 'changes') {
-      await writeOf(partition, { type: 'peer.rotate', ...of, replaces: serial, keys: keysOf(), op: operation() });
+      await writeOf(partition, { type: 'peer.rotate', ...of, replaces: serial, ...newSecrets(), op: operation() });
     }
     const [untold] = [...partition.view.vpn.untold()].filter(({ id }) => id === peer);
     for (const item of outboxOf(partition.view, 0)) {
@@ -403,7 +404,7 @@ t.test('a peer and its network in two partitions agree, even after a crash betwe
   await until('no revocation', refused, (all) => all.length === 0);
 
   const next = keysOf();
-  await ask({ type: 'peer.rotate', ...of, replaces: serial, keys: next, op: operation() });
+  await ask({ type: 'peer.rotate', ...of, replaces: serial, ...newSecrets(next), op: operation() });
   t.match(await until('the revocation of the old key', refused, (all) => all.length > 0), [
     { serial, reason: 'superseded' },
   ]);

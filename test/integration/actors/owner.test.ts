@@ -52,17 +52,20 @@ function createHost({ nc }: Ground, key: HostKey) {
   let seq = 0;
   return {
     async hello(capacity = roomy, more: { stops_after_ms?: number | null } = {}): Promise<HelloAnswer> {
-      const hello = JSON.stringify({ v: 1, agent_version: '0', capacity, ...more });
+      const hello = JSON.stringify({ v: 1, ...spoken, agent_version: '0', capacity, ...more });
       const answer = (await nc.request(subjects.hostHello(agentOf(key)), hello, { timeout: 3000 })).json<HelloAnswer>();
       if (answer.ok) session = answer.session;
       nc.publish(
         subjects.hostBeat(agentOf(key)),
         JSON.stringify({
           v: 1,
+          ...spoken,
           session,
           used: { cpu_millis: 0, mem_bytes: 0, containers: 0 },
           engine: 'test',
           orphans_held: 0,
+          faults: [],
+          room: {},
         }),
       );
       return answer;
@@ -75,7 +78,7 @@ function createHost({ nc }: Ground, key: HostKey) {
       const options = { strategy: 'count' as const, maxMessages: partitions, maxWait: 3000 };
       for await (const message of await nc.requestMany(
         subjects.hostSync(agentOf(key)),
-        JSON.stringify({ v: 1, held, strangers }),
+        JSON.stringify({ v: 1, ...spoken, held, strangers }),
         options,
       )) {
         answers.push(message.json<SyncAnswer>());
@@ -89,6 +92,7 @@ function createHost({ nc }: Ground, key: HostKey) {
     ): Promise<ReportAnswer> {
       const report = {
         v: 1,
+        ...spoken,
         partition: partitionOf(tenant, partitions),
         session,
         items: [

@@ -12,6 +12,7 @@ import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjec
 import { agentOf, containerId, hostKey, operation, specOf, tenantId } from '../../actors/support.ts';
 import { until } from '../../support/until.ts';
 import { controlPlane, createAsker, enrolHost, ownerOn, startCluster } from './support.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 
 t.setTimeout(120_000);
 const partitions = 2;
@@ -54,7 +55,7 @@ t.test('usage of hosts', async (t) => {
     items: UsageReport['items'],
     partition = partitionOf(items[0]!.tenant, partitions),
   ) => {
-    const message: UsageReport = { v: 1, partition, source, items };
+    const message: UsageReport = { v: 1, ...spoken, partition, source, items };
     return (
       await nc.request(subjects.hostUsage(sender), JSON.stringify(message), { timeout: 5_000 })
     ).json<UsageAnswer>();
@@ -92,7 +93,7 @@ t.test('usage of hosts', async (t) => {
 
   await t.test('a host reports only of containers that were placed on it', async (t) => {
     t.same(await send(agentOf(h1), [item(other, theirs, [1, 1, '1'])]), {
-      protocol: 2,
+      ...spoken,
       ok: true,
       refused: [0],
     });
@@ -116,9 +117,7 @@ t.test('usage of hosts', async (t) => {
   await t.test('only the enrolled agent speaks for its host', async (t) => {
     const stranger: Sender = { host: h1, user: 'U'.padEnd(56, 'A') };
     t.match(await send(stranger, [item(acme, mine, [99_000, 1, '1'])]), { ok: false, error: 'unavailable' });
-    t.match(await send({ host: hostKey('nobody'), user: undefined }, [item(acme, mine, [99_000, 1, '1'])]), {
-      ok: false,
-    });
+    t.match(await send({ ...stranger, host: hostKey('nobody') }, [item(acme, mine, [99_000, 1, '1'])]), { ok: false });
     t.same(await usedBy(acme, mine), [[61_000, 501, '123456789012345678902']]);
   });
 

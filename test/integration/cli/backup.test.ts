@@ -7,7 +7,10 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { joinCluster } from '../../../actors/cluster.ts';
 import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
+import { records } from '../../../actors/domain/domain.ts';
+import { batchWrites } from '../../../actors/runtime/journal/checkpoint.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { RecordsDigest } from '../../../actors/runtime/journal/digest.ts';
 import { backUpCluster } from '../../../cli/backup/cluster.ts';
 import { readBackup, savedStreams, type Manifest } from '../../../cli/backup/folder.ts';
 import { api, restoreStream, saveStream, streamInfo } from '../../../cli/backup/stream.ts';
@@ -23,7 +26,7 @@ import { restoredCluster, announcedEpoch, type Cluster } from '../../../schemas/
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { controlPlane } from '../actors/support.ts';
 import { skipWithoutPrivateEngine } from '../../support/servers.ts';
-import { encodeLegacyEntry } from '../../actors/support/legacy.ts';
+import { tenantCommit } from '../../actors/support/commits.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { connectTo } from '../../e2e/support/programs.ts';
 
@@ -67,8 +70,12 @@ async function contentOf(name: string): Promise<Stored[]> {
   return messages;
 }
 
-const entry = (number: number, key: string): string =>
-  encodeLegacyEntry({ number, changes: [[key, encodeValue({ n: number })]], operations: [], events: [] });
+/** Commits of a partition as a checkpoint leaves them: key and value. */
+function checkpointed(commits: number): (readonly [key: string, value: string])[] {
+  const all = Array.from({ length: commits }, (_, index) => tenantCommit(index + 1));
+  const writes = batchWrites(all, new RecordsDigest(records), (number) => ({ number, journals: [] }));
+  return writes.map(({ key, value }) => [key, String(value)]);
+}
 
 async function destroy(connection: NatsConnection = nc): Promise<void> {
   const jsm = await jetstreamManager(connection);
@@ -104,14 +111,13 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** A cluster of two partitions; the first had an owner and has two entries in its journal. */
+/** A cluster of two partitions; the first had an owner, which made two commits. */
 async function freshCluster(): Promise<Cluster> {
   await destroy();
   const cluster = await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
   await put(stateKey(0, keys.epoch), encodeValue({ token: 'a', owner: 'former', takenAtMs: 1 }));
-  await put(stateKey(0, keys.journal(1)), entry(1, 'tenant.acme'));
+  for (const [key, value] of checkpointed(2)) await put(stateKey(0, key), value);
   await put('event.acme.c', JSON.stringify([{ id: '0-1-0' }]));
-  await put(stateKey(0, keys.journal(2)), entry(2, 'tenant.acme'));
   await put('event.acme.c', JSON.stringify([{ id: '0-2-0' }]));
   await put('host.h1.log.acme.c', 'a line');
   return cluster;
@@ -329,6 +335,11 @@ t.test('a restore is refused while an actors process runs', async (t) => {
   t.same(await contentOf('KV_state-0'), before);
 });
 
+function replaceInManifest(folder: string, found: string | RegExp, by: string): void {
+  const path = join(folder, 'manifest.json');
+  writeFileSync(path, readFileSync(path, 'utf8').replace(found, by));
+}
+
 t.test('a damaged backup is refused before the restore changes anything', async (t) => {
   const damage: Record<string, { readonly how: (folder: string) => void; readonly message: RegExp }> = {
     'a truncated file': {
@@ -344,18 +355,20 @@ t.test('a damaged backup is refused before the restore changes anything', async 
       },
       message: /EVENTS.snapshot is damaged/,
     },
-    'a manifest of another format': {
-      how: (folder) => {
-        const path = join(folder, 'manifest.json');
-        writeFileSync(path, readFileSync(path, 'utf8').replace('"format": 2', '"format": 3'));
-      },
-      message: /has format 3; this release reads formats 1 and 2/,
+    'a manifest of a later format': {
+      how: (folder) => replaceInManifest(folder, '"format": 2', '"format": 3'),
+      message: /has format 3; this release reads format 2: restore it with the release that made it/,
+    },
+    'a manifest of the format of release 0.1.0': {
+      how: (folder) => replaceInManifest(folder, '"format": 2', '"format": 1'),
+      message: /has format 1; this release reads format 2: restore it with the release that made it/,
+    },
+    'a backup of a cluster that release 0.1.0 made': {
+      how: (folder) => replaceInManifest(folder, /,\s*"journals": true/, ''),
+      message: /^release 0\.1\.0 or an older one made this cluster, and this release reads clusters that 0\.2\.0 made/,
     },
     'a manifest that names a file outside the folder': {
-      how: (folder) => {
-        const path = join(folder, 'manifest.json');
-        writeFileSync(path, readFileSync(path, 'utf8').replace('"LOGS.snapshot"', '"../LOGS.snapshot"'));
-      },
+      how: (folder) => replaceInManifest(folder, '"LOGS.snapshot"', '"../LOGS.snapshot"'),
       message: /manifest.json can't be read/,
     },
     'an empty manifest': {
@@ -369,7 +382,7 @@ t.test('a damaged backup is refused before the restore changes anything', async 
     await backUp(folder);
     how(folder);
     await t.rejects(restore(folder, { replace: true }), { message }, what);
-    t.match(await contentOf('KV_state-0'), { length: 3 }, what);
+    t.match(await contentOf('KV_state-0'), { length: 5 }, what);
   }
 });
 
@@ -389,7 +402,7 @@ t.test('an interrupted restore is run again', async (t) => {
   await t.rejects(backUp(newFolder(t)), { message: /this cluster is being restored/ });
   await restore(folder);
   t.match(await joinRestored(), { partitions });
-  t.match(await contentOf('KV_state-0'), { length: 3 });
+  t.match(await contentOf('KV_state-0'), { length: 5 });
 });
 
 t.test('one of two concurrent restores is refused', async (t) => {
@@ -473,7 +486,7 @@ t.test('a cluster of three servers is restored with three replicas, and with one
   const cluster = await joinCluster(cp, { partitions, replicas: 3, newId: randomUUID });
   const epoch = encodeValue({ token: 'a', owner: 'former', takenAtMs: 1 });
   await compareAndSet(cp, stateKey(1, keys.epoch), epoch, 0, { timeoutMs: 5_000 });
-  await compareAndSet(cp, stateKey(1, keys.journal(1)), entry(1, 'tenant.acme'), 0, { timeoutMs: 5_000 });
+  for (const [key, value] of checkpointed(1)) await compareAndSet(cp, stateKey(1, key), value, 0, { timeoutMs: 5_000 });
   const options = { folder, withLogs: true, replace: true, clock: systemClock, onSaved: () => {} };
   await backUpCluster(cp, options);
   for (const replicas of [undefined, 1]) {

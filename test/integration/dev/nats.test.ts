@@ -12,19 +12,17 @@ import { temporaryFolder } from '../../support/folder.ts';
 const control = (nats: Nats, credsFile = nats.credsFile): Promise<NatsConnection> =>
   connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(credsFile)) });
 
-/** @param isUnbound connect with credentials of an agent older than 0.1.0 */
-async function host(nats: Nats, hostKey: string, user = createUser(), isUnbound = false): Promise<NatsConnection> {
+async function host(nats: Nats, hostKey: string, user = createUser()): Promise<NatsConnection> {
   const jwt = await mintHostUserJwt({
     hostKey,
     publicKey: user.getPublicKey(),
     hostsAccount: nats.hostsAccount,
     hostsSigningSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8'),
-    isUnbound,
   });
   return connect({
     servers: nats.url,
     authenticator: jwtAuthenticator(jwt, user.getSeed()),
-    inboxPrefix: `_INBOX_${isUnbound ? hostKey : user.getPublicKey()}`,
+    inboxPrefix: `_INBOX_${user.getPublicKey()}`,
   });
 }
 
@@ -98,18 +96,6 @@ t.test('a host and the control plane exchange their messages across accounts', a
     t.equal(await within(first(beats), 3_000, 'a beat'), `agent.h1.${key}.beat`);
     t.equal(await within(first(own), 3_000, 'a beat at the owner'), `agent.h1.${key}.beat`);
     t.equal(await within(first(doorbells), 3_000, 'a doorbell'), 'desired.h1.3');
-  });
-
-  t.test('requests of an agent older than 0.1.0 reach the control plane', async (t) => {
-    const old = await host(nats, 'h1', createUser(), true);
-    t.teardown(() => old.close());
-    for (const verb of ['sync', 'hello', 'report']) {
-      cp.subscribe(`host.*.${verb}`, { callback: (_, message) => void message.respond('taken') });
-    }
-    await cp.flush();
-    for (const verb of ['sync', 'hello', 'report']) {
-      t.equal((await old.request(`host.h1.${verb}`, 'x', { timeout: 30_000 })).string(), 'taken');
-    }
   });
 });
 

@@ -16,6 +16,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
 import { hostOn } from '../sessions/support.ts';
 import { runGateway, startGround } from './support.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 
 const ground = await startGround(t);
 const key = { id: 'k1', key: Buffer.alloc(32, 1) };
@@ -30,7 +31,14 @@ serveOwner(ground.nc, (ask) => (ask.type === 'secret.unseal' ? answer() : otherw
 
 const host = await hostOn(t, ground.nats, 'h1');
 const curve = createCurve();
-const ask = { v: 1, tenant: acme, id: containerId(), key: curve.getPublicKey(), secret: { name: 'db', version: 1 } };
+const ask = {
+  v: 1,
+  ...spoken,
+  tenant: acme,
+  id: containerId(),
+  key: curve.getPublicKey(),
+  secret: { name: 'db', version: 1 },
+};
 const unseal = async (more: object = {}): Promise<UnsealAnswer> => {
   const message = JSON.stringify({ ...ask, ...more });
   return (await host.nc.request(subjects.hostUnseal(host.agent), message, { timeout: 30_000 })).json();
@@ -102,21 +110,21 @@ t.test('a gateway with the vault’s keys', async (t) => {
   });
 });
 
-/** Of a gateway of release 0.1.0: it may not hear agents. */
-async function earlierCredentials(folder: string): Promise<string> {
+/** Of a gateway that may not hear agents. */
+async function narrowCredentials(folder: string): Promise<string> {
   const account = fromSeed(readFileSync(join(ground.nats.credsFile, '..', 'cp.seed')));
   const user = createUser();
   const { sub, pub } = gatewayPermissions(user.getPublicKey());
   const allow = (sub?.allow ?? []).filter((subject) => !subject.startsWith('agent.'));
   const claims = { ...(pub === undefined ? {} : { pub }), sub: { allow, deny: [] } };
-  const path = join(folder, 'earlier.creds');
-  writePrivateFile(path, fmtCreds(await encodeUser('earlier', user, account, claims), user));
+  const path = join(folder, 'narrow.creds');
+  writePrivateFile(path, fmtCreds(await encodeUser('narrow', user, account, claims), user));
   return path;
 }
 
-t.test('a gateway with earlier credentials says that it does not serve hosts, and serves the rest', async (t) => {
+t.test('a gateway that may not hear agents says that it does not serve hosts, and serves the rest', async (t) => {
   const log = recordingLog();
-  const NATS_CREDS_FILE = await earlierCredentials(temporaryFolder(t));
+  const NATS_CREDS_FILE = await narrowCredentials(temporaryFolder(t));
   const { url } = await runGateway(t, ground, { env: { ...env, NATS_CREDS_FILE }, log });
   await until('a line in the log', () => log.events.some(({ event }) => event === 'unseal_not_served'));
   const headers = { authorization: `Bearer ${await ground.issuer.mint()}` };

@@ -46,7 +46,6 @@ function everything(): Registry {
       portsFree: () => null,
       sandboxes: () => ({ ready: 4, used: 2 }),
       credentialsExpiryMs: () => null,
-      credentialsBound: () => true,
     },
     () => 3500,
   );

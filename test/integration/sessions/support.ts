@@ -15,7 +15,7 @@ import type { Tunnel, TunnelPort } from '../../../lib/tunnel/tunnel.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { SessionAbout, SessionEnd } from '../../../schemas/wire/session.ts';
-import type { BoundSender } from '../../../schemas/wire/subjects.ts';
+import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { containerId, quietLog, tenantId } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
@@ -42,7 +42,7 @@ export async function gatewayOn(t: Test, nats: Nats): Promise<GatewayEnd> {
 
 export interface HostEnd {
   readonly nc: NatsConnection;
-  readonly agent: BoundSender;
+  readonly agent: Sender;
 }
 
 /** The connection of an agent, with credentials of this release. */

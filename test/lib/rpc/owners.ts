@@ -38,7 +38,7 @@ export interface Stage {
   readonly retries: Map<RetryReason, number>;
   /** One ask for each partition, in one tick. */
   ask(kind: LaneKind, partitions: readonly number[], withinMs?: number): Promise<Told[]>;
-  /** A process that serves partitions. Without a name in its answers it is one of release 0.1.0. */
+  /** A process that serves partitions. */
   owner(name: string, partitions: readonly number[], hasName?: boolean): Owner;
 }
 
@@ -122,7 +122,7 @@ function stageIn(world: World, nats: Nats, partitions: number, change: (nc: Nats
 }
 
 const asksOf = (payload: string): PartitionAsk[] =>
-  decodeAsks(payload).asks.map((ask) => {
+  decodeAsks(payload).map((ask) => {
     if (ask instanceof Error || typeof addressOf(ask) !== 'number') throw new Error('not an ask of these tests');
     return ask as PartitionAsk;
   });
@@ -141,8 +141,7 @@ function createOwner(connection: Connection, name: string, own: readonly number[
       if (stalled.has(partition)) return [];
       return [encodeAnswer({ index, code: 'ok', body: `"${name} ${partition}"` })];
     });
-    const { protocol } = decodeAsks(message.string());
-    if (lines.length > 0) message.respond(hasName ? encodeAnswers(lines, protocol, name) : lines.join('\n'));
+    if (lines.length > 0) message.respond(encodeAnswers(lines, hasName ? name : undefined));
   };
   const hear = (subject: string): void =>
     void connection.subscribe(subject, {

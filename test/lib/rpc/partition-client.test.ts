@@ -1,6 +1,5 @@
 /** Lanes of owners in virtual time: what shares a message, and who waits for whom. */
 import t from 'tap';
-import { PermissionViolationError, type NatsConnection } from '@nats-io/transport-node';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { play, type Stage } from './owners.ts';
@@ -33,7 +32,7 @@ t.test('partitions share the messages to their owner once it has answered for th
   });
 });
 
-t.test('an owner that does not say who it is, as of release 0.1.0, is asked by partition', async (t) => {
+t.test('an owner that does not say who it is is asked by partition', async (t) => {
   await play(t, 4, async ({ owner, ask, messages }) => {
     owner('old', all, false);
     for (let round = 0; round < 3; round++) {
@@ -217,36 +216,4 @@ t.test('partitions change hands under load: every ask is answered, and no other 
     );
     t.ok((slowest[1] ?? Infinity) < 300, `${slowest[1]} ms`);
   });
-});
-
-t.test('a gateway that may not ask owners goes on by partition, and does not try again', async (t) => {
-  let violate: () => void = () => {};
-  const isForbidden = (subject: string): boolean => subject.startsWith('owner.');
-  const forbid = (nc: NatsConnection): NatsConnection => {
-    const publish = nc.publish.bind(nc);
-    const violated = new Promise<void>((resolve) => (violate = resolve));
-    return Object.assign(nc, {
-      publish: (...message: Parameters<NatsConnection['publish']>) => {
-        if (isForbidden(message[0])) setTimeout(violate, 1);
-        else publish(...message);
-      },
-      async *status() {
-        await violated;
-        yield { type: 'error', error: new PermissionViolationError('no', 'publish', 'owner.one') };
-      },
-    });
-  };
-  const story = async ({ owner, ask, messages }: Stage): Promise<void> => {
-    owner('one', all);
-    await ask('write', all);
-    messages();
-    const told = await ask('write', all);
-    t.ok(told.every(({ code, tookMs }) => code === 'ok' && tookMs < limits.attemptMs / 10));
-    t.same(messages()[0], ['owner.one', 0, 1, 2, 3]);
-    for (let round = 0; round < 3; round++) {
-      await ask('write', all);
-      t.same(messages(), ownSubjects);
-    }
-  };
-  await play(t, 4, story, forbid);
 });

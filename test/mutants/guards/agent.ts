@@ -147,13 +147,6 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/control-plane/contact.test.ts',
   },
   {
-    name: 'no return to the credentials before',
-    guard: 'An agent whose new credentials get no answer returns to the ones before (ADR 22)',
-    file: 'host-agent/control-plane/identity/credentials.ts',
-    changes: [{ in: 'createCredentials.fallBack', replace: 'isFallenBack = true', by: 'isFallenBack = false' }],
-    killedBy: 'test/host-agent/control-plane/identity/credentials.test.ts',
-  },
-  {
     name: 'isolation ended by any answer',
     guard: 'A container that was stopped for silence starts only after a sync (ADR 14)',
     file: 'host-agent/control-plane/contact.ts',

@@ -129,13 +129,6 @@ export const sharedMutants: readonly Mutant[] = [
     killedBy: 'test/actors/endpoints/own-subject.test.ts',
   },
   {
-    name: 'owners asked without the right to',
-    guard: 'A gateway with earlier credentials asks by partition (ADR 27)',
-    file: 'lib/rpc/backlogs.ts',
-    changes: [{ in: 'Backlogs.forbidOwners', omit: 'this.#mayAskOwners = false' }],
-    killedBy: 'test/lib/rpc/partition-client.test.ts',
-  },
-  {
     name: 'late report of usage overwrites a newer one',
     guard: 'A report of usage that comes late changes nothing (ADR 40)',
     file: 'schemas/records/usage.ts',

@@ -19,6 +19,7 @@ import type { Connection, Nats } from '../world/nats.ts';
 import type { Process, World } from '../world/time.ts';
 import { Engine, type Copy } from './engine.ts';
 import { firstOf, Reconciler, type Disk } from './reconciler.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 
 export interface HostOptions {
   readonly world: World;
@@ -148,7 +149,13 @@ class Agent {
     const { sessions } = this.#options;
     while (this.#session === undefined) {
       try {
-        const hello = JSON.stringify({ v: 1, agent_version: 'sim', capacity, highest_session: sessions.highest });
+        const hello = JSON.stringify({
+          v: 1,
+          ...spoken,
+          agent_version: 'sim',
+          capacity,
+          highest_session: sessions.highest,
+        });
         const answer = (
           await this.#connection.request(subjects.hostHello(agentOf(this.#options.key)), hello, { timeout: 1000 })
         ).json<HelloAnswer>();
@@ -171,7 +178,7 @@ class Agent {
 
   async #keepSynced(): Promise<void> {
     const target: SyncTarget = {
-      sender: () => agentOf(this.#options.key),
+      sender: agentOf(this.#options.key),
       current: () => this.#desired,
       update: (next) => {
         this.#desired = next;
@@ -237,7 +244,8 @@ class Agent {
 
   #beat(): void {
     if (this.#session === undefined) return;
-    const beat = { v: 1, session: this.#session, used: unused, engine: 'sim', orphans_held: 0 };
+    const said = { session: this.#session, used: unused, engine: 'sim', orphans_held: 0, faults: [], room: {} };
+    const beat = { v: 1, ...spoken, ...said };
     this.#connection.publish(subjects.hostBeat(agentOf(this.#options.key)), JSON.stringify(beat));
   }
 
@@ -293,7 +301,7 @@ class Agent {
       items.push({ ...said, seq: ++this.#seq });
     }
     if (items.length === 0) return;
-    const report = JSON.stringify({ v: 1, partition, session, items });
+    const report = JSON.stringify({ v: 1, ...spoken, partition, session, items });
     try {
       const message = await this.#connection.request(subjects.hostReport(agentOf(this.#options.key)), report, {
         timeout: 600,

@@ -6,7 +6,7 @@ import { PartitionState } from '../../../actors/domain/state.ts';
 import { records as recordFormat } from '../../../actors/domain/domain.ts';
 import type { Commit } from '../../../actors/runtime/journal/codec.ts';
 import { readMark, readPartition } from '../../../actors/runtime/journal/load.ts';
-import { journalsNamedBy, type Mark } from '../../../actors/runtime/journal/mark.ts';
+import type { Mark } from '../../../actors/runtime/journal/mark.ts';
 import { readSealed } from '../../../actors/runtime/journal/read-journal.ts';
 import { createJetStreamStore, createJournalStore } from '../../../actors/runtime/store/jetstream-store.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
@@ -19,7 +19,7 @@ import type { Reservation } from '../../../schemas/api/network.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import type { Random } from '../../actors/support/random.ts';
 import { noLedger } from '../../actors/support/records.ts';
-import { certificate, home, keysOf, madeNetwork, madePeer } from '../../actors/support/vpn.ts';
+import { certificate, home, keysOf, madeNetwork, madePeer, newSecrets } from '../../actors/support/vpn.ts';
 import type { PeerKeys } from '../../../schemas/api/peer.ts';
 import type { Gateway } from './gateway.ts';
 
@@ -84,7 +84,12 @@ export async function liveOnVpn(
         return;
       case 1: {
         const keys = keysFrom(newToken);
-        const { code } = await gateway.ask('write', { type: 'peer.rotate', replaces: one.serial, keys, ...peer });
+        const { code } = await gateway.ask('write', {
+          type: 'peer.rotate',
+          replaces: one.serial,
+          ...newSecrets(keys),
+          ...peer,
+        });
         if (code === 'ok') one.serial = keys.certificate.serial;
         return;
       }
@@ -115,7 +120,7 @@ export async function liveOnVpn(
 /** As a load would read them, but without a seal: their members go on. */
 async function journalled(nc: NatsConnection, partition: number, mark: Mark): Promise<Commit[]> {
   const commits: Commit[] = [];
-  for (const member of journalsNamedBy(mark)) {
+  for (const member of mark.journals) {
     const store = createJournalStore(nc, member, () => '');
     const { revision } = await store.readEpoch();
     const journal = await readSealed(

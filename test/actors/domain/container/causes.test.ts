@@ -44,7 +44,7 @@ t.test('a request that waits for a host is the cause of the placement', (t) => {
   t.end();
 });
 
-t.test('a cause that an owner of release 0.1.0 kept over a change of its own is not told', (t) => {
+t.test('the cause of an earlier generation is not told', (t) => {
   const record = createdIn(traced);
   t.same(toldTo({ ...record, generation: record.generation + 1 }), [undefined]);
   t.end();

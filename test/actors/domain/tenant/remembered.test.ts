@@ -14,7 +14,7 @@ import { limits } from '../../../../schemas/limits.ts';
 import type { PeerRecord, PeerRevocation, PeerTombstoneRecord } from '../../../../schemas/api/peer.ts';
 import { containerId, specOf, tenantId } from '../../support.ts';
 import { acme, apply, stateOf } from '../../support/records.ts';
-import { home, keysOf, madePeer, peerId, peerRecord, read, write } from '../../support/vpn.ts';
+import { home, newSecrets, madePeer, peerId, peerRecord, read, write } from '../../support/vpn.ts';
 
 const nowMs = 10 ** 12;
 const hourMs = 3_600_000;
@@ -202,7 +202,7 @@ t.test('a rotation is refused', (t) => {
       tenant: acme,
       peer: record.id,
       replaces: record.certificate.serial,
-      keys: keysOf(),
+      ...newSecrets(),
     };
     return write(stateOf(record), ask as Parameters<typeof write>[1], nowMs);
   };
@@ -226,7 +226,7 @@ t.test('one rotation counts once, whatever it revokes', (t) => {
   const state = stateOf(record);
   const rotate = (atMs: number) => {
     const { serial } = state.tenant(acme).peers.records.get(record.id)?.certificate ?? { serial: '' };
-    const ask = { type: 'peer.rotate', tenant: acme, peer: record.id, replaces: serial, keys: keysOf() };
+    const ask = { type: 'peer.rotate', tenant: acme, peer: record.id, replaces: serial, ...newSecrets() };
     return write(state, ask as Parameters<typeof write>[1], atMs);
   };
   for (let count = 0; count < limits.peerRotationsAnHour; count++) t.equal(rotate(nowMs + count).code, 'ok');

@@ -59,7 +59,16 @@ class Ground {
     this.world.as(process, () => {
       const nc = this.nats.connect(process);
       const send = (key: HostKey, says: Partial<Beat> | undefined): void => {
-        const said: Beat = { v: 1, session: 1, used: none, engine: 'e', orphans_held: 0, ...says };
+        const said: Beat = {
+          v: 1,
+          session: 1,
+          used: none,
+          engine: 'e',
+          orphans_held: 0,
+          faults: [],
+          room: {},
+          ...says,
+        };
         nc.publish(subjects.hostBeat(agentOf(key)), JSON.stringify(said));
       };
       const beat = (key: HostKey): void => {
@@ -79,17 +88,16 @@ class Ground {
       for (let partition = 0; partition < partitions; partition++) {
         const keys = this.hosts.filter((key) => partitionOf(key, partitions) === partition);
         const entries = keys.map((key) => directoryEntry(hostRecord(key)));
-        fleet.learn({ partition, epoch: 1, revision: 1, full: true, entries, removed: [], unreadable: [] });
+        fleet.learn({ partition, epoch: 1, revision: 1, changes: 1, full: true, entries, removed: [], unreadable: [] });
       }
-      const hear = (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) => [
+      const hear = (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) =>
         nc.subscribe(subjects.hostBeat({ host, user: '*' }), {
           callback: (_, message) => {
             actors.received++;
             actors.heard++;
             onHeard(message.subject.split('.')[1] as HostKey, message.json());
           },
-        }),
-      ];
+        });
       const owned = new Set<number>();
       const processes = (): number => this.running().length;
       const refusals = sparing(quietLog, limits.refusalLogMs, clock);
@@ -173,7 +181,7 @@ t.test('among many processes, a heartbeat goes to one', async (t) => {
 
 t.test('hosts whose owner is silent are heard by each process itself', async (t) => {
   await onGround(64, async (ground) => {
-    // One is of release 0.1.0, which tells nothing.
+    // One tells nothing.
     ground.start(9, (index) => index !== 3);
     await ground.pass(5 * limits.beatIntervalMs);
     t.ok(ground.areUp());

@@ -6,6 +6,7 @@ import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 import { EventOutbox } from '../../../../actors/runtime/events/event-outbox.ts';
 import { eventKind } from '../../../../actors/runtime/events/outboxes.ts';
 import { Fence } from '../../../../actors/runtime/store/fence.ts';
+import { noReading } from '../../../../lib/time/cautious-clock.ts';
 import { CautiousClock } from '../../../../lib/time/cautious-clock.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
 import { runAtOnce } from '../../../../lib/time/slices.ts';
@@ -20,6 +21,7 @@ const commit = (number: number): Commit => ({
   changes: [[`container.${number}`, Buffer.from('1 00000000 {}')]],
   operations: [],
   events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as EventBody }],
+  clock: noReading,
 });
 
 /** A partition with this many commits above its mark, and a stream that acknowledges when asked. */

@@ -13,6 +13,7 @@ import type { EventBody } from '../../../../schemas/api/event.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
 import type { SuccessCode } from '../../../../schemas/errors.ts';
 import { asRead, outcome } from '../../support/commits.ts';
+import { noReading } from '../../../../lib/time/cautious-clock.ts';
 
 const by = { tenant: 'acme' as TenantId, subject: 'Zoë 日本', token: 'k', address: null };
 const low = { number: 3, sequence: 40 };
@@ -21,6 +22,7 @@ const commitOf = (number: number, more: Partial<Commit> = {}): Commit => ({
   changes: [[`tenant.${number}`, encodeValue({ text: 'é \u2028 \n "', number })]],
   operations: [],
   events: [],
+  clock: noReading,
   ...more,
 });
 
@@ -123,7 +125,8 @@ t.test('a section that was written whole by a program with a fault is no commit'
     const bytes = Buffer.from(text);
     return decodeSection({ partition: 1, bytes, crc: crc32(bytes) });
   };
-  const head = (keys: unknown): string => JSON.stringify({ number: 1, keys, operations: [], events: [] });
+  const head = (keys: unknown): string =>
+    JSON.stringify({ number: 1, keys, operations: [], events: [], clock: noReading });
   t.same(sectionOf(`${head([['a', 2]])}\nab`), {
     ok: true,
     value: { ...commitOf(1), changes: [['a', Buffer.from('ab')]] },

@@ -13,6 +13,7 @@ import { Journal, throttleMs, type CommitSource } from '../../../../actors/runti
 import { readSealed } from '../../../../actors/runtime/journal/read-journal.ts';
 import { Fence } from '../../../../actors/runtime/store/fence.ts';
 import type { WriteOutcome } from '../../../../actors/runtime/store/store.ts';
+import { noReading } from '../../../../lib/time/cautious-clock.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import { createSlices, runAtOnce } from '../../../../lib/time/slices.ts';
@@ -53,7 +54,13 @@ class Source implements CommitSource {
   commit(count = 1): void {
     for (let more = 0; more < count; more++) {
       const value = Buffer.alloc(this.#bytes, this.#last);
-      this.#waiting.push({ number: ++this.#last, changes: [['key', value]], operations: [], events: [] });
+      this.#waiting.push({
+        number: ++this.#last,
+        changes: [['key', value]],
+        operations: [],
+        events: [],
+        clock: noReading,
+      });
     }
     this.#journal.ask(this);
   }

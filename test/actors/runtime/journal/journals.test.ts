@@ -14,6 +14,7 @@ import { memoryJournals, quietJournals } from '../../support/journals.ts';
 import { createMemoryStore, MemoryBucket } from '../../support/memory-store.ts';
 import { createFractions } from '../../support/random.ts';
 import { World } from '../../../sim/world/time.ts';
+import { noReading } from '../../../../lib/time/cautious-clock.ts';
 
 const [one, other] = ['one', 'other'] as [MemberId, MemberId];
 const { signal } = new AbortController();
@@ -22,7 +23,7 @@ const { signal } = new AbortController();
 async function put(journal: Journal, ...commits: readonly (readonly [partition: number, number: number])[]) {
   let written = 0;
   for (const [partition, number] of commits) {
-    const commit: Commit = { number, changes: [], operations: [], events: [] };
+    const commit: Commit = { number, changes: [], operations: [], events: [], clock: noReading };
     let isTaken = false;
     journal.ask({
       partition,
@@ -112,7 +113,7 @@ t.test('the journal of a dead member is sealed and read once for several partiti
   t.same(found, [[7, 8], [3], []]);
   t.same(used(), ['take one', 'load one']);
   t.same(sealed, []);
-  const late: Commit = { number: 9, changes: [], operations: [], events: [] };
+  const late: Commit = { number: 9, changes: [], operations: [], events: [], clock: noReading };
   dead.ask({
     partition: 1,
     hasMore: false,

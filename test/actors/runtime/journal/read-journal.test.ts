@@ -7,6 +7,7 @@ import { encodeEntry, encodeSection, type Low } from '../../../../actors/runtime
 import { LoadError } from '../../../../actors/runtime/journal/load-error.ts';
 import { readSealed, sealJournal } from '../../../../actors/runtime/journal/read-journal.ts';
 import type { Store } from '../../../../actors/runtime/store/store.ts';
+import { noReading } from '../../../../lib/time/cautious-clock.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import { createSlices, runAtOnce } from '../../../../lib/time/slices.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
@@ -106,6 +107,7 @@ const commitOf = (number: number): Commit => ({
   changes: [['key', Buffer.from(`${number}`)]],
   operations: [],
   events: [],
+  clock: noReading,
 });
 
 /** The commit of each partition: `{ 1: 7 }` is commit 7 of partition 1. */

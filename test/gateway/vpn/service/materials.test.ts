@@ -12,18 +12,17 @@ const demo = 'demo' as TenantId;
 const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const access = { tenant: demo, peer: peerId };
 
-const material = (data: unknown, version?: string): Outcome => ({
+const material = (data: unknown, version: string): Outcome => ({
   code: 'ok',
-  body: JSON.stringify({ data, ...(version === undefined ? {} : { version }) }),
+  body: JSON.stringify({ data, version }),
 });
 
 /** Owners of a peer and of a network, each of which can be replaced. */
-function owners(speaksVersions = true) {
+function owners() {
   const records: { peer: PeerRecord; network: NetworkRecord } = { peer: peerNow(), network: networkNow() };
   const versionOf = (record: PeerRecord | NetworkRecord): string => `v${record.updatedAtMs}`;
   const answer = (record: PeerRecord | NetworkRecord, known: string | undefined): Outcome => {
     const version = versionOf(record);
-    if (!speaksVersions) return material(record);
     return material(known === version ? null : record, version);
   };
   const { forage, asked } = forageWith({
@@ -84,12 +83,6 @@ t.test('a peer of another network than the copy says is read with its own networ
   records.network = { ...networkNow(), name: moved, updatedAtMs: 5 };
   records.peer = peerNow({ network: moved, updatedAtMs: 6 });
   t.match(await materials.load(asker, access), { peer: { network: moved }, network: { name: moved } });
-});
-
-t.test('an owner of release 0.1.0 names no version, and sends the record each time', async (t) => {
-  const { records, materials, questions } = owners(false);
-  for (const _ of [1, 2]) t.same(await materials.load(asker, access), records);
-  t.notOk(questions().some((question) => 'known' in question));
 });
 
 t.test('an answer without a record is refused where no copy of that version was named', async (t) => {

@@ -40,7 +40,7 @@ async function syncing(body: (scene: Scene) => Promise<void>): Promise<void> {
   });
   let desired = emptyDesired('c1');
   const target = targetOf({
-    sender: () => ({ host: 'h1' as HostKey, user: 'UKEY' }),
+    sender: { host: 'h1' as HostKey, user: 'UKEY' },
     current: () => desired,
     update: (next) => void (desired = next),
   });

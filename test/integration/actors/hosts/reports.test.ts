@@ -48,7 +48,7 @@ async function startOwner(t: Test, ground: Ground): Promise<Owner> {
 const commitsOf = (owner: Owner): number => [...owner.manager.serving()].reduce((sum, { last }) => sum + last, 0);
 
 async function greet({ nc }: Ground, key: HostKey): Promise<number> {
-  const hello = JSON.stringify({ v: 1, agent_version: '0', capacity: { ...roomy, containers: 1000 } });
+  const hello = JSON.stringify({ v: 1, ...spoken, agent_version: '0', capacity: { ...roomy, containers: 1000 } });
   const answer = (await nc.request(subjects.hostHello(agentOf(key)), hello, { timeout: 3000 })).json<HelloAnswer>();
   if (!answer.ok) throw new Error(answer.error);
   return answer.session;
@@ -82,7 +82,7 @@ t.test('an agent that reconnects or restarts causes no repeated writes', async (
   t.teardown(() => ending.abort());
   let acknowledged = 0;
   const reporter: Reporter = createReporter({
-    sender: () => agentOf(host),
+    sender: agentOf(host),
     request: async (subject, payload, timeoutMs) =>
       (await ground.nc.request(subject, payload, { timeout: timeoutMs })).data,
     backoff: { minMs: 10, maxMs: 100 },
@@ -132,7 +132,7 @@ t.test('the progress of a pull is shown, costs no commit, and is told again to t
   const last = ids.at(-1) as ContainerId;
   const partition = partitionOf(tenant, partitions);
   const send = async (value: Pick<Report, 'items' | 'pulls'>): Promise<ReportAnswer> => {
-    const report = JSON.stringify({ v: 1, partition, session, ...value });
+    const report = JSON.stringify({ v: 1, ...spoken, partition, session, ...value });
     return (await ground.nc.request(subjects.hostReport(agentOf(host)), report, { timeout: 3000 })).json();
   };
   const pulls = (bytes: number) =>
@@ -172,7 +172,7 @@ t.test('a report of an older session never replaces one of a newer session, even
   const home = partitionOf(tenant, partitions);
   const report = async (session: number, seq: number, seen: Observation, partition = home): Promise<ReportAnswer> => {
     const items = [{ tenant, id, generation: 2, seq, gone: false, observation: seen }];
-    const value: Report = { v: 1, partition, session, items };
+    const value: Report = { v: 1, ...spoken, partition, session, items };
     const message = await ground.nc.request(subjects.hostReport(agentOf(host)), JSON.stringify(value), {
       timeout: 3000,
     });
@@ -249,16 +249,16 @@ t.test('a hello renews credentials only for the key that is enrolled when it is 
       return `for ${key}`;
     },
   });
-  /** An agent from before 0.1.0, whose credentials bind it to no key. */
-  const hello = async (renewKey: string): Promise<HelloAnswer> => {
-    const ask = { v: 1, agent_version: '0', capacity: roomy, renew_key: renewKey };
+  const hello = async (user: string, renewKey = user): Promise<HelloAnswer> => {
+    const ask = { v: 1, ...spoken, agent_version: '0', capacity: roomy, renew_key: renewKey };
     return (
-      await nc.request(subjects.hostHello({ host, user: undefined }), JSON.stringify(ask), { timeout: 10_000 })
+      await nc.request(subjects.hostHello({ host, user }), JSON.stringify(ask), { timeout: 10_000 })
     ).json<HelloAnswer>();
   };
   t.notOk('jwt' in (await hello(old)), 'enrolled again while the old key was signed → nothing for the old one');
   isRaced = false;
   t.notOk('jwt' in (await hello(old)), 'a key of before → nothing');
+  t.notOk('jwt' in (await hello(next, old)), 'for a key of before → nothing');
   t.match(await hello(next), { ok: true, jwt: `for ${next}` });
 });
 
@@ -296,11 +296,11 @@ t.test('refused messages are not logged one by one', async (t) => {
     for (let index = 0; index < count; index++) {
       nc.publish(subjects.read('logs'), 'x', { reply: `$JS.API.STREAM.DELETE.${index}` });
       nc.publish(subjects.partition(0), 'x', { reply: `$KV.state-0.${index}` });
-      nc.publish(subjects.hostReport({ host, user: undefined }), 'no report', { reply: `_INBOX.x.${index}` });
+      nc.publish(subjects.hostReport(agentOf(host)), 'no report', { reply: `_INBOX.x.${index}` });
     }
     // Messages of one connection arrive in order, so when this is answered, all before it were
     // handled.
-    await nc.request(subjects.hostReport({ host, user: undefined }), 'nor this', { timeout: 10_000 });
+    await nc.request(subjects.hostReport(agentOf(host)), 'nor this', { timeout: 10_000 });
   };
   await send(200);
   const events = ['read_refused', 'reply_refused', 'host_message_refused'];

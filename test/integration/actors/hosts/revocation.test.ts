@@ -2,8 +2,7 @@
  * Credentials of removed hosts at real NATS servers: each server refuses them, and accepts those of
  * other hosts.
  */
-import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { connect, credsAuthenticator, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { createUser, type KeyPair } from '@nats-io/nkeys';
@@ -20,6 +19,7 @@ import { temporaryFolder } from '../../../support/folder.ts';
 import { hostKey, operation, quietLog } from '../../../actors/support.ts';
 import { createAsker, ownerOn, type Ground } from '../support.ts';
 import { until } from '../../../support/until.ts';
+import { spoken } from '../../../../schemas/wire/version.ts';
 
 const deadlineMs = 60_000;
 
@@ -68,7 +68,7 @@ async function enrol(ground: Ground, key: HostKey, user = createUser()): Promise
   });
   // Nothing can run on a host that never said hello, so it would not be fenced.
   const capacity = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
-  const hello = { v: 1, agent_version: 'test', capacity };
+  const hello = { v: 1, ...spoken, agent_version: 'test', capacity };
   const subject = subjects.hostHello({ host: key, user: user.getPublicKey() });
   await until('an answer to hello', () => ground.nc.request(subject, JSON.stringify(hello), { timeout: 5000 }));
   return { key, user, jwt: jwt! };
@@ -165,20 +165,3 @@ t.test(
     for (const link of others) t.match(await publishLog(link, kept), { stream: 'LOGS' });
   },
 );
-
-t.test('a folder from before 0.1.0, with another resolver and no signing key, starts', async (t) => {
-  const dir = temporaryFolder(t);
-  const before = await startNats({ dir });
-  await before.stop();
-  rmSync(join(dir, 'accounts'), { recursive: true });
-  for (const file of ['operator-signing.seed', 'sys.jwt', 'cp.jwt', 'hosts.jwt']) rmSync(join(dir, 'keys', file));
-  const nats = await startNats({ dir });
-  t.teardown(() => nats.stop());
-  t.equal(nats.hostsAccount, before.hostsAccount);
-  const ground = await groundOn(t, nats, 1);
-  await control(t, ground, [nats.url]);
-  const h1 = await enrol(ground, hostKey('h1'));
-  const link = await connectAs(h1, nats.url);
-  await remove(ground, h1.key, { force: true });
-  await within(link.closed(), deadlineMs, 'the connection to be closed');
-});

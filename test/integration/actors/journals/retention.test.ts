@@ -7,6 +7,7 @@ import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { encodeEntry, encodeSection } from '../../../../actors/runtime/journal/entry.ts';
 import { encodeMark, type Mark } from '../../../../actors/runtime/journal/mark.ts';
 import { createJetStreamStore, createJournalStore } from '../../../../actors/runtime/store/jetstream-store.ts';
+import { noReading } from '../../../../lib/time/cautious-clock.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import type { MemberId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -21,7 +22,7 @@ const opened = (owner: MemberId): string => encodeValue({ token: randomUUID(), o
 async function journalOf(nc: NatsConnection, member = memberId()) {
   const store = createJournalStore(nc, member, randomUUID);
   const fence = (await store.takeEpoch(opened(member), 0)) ?? 0;
-  const commit = { number: 1, changes: [], operations: [], events: [] };
+  const commit = { number: 1, changes: [], operations: [], events: [], clock: noReading };
   const value = encodeEntry(1, { number: 1, sequence: 1 }, [{ partition: 0, bytes: encodeSection(commit) }]);
   const put = async () => store.put({ key: keys.entry(1), value }, fence);
   await put();
@@ -40,7 +41,7 @@ t.test('a journal is emptied when its member is dead, it is sealed for a while, 
   const { nc } = await startCluster(t, 2);
   const [gone, named, live] = [await journalOf(nc), await journalOf(nc), await journalOf(nc)];
   await markPartition(nc, 0, [named.member, live.member]);
-  await markPartition(nc, 1, 'in the bucket');
+  await markPartition(nc, 1, []);
   let nowMs = 0;
   const retention = createJournalRetention({
     nc,

@@ -112,8 +112,9 @@ async function serve(t: Test): Promise<Serving> {
     capacity: null,
     lost: false,
     session: 1,
+    publicKey: agentOf(h1).user,
   };
-  const whole = { partition: 0, epoch: 1, revision: 1, full: true, entries: [entry as never], removed: [] };
+  const whole = { partition: 0, epoch: 1, revision: 1, changes: 1, full: true, entries: [entry as never], removed: [] };
   fleet.learn({ ...whole, unreadable: [] });
   const cluster = { id: 'c', partitions: 1, format: 1 } as const;
   const parts = { nc, slices, log: quietLog, refusals: quietLog };
@@ -175,7 +176,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
   await t.test('a sync of their host takes one step for each container', async (t) => {
     const told: DesiredContainer[] = [];
     let parts = 0;
-    await collect(nc, subjects.hostSync(agentOf(h1)), JSON.stringify({ v: 1, held: {} }), (data) => {
+    await collect(nc, subjects.hostSync(agentOf(h1)), JSON.stringify({ v: 1, ...spoken, held: {} }), (data) => {
       const answer = JSON.parse(data) as SyncAnswer;
       told.push(...answer.containers);
       return ++parts === answer.parts;
@@ -203,6 +204,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
 
   const reportOf = (from: number, seq: number): Report => ({
     v: 1,
+    ...spoken,
     partition: 0,
     session: 1,
     items: records

@@ -21,6 +21,7 @@ import { hold, listen } from '../../../support/http/event-stream.ts';
 import { until } from '../../../support/until.ts';
 import { createAsker, enrolHost } from '../../actors/support.ts';
 import { runGateway, startGround, startOwnerOn } from '../support.ts';
+import { spoken } from '../../../../schemas/wire/version.ts';
 
 const compute = '/api/v2/compute';
 const acme = 'acme' as TenantId;
@@ -76,7 +77,7 @@ async function published() {
   let withAuthors = 0;
   for await (const { data, head } of readStream(ground.nc, { stream, filter, from: { seq: 1 }, ...bounds })) {
     for (const event of JSON.parse(Buffer.from(data).toString()) as Event[]) {
-      t.notOk('by' in event, 'gateways of release 0.1.0 refuse unknown fields');
+      t.notOk('by' in event, 'readers refuse unknown fields');
       ids.add(event.id);
     }
     if (head.get(authorsHeader) !== '') withAuthors++;
@@ -105,7 +106,7 @@ t.test('who caused an event: a key, an operator, nobody', async (t) => {
   await enrolHost(createAsker(ground.nc, ground.partitions), host);
   const say = async <T>(subject: string, message: object): Promise<T> =>
     (await ground.nc.request(subject, JSON.stringify(message), { timeout: 10_000 })).json<T>();
-  const hello = { v: 1, agent_version: '0', capacity: roomy };
+  const hello = { v: 1, ...spoken, agent_version: '0', capacity: roomy };
   const greeted = await say<HelloAnswer>(subjects.hostHello(agentOf(host)), hello);
   if (!greeted.ok) throw new Error(greeted.error);
   const placed = await until('the container is placed', async () =>
@@ -113,6 +114,7 @@ t.test('who caused an event: a key, an operator, nobody', async (t) => {
   );
   const report: Report = {
     v: 1,
+    ...spoken,
     partition: partitionOf(acme, ground.partitions),
     session: greeted.session,
     items: [
@@ -175,7 +177,7 @@ t.test('the next owner tells what the stream has not taken, with its authors', a
   t.same(await followed(all), all);
 });
 
-t.test('an event of release 0.1.0 has no author, and a header that is damaged harms no event', async (t) => {
+t.test('an event without a header has no author, and a header that is damaged harms no event', async (t) => {
   const js = jetstream(ground.nc);
   const id = container.id;
   const newest = (await listed()).at(-1)?.id.split('-') ?? [];

@@ -1,7 +1,7 @@
 /** An operator's commands on real parts: an engine, NATS, a host that joins, and its agent. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import t from 'tap';
@@ -60,6 +60,22 @@ t.test('join and doctor', async (t) => {
     const before = readFileSync(join(stateDir, 'identity.json'), 'utf8');
     t.match(await command(['join', '--token', joinToken]), { code: 0, out: /enrolled already/ });
     t.equal(readFileSync(join(stateDir, 'identity.json'), 'utf8'), before);
+  });
+
+  await t.test('the agent does not start with credentials of release 0.1.0', async (t) => {
+    const path = join(stateDir, 'identity.json');
+    const enrolled = readFileSync(path, 'utf8');
+    const before = { ...(JSON.parse(enrolled) as { jwt: string }), jwt: 'a.e30.c' };
+    writeFileSync(path, JSON.stringify(before));
+    const { code, error } = await command([]);
+    t.equal(code, 1);
+    t.match(
+      error.split('\n').filter((line) => line.includes('"level":"error"')),
+      [
+        /"event":"configuration".*credentials of release 0\.1\.0 .*enrol this host again .*host-agent join --token-file/,
+      ],
+    );
+    writeFileSync(path, enrolled);
   });
 
   const running = agent({ LONGSHORE_JOIN_TOKEN: '' });

@@ -54,7 +54,7 @@ t.test('a sync believes only answers in its own inbox, which has a random name',
   const sender = { host: owner.host, user: 'U' };
   let desired: DesiredSet = emptyDesired(owner.cluster);
   const target = targetOf({
-    sender: () => sender,
+    sender: sender,
     current: () => desired,
     update: (next) => (desired = next),
   });

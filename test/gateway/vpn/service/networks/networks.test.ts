@@ -4,7 +4,7 @@ import type { AskedSettings } from '../../../../../gateway/validation/network.ts
 import type { NetworkRecord } from '../../../../../schemas/api/network.ts';
 import type { NetworkName, TenantId } from '../../../../../schemas/ids.ts';
 import { limits } from '../../../../../schemas/limits.ts';
-import { okData, refusal, type AnswerOf } from '../../../support.ts';
+import { okData, okMaterial, refusal, type AnswerOf } from '../../../support.ts';
 import { forageWith, networkNow, nowMs, vault } from '../../forage.ts';
 
 const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
@@ -39,7 +39,7 @@ t.test('a name that is taken costs no key', async (t) => {
 t.test('new settings keep tenants that they do not name; a new endpoint is a new certificate', async (t) => {
   const put = async (settings: AskedSettings) => {
     const { forage, keyring, asked, jobs } = forageWith({
-      'network.material': () => okData(networkNow({ tenants: [acme] })),
+      'network.material': () => okMaterial(networkNow({ tenants: [acme] })),
       'network.put': () => okData({}),
     });
     await forage.networks.put(asker, 'demo' as NetworkName, settings, keyring);
@@ -65,7 +65,7 @@ t.test(
     const fresh = async (change: Partial<NetworkRecord>, certify: () => AnswerOf = () => okData(networkNow())) => {
       const { forage, keyring, jobs, types } = forageWith({
         'network.certify': certify,
-        'network.material': () => okData(networkNow()),
+        'network.material': () => okMaterial(networkNow()),
       });
       const network = await forage.networks.fresh(asker, { ...networkNow(), ...change }, keyring);
       return { network, made: jobs.map(({ kind }) => kind), types: types() };

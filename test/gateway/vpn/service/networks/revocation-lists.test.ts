@@ -2,7 +2,7 @@ import t from 'tap';
 import { RevocationLists } from '../../../../../gateway/vpn/service/networks/revocation-lists.ts';
 import type { NetworkName } from '../../../../../schemas/ids.ts';
 import { limits } from '../../../../../schemas/limits.ts';
-import { okData, refusal, type AnswerOf } from '../../../support.ts';
+import { okMaterial, refusal, type AnswerOf } from '../../../support.ts';
 import { caPem } from '../../support.ts';
 import { forageWith, networkNow } from '../../forage.ts';
 
@@ -10,7 +10,7 @@ const demo = 'demo' as NetworkName;
 const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const entry = (serial: string) => ({ serial, atMs: 1, reason: 'keyCompromise' });
 
-function stage(answer: () => AnswerOf = () => okData(networkNow())) {
+function stage(answer: () => AnswerOf = () => okMaterial(networkNow())) {
   const pages = [
     { data: [entry('01'), entry('02')], next: '02', now_ms: 5_000_000 },
     { data: [entry('03')], next: null, now_ms: 6_000_000 },
@@ -59,7 +59,7 @@ t.test('a failure is not kept', async (t) => {
   let answer = refusal('not_found');
   const { of, jobs } = stage(() => answer);
   await t.rejects(of(), { name: 'Refusal', result: { code: 'not_found' } });
-  answer = okData(networkNow());
+  answer = okMaterial(networkNow());
   t.same(await of(), Buffer.from('crl'));
   t.equal(jobs.length, 1);
 });

@@ -4,7 +4,7 @@ import { placeOf } from '../../../../../gateway/vpn/service/peers/owner.ts';
 import type { OutcomeCode } from '../../../../../schemas/errors.ts';
 import type { NetworkName, TenantId } from '../../../../../schemas/ids.ts';
 import { limits } from '../../../../../schemas/limits.ts';
-import { okData, refusal } from '../../../support.ts';
+import { okData, okMaterial, refusal } from '../../../support.ts';
 import { forageWith, networkNow, nowMs, peerNow, vault, type Answers } from '../../forage.ts';
 import { peerId } from '../../support.ts';
 
@@ -94,8 +94,8 @@ t.test('a certificate near its end is renewed at a download; who comes second ta
   const fresh = async (code: 'ok' | 'conflict' | 'timeout', peer = old) => {
     const { forage, keyring, asked } = forageWith({
       'peer.certify': () => ({ ...okData(renewed), code }),
-      'peer.material': () => okData(renewed),
-      'network.material': () => okData(network),
+      'peer.material': () => okMaterial(renewed),
+      'network.material': () => okMaterial(network),
     });
     const { peer: now } = await forage.peers.fresh(asker, access, { peer, network }, keyring);
     return { generation: now.generation, asked: asked.map(({ question }) => question) };
