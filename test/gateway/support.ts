@@ -144,7 +144,7 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       case 'container.trace':
         return found === undefined ? refusal('not_found') : okData({ history: [], gone: false });
       case 'event.recent':
-        return okData({ events: [], more: false, last: 1e9 });
+        return okData({ events: [], by: [], more: false, last: 1e9 });
       case 'container.status':
         return found === undefined ? refusal('not_found') : okData(statusView(ask.id, found.status));
       case 'tenant.quota':

@@ -19,6 +19,8 @@ export const quickAgent = {
   REGISTRIES_ALLOWED: 'docker.io,127.0.0.1:*',
   // With the firewall on, each agent would run a probe container beside the test's.
   CONTAINER_FIREWALL: 'off',
+  // Each sandbox that waits costs the engine as much as a container.
+  SANDBOX_POOL: '1',
   BEAT_INTERVAL_MS: '300',
   SYNC_INTERVAL_MS: '2000',
   STOP_GRACE_MS: '3000',

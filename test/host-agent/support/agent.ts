@@ -49,6 +49,8 @@ export const quick = {
   REGISTRIES_ALLOWED: 'docker.io,127.0.0.1:*,*.example',
   // With a firewall, every agent would run a probe container beside those of the test.
   CONTAINER_FIREWALL: 'off',
+  // Each sandbox that waits costs the engine as much as a container.
+  SANDBOX_POOL: '1',
   METRICS_PORT: '0',
   LOG_LEVEL: 'debug',
 };

@@ -228,7 +228,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     );
     for (const partition of new Set(touched)) {
       state.revisions[partition] = (state.revisions[partition] ?? 0) + 1;
-      nc.publish(subjects.desired(host, partition), JSON.stringify({ partition, rid: 'test-request' }));
+      nc.publish(subjects.desired(host, partition), JSON.stringify({ ...spoken, partition, rid: 'test-request' }));
     }
   };
 

@@ -56,7 +56,7 @@ serveOwner(ground.nc, (ask) => {
     const known = (recents.get(ask.tenant) ?? []).filter((id) => compareEvents(id, after) > 0);
     const ids = 'after' in from ? known.slice(0, ask.limit) : known.slice(-ask.limit);
     const events = ids.map((id) => statusEvent(id, ask.container ?? anyContainer));
-    return okData({ events, more: ids.length < known.length, last: lastEntry });
+    return okData({ events, by: events.map(() => null), more: ids.length < known.length, last: lastEntry });
   }
   return memory(ask);
 });

@@ -4,6 +4,7 @@ import { decoder } from '../../../../lib/decode.ts';
 import { anySender, subjects } from '../../../../schemas/wire/subjects.ts';
 import { UnsealAsk, type UnsealAnswer } from '../../../../schemas/wire/unseal.ts';
 import { seal, secretOf } from './sealing.ts';
+import { spoken } from '../../../../schemas/wire/version.ts';
 
 const decodeAsk = decoder(UnsealAsk);
 
@@ -64,7 +65,7 @@ export function createVault(): Vault {
         callback: (_, message) => {
           const ask = decodeAsk(message.data);
           asks.push(ask);
-          if (mood !== 'silent') message.respond(JSON.stringify(answerTo(ask)));
+          if (mood !== 'silent') message.respond(JSON.stringify({ ...spoken, ...answerTo(ask) }));
         },
       });
       await nc.flush();
