@@ -23,6 +23,12 @@ const jitter = `--import=${join(repositoryRoot, 'dist/test/support/jitter.js')}`
 const steps: readonly Step[] = [
   { name: 'nightly tests', program: 'run.js', args: ['--kind', 'nightly'] },
   {
+    name: 'tests of the API on both HTTP engines',
+    program: 'run.js',
+    args: ['attacks/http', 'integration/gateway/fuzz', 'integration/gateway/process', 'integration/gateway/streams'],
+    env: { LONGSHORE_TEST_NIGHT: 'on' },
+  },
+  {
     name: 'simulation, 1,000 seeds',
     program: 'run.js',
     args: ['sim/simulation'],

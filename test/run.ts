@@ -34,12 +34,9 @@ Without any: the kinds fast and contract, and a few whole journeys.
   --since REF      the same, with what differs from REF
   --durations      note how long the files took, in test/durations.json, for the order of later runs`;
 
-/**
- * How many files run at once. Those that start servers wait half of their time, for engines and for
- * what must not happen; others keep a processor busy.
- */
 const cores = availableParallelism();
-const lanes = { fast: cores + 1, contract: cores, others: cores + 1 };
+/** How many files run at once: enough for the processors, and few enough for tests that wait. */
+const lanes = { fast: cores + 1, contract: Math.ceil(cores / 2), others: cores };
 
 interface Options {
   readonly kinds: readonly Kind[] | undefined;

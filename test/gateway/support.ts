@@ -229,6 +229,13 @@ export function stoppableClock(): Clock & { stop(): void; goOn(): void } {
 
 export const engines: readonly EngineName[] = ['uws', 'node'];
 
+/**
+ * For tests that take long and are mostly about what both engines share: the one of production, and
+ * both in `npm run test:nightly`.
+ */
+export const usualEngines: readonly EngineName[] =
+  process.env['LONGSHORE_TEST_NIGHT'] === undefined ? ['uws'] : engines;
+
 /** As the owner of a partition tells it. */
 export const statusEvent = (id: string, container: ContainerId): EventBody => ({
   id,

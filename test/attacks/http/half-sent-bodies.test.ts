@@ -6,7 +6,7 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../../schemas/limits.ts';
 import { hiddenRequest } from '../../gateway/smuggling.ts';
-import { engines, memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { usualEngines, memoryOwner, serveOwner } from '../../gateway/support.ts';
 import { runGateway, startGround } from '../../integration/gateway/support.ts';
 import { get, halfPost, openRaw, statusOf, type RawConnection } from '../../gateway/sockets.ts';
 import { until } from '../../support/until.ts';
@@ -54,7 +54,7 @@ async function othersHear(t: Test, url: string): Promise<void> {
 const statusesOf = (opened: readonly RawConnection[]): (number | undefined)[] =>
   [...new Set(opened.map(({ status }) => status()))].sort();
 
-for (const engine of engines) {
+for (const engine of usualEngines) {
   t.test(`on ${engine}`, async (t) => {
     const { url } = await runGateway(t, ground, { engine });
 
@@ -169,7 +169,7 @@ t.test('a request keeps its seat until its reply is written', async (t) => {
   await until('it is free again', async () => (await statusOf(url, get(compute, victim), '127.0.0.11')) === 200);
 });
 
-for (const engine of engines) {
+for (const engine of usualEngines) {
   t.test(`on ${engine}: a stream whose request is not complete ends with its connection`, async (t) => {
     const polls = { streamMs: 20, waitMs: 1000 };
     const { url } = await runGateway(t, ground, { engine, polls });

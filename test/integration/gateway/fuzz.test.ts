@@ -8,7 +8,7 @@ import { v4 as uuid } from 'uuid';
 import { routes, type Route } from '../../../schemas/routes.ts';
 import { faultsOf } from '../../support/http/api-answers.ts';
 import { bodies as json } from '../../support/http/bodies.ts';
-import { engines, memoryOwner, recordingLog, serveOwner } from '../../gateway/support.ts';
+import { usualEngines, memoryOwner, recordingLog, serveOwner } from '../../gateway/support.ts';
 import { runGateway, startGround } from './support.ts';
 
 const ground = await startGround(t);
@@ -67,7 +67,7 @@ const requests = fc.record({
  */
 const namesNothing = (path: string): boolean => /%(?:00|2f|(?![\da-f]{2}))/i.test(path);
 
-for (const engine of engines) {
+for (const engine of usualEngines) {
   t.test(`on ${engine}`, async (t) => {
     const log = recordingLog();
     const { url } = await runGateway(t, ground, { engine, log, env: { VAULT_KEYS: vaultKeys } });

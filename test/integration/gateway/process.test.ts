@@ -13,7 +13,7 @@ import { repositoryRoot } from '../../../dev/paths.ts';
 import { markVariable } from '../../../dev/process/ledger.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { promtoolFindings } from '../../support/prometheus/promtool.ts';
-import { engines, okData, memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { usualEngines, okData, memoryOwner, serveOwner } from '../../gateway/support.ts';
 import { environmentOf, startGround, untilReady, type Environment } from './support.ts';
 import { until } from '../../support/until.ts';
 
@@ -75,8 +75,8 @@ async function urlOf(running: Running, event = 'listening'): Promise<string> {
 }
 
 // The engines run in parallel: most of the time is spent in the delay.
-t.jobs = engines.length;
-for (const engine of engines) {
+t.jobs = usualEngines.length;
+for (const engine of usualEngines) {
   t.test(`SIGTERM under load fails no accepted request, on ${engine}`, { buffered: true }, async (t) => {
     const running = start(t, environmentOf(ground, { HTTP_ENGINE: engine, SHUTDOWN_DELAY_MS: String(delayMs) }));
     const url = await urlOf(running);

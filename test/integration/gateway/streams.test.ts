@@ -14,7 +14,15 @@ import type { LogEntry } from '../../../schemas/api/log.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { TestIssuer } from '../../gateway/tokens.ts';
-import { engines, okData, memoryOwner, refusal, serveOwner, statusEvent, statusView } from '../../gateway/support.ts';
+import {
+  usualEngines,
+  okData,
+  memoryOwner,
+  refusal,
+  serveOwner,
+  statusEvent,
+  statusView,
+} from '../../gateway/support.ts';
 import { runGateway, startGround } from './support.ts';
 import { holdToComponent } from '../../support/http/api-answers.ts';
 import { hold, listen, type Frame } from '../../support/http/event-stream.ts';
@@ -98,7 +106,7 @@ const authorization = async (issuer: TestIssuer, claims = {}) => ({
   authorization: `Bearer ${await issuer.mint(claims)}`,
 });
 
-for (const engine of engines) {
+for (const engine of usualEngines) {
   t.test(`on ${engine}`, { buffered: true }, async (t) => {
     const gateway = await runGateway(t, ground, { engine });
     const headers = await authorization(ground.issuer);
