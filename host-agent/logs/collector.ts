@@ -121,7 +121,8 @@ export function createCollector(parts: CollectorParts): LogCollector {
     }
   };
 
-  const start = (source: LogSource, dockerId: string, run: RunId): Follower => {
+  /** @param before what must end first: two passes of one container would give a number twice */
+  const start = (source: LogSource, dockerId: string, run: RunId, before: Promise<void>): Follower => {
     const controller = new AbortController();
     const follower: Follower = {
       dockerId,
@@ -134,9 +135,11 @@ export function createCollector(parts: CollectorParts): LogCollector {
       isDone: false,
       done: Promise.resolve(),
     };
-    const done = followToEnd(source, follower).finally(() => {
-      follower.isDone = true;
-    });
+    const done = before
+      .then(() => followToEnd(source, follower))
+      .finally(() => {
+        follower.isDone = true;
+      });
     return Object.assign(follower, { done });
   };
 
@@ -150,7 +153,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     }
     if (current?.dockerId === dockerId && current.run === run) return;
     current?.controller.abort();
-    followers.set(source.id, start(source, dockerId, run));
+    followers.set(source.id, start(source, dockerId, run, current?.done ?? Promise.resolve()));
   };
 
   /** Writes to disk the lines that the control plane did not acknowledge in time. */

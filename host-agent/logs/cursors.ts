@@ -18,7 +18,10 @@ const StreamPlace = Type.Object({
   isOpen: Type.Boolean(),
 });
 
-const CursorStored = Type.Object({
+/** An update has two copies, and a second one before its end has three. */
+const copiesMax = 4;
+
+const CopyStored = Type.Object({
   dockerId: Type.String(),
   place: Type.Union([
     Type.Object({ ts: Type.String(), stream: Type.Enum(['stdout', 'stderr']), nth: Count }),
@@ -30,6 +33,13 @@ const CursorStored = Type.Object({
     Type.Object({ file: Type.String(), offset: Count, ts: Type.String(), stdout: StreamPlace, stderr: StreamPlace }),
   ),
 });
+const CursorStored = Type.Object({
+  ...CopyStored.properties,
+  /** Of other copies of the container. The release before knows the copy that was read last alone. */
+  others: Type.Optional(Type.Array(CopyStored)),
+});
+/** The copy that was read last, and the others. */
+type Stored = Cursor & { readonly others?: readonly Cursor[] };
 
 const decodeFile = decoder(Type.Object({ ...fileMarks, cursors: Type.Record(Type.String(), CursorStored) }));
 const decodeLine = decoder(
@@ -42,13 +52,20 @@ const decodeLine = decoder(
 
 export interface Cursors {
   /**
-   * Where to resume in this container of the engine: at its beginning, if the cursor belongs to
-   * another one.
+   * Where to resume in this copy of the container: at its beginning if nothing of it was read. The
+   * number is the last one of all copies.
    */
   of(id: ContainerId, dockerId: string): Cursor;
   set(id: ContainerId, cursor: Cursor): void;
   forget(id: ContainerId): void;
   flush(): Promise<void>;
+}
+
+const copiesOf = ({ others = [], ...last }: Stored): Cursor[] => [last, ...others];
+
+function storedOf([last, ...others]: readonly Cursor[] = []): Stored | null {
+  if (last === undefined) return null;
+  return others.length === 0 ? last : { ...last, others };
 }
 
 export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): Promise<Cursors> {
@@ -61,22 +78,23 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
     disk,
     log,
   });
-  const cursors = new Map<ContainerId, Cursor>();
+  /** Those of all copies of a container, the one that was read last first. */
+  const cursors = new Map<ContainerId, readonly Cursor[]>();
   for (const read of [stored.file, ...stored.lines]) {
     for (const [id, cursor] of Object.entries(read?.cursors ?? {})) {
       if (!isContainerId(id)) continue;
       if (cursor === null) cursors.delete(id);
-      else cursors.set(id, cursor);
+      else cursors.set(id, copiesOf(cursor));
     }
   }
 
   /** What the disk does not know yet. */
   const changed = new Set<ContainerId>();
   const file = stored.follow({
-    whole: () => ({ cursors: Object.fromEntries(cursors) }),
+    whole: () => ({ cursors: Object.fromEntries([...cursors].map(([id, copies]) => [id, storedOf(copies)])) }),
     changes: () => {
       if (changed.size === 0) return undefined;
-      const news = Object.fromEntries([...changed].map((id) => [id, cursors.get(id) ?? null]));
+      const news = Object.fromEntries([...changed].map((id) => [id, storedOf(cursors.get(id))]));
       changed.clear();
       return { cursors: news };
     },
@@ -88,12 +106,13 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
 
   return {
     of: (id, dockerId) => {
-      const cursor = cursors.get(id);
-      if (cursor?.dockerId === dockerId) return cursor;
-      return { dockerId, place: null, seq: cursor?.seq ?? 0 };
+      const copies = cursors.get(id) ?? [];
+      const own = copies.find((copy) => copy.dockerId === dockerId) ?? { dockerId, place: null };
+      return { ...own, seq: Math.max(0, ...copies.map(({ seq }) => seq)) };
     },
     set: (id, cursor) => {
-      cursors.set(id, cursor);
+      const others = (cursors.get(id) ?? []).filter(({ dockerId }) => dockerId !== cursor.dockerId);
+      cursors.set(id, [cursor, ...others].slice(0, copiesMax));
       touch(id);
     },
     forget: (id) => {

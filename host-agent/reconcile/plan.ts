@@ -151,7 +151,9 @@ function clear(wanted: Wanted, { dockerId, state }: Found, restart: RestartState
     case 'paused':
       return { kind: 'unpause', dockerId };
     case 'exited':
-      return restart.drained === dockerId ? { kind: 'remove', dockerId } : { kind: 'drain', dockerId };
+      return restart.drained === dockerId || restart.drainedBeside === dockerId
+        ? { kind: 'remove', dockerId }
+        : { kind: 'drain', dockerId };
     case 'created':
     case 'dead':
       return { kind: 'remove', dockerId };

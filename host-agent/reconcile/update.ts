@@ -204,7 +204,8 @@ export function unverifiedMs(
 
 /** The next step of the version that runs, or of the copies beside it. */
 export function planVersions(roles: Roles, restart: RestartState, nowMs: number): Step {
-  if (roles.isInterim) return none;
+  // A host that is cut off, fenced or asked to stop it stops this version, too (A4, A5).
+  if (roles.isInterim && roles.wanted.want === 'running') return none;
   const first = restart.operation === null ? planOther(roles, restart) : undefined;
   return first ?? plan(roles.wanted, roles.observed, restart, nowMs);
 }
@@ -217,7 +218,9 @@ const none: Step = { kind: 'none' };
  */
 export function planOther({ wanted, observed, other }: Roles, restart: RestartState): Step | undefined {
   const { update } = restart;
-  if (other === undefined || update === null || update.phase === 'preparing') return undefined;
+  if (other === undefined || update === null) return undefined;
+  // While it is made. But a crash may have come between its start and the phase on the disk.
+  if (update.phase === 'preparing' && wanted.want === 'running') return undefined;
   const { dockerId, state } = other;
   switch (state.phase) {
     case 'running':

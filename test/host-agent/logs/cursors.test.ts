@@ -59,3 +59,22 @@ t.test('a cursor in another container of the engine keeps its number only', asyn
   t.same(cursors.of(id, 'another'), { dockerId: 'another', place: null, seq: 5 });
   await cursors.flush();
 });
+
+t.test('each copy of a container is resumed at its place, with the last number of all', async (t) => {
+  const stateDir = temporaryFolder(t);
+  const id = containerId();
+  const of = (dockerId: string, seq: number): Cursor => ({ ...cursor(seq), dockerId });
+  const first = await loaded(stateDir);
+  first.set(id, of('old', 3));
+  first.set(id, of('new', 8));
+  t.same(first.of(id, 'old'), { ...of('old', 3), seq: 8 });
+  t.same(first.of(id, 'new'), of('new', 8));
+  first.set(id, { ...of('old', 3), seq: 9 });
+  await first.flush();
+
+  const second = await loaded(stateDir);
+  t.same(second.of(id, 'new'), { ...of('new', 8), seq: 9 }, 'also after a restart');
+  t.same(second.of(id, 'third'), { dockerId: 'third', place: null, seq: 9 });
+  for (const name of ['a', 'b', 'c', 'd']) second.set(id, of(name, 10));
+  t.equal(second.of(id, 'old').place, null, 'copies that are long gone are forgotten');
+});

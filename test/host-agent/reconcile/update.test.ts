@@ -130,6 +130,24 @@ t.test('a second update: what runs of the first runs on until the new version is
   t.end();
 });
 
+t.test('whatever version is up, in any phase, it is stopped where the container should not run', (t) => {
+  const copies = { old: oldCopy(up), new: newCopy(up), interim: found(up, { dockerId: 'first', spec: 'first' }) };
+  for (const phase of ['preparing', 'verifying', 'done', 'rolled_back'] as const) {
+    for (const desired of ['running', 'stopped'] as const) {
+      for (const [name, copy] of Object.entries(copies)) {
+        // Desired running and to be stopped: the host is cut off or fenced.
+        const container = { ...updating.container, desired };
+        const stopped = { ...updating, container, want: 'stopped' } as const;
+        const restart = at(phase);
+        const roles = rolesOf(stopped, [copy], restart.update);
+        const row = `${name}, ${phase}, desired ${desired}`;
+        t.match(planVersions(roles, restart, nowMs), { kind: 'stop', dockerId: copy.dockerId }, row);
+      }
+    }
+  }
+  t.end();
+});
+
 t.test('a job', (t) => {
   const policy = (restart: Policy['restart']): Policy => ({ ...defaultPolicy, restart });
   const job = (restart: Policy['restart']) => {
