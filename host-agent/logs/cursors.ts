@@ -18,9 +18,6 @@ const StreamPlace = Type.Object({
   isOpen: Type.Boolean(),
 });
 
-/** An update has two copies, and a second one before its end has three. */
-const copiesMax = 4;
-
 const CopyStored = Type.Object({
   dockerId: Type.String(),
   place: Type.Union([
@@ -35,7 +32,7 @@ const CopyStored = Type.Object({
 });
 const CursorStored = Type.Object({
   ...CopyStored.properties,
-  /** Of other copies of the container. The release before knows the copy that was read last alone. */
+  /** Of other copies. The release before knows the one that was read last alone. */
   others: Type.Optional(Type.Array(CopyStored)),
 });
 /** The copy that was read last, and the others. */
@@ -112,7 +109,7 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
     },
     set: (id, cursor) => {
       const others = (cursors.get(id) ?? []).filter(({ dockerId }) => dockerId !== cursor.dockerId);
-      cursors.set(id, [cursor, ...others].slice(0, copiesMax));
+      cursors.set(id, [cursor, ...others].slice(0, limits.logCursorCopies));
       touch(id);
     },
     forget: (id) => {

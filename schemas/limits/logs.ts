@@ -90,6 +90,8 @@ export const logs = {
   /** Logs in which the agent looks for its place at a time. */
   logReadersOpening: 8,
   logCursorFlushMs: 500,
+  /** An update has two copies, and a second one before its end has three. */
+  logCursorCopies: 4,
   /**
    * Times of lines remembered for each container (64 KiB): more than an engine repeats after a
    * reconnect.
