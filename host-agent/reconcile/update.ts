@@ -204,7 +204,7 @@ export function unverifiedMs(
 
 /** The next step of the version that runs, or of the copies beside it. */
 export function planVersions(roles: Roles, restart: RestartState, nowMs: number): Step {
-  // A host that is cut off, fenced or asked to stop it stops this version, too (A4, A5).
+  // A host that is cut off, fenced or asked to stop it stops this version, too.
   if (roles.isInterim && roles.wanted.want === 'running') return none;
   const first = restart.operation === null ? planOther(roles, restart) : undefined;
   return first ?? plan(roles.wanted, roles.observed, restart, nowMs);

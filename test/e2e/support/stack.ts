@@ -34,14 +34,14 @@ export async function sharedStack(t: Lifetime): Promise<Stack> {
   const tenant = (name: string): string => `${name}-${file}`;
   const clients = new Map<string, Client>();
   t.teardown(async () => {
-    for (const [, client] of clients) await removeAll(client);
+    for (const client of clients.values()) await removeAll(client);
   });
   return {
     ...rig,
     tenant,
     client: async (name, scope) => {
       const client = await rig.client(name, scope);
-      if (scope === undefined) clients.set(name, await rig.client(name));
+      if (scope === undefined) clients.set(name, client);
       return client;
     },
   };

@@ -1,6 +1,6 @@
 /** What test files import, read from the compiled files: so types do not count. */
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize, relative } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { init, parse } from 'es-module-lexer';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { toolNames, type ToolName } from '../../../dev/fetch/tool-table.ts';
@@ -54,4 +54,4 @@ export async function readGraph(): Promise<Graph> {
 }
 
 /** The compiled file of a source: `lib/log.ts` → `dist/lib/log.js`. */
-export const compiledOf = (source: string): string => join('dist', relative('', source).replace(/\.ts$/, '.js'));
+export const compiledOf = (source: string): string => join('dist', source.replace(/\.ts$/, '.js'));
