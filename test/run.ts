@@ -11,8 +11,9 @@ import { parseArgs } from 'node:util';
 import { sleep } from '../lib/time/backoff.ts';
 import { findEngine, startPrivateEngine, type Engine } from '../dev/servers/engine.ts';
 import { enter, strike } from '../dev/process/ledger.ts';
-import { cacheFolder, shortTemporaryRoot } from '../dev/paths.ts';
+import { cacheFolder, repositoryRoot, shortTemporaryRoot } from '../dev/paths.ts';
 import { reapAbandoned } from '../dev/process/reap.ts';
+import { run } from '../dev/process/run.ts';
 import { pushDemoImage, startRegistry, type Registry } from '../dev/servers/registry.ts';
 import { say, step, took } from '../dev/steps.ts';
 import { isOptional, toolNames, type ToolName } from '../dev/fetch/tool-table.ts';
@@ -35,6 +36,8 @@ Without any: the kinds fast and contract, and a few whole journeys.
   --durations      note how long the files took, in test/durations.json, for the order of later runs`;
 
 const cores = availableParallelism();
+const bundleDeadlineMs = 60_000;
+
 /** How many files run at once: enough for the processors, and few enough for tests that wait. */
 const lanes = { fast: cores + 1, contract: Math.ceil(cores / 2), others: cores };
 
@@ -96,6 +99,14 @@ function toolsFor(files: readonly string[], graph: Graph): ToolName[] {
   const others = files.filter((path) => kindOf(path) !== 'fast');
   const needed = new Set(others.flatMap((path) => [...graph.toolsOf(path)]));
   return toolNames.filter((name) => needed.has(name));
+}
+
+/** So that tests start the programs as they are compiled now, also after tsc alone. */
+async function bundlePrograms(): Promise<void> {
+  const { code, stderr } = await run(process.execPath, [join(repositoryRoot, 'dev/build/bundle.mjs')], {
+    deadlineMs: bundleDeadlineMs,
+  });
+  if (code !== 0) throw new Error(`the programs were not bundled:\n${stderr}`);
 }
 
 /** What the test files of a run share. */
@@ -176,6 +187,7 @@ async function main(args: readonly string[]): Promise<number> {
   const changed = options.since === undefined ? [] : await changedFiles(options.since);
   const files = select(testFiles(), { ...options, changed }, graph);
   if (files.length === 0) throw new Error(`no test file matches ${args.join(' ')}`);
+  await bundlePrograms();
   await reapAbandoned();
   await findTools(toolsFor(files, graph));
   goOn();

@@ -125,7 +125,7 @@ class Crowd {
   }
 
   use(): { readonly engine: EngineUse; readonly agentSeconds: number } {
-    const agent = useOf(childRunning('host-agent/main.js'));
+    const agent = useOf(childRunning('programs/host-agent.js'));
     return { engine: engineUse(engineProcesses(this.#runFolder)), agentSeconds: agent.cpuSeconds };
   }
 }

@@ -99,7 +99,7 @@ async function measureStack(stack: Stack, folder: string, seconds: number): Prom
   const through = await withSources(ours, async (): Promise<Line> => {
     const from = { kind: 'api', baseUrl: api.baseUrl, token: tokens.tenants.other.token } as const;
     const programs = ['host-agent', 'actors', 'gateway'].map(
-      (name) => [name, childRunning(`${name}/main.js`)] as const,
+      (name) => [name, childRunning(`programs/${name}.js`)] as const,
     );
     const pids = new Map([dockerd, ['nats-server', nats.server().pid], ...programs]);
     const measured = await measure({ ...load, sources: ours.all, from, pids });

@@ -6,7 +6,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 const packages = 'node_modules';
-for (const name of ['@swc', 'es-module-lexer', '.bin', '.package-lock.json']) {
+for (const name of ['@esbuild', 'esbuild', 'es-module-lexer', '.bin', '.package-lock.json']) {
   rmSync(join(packages, name), { recursive: true, force: true });
 }
 const binaries = join(packages, 'uWebSockets.js/dist/bin');

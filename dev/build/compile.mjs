@@ -19,6 +19,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { bundlePrograms } from './bundle.mjs';
 import { hasDevelopmentTools } from './install.mjs';
 import { bin, fail, root, run, say, seconds, step } from './run.mjs';
 
@@ -38,6 +39,7 @@ export async function compileAll() {
   const took = await step('compiling', process.execPath, [bin('tsc'), '-p', '.']);
   markExecutable();
   say(`· compiled … ${took}`);
+  await bundlePrograms();
 }
 
 /**
@@ -60,6 +62,7 @@ export async function compilePrograms() {
   const count = await stripTypes();
   markExecutable();
   if (count > 0) say(`· ${count} files compiled … ${seconds(startMs)}`);
+  await bundlePrograms();
 }
 
 /**
@@ -82,6 +85,15 @@ const outputOf = (source) => join('dist', source.replace(/\.ts$/, '.js'));
 
 const modifiedMs = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
+const typesStripped = {
+  loader: 'ts',
+  format: 'esm',
+  target: 'es2023',
+  sourcemap: 'external',
+  sourcesContent: false,
+  tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+};
+
 /** Strips the types of outdated files; returns how many there were. */
 async function stripTypes() {
   const toolMs = modifiedMs('dev/build/compile.mjs');
@@ -89,10 +101,7 @@ async function stripTypes() {
     .flatMap(sourcesIn)
     .filter((source) => modifiedMs(outputOf(source)) < Math.max(toolMs, modifiedMs(source)));
   if (stale.length === 0) return 0;
-  const [{ transformSync }, { init, parse }] = await Promise.all([
-    import('@swc/wasm-typescript'),
-    import('es-module-lexer'),
-  ]);
+  const [{ transformSync }, { init, parse }] = await Promise.all([import('esbuild'), import('es-module-lexer')]);
   await init();
   for (const source of stale) {
     const output = outputOf(source);
@@ -111,9 +120,9 @@ async function stripTypes() {
 function stripped(transformSync, source, filename) {
   try {
     const text = readFileSync(join(root, source), 'utf8');
-    return transformSync(text, { mode: 'transform', module: true, sourceMap: true, filename });
+    return transformSync(text, { ...typesStripped, sourcefile: filename });
   } catch (error) {
-    return fail(`${source}: ${error.message ?? ''}\n${error.snippet ?? ''}`);
+    return fail(`${source}: ${error.message ?? ''}`);
   }
 }
 

@@ -2,6 +2,7 @@
  * Runs Longshore's own programs as child processes. Each gets only the settings it is given (see
  * the programs' settings.ts).
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../paths.ts';
 import { startServer, type Server } from '../process/process.ts';
@@ -41,6 +42,15 @@ export const nodeOptions: Readonly<Record<ProgramName, readonly string[]>> = {
   'host-agent': ['--enable-source-maps'],
 };
 
+/**
+ * The file that Node runs: the bundle of `npm run build`. Where there is none, as in the archive of
+ * an older build and in the copy of a mutant, it is the compiled entry.
+ */
+export function programFile(name: ProgramName, compiled = join(repositoryRoot, 'dist')): string {
+  const bundle = join(compiled, 'programs', `${name}.js`);
+  return existsSync(bundle) ? bundle : join(compiled, name, 'main.js');
+}
+
 export function startProgram(program: Program, env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<Server> {
   const base = Object.fromEntries(
     inherited.flatMap((name) => {
@@ -48,8 +58,8 @@ export function startProgram(program: Program, env: NodeJS.ProcessEnv, signal?: 
       return value === undefined ? [] : [[name, value]];
     }),
   );
-  const { compiled = join(repositoryRoot, 'dist'), enter = [] } = program;
-  const main = join(compiled, program.name, 'main.js');
+  const { compiled, enter = [] } = program;
+  const main = programFile(program.name, compiled);
   const [command = process.execPath, ...args] = [...enter, process.execPath, ...nodeOptions[program.name], main];
   return startServer({
     name: program.name,

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { httpUrlForm, isHttpUrl } from '../../lib/config.ts';
 
-export const usage = `usage: node dist/host-agent/main.js [COMMAND]
+export const usage = `usage: node dist/programs/host-agent.js [COMMAND]
 
 Without a command: runs the agent of this host until SIGTERM. Commands:
 
@@ -17,7 +17,7 @@ Without a command: runs the agent of this host until SIGTERM. Commands:
   help
 
 Settings come from the environment; give every command the agent's own:
-  node --env-file=/etc/longshore/host-agent.env dist/host-agent/main.js doctor
+  node --env-file=/etc/longshore/host-agent.env dist/programs/host-agent.js doctor
 docs/configuration.md has them all.`;
 
 export type TokenSource =

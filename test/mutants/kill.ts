@@ -61,6 +61,8 @@ export async function killMutants(chosen: readonly Mutant[]): Promise<Tally> {
   const lane = async (index: number): Promise<void> => {
     const place = join(folder, String(index));
     cpSync(join(repositoryRoot, 'dist'), join(place, 'dist'), { recursive: true });
+    // The programs that a test starts must hold the mutant.
+    rmSync(join(place, 'dist/programs'), { recursive: true, force: true });
     for (const name of ['node_modules', 'package.json']) symlinkSync(join(repositoryRoot, name), join(place, name));
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
       const startMs = performance.now();

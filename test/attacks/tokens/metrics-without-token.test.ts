@@ -8,7 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../../dev/paths.ts';
+import { programFile } from '../../../dev/stack/programs.ts';
 import { metricsListenerOf } from '../../../lib/metrics.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
@@ -21,7 +21,7 @@ const programs = ['gateway', 'host-agent'] as const;
 
 async function start(t: Test, program: (typeof programs)[number], env: NodeJS.ProcessEnv) {
   const folder = temporaryFolder(t);
-  const child = spawn(process.execPath, [join(repositoryRoot, 'dist', program, 'main.js')], {
+  const child = spawn(process.execPath, [programFile(program)], {
     env: {
       NATS_URLS: 'nats://127.0.0.1:1',
       AUTH_ISSUER: 'https://issuer.test',

@@ -1,12 +1,11 @@
 /** The agent as a process, from the compiled main.ts. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
 import { enter, newMark, strike } from '../../../dev/process/ledger.ts';
-import { repositoryRoot } from '../../../dev/paths.ts';
 import { processName } from '../../../dev/process/proc.ts';
+import { programFile } from '../../../dev/stack/programs.ts';
 import { until } from '../../support/until.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { joinToken } from './enrolment.ts';
@@ -65,7 +64,7 @@ function endWithUs(child: ChildProcess): void {
 }
 
 export function startAgent(t: Test, { dockerHost, stateDir, controlPlane, env }: AgentOptions): AgentProcess {
-  const child = spawn(process.execPath, [join(repositoryRoot, 'dist/host-agent/main.js')], {
+  const child = spawn(process.execPath, [programFile('host-agent')], {
     env: {
       ...process.env,
       ...quick,

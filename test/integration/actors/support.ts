@@ -2,7 +2,6 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { Registry } from 'prom-client';
 import type { Test } from 'tap';
@@ -10,6 +9,7 @@ import { checkServer, joinCluster } from '../../../actors/cluster.ts';
 import { createObserver } from '../../../actors/metrics.ts';
 import { createOwner, type Owner } from '../../../actors/owner.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
+import { programFile } from '../../../dev/stack/programs.ts';
 import { sleep, within } from '../../../lib/time/backoff.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import type { Cluster } from '../../../schemas/records/cluster.ts';
@@ -35,8 +35,7 @@ export function spawnActors(
   partitions: number,
   { env = {}, stdio }: { readonly env?: NodeJS.ProcessEnv; readonly stdio: StdioOptions },
 ): ChildProcess {
-  const program = fileURLToPath(new URL('../../../actors/main.js', import.meta.url));
-  return spawn(process.execPath, [program], {
+  return spawn(process.execPath, [programFile('actors')], {
     env: {
       NATS_URLS: nats.url,
       NATS_CREDS_FILE: nats.actorsCredsFile,

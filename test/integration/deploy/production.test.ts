@@ -100,7 +100,7 @@ t.test('each program has a systemd unit', async (t) => {
     const text = read('systemd', unit);
     t.match(text, `EnvironmentFile=/etc/longshore/${program}.env`);
     const options = nodeOptions[program as ProgramName].join(' ');
-    t.match(text, `ExecStart=/usr/bin/node ${options} /opt/longshore/dist/${program}/main.js`);
+    t.match(text, `ExecStart=/usr/bin/node ${options} /opt/longshore/dist/programs/${program}.js`);
   }
 });
 

@@ -6,10 +6,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../../dev/paths.ts';
+import { programFile } from '../../../dev/stack/programs.ts';
 import { markVariable } from '../../../dev/process/ledger.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { promtoolFindings } from '../../support/prometheus/promtool.ts';
@@ -23,7 +22,7 @@ import { until } from '../../support/until.ts';
  * takes milliseconds, but seconds on an overloaded machine.
  */
 const delayMs = 10_000;
-const main = join(repositoryRoot, 'dist/gateway/main.js');
+const main = programFile('gateway');
 const ground = await startGround(t);
 const owner = memoryOwner();
 serveOwner(ground.nc, async (ask) => {

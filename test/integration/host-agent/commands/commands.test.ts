@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import t from 'tap';
-import { repositoryRoot } from '../../../../dev/paths.ts';
+import { programFile } from '../../../../dev/stack/programs.ts';
 import type { Finding } from '../../../../host-agent/doctor/finding.ts';
 import { quick } from '../../../host-agent/support/agent.ts';
 import { joinToken } from '../../../host-agent/support/enrolment.ts';
@@ -14,7 +14,7 @@ import { startRig, steady } from '../../../host-agent/support/rig.ts';
 t.test('join and doctor', async (t) => {
   const { controlPlane, dockerHost, stateDir, agent, engine, script } = await startRig(t);
   const command = async (words: readonly string[], more: NodeJS.ProcessEnv = {}, input = '') => {
-    const child = spawn(process.execPath, [join(repositoryRoot, 'dist/host-agent/main.js'), ...words], {
+    const child = spawn(process.execPath, [programFile('host-agent'), ...words], {
       env: {
         ...process.env,
         ...quick,
