@@ -38,8 +38,12 @@ Without any: the kinds fast and contract, and a few whole journeys.
 const cores = availableParallelism();
 const bundleDeadlineMs = 60_000;
 
-/** How many files run at once: enough for the processors, and few enough for tests that wait. */
-const lanes = { fast: cores + 1, contract: Math.ceil(cores / 2), others: cores };
+/** How many files run at once: `fast` never waits, and the others do most of their time. */
+const processes = {
+  fast: { least: cores + 1, most: cores + 1 },
+  contract: { least: Math.ceil(cores / 2), most: cores },
+  others: { least: cores, most: 4 * cores },
+};
 
 interface Options {
   readonly kinds: readonly Kind[] | undefined;
@@ -162,10 +166,13 @@ async function runAll(
 ): Promise<Totals> {
   const of = (...wanted: readonly Kind[]): string[] =>
     longestFirst(files.filter((path) => wanted.includes(kindOf(path))));
-  const fast = await runBatches(of('fast'), env, stopped, { report, processes: lanes.fast });
+  const fast = await runBatches(of('fast'), env, stopped, { report, processes: processes.fast });
   const others = await Promise.all([
-    runBatches(of('contract'), env, stopped, { report, processes: lanes.contract }),
-    runProcesses(of('server', 'destructive', 'nightly', 'house'), env, stopped, { report, processes: lanes.others }),
+    runBatches(of('contract'), env, stopped, { report, processes: processes.contract }),
+    runProcesses(of('server', 'destructive', 'nightly', 'house'), env, stopped, {
+      report,
+      processes: processes.others,
+    }),
   ]);
   return others.reduce(sum, fast);
 }

@@ -3,7 +3,7 @@
  * one line and one write, however much the whole is. The whole is written when the log has grown to
  * its bound, after a write that failed, and when the agent stops.
  */
-import { copyFile, mkdir, open, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Log } from '../../lib/log.ts';
@@ -55,11 +55,13 @@ const lineOf = (value: object): string => {
  * until the whole is written: another start before that must not take the whole files for current.
  */
 export async function readChangeLog<T>(path: string, decode: (bytes: Uint8Array) => T, log: Log): Promise<Lines<T>> {
-  const read = linesIn((await readIfPresent(path)) ?? Buffer.alloc(0), decode);
+  const content = (await readIfPresent(path)) ?? Buffer.alloc(0);
+  const read = linesIn(content, decode);
   if (read.end === 'torn') log.warn('state_file_torn', { path });
   if (read.end === 'damaged') {
     log.error('state_file_unreadable', { path });
-    await copyFile(path, `${path}.unreadable`).catch((error: unknown) =>
+    // Not copied: Node's copy of a file that gets shorter meanwhile never ends (libuv).
+    await writeFile(`${path}.unreadable`, content, { mode: 0o600 }).catch((error: unknown) =>
       log.warn('state_file_not_set_aside', { path, error }),
     );
   }

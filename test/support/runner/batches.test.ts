@@ -1,6 +1,6 @@
 import t from 'tap';
 import { runBatches } from './batches.ts';
-import { runFiles, test, testRunner } from './written.ts';
+import { one, runFiles, test, testRunner } from './written.ts';
 
 testRunner(runBatches, {
   'top.mjs': ["import t from 'tap'; t.equal(1, 2, 'at the top')", /not ok \d+ - at the top/],
@@ -10,7 +10,7 @@ testRunner(runBatches, {
 
 t.test('a file that ends its worker fails, and the remaining files run', async (t) => {
   const files = { 'exit.mjs': test('process.exit(0)'), 'next.mjs': test('t.pass()') };
-  const { totals, failures, passed } = await runFiles(t, runBatches, files, { processes: 1 });
+  const { totals, failures, passed } = await runFiles(t, runBatches, files, { processes: one });
   t.match(failures['exit.mjs'], /ended its process with exit code/);
   t.same(passed, ['next.mjs']);
   t.same(totals, { passed: 1, failed: 1, skipped: 0 });
@@ -24,7 +24,7 @@ t.test('what a file has started ends before the next one, and a failed file spoi
     'c.mjs': test('globalThis.broken = true; t.fail()'),
     'd.mjs': test('t.equal(globalThis.broken, undefined)'),
   };
-  const { passed } = await runFiles(t, runBatches, files, { processes: 1 });
+  const { passed } = await runFiles(t, runBatches, files, { processes: one });
   t.same(passed, ['a.mjs', 'b.mjs', 'd.mjs']);
 });
 
@@ -34,7 +34,7 @@ t.test('a file that hangs is killed at its deadline, and the remaining files run
     'blocks.mjs': test('for (;;);'),
     'next.mjs': test('t.pass()'),
   };
-  const { totals, failures, passed } = await runFiles(t, runBatches, files, { processes: 1, deadlineMs: 5_000 });
+  const { totals, failures, passed } = await runFiles(t, runBatches, files, { processes: one, deadlineMs: 5_000 });
   t.match(failures['waits.mjs'], /did not end within 5/);
   t.match(failures['blocks.mjs'], /did not end within 5/);
   t.same(passed, ['next.mjs']);
@@ -43,7 +43,7 @@ t.test('a file that hangs is killed at its deadline, and the remaining files run
 
 t.test('a failure after the last file fails the run', async (t) => {
   const late = `${test('t.pass()')}process.once('exit', () => (process.exitCode = 3));`;
-  const { totals, failures } = await runFiles(t, runBatches, { 'late.mjs': late }, { processes: 1 });
+  const { totals, failures } = await runFiles(t, runBatches, { 'late.mjs': late }, { processes: one });
   t.same(Object.values(failures), ['exit code 3']);
   t.same(totals, { passed: 1, failed: 1, skipped: 0 });
 });

@@ -1,12 +1,12 @@
 /** Runs test files in a few worker processes, each of which runs one file after another. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { took } from '../../../dev/steps.ts';
 import { within } from '../../../lib/time/backoff.ts';
 import { withMarkedProcesses } from './marked.ts';
+import { oneForEachProcessor, runAsRoomAllows } from './room.ts';
 import {
   none,
   oneFailed,
@@ -96,7 +96,7 @@ export function runBatches(
   files: readonly string[],
   env: NodeJS.ProcessEnv,
   stopped: AbortSignal,
-  { processes = availableParallelism(), deadlineMs = fileDeadlineMs, report = sayResult }: RunOptions = {},
+  { processes = oneForEachProcessor, deadlineMs = fileDeadlineMs, report = sayResult }: RunOptions = {},
 ): Promise<Totals> {
   const waiting = [...files];
   let workers = 0;
@@ -120,12 +120,14 @@ export function runBatches(
       report({ path: 'end of a test process', failed: true, ms: performance.now() - startMs }, lines);
       return sum(totals, oneFailed);
     };
-    const runLane = async (): Promise<Totals> => {
-      let totals = none;
-      while (waiting.length > 0 && !stopped.aborted) totals = sum(totals, await runBatch());
-      return totals;
+    let all = none;
+    const runLane = async (): Promise<void> => {
+      while (waiting.length > 0 && !stopped.aborted) {
+        const totals = await runBatch();
+        all = sum(all, totals);
+      }
     };
-    const lanes = await Promise.all(Array.from({ length: processes }, runLane));
-    return lanes.reduce(sum, none);
+    await runAsRoomAllows(Array<typeof runLane>(processes.most).fill(runLane), processes);
+    return all;
   });
 }

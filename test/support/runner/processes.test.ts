@@ -1,6 +1,6 @@
 import t from 'tap';
 import { runProcesses } from './processes.ts';
-import { runFiles, test, testRunner } from './written.ts';
+import { one, runFiles, test, testRunner } from './written.ts';
 
 testRunner(runProcesses, {
   'import.mjs': ["import './absent.mjs';", /ERR_MODULE_NOT_FOUND/],
@@ -12,7 +12,7 @@ testRunner(runProcesses, {
 
 t.test('a file that hangs is killed at its deadline, and the remaining files run', async (t) => {
   const files = { 'blocks.mjs': test('for (;;);'), 'next.mjs': test('t.pass()') };
-  const { totals, failures, passed } = await runFiles(t, runProcesses, files, { processes: 1, deadlineMs: 5_000 });
+  const { totals, failures, passed } = await runFiles(t, runProcesses, files, { processes: one, deadlineMs: 5_000 });
   t.match(failures['blocks.mjs'], /did not end within 5/);
   t.same(passed, ['next.mjs']);
   t.equal(totals.failed, 1);

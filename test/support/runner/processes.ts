@@ -2,11 +2,11 @@
  * Runs each test file in a process of its own. Not with `tap run`: its loaders take a second of
  * each test file, and as much of each program that a test starts.
  */
-import { availableParallelism } from 'node:os';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { run } from '../../../dev/process/run.ts';
 import { took } from '../../../dev/steps.ts';
 import { withMarkedProcesses } from './marked.ts';
+import { oneForEachProcessor, runAsRoomAllows } from './room.ts';
 import { none, oneFailed, sayResult, sum, totalsOf, type Outcome, type RunOptions, type Totals } from './tap-stream.ts';
 
 /** Deadline of one test file; generous, because a file may take long on a slow machine. */
@@ -36,23 +36,20 @@ export function runProcesses(
   files: readonly string[],
   env: NodeJS.ProcessEnv,
   stopped: AbortSignal,
-  { processes = availableParallelism(), deadlineMs = fileDeadlineMs, report = sayResult }: RunOptions = {},
+  { processes = oneForEachProcessor, deadlineMs = fileDeadlineMs, report = sayResult }: RunOptions = {},
 ): Promise<Totals> {
-  const waiting = [...files];
   return withMarkedProcesses(stopped, async (mark) => {
-    const runLane = async (): Promise<Totals> => {
-      let totals = none;
-      for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
-        const startMs = performance.now();
-        const outcome = await runFile(path, { ...env, ...mark }, deadlineMs);
-        // A test file that an interrupt ended has not failed.
-        if (stopped.aborted) return totals;
-        totals = sum(totals, outcome.totals);
-        report({ path, failed: outcome.totals.failed > 0, ms: performance.now() - startMs }, outcome.lines);
-      }
-      return totals;
+    let totals = none;
+    const jobOf = (path: string) => async (): Promise<void> => {
+      if (stopped.aborted) return;
+      const startMs = performance.now();
+      const outcome = await runFile(path, { ...env, ...mark }, deadlineMs);
+      // A test file that an interrupt ended has not failed.
+      if (stopped.aborted) return;
+      totals = sum(totals, outcome.totals);
+      report({ path, failed: outcome.totals.failed > 0, ms: performance.now() - startMs }, outcome.lines);
     };
-    const lanes = await Promise.all(Array.from({ length: processes }, runLane));
-    return lanes.reduce(sum, none);
+    await runAsRoomAllows(files.map(jobOf), processes);
+    return totals;
   });
 }

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { say, took } from '../../../dev/steps.ts';
+import type { Bounds } from './room.ts';
 
 /** Paths of the compiled test files, in order; one whose source was deleted is ignored. */
 export function testFiles(): string[] {
@@ -51,7 +52,8 @@ export interface Outcome {
 }
 
 export interface RunOptions {
-  readonly processes?: number;
+  /** How many processes run at once; by default one for each processor. */
+  readonly processes?: Bounds;
   /** Deadline of one file. */
   readonly deadlineMs?: number;
   readonly report?: (result: FileResult, lines: readonly string[]) => void;

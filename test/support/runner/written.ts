@@ -2,6 +2,7 @@
 import { join, relative } from 'node:path';
 import t, { type Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
+import type { Bounds } from './room.ts';
 import { failureLines, type RunOptions, type Totals } from './tap-stream.ts';
 
 type Run = (
@@ -10,6 +11,8 @@ type Run = (
   stopped: AbortSignal,
   options: RunOptions,
 ) => Promise<Totals>;
+
+export const one: Bounds = { least: 1, most: 1 };
 
 export const test = (body: string): string => `import t from 'tap';\nt.test('it', async (t) => {\n${body}\n});\n`;
 
@@ -54,7 +57,7 @@ const failuresOfTests: Failures = {
 export function testRunner(run: Run, others: Failures): void {
   t.test('files run one after another, and each is reported with what it skips', async (t) => {
     const files = { 'a.mjs': test('t.pass()'), 'b.mjs': test('t.pass(); t.skip("later")'), 'c.mjs': test('t.pass()') };
-    const { totals, failures, passed } = await runFiles(t, run, files, { processes: 1 });
+    const { totals, failures, passed } = await runFiles(t, run, files, { processes: one });
     t.same(passed, ['a.mjs', 'b.mjs', 'c.mjs']);
     t.same(totals, { passed: 3, failed: 0, skipped: 1 });
     t.same(failures, {});
