@@ -32,6 +32,7 @@ export const components = {
   ContainerInspection: container.ContainerInspection,
   ContainerStatus: container.ContainerStatus,
   ContainerStatusView: container.ContainerStatusView,
+  WaitedStatus: container.WaitedStatusView,
   ConfigFile: container.ConfigFile,
   OperatorContainer: container.OperatorContainer,
   OperatorFields: container.OperatorFields,

@@ -9,6 +9,7 @@ import {
   ContainerInspection,
   ContainerStatus,
   ContainerStatusView,
+  WaitedStatusView,
   CreateBody,
   OperatorContainer,
   OperatorFields,
@@ -594,17 +595,31 @@ export const routes = [
     access: 'tenant',
     scopes: readers,
     summary:
-      'Answers as soon as the container has the status; 504 at the timeout, 409 if the container is being removed. `removed` waits until it is gone and answers with its last status.',
+      'Answers as soon as the container has the status, or with `until` is settled; 504 at the timeout, 409 once the status can not come any more. `removed` waits until it is gone and answers with its last status.',
     query: {
       status: {
         schema: Type.Enum([...ContainerStatus.enum, 'removed']),
         description: 'The status to wait for.',
         fallback: 'running',
       },
+      until: {
+        schema: Type.Enum(['settled']),
+        description: 'Waits for the `outcome` of what was declared last, in place of a status.',
+      },
+      generation: {
+        schema: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+        description: 'With `until`: what this generation declared. Default: the newest.',
+      },
+      stable_seconds: integer(
+        0,
+        limits.waitStableMaxSeconds,
+        limits.waitStableSeconds,
+        'With `until`: how long a container without a health check must stay up.',
+      ),
       timeout: integer(1, limits.waitMaxSeconds, limits.waitDefaultSeconds, 'Seconds.'),
     },
     success: 'ok',
-    data: ContainerStatusView,
+    data: WaitedStatusView,
     errors: ['not_found', 'invalid', 'conflict', 'timeout'],
   },
   {

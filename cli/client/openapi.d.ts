@@ -399,7 +399,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Answers as soon as the container has the status; 504 at the timeout, 409 if the container is being removed. `removed` waits until it is gone and answers with its last status.
+     * Answers as soon as the container has the status, or with `until` is settled; 504 at the timeout, 409 once the status can not come any more. `removed` waits until it is gone and answers with its last status.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_wait'];
@@ -1556,8 +1556,41 @@ export interface components {
       next_retry_at: string | null;
       started_at: string | null;
       addresses: components['schemas']['PortAddress'][];
+      /** @description The generation that its host spoke of last; 0: of none. */
+      observed_generation?: number;
+      /** @enum {string} */
+      restart_policy?: 'always' | 'on_failure' | 'never';
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];
+    };
+    WaitedStatus: {
+      /** Format: uuid */
+      id: string;
+      status: components['schemas']['ContainerStatus'];
+      /** @enum {string} */
+      desired: 'running' | 'stopped' | 'removed';
+      generation: number;
+      host_key: string | null;
+      observed_status: components['schemas']['ContainerStatus'] | null;
+      observed_at: string | null;
+      reason: components['schemas']['Reason'] | null;
+      message: string | null;
+      exit_code: number | null;
+      restart_count: number;
+      next_retry_at: string | null;
+      started_at: string | null;
+      addresses: components['schemas']['PortAddress'][];
+      /** @description The generation that its host spoke of last; 0: of none. */
+      observed_generation?: number;
+      /** @enum {string} */
+      restart_policy?: 'always' | 'on_failure' | 'never';
+      pull?: components['schemas']['PullProgress'];
+      update?: components['schemas']['Update'];
+      /**
+       * @description With `until=settled`.
+       * @enum {string}
+       */
+      outcome?: 'done' | 'rolled_back' | 'failed' | 'stopped' | 'removed' | 'superseded';
     };
     ConfigFile: {
       /** @description Absolute path inside the container. */
@@ -1626,7 +1659,9 @@ export interface components {
     /** @description The newest update; absent if there was none. */
     Update: {
       /** @enum {string} */
-      phase: 'preparing' | 'verifying' | 'done' | 'rolled_back';
+      phase: 'preparing' | 'verifying' | 'done' | 'rolled_back' | 'failed' | 'stopped';
+      /** @description The generation that it came with. */
+      generation?: number;
       /** @description The fields that it changes, as they were. */
       from: components['schemas']['UpdatedFields'];
       /** @description The same fields, as it wants them. */
@@ -3962,6 +3997,12 @@ export interface operations {
           | 'lost'
           | 'removing'
           | 'removed';
+        /** @description Waits for the `outcome` of what was declared last, in place of a status. */
+        until?: 'settled';
+        /** @description With `until`: what this generation declared. Default: the newest. */
+        generation?: number;
+        /** @description With `until`: how long a container without a health check must stay up. */
+        stable_seconds?: number;
         /** @description Seconds. */
         timeout?: number;
       };
@@ -3981,7 +4022,7 @@ export interface operations {
         };
         content: {
           'application/json': {
-            data: components['schemas']['ContainerStatusView'];
+            data: components['schemas']['WaitedStatus'];
           };
         };
       };

@@ -71,7 +71,7 @@ export const runs = ({ status, reason }: StatusView): boolean =>
   status === 'running' || (status === 'stopped' && reason === 'completed');
 
 const isOverOrNone = ({ update }: StatusView): boolean =>
-  update === undefined || update.phase === 'done' || update.phase === 'rolled_back';
+  update === undefined || (update.phase !== 'preparing' && update.phase !== 'verifying');
 
 /** As `watchUntil`, until its newest update is over. @throws Refused, too, if it was rolled back */
 export async function watchUpdate(

@@ -7,7 +7,7 @@ import { ContainerId, HostKey, TenantId, envKeyPattern } from '../ids.ts';
 import type { Region } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { cpuLimitPattern, memLimitPattern } from '../quantity.ts';
-import { containerStatuses } from '../words.ts';
+import { containerStatuses, restartPolicies } from '../words.ts';
 import { nullable } from './nullable.ts';
 import { HealthCheck, type Policy } from './policy.ts';
 import { SecretUses } from './secret.ts';
@@ -222,6 +222,14 @@ export type PullProgress = Static<typeof PullProgress>;
 export const updatePhases = ['preparing', 'verifying', 'done', 'rolled_back'] as const;
 export type UpdatePhase = (typeof updatePhases)[number];
 
+/**
+ * Beside those, of an update that is over and has nothing to go back to:
+ * - `failed`: the new version stays, and does not run. - `stopped`: it was stopped before it had
+ *   proved itself.
+ */
+const updatePhasesShown = [...updatePhases, 'failed', 'stopped'] as const;
+export type UpdatePhaseShown = (typeof updatePhasesShown)[number];
+
 /** Fields of a container that an update changes, with their values. */
 export const Changed = Type.Partial(
   Type.Object({
@@ -236,7 +244,8 @@ export type Changed = Static<typeof Changed>;
 /** The newest update of a container. */
 export const UpdateView = Type.Object(
   {
-    phase: Type.Enum([...updatePhases]),
+    phase: Type.Enum([...updatePhasesShown]),
+    generation: Type.Optional(Type.Integer({ description: 'The generation that it came with.' })),
     from: Type.Unsafe<Changed>({ ...Changed, description: 'The fields that it changes, as they were.' }),
     to: Type.Unsafe<Changed>({ ...Changed, description: 'The same fields, as it wants them.' }),
     reason: nullable(Reason),
@@ -270,12 +279,34 @@ export const ContainerStatusView = Type.Object(
     next_retry_at: nullable(Timestamp),
     started_at: nullable(Timestamp),
     addresses: Type.Array(PortAddress),
+    observed_generation: Type.Optional(
+      Type.Integer({ description: 'The generation that its host spoke of last; 0: of none.' }),
+    ),
+    restart_policy: Type.Optional(Type.Enum([...restartPolicies])),
     pull: Type.Optional(PullProgress),
     update: Type.Optional(UpdateView),
   },
   { additionalProperties: false },
 );
 export type ContainerStatusView = Static<typeof ContainerStatusView>;
+
+/**
+ * What became of a declaration:
+ * - `done`: it runs as declared, or has run to its end with exit code 0.
+ * - `rolled_back`: what ran before is back. - `superseded`: another update came after it.
+ * - `failed`: it does not run, or crashes again and again. - `stopped`, `removed`: as asked.
+ */
+export const waitOutcomes = ['done', 'rolled_back', 'failed', 'stopped', 'removed', 'superseded'] as const;
+export type WaitOutcome = (typeof waitOutcomes)[number];
+
+/** `GET /:id/wait` */
+export const WaitedStatusView = Type.Object(
+  {
+    ...ContainerStatusView.properties,
+    outcome: Type.Optional(Type.Enum([...waitOutcomes], { description: 'With `until=settled`.' })),
+  },
+  { additionalProperties: false },
+);
 
 /** A container in an operator's list. */
 export const OperatorContainer = Type.Object(

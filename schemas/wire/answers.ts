@@ -3,7 +3,7 @@
  * asks.ts says which ask has which.
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
-import { ContainerStatus, OperatorContainer } from '../api/container.ts';
+import { ContainerStatus, ContainerStatusView, OperatorContainer } from '../api/container.ts';
 import { AuditLine, Author } from '../api/audit/line.ts';
 import type { Place } from '../api/cursor.ts';
 import { EventBody } from '../api/event.ts';
@@ -28,6 +28,27 @@ export const fieldsOf = <P extends TProperties, K extends keyof P & string>(
   ...names: readonly K[]
 ): TObject<Pick<P, K>> =>
   Type.Object(Object.fromEntries(names.map((name) => [name, properties[name]])) as unknown as Pick<P, K>);
+
+/** What a wait reads of the status of a container. */
+export const StatusSeen = Type.Object({
+  ...fieldsOf(
+    ContainerStatusView,
+    'status',
+    'desired',
+    'generation',
+    'host_key',
+    'observed_at',
+    'message',
+    'exit_code',
+    'restart_count',
+    'started_at',
+    'observed_generation',
+    'restart_policy',
+  ).properties,
+  reason: nullable(Type.String()),
+  update: Type.Optional(Type.Object({ phase: Type.String(), generation: Type.Optional(Type.Integer()) })),
+});
+export type StatusSeen = Static<typeof StatusSeen>;
 
 /** `{"data": …}`, as in most bodies. */
 export const dataOf = <S extends TSchema>(data: S) => Type.Object({ data });

@@ -4,13 +4,7 @@
  * body by the same entry (lib/rpc/decode.ts).
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
-import {
-  ContainerStatusView,
-  OperatorFields,
-  UpdateBody,
-  type Container,
-  type ContainerPatch,
-} from '../api/container.ts';
+import { OperatorFields, UpdateBody, type Container, type ContainerPatch } from '../api/container.ts';
 import type { ListCursor } from '../api/cursor.ts';
 import { DrainShare } from '../api/drain.ts';
 import { HostUpdateBody, HostView, TenantHost, type HostUpdate } from '../api/host.ts';
@@ -54,6 +48,7 @@ import {
   StaleSecrets,
   dataOf,
   fieldsOf,
+  StatusSeen,
   keyPageOf,
   materialOf,
   open,
@@ -157,7 +152,7 @@ const reads = {
   'container.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
   'container.get': ask(ofContainer, forwarded<typeof Container>()),
   'policy.get': ask(ofContainer, forwarded<typeof Policy>()),
-  'container.status': ask(ofContainer, dataOf(fieldsOf(ContainerStatusView, 'status', 'desired'))),
+  'container.status': ask(ofContainer, dataOf(StatusSeen)),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
   'container.session': ask(ofContainer, dataOf(SessionPlace)),
   'container.inspect': ask(ofContainer, forwarded<TSchema>()),

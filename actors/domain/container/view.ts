@@ -14,6 +14,7 @@ import type {
   Update,
   UpdateView,
 } from '../../../schemas/api/container.ts';
+import { policyOf } from '../../../schemas/api/policy.ts';
 import type { FleetView } from '../turn.ts';
 
 export interface ShownStatus {
@@ -100,6 +101,8 @@ export function containerStatusView(
     next_retry_at: observed.next_retry_at,
     started_at: observed.started_at,
     addresses: observed.addresses,
+    observed_generation: record.observedOrder.generation,
+    restart_policy: policyOf(record).restart,
     ...(status === 'pulling' && pull !== undefined ? { pull } : {}),
     ...(record.update === undefined
       ? {}
@@ -108,10 +111,11 @@ export function containerStatusView(
 }
 
 const updateView = (
-  { phase, from, to, reason, message, atMs }: Update,
+  { since, phase, from, to, reason, message, atMs }: Update,
   pull: PullProgress | undefined,
 ): UpdateView => ({
   phase,
+  generation: since,
   from,
   to,
   reason,

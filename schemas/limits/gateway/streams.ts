@@ -21,6 +21,9 @@ export const streams = {
   streamReadMessages: 64,
   waitDefaultSeconds: 30,
   waitMaxSeconds: 300,
+  /** How long a container without a health check is up before it counts as done. */
+  waitStableSeconds: 5,
+  waitStableMaxSeconds: 300,
   /** The deadline of one ask to the owner by a stream or a wait. */
   watchAskMs: 5 * seconds,
   /** `Retry-After` if every place for streams is taken. */

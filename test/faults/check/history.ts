@@ -4,7 +4,7 @@
  * can see: an operation is one HTTP request, however often a gateway asked an owner for it.
  */
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
-import type { UpdatePhase } from '../../../schemas/api/container.ts';
+import type { UpdatePhaseShown } from '../../../schemas/api/container.ts';
 
 /** What a container is made from, as far as clients change it. */
 export interface Version {
@@ -169,7 +169,7 @@ export interface View {
   readonly status: string;
   readonly desired?: NonNullable<Seen['desired']>;
   readonly generation?: number;
-  readonly update?: { readonly phase: UpdatePhase };
+  readonly update?: { readonly phase: UpdatePhaseShown };
 }
 
 function versionIn({ tag, cpu_limit: cpu, mem_limit: mem }: View): Version | null {
@@ -177,7 +177,7 @@ function versionIn({ tag, cpu_limit: cpu, mem_limit: mem }: View): Version | nul
   return { tag: tag ?? '', cpuMillis: cpuMillis(cpu) ?? 0, memBytes: memBytes(mem) ?? 0 };
 }
 
-function updateIn(phase: UpdatePhase | undefined): UpdateSeen {
+function updateIn(phase: UpdatePhaseShown | undefined): UpdateSeen {
   switch (phase) {
     case undefined:
       return 'none';
@@ -185,6 +185,8 @@ function updateIn(phase: UpdatePhase | undefined): UpdateSeen {
     case 'verifying':
       return 'under way';
     case 'done':
+    case 'failed':
+    case 'stopped':
       return 'done';
     case 'rolled_back':
       return 'rolled back';

@@ -1,0 +1,115 @@
+/**
+ * `GET /:id/wait`: answers when the container has a status or is settled, when that can not come
+ * any more, or when the time is over.
+ */
+import { limits } from '../../../schemas/limits.ts';
+import type { StatusSeen } from '../../../schemas/wire/answers.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
+import { decodeAnswer } from '../../../lib/rpc/decode.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../../http/call.ts';
+import { failure } from '../../http/respond.ts';
+import type { Doorbell } from '../host.ts';
+import { guestOf } from '../requests.ts';
+import { goneAs, judgeWait, type Goal } from './judge.ts';
+
+type WaitCall = CallOf<'container.wait'>;
+
+/**
+ * For how long a container has run without an end, as far as is known: since this wait saw it
+ * first, or since its owner heard that it runs. A host's clock does not decide.
+ */
+function uptimes({ clock }: Pick<Services, 'clock'>): (view: StatusSeen) => number {
+  let run = '';
+  let sinceMs = 0;
+  return ({ status, reason, started_at: startedAt, restart_count: restarts, observed_at: observedAt }) => {
+    if (status !== 'running' || reason !== null) {
+      run = '';
+      return 0;
+    }
+    const seen = `${startedAt} ${restarts}`;
+    if (run !== seen) [run, sinceMs] = [seen, clock.monotonicMs()];
+    const heardMs = observedAt === null ? 0 : clock.nowMs() - Date.parse(observedAt);
+    return Math.max(clock.monotonicMs() - sinceMs, heardMs);
+  };
+}
+
+/** Of a container that this wait has not seen: gone within the last seven days, or unknown. */
+async function absent({ ask }: Services, call: WaitCall, goal: Goal, deadlineMs: number): Promise<Handled> {
+  const { id } = call.params;
+  const trace = await ask('read', { type: 'container.trace', tenant: tenantOf(call), id, ...call.origin }, deadlineMs);
+  if (!succeeded(trace)) return trace;
+  return decodeAnswer('container.trace', trace.body).data.gone ? goneAs(goal, nothingKnown(id)) : failure('not_found');
+}
+
+/** The status of a container whose record is gone. */
+const nothingKnown = (id: string) => ({
+  id,
+  generation: 0,
+  host_key: null,
+  observed_status: null,
+  observed_at: null,
+  reason: null,
+  message: null,
+  exit_code: null,
+  restart_count: 0,
+  next_retry_at: null,
+  started_at: null,
+  addresses: [],
+});
+
+async function waitFor(
+  services: Services,
+  call: WaitCall,
+  first: Goal,
+  deadlineMs: number,
+  doorbell: Doorbell,
+): Promise<Handled> {
+  const { ask, clock, streams } = services;
+  const question = {
+    type: 'container.status',
+    tenant: tenantOf(call),
+    id: call.params.id,
+    ...call.origin,
+  } as const;
+  const upMs = uptimes(services);
+  let goal = first;
+  let last: StatusSeen | undefined;
+  for (;;) {
+    const untilMs = Math.min(deadlineMs, clock.monotonicMs() + limits.watchAskMs);
+    const outcome = await ask('watch', question, untilMs);
+    const step = judgeWait(goal, outcome, last, upMs);
+    if (step.kind === 'answer') return step.outcome;
+    if (step.kind === 'absent') return absent(services, call, goal, untilMs);
+    last = step.last;
+    if (goal.until === 'settled') goal = { ...goal, generation: goal.generation ?? last?.generation };
+    const leftMs = deadlineMs - clock.monotonicMs();
+    if (leftMs <= 0) return failure('timeout', late(goal, last));
+    if (call.exchange.aborted || streams.waitsOver()) return failure('unavailable');
+    await doorbell.wait(Math.min(streams.polls.waitMs, leftMs));
+  }
+}
+
+function late(goal: Goal, last: StatusSeen | undefined): string {
+  if (goal.until === 'status') return `the container did not become ${goal.status} within the timeout; ask again`;
+  const seen = last === undefined ? 'no owner answered' : `it is ${[last.status, last.reason ?? []].flat().join(': ')}`;
+  return `the container was not settled within the timeout (${seen}); ask again`;
+}
+
+function goalOf({ until, status, generation, stable_seconds: stableSeconds }: WaitCall['query']): Goal {
+  return until === undefined
+    ? { until: 'status', status }
+    : { until: 'settled', generation, stableMs: stableSeconds * 1000 };
+}
+
+export const waitHandler =
+  (services: Services): HandlerOf<'container.wait'> =>
+  async (call) => {
+    const { clock, streams } = services;
+    const deadlineMs = clock.monotonicMs() + call.query.timeout * 1000;
+    const changed = subjects.changed(tenantOf(call), call.params.id);
+    return streams.withPlace(guestOf(call), () =>
+      streams.withDoorbell(changed, call.exchange, (doorbell) =>
+        waitFor(services, call, goalOf(call.query), deadlineMs, doorbell),
+      ),
+    );
+  };

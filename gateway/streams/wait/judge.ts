@@ -1,0 +1,100 @@
+/** Whether a wait has its answer, by a look at the status. Pure. */
+import type { WaitOutcome } from '../../../schemas/api/container.ts';
+import type { StatusSeen } from '../../../schemas/wire/answers.ts';
+import type { Outcome } from '../../../lib/rpc/partition-client.ts';
+import { decodeAnswer } from '../../../lib/rpc/decode.ts';
+import { succeeded } from '../../http/call.ts';
+import { failure, ok } from '../../http/respond.ts';
+
+export type Goal =
+  | { readonly until: 'status'; readonly status: string }
+  /** `generation`: undefined before the first look, where the client named none. */
+  | { readonly until: 'settled'; readonly generation: number | undefined; readonly stableMs: number };
+
+export type WaitStep =
+  | { readonly kind: 'answer'; readonly outcome: Outcome }
+  /** The container is not there: it is gone, or never was. */
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'wait'; readonly last: StatusSeen | undefined };
+
+const answer = (outcome: Outcome): WaitStep => ({ kind: 'answer', outcome });
+
+/**
+ * The next step of a wait, given the status.
+ * @param upMs for how long the container has been seen to run
+ */
+export function judgeWait(
+  goal: Goal,
+  outcome: Outcome,
+  last: StatusSeen | undefined,
+  upMs: (view: StatusSeen) => number = () => 0,
+): WaitStep {
+  if (outcome.code === 'not_found') {
+    if (goal.until === 'status' && goal.status !== 'removed') return answer(outcome);
+    return last === undefined ? { kind: 'absent' } : answer(goneAs(goal, last));
+  }
+  // The owner is away: ask again until the timeout.
+  if (!succeeded(outcome)) return { kind: 'wait', last };
+  const view = decodeAnswer('container.status', outcome.body).data;
+  if (goal.until === 'settled') {
+    const settled = settledAs(view, goal, upMs(view));
+    return settled === undefined ? { kind: 'wait', last: view } : answer(ok({ ...view, outcome: settled }));
+  }
+  if (view.status === goal.status) return answer(outcome);
+  const why = whyNever(goal.status, view);
+  return why === undefined ? { kind: 'wait', last: view } : answer(failure('conflict', why));
+}
+
+/** The answer for a container that is gone. */
+export const goneAs = ({ until }: Goal, view: object): Outcome =>
+  ok({ ...view, status: 'removing', desired: 'removed', ...(until === 'settled' ? { outcome: 'removed' } : {}) });
+
+/** A container that is to run passes through these. */
+const onItsWay: ReadonlySet<string> = new Set(['pending', 'pulling', 'starting', 'running', 'backoff']);
+const ofAStop: ReadonlySet<string> = new Set(['stopping', 'stopped', 'failed']);
+
+/** Why the status can not come unless somebody changes the container; undefined: it may. */
+function whyNever(wanted: string, view: StatusSeen): string | undefined {
+  const { status, desired, reason, message } = view;
+  if (status === 'removing') return wanted === 'removed' ? undefined : 'the container is being removed';
+  const why = reason === null ? '' : ` (${message === null ? reason : `${reason}: ${message}`})`;
+  const isAtRest = (status === 'stopped' || status === 'failed') && isOf(view, view.generation);
+  if (desired === 'stopped' && onItsWay.has(wanted))
+    return isAtRest
+      ? `the container is ${status}${why}, and becomes ${wanted} only after a start`
+      : `the container is to stop, and becomes ${wanted} only after a start`;
+  if (desired === 'stopped' && isAtRest && ofAStop.has(wanted)) return `the container is ${status}${why} already`;
+  if (desired === 'running' && status === 'failed' && isAtRest && onItsWay.has(wanted))
+    return `the container is failed${why}, and is tried again only after a start or a change`;
+  return undefined;
+}
+
+/** Its host has spoken of this generation or a later one, or no host has it. */
+const isOf = ({ observed_generation: observed, host_key: host }: StatusSeen, generation: number): boolean =>
+  observed !== undefined && (observed >= generation || host === null);
+
+/** What became of the declaration; undefined: that is not known yet. */
+function settledAs(
+  view: StatusSeen,
+  { generation: of = view.generation, stableMs }: Extract<Goal, { until: 'settled' }>,
+  upMs: number,
+): WaitOutcome | undefined {
+  const { status, desired, reason, update } = view;
+  if (desired === 'removed') return 'removed';
+  if (update?.generation !== undefined && update.generation > of) return 'superseded';
+  const phase = update?.generation === of ? update.phase : undefined;
+  if (phase === 'rolled_back' || phase === 'failed') return phase;
+  if (reason === 'completed' && (status === 'stopped' || desired === 'stopped')) return 'done';
+  if (desired === 'stopped') return status === 'stopped' ? 'stopped' : isFailure(view, of) ? 'failed' : undefined;
+  if (phase === 'preparing' || phase === 'verifying') return undefined;
+  if (isFailure(view, of)) return 'failed';
+  // The run before the change is still up. An owner of the release before names no generation.
+  const runs = status === 'running' && reason === null && (view.observed_generation ?? of) >= of;
+  if (!runs || view.restart_policy === 'never') return undefined;
+  return phase === 'done' || upMs >= stableMs ? 'done' : undefined;
+}
+
+/** It is not tried again by itself, or crashes again and again. */
+const isFailure = (view: StatusSeen, generation: number): boolean =>
+  (view.status === 'failed' || (view.status === 'backoff' && view.reason === 'crash_loop')) &&
+  isOf({ ...view, observed_generation: view.observed_generation ?? generation }, generation);
