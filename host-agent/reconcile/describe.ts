@@ -6,7 +6,8 @@ import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
 import type { RestartState } from './restart/restart-state.ts';
 import { unhealthyWhy, type EngineState, type Observed } from './observe/observed.ts';
-import type { Wanted } from '../workload/wanted.ts';
+import type { Declared, Wanted } from '../workload/wanted.ts';
+import { isOutdated } from './plan.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Why } from './step.ts';
 
@@ -26,7 +27,7 @@ export function describe(wanted: Wanted, observed: Observed, restart: RestartSta
     case 'running':
       return describeRunning(state, restart);
     case 'prepared':
-      return describePrepared(upOf(observed) ?? state, restart);
+      return describePrepared(wanted, observed, restart);
     case 'stopped':
       return describeStopped(upOf(observed) ?? state, restart);
     case 'removed':
@@ -72,9 +73,12 @@ const describeEnded = ({ why, restarts }: RestartState): Description => ({
   observation: observation(why?.reason === 'completed' ? 'stopped' : 'failed', why, { restart_count: restarts }),
 });
 
-/** `stopped` says that it can start at once. */
-function describePrepared(state: EngineState | null, restart: RestartState): Description {
-  const isReady = state?.phase === 'created' || state?.phase === 'exited';
+/** `stopped` says that it can start at once: what is there was made for this version and placement. */
+function describePrepared(wanted: Declared, observed: Observed, restart: RestartState): Description {
+  const found = observed.kind === 'present' ? observed.found : undefined;
+  const state = upOf(observed) ?? found?.state ?? null;
+  const isMade = found !== undefined && !isOutdated(wanted, found, restart);
+  const isReady = isMade && (state?.phase === 'created' || state?.phase === 'exited');
   if (isReady && restart.operation === null) return { gone: false, observation: observation('stopped', null, {}) };
   return state?.phase === 'running' ? describeStopped(state, restart) : describeRunning(state, restart);
 }

@@ -25,9 +25,9 @@ import type { PresentContainers } from './observe/present.ts';
 import { plan } from './plan.ts';
 import type { Reports } from './reports.ts';
 import { afterLook } from './restart/look.ts';
-import { blank, type RestartState } from './restart/restart-state.ts';
+import { blank, withStep, type RestartState } from './restart/restart-state.ts';
 import type { RestartStore } from './restart/restart-store.ts';
-import type { Outcome } from './step.ts';
+import type { Outcome, Step } from './step.ts';
 import { isUpdating, lookAtVersions, planVersions, preparationOf, unverifiedMs, type Watch } from './update.ts';
 
 export interface LookParts {
@@ -140,6 +140,20 @@ export function createLookAt(parts: LookParts): LookAt {
     if (update !== null) await restartStore.sync();
   };
 
+  /**
+   * Where a policy depends on it, on the disk before the step begins: killed meanwhile, the agent
+   * still knows that a stop was its own, and that what runs once has begun.
+   */
+  const noteStep = async (id: ContainerId, step: Step, found: readonly Found[], wanted: Wanted): Promise<void> => {
+    const before = restartStore.of(id);
+    const restart = withStep(before, step, found);
+    if (restart === before) return;
+    restartStore.set(id, restart);
+    if (wanted.want !== 'running') return;
+    const policy = policyOf(wanted.container).restart;
+    if (policy === 'never' || (policy === 'on_failure' && step.kind === 'stop')) await restartStore.sync();
+  };
+
   return async (id, watchedSinceMs) => {
     const listed = await observe(engine, id, workload.wanted(id).want === 'stopped');
     const found = await withHealth(id, listed, workload.wanted(id));
@@ -161,6 +175,7 @@ export function createLookAt(parts: LookParts): LookAt {
     const isPreparing = restart.update?.phase === 'preparing' && wanted.want === 'running' && isUpdating(wanted);
     if (isPreparing) await prepare(id, wanted, roles.other, watch);
     const step = planVersions(roles, restart, steadyMs());
+    await noteStep(id, step, found, roles.wanted);
     if (step.kind === 'none' && !isPreparing && isAtRest(restart))
       causes.settled(id, restart.attempt.phase === 'failed');
     await carryOut(seen, step);

@@ -3,7 +3,7 @@
  * state. Pure and complete: the reconciler asks again after every step and every event, and `none`
  * means that the container is as it should be.
  */
-import type { Attempt, RestartState } from './restart/restart-state.ts';
+import { isGivenUp, type RestartState } from './restart/restart-state.ts';
 import type { Found, Observed } from './observe/observed.ts';
 import { isMade, type Declared, type Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -11,9 +11,6 @@ import { referenceOf } from '../spec/reference.ts';
 import type { Step, Why } from './step.ts';
 
 const none: Step = { kind: 'none' };
-
-/** Nothing more is tried for now. */
-export const isGivenUp = ({ phase }: Attempt): boolean => phase === 'failed' || phase === 'ended';
 
 export function plan(wanted: Wanted, observed: Observed, restart: RestartState, nowMs: number): Step {
   if (wanted.want === 'untouched') return none;
@@ -110,7 +107,8 @@ function planPresent(wanted: Declared, found: Found, restart: RestartState, nowM
   }
 }
 
-const isOutdated = ({ container, spec }: Declared, found: Found, restart: RestartState): boolean =>
+/** It was made for another version or placement, or can not run again as it is. */
+export const isOutdated = ({ container, spec }: Declared, found: Found, restart: RestartState): boolean =>
   found.placement !== container.placement ||
   found.spec !== spec ||
   restart.evicted?.dockerId === found.dockerId ||

@@ -152,7 +152,13 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     backoff: parts.restartBackoff,
     onPresenceChanged: (id) => judge.judge({}, [id]),
     lookLater: queue.later,
-    onStepEnded: (id, outcome) => (outcome.kind === 'outage' ? onOutage(id) : queue.enqueue(id)),
+    onStepEnded: (id, outcome) => {
+      if (outcome.kind === 'outage') onOutage(id);
+      // What has ended has no back-off.
+      else if (outcome.kind === 'retry' && restartStore.of(id).attempt.phase === 'ended')
+        queue.later(id, limits.stepBugRetryMs);
+      else queue.enqueue(id);
+    },
   });
 
   const turn = async (id: ContainerId): Promise<void> => {

@@ -10,8 +10,8 @@ import { limits } from '../../schemas/limits.ts';
 import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
 import { observedFrom, unhealthyWhy, type Found, type Observed } from './observe/observed.ts';
 import { afterLook, upMsOf, type Look } from './restart/look.ts';
-import { blank, type RestartState, type UpdateState } from './restart/restart-state.ts';
-import { isGivenUp, plan, stopOf } from './plan.ts';
+import { blank, isGivenUp, withoutGone, type RestartState, type UpdateState } from './restart/restart-state.ts';
+import { plan, stopOf } from './plan.ts';
 import type { Step } from './step.ts';
 
 /** The copies of one container, by what they are for. */
@@ -59,13 +59,18 @@ const isCopyOf = ({ container, spec }: Declared, found: Found): boolean =>
 
 /**
  * The copy of an update that was not over when another one replaced it: what runs of the first runs
- * on, until it ends or the second is made.
+ * on, until it ends or the second is made. The end of what runs once is that of the container.
  */
 function interimOf(active: Declared, beside: Declared, found: readonly Found[]): Found | undefined {
   const up = found.filter(({ state }) => state.phase === 'running');
   if (up.some((each) => isCopyOf(active, each))) return undefined;
-  return up.find((each) => each.placement === active.container.placement && !isCopyOf(beside, each));
+  const ran = runsOnce(active) ? [...up, ...found.filter(({ state }) => state.phase === 'exited')] : up;
+  return ran.find(
+    (each) => each.placement === active.container.placement && !isCopyOf(beside, each) && !isCopyOf(active, each),
+  );
 }
+
+const runsOnce = ({ container }: Declared): boolean => policyOf(container).restart === 'never';
 
 /** The new version while it is made: like a copy for a move, it is not started. */
 export function preparationOf({ update: _, ...next }: Declared & Updating): Declared {
@@ -87,15 +92,17 @@ export function lookAtVersions(
   found: readonly Found[],
   { verifyMs, ...watch }: Watch & { readonly verifyMs: number },
 ): { readonly restart: RestartState; readonly roles: Roles } {
-  const restart = begun(before.restart, wanted);
+  const restart = withoutGone(begun(before.restart, wanted), found);
   const roles = rolesOf(wanted, found, restart.update);
   const looked = afterLook(restart, { ...roles, ...watch });
   if (!isUpdating(wanted) || wanted.want !== 'running') return { restart: looked, roles };
   const isKnown = before.restart.update?.since === looked.update?.since;
   const preparation = isKnown ? before.preparation : blank;
   const next = advance(looked, { roles, preparation, nowMs: watch.nowMs, verifyMs });
-  const hasMoved = next.update?.phase !== looked.update?.phase;
-  return { restart: next, roles: hasMoved ? rolesOf(wanted, found, next.update) : roles };
+  if (next.update?.phase === looked.update?.phase) return { restart: next, roles };
+  // Another copy is the one that runs: what it says counts before the next step.
+  const moved = rolesOf(wanted, found, next.update);
+  return { restart: afterLook(next, { ...moved, ...watch }), roles: moved };
 }
 
 /** Takes in that an update has begun, or that its owner has heard how it ended. */
@@ -135,8 +142,11 @@ function afterPreparing(restart: RestartState, update: UpdateState, { roles, pre
   const { attempt, failures, why, operation, image } = preparation;
   // Nothing but a start runs it again, also in another version: its owner is about to say so.
   if (restart.attempt.phase === 'ended') return restart;
-  if (isGivenUp(attempt) || failures >= limits.updateTries)
+  if (isGivenUp(attempt) || failures >= limits.updateTries) {
+    // The old version may not run a second time: this run is the last.
+    if (roles.isInterim && 'container' in roles.wanted && runsOnce(roles.wanted)) return restart;
     return { ...restart, update: { ...update, phase: 'rolled_back', why } };
+  }
   const isMade = roles.other !== undefined && operation === null;
   // Where the old version is not here, nothing is gained by waiting.
   if (!isMade && roles.observed.kind === 'present') return restart;
@@ -159,8 +169,7 @@ function afterVerifying(
   if (attempt.phase === 'ended' && why?.reason === 'completed') return withPhase(restart, update, 'done');
   if (isGivenUp(attempt) || failures >= limits.updateEnds || unhealthy !== undefined) {
     // The run of the old version is over, and it may have no second one.
-    if ('container' in wanted && policyOf(wanted.container).restart === 'never')
-      return withPhase(restart, update, 'done');
+    if ('container' in wanted && runsOnce(wanted)) return withPhase(restart, update, 'done');
     return {
       ...afresh(restart),
       countedRun: roles.other?.state.phase === 'exited' ? roles.other.state.run : null,
@@ -178,12 +187,13 @@ const withPhase = (restart: RestartState, update: UpdateState, phase: UpdatePhas
 });
 
 /** Another version takes over: what was known of the one before says nothing of it. */
-const afresh = ({ generation, want, operation, update }: RestartState): RestartState => ({
+const afresh = ({ generation, want, operation, update, stopped }: RestartState): RestartState => ({
   ...blank,
   generation,
   want,
   operation,
   update,
+  stopped,
 });
 
 /**

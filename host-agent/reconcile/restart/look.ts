@@ -15,7 +15,7 @@ import {
   type Observed,
   type RunId,
 } from '../observe/observed.ts';
-import { evictionDone, failed, type RestartState } from './restart-state.ts';
+import { evictionDone, failed, isGivenUp, type RestartState } from './restart-state.ts';
 import type { Why } from '../step.ts';
 
 export interface Look {
@@ -32,13 +32,15 @@ export function afterLook(before: RestartState, look: Look): RestartState {
   const restart = afterEviction(before, look);
   const { wanted, observed } = look;
   if (generationOf(wanted) !== restart.generation || wanted.want !== restart.want) return afresh(restart, look);
-  if (wanted.want !== 'running' || observed.kind === 'absent') return restart;
+  if (wanted.want !== 'running') return restart;
+  const policy = policyOf(wanted.container);
+  if (observed.kind === 'absent') return policy.restart === 'never' ? afterOnlyRun(restart) : restart;
   const { found } = observed;
   switch (found.state.phase) {
     case 'running':
-      return afterEnding(seenUp(restart, found.state, look), found, found.state, policyOf(wanted.container));
+      return afterEnding(seenUp(restart, found.state, look), found, found.state, policy);
     case 'exited':
-      return seenDown(restart, found, found.state, { ...look, policy: policyOf(wanted.container) });
+      return seenDown(restart, found, found.state, { ...look, policy });
     case 'created':
     case 'paused':
     case 'removing':
@@ -64,18 +66,24 @@ function afresh(restart: RestartState, { wanted, observed }: Look): RestartState
   const state = observed.kind === 'present' ? observed.found.state : null;
   const isUp = state?.phase === 'running' || state?.phase === 'paused';
   const { attempt, why } = endKept(restart, wanted, state) ?? clear;
+  const hasBegun = isUp || (restart.hasBegun && !isStart(restart, wanted));
   return {
     ...restart,
     generation: generationOf(wanted),
     want: wanted.want,
     attempt,
     why,
+    hasBegun,
     failures: isUp ? restart.failures : 0,
     restarts: isUp ? restart.restarts : 0,
     countedRun: state?.phase === 'exited' ? state.run : restart.countedRun,
     pullDue: isPullDue(restart, wanted, isUp),
   };
 }
+
+/** It is to run and was not, as far as is known here; and the order is not that of before. */
+const isStart = ({ want, generation }: RestartState, wanted: Wanted): boolean =>
+  wanted.want === 'running' && want !== 'running' && want !== 'untouched' && wanted.container.generation !== generation;
 
 const clear: Pick<RestartState, 'attempt' | 'why'> = { attempt: { phase: 'clear' }, why: null };
 
@@ -89,15 +97,13 @@ function endKept(
   state: EngineState | null,
 ): Pick<RestartState, 'attempt' | 'why'> | undefined {
   if (wanted.want !== 'running' && wanted.want !== 'stopped') return undefined;
-  const { restart: policy } = policyOf(wanted.container);
-  const isSameOrder = wanted.container.generation === restart.generation;
-  const isStart = wanted.want === 'running' && restart.want !== 'running' && !isSameOrder;
-  if (policy === 'always' || isStart) return undefined;
+  const policy = policyOf(wanted.container);
+  if (policy.restart === 'always' || isStart(restart, wanted)) return undefined;
   if (restart.attempt.phase === 'ended') return restart;
-  // The host was cut off from its owner, and has stopped what may run once only.
-  const wasCutOff = isSameOrder && wanted.want === 'running' && restart.want === 'stopped';
-  if (policy !== 'never' || !wasCutOff || state?.phase !== 'exited') return undefined;
-  return { attempt: { phase: 'ended' }, why: explainExit(state.exit, 1) };
+  // As after a host was cut off, or between the two copies of an update.
+  if (policy.restart !== 'never' || wanted.want !== 'running' || state?.phase !== 'exited') return undefined;
+  const why = endOf(restart, state.run, state.exit, policy);
+  return why === undefined ? undefined : { attempt: { phase: 'ended' }, why };
 }
 
 /** A copy that was prepared is as new as its pull. */
@@ -110,7 +116,8 @@ function isPullDue({ want, pullDue, update }: RestartState, wanted: Wanted, isUp
 
 function seenUp(restart: RestartState, { startedAtMs }: StateOf<'running'>, look: Look): RestartState {
   const { nowMs, watchedSinceMs } = look;
-  const seen = isSince(restart.seenUpAtMs, watchedSinceMs) ? restart : { ...restart, seenUpAtMs: nowMs };
+  const isSeen = isSince(restart.seenUpAtMs, watchedSinceMs) && restart.hasBegun;
+  const seen = isSeen ? restart : { ...restart, seenUpAtMs: nowMs, hasBegun: true };
   const isSteady = upMsOf(nowMs - startedAtMs, restart, nowMs) >= limits.restartBackoffForgetMs;
   return isSteady && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
 }
@@ -142,6 +149,7 @@ function seenDown(
 ): RestartState {
   // The agent ended an evicted container itself.
   if (run === restart.countedRun || dockerId === restart.evicted?.dockerId) return restart;
+  if (isStopOfAgent(restart, run) && look.policy.restart !== 'never') return restart;
   const end = endOf(restart, run, exit, look.policy);
   if (end !== undefined) return { ...restart, countedRun: run, attempt: { phase: 'ended' }, why: end };
   if (endedUnwatched(restart, exit, look)) {
@@ -155,10 +163,30 @@ function seenDown(
   return { ...failed({ ...restart, failures }, why, nowMs, backoff), countedRun: run };
 }
 
+const atEnd = (restart: RestartState, why: Why): RestartState => ({ ...restart, attempt: { phase: 'ended' }, why });
+
+/** What may run once, has begun to, and is gone from the engine: somebody removed it. */
+const afterOnlyRun = (restart: RestartState): RestartState =>
+  restart.hasBegun && !isGivenUp(restart.attempt) ? atEnd(restart, removedOnce) : restart;
+
+const startAgain = 'its policy "never" lets it run once: start it if it should run again';
+const stoppedOnce: Why = { reason: 'exited', message: `stopped before its end; ${startAgain}`, exitCode: null };
+const removedOnce: Why = {
+  reason: 'exited',
+  message: `removed from its host by hand, so nobody knows whether it has ended; ${startAgain}`,
+  exitCode: null,
+};
+
+/** It stopped the run to run another copy, or none; not because the run was ill. */
+const isStopOfAgent = ({ stopped, ending }: RestartState, run: RunId): boolean =>
+  stopped.includes(run) && ending?.run !== run;
+
 /** Why a run was the last; undefined: the container starts again. */
-function endOf({ ending }: RestartState, run: RunId, exit: Exit, { restart }: Policy): Why | undefined {
+function endOf(before: RestartState, run: RunId, exit: Exit, { restart }: Policy): Why | undefined {
   // A start that failed was no run.
   if (restart === 'always' || exit.error !== '') return undefined;
+  if (isStopOfAgent(before, run)) return restart === 'never' ? { ...stoppedOnce, exitCode: exit.exitCode } : undefined;
+  const { ending } = before;
   const isOwnEnd = ending?.run !== run;
   if (isOwnEnd && exit.exitCode === 0 && !exit.oomKilled) {
     return { reason: 'completed', message: 'ended with exit code 0', exitCode: 0 };

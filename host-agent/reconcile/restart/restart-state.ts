@@ -8,7 +8,7 @@
 import { backoffMs, type BackoffBounds } from '../../../lib/time/backoff.ts';
 import type { UpdatePhase } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { RunId } from '../observe/observed.ts';
+import type { Found, RunId } from '../observe/observed.ts';
 import type { Wanted } from '../../workload/wanted.ts';
 import type { Operation, Outcome, Step, Why } from '../step.ts';
 
@@ -19,6 +19,9 @@ export type Attempt =
   | { readonly phase: 'failed' }
   /** It has run to its end, and its policy does not start it again: only a start does. */
   | { readonly phase: 'ended' };
+
+/** Nothing more is tried for now. */
+export const isGivenUp = ({ phase }: Attempt): boolean => phase === 'failed' || phase === 'ended';
 
 /** The update of a container, as far as this host has come with it (ADR 35). */
 export interface UpdateState {
@@ -46,6 +49,13 @@ export interface Lasting {
   readonly countedRun: RunId | null;
   /** The run that the agent ends, to start the container again; and why. */
   readonly ending: Ending | null;
+  /**
+   * Runs that the agent has stopped, or is stopping, of copies that are still there: how they end
+   * says nothing of the program.
+   */
+  readonly stopped: readonly RunId[];
+  /** A run of it has begun, or may have: one that may run once may not start again. */
+  readonly hasBegun: boolean;
   /** A start was requested, and the pull policy wants a newer image first. */
   readonly pullDue: boolean;
   readonly update: UpdateState | null;
@@ -88,6 +98,8 @@ export const blank: RestartState = {
   restarts: 0,
   countedRun: null,
   ending: null,
+  stopped: [],
+  hasBegun: false,
   pullDue: false,
   update: null,
   image: null,
@@ -102,8 +114,25 @@ export const blank: RestartState = {
 
 export const lastingOf = (restart: RestartState): Lasting => {
   const { generation, want, attempt, why, failures, restarts, countedRun, ending, pullDue, update } = restart;
-  return { generation, want, attempt, why, failures, restarts, countedRun, ending, pullDue, update };
+  const { stopped, hasBegun } = restart;
+  return { generation, want, attempt, why, failures, restarts, countedRun, ending, stopped, hasBegun, pullDue, update };
 };
+
+/** With the run that the step stops, or begins. To be on the disk before the step. */
+export function withStep(restart: RestartState, step: Step, found: readonly Found[]): RestartState {
+  if (step.kind === 'start' && !restart.hasBegun) return { ...restart, hasBegun: true };
+  if (step.kind !== 'stop') return restart;
+  const state = found.find(({ dockerId }) => dockerId === step.dockerId)?.state;
+  if (state?.phase !== 'running' || restart.stopped.includes(state.run)) return restart;
+  return { ...restart, stopped: [...restart.stopped, state.run] };
+}
+
+/** Without the runs of copies that are gone. */
+export function withoutGone(restart: RestartState, found: readonly Found[]): RestartState {
+  const runs = new Set(found.flatMap(({ state }) => ('run' in state ? [state.run] : [])));
+  const stopped = restart.stopped.filter((run) => runs.has(run));
+  return stopped.length === restart.stopped.length ? restart : { ...restart, stopped };
+}
 
 export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs, maxMs: limits.restartBackoffMaxMs };
 
@@ -117,12 +146,13 @@ export const failed = (restart: RestartState, why: Why, nowMs: number, bounds: B
 
 /** The restart state after a step, or after the end of long work (then `operation` is over). */
 export function settle(
-  restart: RestartState,
+  before: RestartState,
   step: Step,
   outcome: Outcome,
   nowMs: number,
   bounds: BackoffBounds,
 ): RestartState {
+  const restart = hasNotStarted(step, outcome) ? { ...before, hasBegun: false } : before;
   switch (outcome.kind) {
     case 'begun':
       return { ...restart, operation: outcome.operation };
@@ -137,10 +167,14 @@ export function settle(
       const remake = fault === 'remake' && step.kind === 'start' ? step.dockerId : restart.remake;
       const isOfHost = fault === 'host' && restart.failures + 1 >= limits.hostFaultTries;
       const why: Why = isOfHost ? { ...outcome.why, reason: 'host_fault' } : outcome.why;
+      // A copy beside the one that has run to its end could not be cleared.
+      if (restart.attempt.phase === 'ended') return { ...restart, image, remake };
       return { ...failed(restart, why, nowMs, bounds), image, remake };
     }
     case 'failed':
-      return { ...restart, why: outcome.why, attempt: { phase: 'failed' } };
+      return restart.attempt.phase === 'ended'
+        ? restart
+        : { ...restart, why: outcome.why, attempt: { phase: 'failed' } };
     case 'done':
       if (step.kind === 'remove' && step.dockerId === restart.evicted?.dockerId) {
         return evictionDone(restart, restart.evicted, nowMs, bounds);
@@ -148,6 +182,9 @@ export function settle(
       return done(restart, step, outcome.imageId, nowMs);
   }
 }
+
+const hasNotStarted = ({ kind }: Step, { kind: outcome }: Outcome): boolean =>
+  kind === 'start' && outcome !== 'done' && outcome !== 'outage';
 
 /**
  * Marks a container, up or down, that has written too much, unless it goes anyway or is marked. It
@@ -212,7 +249,8 @@ function done(restart: RestartState, step: Step, imageId: string | undefined, no
     case 'remove':
     case 'start_sandbox':
     case 'unpause':
-      return { ...restart, attempt: { phase: 'clear' } };
+      // Of another copy than the one that has run to its end.
+      return restart.attempt.phase === 'ended' ? restart : { ...restart, attempt: { phase: 'clear' } };
     case 'cancel_pull':
       return { ...restart, operation: null };
     case 'none':

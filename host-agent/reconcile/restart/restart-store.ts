@@ -44,6 +44,9 @@ const RestartStateStored = Type.Object({
   countedRun: nullable(Type.String()),
   pullDue: Type.Boolean(),
   ending: nullable(Type.Object({ run: Type.String(), why: Why })),
+  // The release before this one writes neither.
+  stopped: Type.Optional(Type.Array(Type.String())),
+  hasBegun: Type.Optional(Type.Boolean()),
   update: nullable(Type.Object({ since: Count, phase: Type.Enum([...updatePhases]), why: WhyStored })),
 });
 type Stored = Static<typeof RestartStateStored>;
@@ -79,7 +82,7 @@ export interface WaitTime {
 export function toStored(restart: RestartState, { wallMs, steadyMs }: WaitTime): Stored {
   const { want, ...rest } = lastingOf(restart);
   // The release before this one reads no other word; this one looks at the container afresh.
-  const lasting = { ...rest, want: want === 'prepared' ? ('stopped' as const) : want };
+  const lasting = { ...rest, stopped: [...rest.stopped], want: want === 'prepared' ? ('stopped' as const) : want };
   if (lasting.attempt.phase === 'ended') {
     return { ...lasting, attempt: { phase: 'failed', ended: true } };
   }

@@ -69,6 +69,20 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['prepare, pull under way → pulling', wanted('prepared'), absent, { operation: pulling }, { status: 'pulling' }],
   ['prepare failed → failed', wanted('prepared'), absent, { attempt: { phase: 'failed' }, why }, { status: 'failed' }],
   ['prepared → stopped', wanted('prepared'), seen(created), {}, { status: 'stopped', reason: null }],
+  [
+    'prepare, there for another version → starting',
+    wanted('prepared', { tag: '2' }),
+    seen(created),
+    {},
+    { status: 'starting' },
+  ],
+  [
+    'prepare, there for another placement',
+    wanted('prepared', { placement: 2 }),
+    seen(down()),
+    {},
+    { status: 'starting' },
+  ],
   ['prepare, up → stopping', wanted('prepared'), seen(up), {}, { status: 'stopping' }],
   ['desired stopped, still up → stopping', wanted('stopped'), seen(up), {}, { status: 'stopping' }],
   [

@@ -1,15 +1,21 @@
 /** What a policy makes of the end of a run, of a stop, and of failed health checks (ADR 36). */
 import t from 'tap';
 import { describe } from '../../../host-agent/reconcile/describe.ts';
-import type { EngineState, Found } from '../../../host-agent/reconcile/observe/observed.ts';
+import { absent, type EngineState, type Found } from '../../../host-agent/reconcile/observe/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { afterLook } from '../../../host-agent/reconcile/restart/look.ts';
-import { evict, settle, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
+import {
+  evict,
+  settle,
+  withoutGone,
+  withStep,
+  type RestartState,
+} from '../../../host-agent/reconcile/restart/restart-state.ts';
 import { fromStored, toStored } from '../../../host-agent/reconcile/restart/restart-store.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import { defaultPolicy, healthDefaults, type Policy } from '../../../schemas/api/policy.ts';
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
-import { down, nowMs, restartState, seen, up, wanted } from '../support/decisions.ts';
+import { down, found, nowMs, restartState, seen, up, wanted } from '../support/decisions.ts';
 
 const backoff = { minMs: 1000, maxMs: 60_000 };
 const clean = down({ exitCode: 0 });
@@ -19,6 +25,8 @@ const running = (restart: Policy['restart'], changes: Partial<DesiredContainer> 
 const stopped = (restart: Policy['restart'], changes: Partial<DesiredContainer> = {}) =>
   wanted('stopped', { policy: policyOf({ restart }), ...changes });
 
+const start = { kind: 'start', dockerId: 'd1', prepare: true, again: false } as const;
+const watch = { nowMs, watchedSinceMs: nowMs - 10_000, backoff };
 const look = (before: RestartState, as: Wanted, state: EngineState, changes: Partial<Found> = {}): RestartState =>
   afterLook(before, { wanted: as, observed: seen(state, changes), nowMs, watchedSinceMs: nowMs - 10_000, backoff });
 const stepOf = (restart: RestartState, as: Wanted, state: EngineState) => plan(as, seen(state), restart, nowMs);
@@ -154,6 +162,44 @@ t.test('the network of a container is lost: that is no clean end', (t) => {
     why: { message: /network/ },
   });
   t.equal(look(restart, running('never'), clean, { sandbox }).attempt.phase, 'ended');
+  t.end();
+});
+
+t.test('a stop by the agent is no end of the program, also after a restart of the agent', (t) => {
+  const time = { wallMs: () => nowMs, steadyMs: () => nowMs, maxWaitMs: 60_000 };
+  const stop = { kind: 'stop', dockerId: 'd1' } as const;
+  for (const [policy, phase] of [
+    ['always', 'clear'],
+    ['on_failure', 'clear'],
+    ['never', 'ended'],
+  ] as const) {
+    const noted = withStep(look(restartState(), running(policy), up), stop, [found(up)]);
+    for (const restart of [noted, fromStored(toStored(noted, time), time)]) {
+      const after = look(restart, running(policy), clean);
+      t.match(after, { attempt: { phase }, failures: 0, restarts: 0 }, policy);
+      t.equal(after.why?.reason, policy === 'never' ? 'exited' : undefined, policy);
+    }
+    t.match(withoutGone(noted, []), { stopped: [] });
+    t.match(look(noted, running(policy), { ...up, run: 'd1:2' }), { attempt: { phase: 'clear' } });
+  }
+  t.end();
+});
+
+t.test('what runs once and is removed by hand does not run again', (t) => {
+  const once = look(restartState(), running('never'), up);
+  const gone = afterLook(once, { ...watch, wanted: running('never'), observed: absent });
+  t.match(gone, { attempt: { phase: 'ended' }, why: { reason: 'exited', exitCode: null, message: /nobody knows/ } });
+  t.match(describe(running('never'), absent, gone), { ended: true, observation: { status: 'failed' } });
+  const again = afterLook(
+    { ...gone, want: 'stopped' },
+    { ...watch, wanted: running('never', { generation: 4 }), observed: absent },
+  );
+  t.match(again, { attempt: { phase: 'clear' }, hasBegun: false }, 'a start runs it again');
+  for (const restart of [restartState(), withStep(restartState(), start, [])])
+    t.equal(settle(restart, start, { kind: 'changed' }, nowMs, backoff).hasBegun, false, 'a start that was none');
+  t.equal(withStep(restartState(), start, []).hasBegun, true);
+  const often = look(restartState(), running('on_failure'), up);
+  t.equal(afterLook(often, { ...watch, wanted: running('on_failure'), observed: absent }).attempt.phase, 'clear');
   t.end();
 });
 

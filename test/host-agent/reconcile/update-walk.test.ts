@@ -6,7 +6,13 @@ import fc from 'fast-check';
 import t from 'tap';
 import { fromStored, toStored } from '../../../host-agent/reconcile/restart/restart-store.ts';
 import { afterLook } from '../../../host-agent/reconcile/restart/look.ts';
-import { blank, endOperation, settle, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
+import {
+  blank,
+  endOperation,
+  settle,
+  withStep,
+  type RestartState,
+} from '../../../host-agent/reconcile/restart/restart-state.ts';
 import { absent, type EngineState, type Found } from '../../../host-agent/reconcile/observe/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import type { Operation, Outcome, Step } from '../../../host-agent/reconcile/step.ts';
@@ -19,6 +25,8 @@ import {
 } from '../../../host-agent/reconcile/update.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Declared, Wanted } from '../../../host-agent/workload/wanted.ts';
+import { defaultPolicy } from '../../../schemas/api/policy.ts';
+import { restartPolicies } from '../../../schemas/words.ts';
 import { container, found, nowMs, reference, wanted } from '../support/decisions.ts';
 
 const backoff = { minMs: 1000, maxMs: 60_000 };
@@ -34,7 +42,7 @@ const updating: Wanted = {
 };
 
 /** How the engine takes a step, or what happens beside it. */
-type Luck = 'well' | 'retry' | 'failed' | 'outage' | 'changed' | 'crash' | 'killed';
+type Luck = 'well' | 'retry' | 'failed' | 'outage' | 'changed' | 'crash' | 'killed' | 'gone';
 const anyLuck: fc.Arbitrary<Luck> = fc.oneof(
   { weight: 5, arbitrary: fc.constant<Luck>('well') },
   { weight: 2, arbitrary: fc.constantFrom<Luck>('retry', 'failed', 'outage', 'changed', 'crash', 'killed') },
@@ -61,10 +69,10 @@ const anyCopies: fc.Arbitrary<Found[]> = fc
     }),
   );
 
-const ended = (run: string, endedAtMs: number): EngineState => ({
+const ended = (run: string, endedAtMs: number, exitCode = 1): EngineState => ({
   phase: 'exited',
   run,
-  exit: { exitCode: 1, oomKilled: false, upMs: 10, endedAtMs, error: '' },
+  exit: { exitCode, oomKilled: false, upMs: 10, endedAtMs, error: '' },
 });
 
 interface World {
@@ -73,6 +81,10 @@ interface World {
   preparation: RestartState;
   atMs: number;
   made: number;
+  /** What copies are made for. */
+  placement: number;
+  /** The version of each start that was no failure of the engine. */
+  readonly started: string[];
   /** The new version never stays up. */
   readonly isBroken: boolean;
 }
@@ -95,6 +107,7 @@ function act(world: World, step: Step, spec: string, luck: Luck): Outcome {
     case 'well':
     case 'crash':
     case 'killed':
+    case 'gone':
       apply(world, step, spec, luck === 'crash');
       return step.kind === 'pull' ? { kind: 'done', imageId: 'sha256:one' } : { kind: 'done' };
   }
@@ -109,8 +122,12 @@ function apply(world: World, step: Step, spec: string, crashes: boolean): void {
   };
   switch (step.kind) {
     case 'create':
-      if (world.engine.some((each) => each.spec === spec)) throw new Error('a second copy of one version');
-      world.engine = [...world.engine, found({ phase: 'created' }, { dockerId: run, spec, imageId: step.imageId })];
+      if (world.engine.some((each) => each.spec === spec && each.placement === world.placement))
+        throw new Error('a second copy of one version');
+      world.engine = [
+        ...world.engine,
+        found({ phase: 'created' }, { dockerId: run, spec, imageId: step.imageId, placement: world.placement }),
+      ];
       return;
     case 'start':
     case 'unpause': {
@@ -119,12 +136,16 @@ function apply(world: World, step: Step, spec: string, crashes: boolean): void {
         throw new Error('a start beside one that runs');
       const fails = crashes || (world.isBroken && one?.spec === nextSpec);
       const up: EngineState = { phase: 'running', run, startedAtMs: world.atMs, health: 'none', addresses: [] };
+      if (step.kind === 'start' && one !== undefined) world.started.push(one.spec);
       change(step.dockerId, fails ? ended(run, world.atMs) : up);
       return;
     }
-    case 'stop':
-      change(step.dockerId, ended(run, world.atMs));
+    case 'stop': {
+      // It ends at once, and cleanly, as programs do that handle SIGTERM.
+      const state = world.engine.find(({ dockerId }) => dockerId === step.dockerId)?.state;
+      if (state?.phase === 'running') change(step.dockerId, ended(state.run, world.atMs, 0));
       return;
+    }
     case 'remove':
       world.engine = world.engine.filter(({ dockerId }) => dockerId !== step.dockerId);
       return;
@@ -159,6 +180,7 @@ function carryOut(world: World, restart: RestartState, step: Step, spec: string,
 /** One look, as the reconciler does it. @returns false: there is nothing to do any more */
 function turn(world: World, want: Wanted, luck: Luck): boolean {
   const watch = { nowMs: world.atMs, watchedSinceMs: 0, backoff };
+  if ('container' in want) world.placement = want.container.placement;
   const before = { restart: world.restart, preparation: world.preparation };
   const { restart, roles } = lookAtVersions(before, want, world.engine, { ...watch, verifyMs });
   const { since, phase } = before.restart.update ?? {};
@@ -170,13 +192,15 @@ function turn(world: World, want: Wanted, luck: Luck): boolean {
     const observed = roles.other === undefined ? absent : ({ kind: 'present', found: roles.other, extra: [] } as const);
     world.preparation = afterLook(world.preparation, { wanted: prepared, observed, ...watch });
     const step = plan(prepared, observed, world.preparation, world.atMs);
-    world.preparation = carryOut(world, world.preparation, step, nextSpec, luck);
+    world.preparation = carryOut(world, world.preparation, step, want.spec, luck);
     steps.push(step);
   }
   const step = planVersions(roles, restart, world.atMs);
-  world.restart = carryOut(world, restart, step, 'spec' in roles.wanted ? roles.wanted.spec : '', luck);
+  const noted = withStep(restart, step, world.engine);
+  world.restart = carryOut(world, noted, step, 'spec' in roles.wanted ? roles.wanted.spec : '', luck);
   steps.push(step);
-  if (luck === 'killed') restartAgent(world);
+  if (luck === 'killed') restartAgent(world, noted);
+  if (luck === 'gone') world.engine = world.engine.filter(({ state }) => state.phase !== 'running');
   const waits = steps.flatMap((each) => (each.kind === 'wait' ? [each.untilMs] : []));
   const leftMs = unverifiedMs(restart, roles, world.atMs, verifyMs);
   if (leftMs !== undefined) waits.push(world.atMs + leftMs);
@@ -186,10 +210,10 @@ function turn(world: World, want: Wanted, luck: Luck): boolean {
   return true;
 }
 
-/** Only what is on disk, or what was there a moment before, survives. */
-function restartAgent(world: World): void {
+/** Only what was on the disk before the step survives. */
+function restartAgent(world: World, restart: RestartState): void {
   const time = { wallMs: () => world.atMs, steadyMs: () => world.atMs, maxWaitMs: backoff.maxMs };
-  world.restart = fromStored(toStored(world.restart, time), time);
+  world.restart = fromStored(toStored(restart, time), time);
   world.preparation = blank;
 }
 
@@ -207,7 +231,16 @@ t.test('every update ends with one version up', (t) => {
   fc.assert(
     fc.property(anyCopies, lucks, fc.boolean(), (engine, before, isBroken) => {
       const restart = { ...blank, generation: 3, want: 'running' as const };
-      const world: World = { engine, restart, preparation: blank, atMs: nowMs, made: 0, isBroken };
+      const world: World = {
+        engine,
+        restart,
+        preparation: blank,
+        atMs: nowMs,
+        made: 0,
+        placement: 1,
+        started: [],
+        isBroken,
+      };
       for (const luck of before) turn(world, updating, luck);
       settled(world, updating);
       const { update, attempt } = world.restart;
@@ -238,5 +271,60 @@ t.test('every update ends with one version up', (t) => {
   );
   t.ok(ends.done > 100, `${ends.done} done`);
   t.ok(ends.rolled_back > 100, `${ends.rolled_back} rolled back`);
+  t.end();
+});
+
+t.test('a stop by the agent is never the end of the program, and what runs once runs once', (t) => {
+  const tries = { always: 0, on_failure: 0, never: 0 };
+  const anyPolicy = fc.constantFrom(...restartPolicies);
+  const anyLook = fc.tuple(fc.nat({ max: 4 }), fc.oneof({ weight: 9, arbitrary: anyLuck }, fc.constant<Luck>('gone')));
+  fc.assert(
+    fc.property(anyPolicy, fc.array(anyLook, { maxLength: 40 }), fc.boolean(), (restart, looks, isBroken) => {
+      const policy = { ...defaultPolicy, restart };
+      const first = container({ policy });
+      const to = (tag: string, generation: number): Wanted => ({
+        ...(wanted('running', { policy, tag, generation }) as Declared),
+        update: { since: generation, previous: { container: first, spec: specHash(first) } },
+      });
+      // Two updates, their way back, and another placement on the same host.
+      const wants = [
+        wanted('running', { policy }),
+        to('2', 4),
+        to('3', 5),
+        wanted('running', { policy, generation: 6 }),
+        wanted('running', { policy, generation: 7, placement: 2 }),
+      ];
+      const world: World = {
+        engine: [],
+        restart: blank,
+        preparation: blank,
+        atMs: nowMs,
+        made: 0,
+        placement: 1,
+        started: [],
+        isBroken,
+      };
+      const check = (): void => {
+        const { attempt, why } = world.restart;
+        if (restart !== 'never' && why?.exitCode === 0) throw new Error(`taken for an end: ${why.message}`);
+        if (restart !== 'never' && attempt.phase === 'ended') throw new Error('it stays down');
+        const twice = world.started.find((spec, at) => world.started.indexOf(spec) !== at);
+        if (restart === 'never' && twice !== undefined) throw new Error(`${twice} runs twice: ${world.started.join()}`);
+      };
+      let at = 0;
+      for (const [step, luck] of looks) {
+        if (step === 0 && at < wants.length - 1) at++;
+        turn(world, wants[at] as Wanted, luck);
+        check();
+      }
+      settled(world, wants[at] as Wanted);
+      check();
+      tries[restart]++;
+      if (restart === 'never' || world.restart.attempt.phase === 'failed') return;
+      if (world.engine.filter(isUp).length !== 1) throw new Error(`${world.engine.filter(isUp).length} are up`);
+    }),
+    { numRuns: 4000, seed },
+  );
+  t.ok(Math.min(...Object.values(tries)) > 500, JSON.stringify(tries));
   t.end();
 });
