@@ -46,7 +46,8 @@ export const components = {
   UpdatedFields: container.Changed,
 
   HealthCheck: policy.HealthCheck,
-  Policy: policy.Policy,
+  NoCheck: policy.NoCheck,
+  Policy: policy.PolicyView,
   PolicyPut: policy.PolicyBody,
 
   ContainerSecrets: secret.ContainerSecrets,

@@ -45,7 +45,7 @@ import {
   PeerWithSecrets,
   VpnProfile,
 } from './api/peer.ts';
-import { Policy, PolicyBody } from './api/policy.ts';
+import { PolicyBody, PolicyView } from './api/policy.ts';
 import { ContainerSecrets, ContainerSecretsBody, LoginBody, LoginView, SecretBody, SecretView } from './api/secret.ts';
 import { ContainerStats } from './api/usage/stats.ts';
 import { UsageView } from './api/usage/usage.ts';
@@ -454,7 +454,7 @@ export const routes = [
     scopes: readers,
     summary: 'How the container is restarted, stopped and checked.',
     success: 'ok',
-    data: Policy,
+    data: PolicyView,
     errors: ['not_found'],
   },
   {
@@ -464,10 +464,10 @@ export const routes = [
     access: 'tenant',
     scopes: ['deploy'],
     summary:
-      'Replace the policy; absent fields have their defaults. Only another `command` of a health check makes the container again, as an update does.',
+      'Replace the policy; absent fields have their defaults. Only another `command` or `none` of a health check makes the container again, as an update does.',
     body: PolicyBody,
     success: 'ok',
-    data: Policy,
+    data: PolicyView,
     errors: [...bodyErrors, 'not_found', 'conflict'],
   },
   {

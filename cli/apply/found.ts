@@ -1,5 +1,5 @@
 /** What the tenant has, of what a file is about. */
-import type { Policy } from '../../schemas/api/policy.ts';
+import type { PolicyView } from '../../schemas/api/policy.ts';
 import type { ContainerSecrets } from '../../schemas/api/secret.ts';
 import { limits } from '../../schemas/limits.ts';
 import { answerOf, dataOf, type Schemas } from '../client/api.ts';
@@ -15,7 +15,7 @@ export interface FoundContainer {
   readonly container: Container;
   readonly etag: string;
   readonly status: Schemas['ContainerStatusView'];
-  readonly policy: Policy;
+  readonly policy: PolicyView;
   readonly uses: ContainerSecrets;
 }
 

@@ -3,7 +3,7 @@
  * are carried out. Pure.
  */
 import { containerDefaults } from '../../schemas/api/container.ts';
-import { defaultPolicy, textOfPolicy, type Policy } from '../../schemas/api/policy.ts';
+import { defaultPolicy, policyShown, policyStored, textOfPolicy, type PolicyView } from '../../schemas/api/policy.ts';
 import type { ContainerSecrets } from '../../schemas/api/secret.ts';
 import type { Schemas } from '../client/api.ts';
 import { imageText } from '../terminal/table.ts';
@@ -163,7 +163,7 @@ function containerStep(wanted: WantedContainer, found: FoundContainer | undefine
     found,
     differences,
     patch: patchOf(container, wanted.declaration),
-    hasOtherPolicy: textOfPolicy(policy) !== textOfPolicy(wanted.policy),
+    hasOtherPolicy: textOfPolicy(policyStored(policy)) !== textOfPolicy(policyStored(wanted.policy)),
     hasOtherUses: textOfUses(uses) !== textOfUses(wanted.uses),
     isStarted,
   };
@@ -178,7 +178,7 @@ type Declared = Omit<Declaration, 'repository'> & { readonly repository: string 
 
 interface Shown {
   readonly declaration: Declared;
-  readonly policy: Policy;
+  readonly policy: PolicyView;
   readonly uses: ContainerSecrets;
 }
 
@@ -208,12 +208,13 @@ function fieldsOf({ declaration, policy, uses }: Shown): Fields {
 /** What is not shown of a new container: the defaults. */
 const blank = fieldsOf({
   declaration: { ...containerDefaults, repository: null, digest: null, env: {}, ports: [] },
-  policy: defaultPolicy,
+  policy: policyShown(defaultPolicy),
   uses: { env: {}, files: {} },
 });
 
 /** Each by itself: one text of all would be cut before what differs. */
-function healthFields(health: NonNullable<Policy['health']>): (readonly [field: string, text: string])[] {
+function healthFields(health: NonNullable<PolicyView['health']>): (readonly [field: string, text: string])[] {
+  if ('none' in health) return [['policy.health', 'none']];
   const { command, http, tcp, interval, timeout, retries, start_period, restart_unhealthy } = health;
   const what = {
     command: command === undefined ? undefined : JSON.stringify(command),

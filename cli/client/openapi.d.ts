@@ -256,7 +256,7 @@ export interface paths {
      */
     get: operations['policy_get'];
     /**
-     * Replace the policy; absent fields have their defaults. Only another `command` of a health check makes the container again, as an update does.
+     * Replace the policy; absent fields have their defaults. Only another `command` or `none` of a health check makes the container again, as an update does.
      * @description Scope: deploy, operator; or a token without any scope.
      */
     put: operations['policy_put'];
@@ -1687,7 +1687,7 @@ export interface components {
       };
       cpu_limit?: string;
       mem_limit?: string;
-      health?: components['schemas']['HealthCheck'] | null;
+      health?: (components['schemas']['HealthCheck'] | components['schemas']['NoCheck']) | null;
       secrets?: components['schemas']['SecretUses'];
     };
     /** @description One of `command`, `http` and `tcp`. */
@@ -1730,6 +1730,13 @@ export interface components {
        */
       restart_unhealthy: boolean;
     };
+    NoCheck: {
+      /**
+       * @description No check, not even the one that the image declares.
+       * @constant
+       */
+      none: true;
+    };
     Policy: {
       /** @enum {string} */
       restart: 'always' | 'on_failure' | 'never';
@@ -1750,7 +1757,7 @@ export interface components {
         | 'SIGABRT'
         | 'SIGKILL'
         | 'SIGRTMIN+3';
-      health: components['schemas']['HealthCheck'] | null;
+      health: (components['schemas']['HealthCheck'] | components['schemas']['NoCheck']) | null;
     };
     PolicyPut: {
       /**
@@ -1817,6 +1824,11 @@ export interface components {
          * @default false
          */
         restart_unhealthy?: boolean;
+        /**
+         * @description No check, not even the one that the image declares.
+         * @constant
+         */
+        none?: true;
       } | null;
     };
     ContainerSecrets: {

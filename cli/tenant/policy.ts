@@ -52,7 +52,7 @@ export const withPolicy = (command: Command): Command =>
     .option('--health-timeout <seconds>', 'after which a check has failed', healthRange(1, limits.healthTimeoutSeconds))
     .option('--health-retries <count>', 'failures in a row that count', healthRange(1, limits.healthRetries))
     .option('--health-start-period <seconds>', 'after a start in which none counts', healthRange(0))
-    .option('--no-health', 'no check');
+    .option('--no-health', 'no check, not even the one that the image declares');
 
 /** Without the keys whose value is not given. */
 const given = (values: Values): Values =>
@@ -79,9 +79,9 @@ function healthOf(options: PolicyOptions, before: Values | null, restart: unknow
   if (Object.keys(check).length > 1)
     throw new WrongUsage('give one of --health-http, --health-tcp and --health-command');
   if (!isChecked && Object.keys(timing).length === 0) return undefined;
-  if (!isChecked && before === null)
+  if (!isChecked && (before === null || before['none'] === true))
     throw new WrongUsage('there is no check: give --health-http, --health-tcp or --health-command');
-  const { http: _, tcp: __, command: ___, ...kept } = before ?? {};
+  const { http: _, tcp: __, command: ___, none: ____, ...kept } = before ?? {};
   return { restart_unhealthy: restart !== 'never', ...(isChecked ? kept : before), ...check, ...timing };
 }
 
@@ -97,7 +97,7 @@ export async function policyWith(options: PolicyOptions, stored: Values, input: 
   const { restart, stopGrace: stop_grace_seconds, stopSignal: stop_signal } = options;
   const base = merged(stored, { ...ofFile, ...given({ restart, stop_grace_seconds, stop_signal }) });
   const before = (base['health'] ?? null) as Values | null;
-  const health = options.health === false ? null : healthOf(options, before, base['restart']);
+  const health = options.health === false ? { none: true } : healthOf(options, before, base['restart']);
   const next = health === undefined ? base : { ...base, health };
   const isNamed = options.policy !== undefined || next !== base || restart !== undefined;
   return isNamed || stop_grace_seconds !== undefined || stop_signal !== undefined ? next : undefined;

@@ -1,5 +1,12 @@
 /** The body of a policy, with its defaults. Pure. */
-import { defaultPolicy, healthDefaults, PolicyBody, type HealthCheck, type Policy } from '../../schemas/api/policy.ts';
+import {
+  defaultPolicy,
+  healthDefaults,
+  PolicyBody,
+  policyStored,
+  type HealthView,
+  type Policy,
+} from '../../schemas/api/policy.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Validated } from './faults.ts';
@@ -9,7 +16,7 @@ const validateSchema = bodyValidator(PolicyBody);
 
 type CheckBody = NonNullable<PolicyBody['health']>;
 
-const kinds = ['command', 'http', 'tcp'] as const;
+const kinds = ['command', 'http', 'tcp', 'none'] as const;
 
 export function validatePolicy(body: unknown): Validated<Policy> {
   const valid = validateSchema(body);
@@ -20,19 +27,20 @@ export function validatePolicy(body: unknown): Validated<Policy> {
   if (Object.keys(faults).length > 0) return { ok: false, faults };
   return {
     ok: true,
-    value: {
+    value: policyStored({
       restart,
       stop_grace_seconds: given.stop_grace_seconds ?? defaultPolicy.stop_grace_seconds,
       stop_signal: given.stop_signal ?? defaultPolicy.stop_signal,
       health: given.health == null ? null : withDefaults(given.health),
-    },
+    }),
   };
 }
 
 function checkFaults(check: CheckBody, restart: Policy['restart']): FieldErrors {
   const faults: FieldErrors = {};
   const [kind, other] = kinds.filter((one) => check[one] !== undefined);
-  if (kind === undefined || other !== undefined) faults['health'] = ['must have one of command, http and tcp'];
+  if (kind === undefined || other !== undefined) faults['health'] = ['must have one of command, http, tcp and none'];
+  else if (kind === 'none' && Object.keys(check).length > 1) faults['health'] = ['can have nothing beside none'];
   if (check.command?.[0] === '') faults['health.command.0'] = ["can't be blank"];
   const bytes = (check.command ?? []).reduce((sum, word) => sum + Buffer.byteLength(word), 0);
   if (bytes > limits.healthCommandBytes)
@@ -42,10 +50,13 @@ function checkFaults(check: CheckBody, restart: Policy['restart']): FieldErrors 
   return faults;
 }
 
-const withDefaults = ({ command, http, tcp, ...timing }: CheckBody): HealthCheck => ({
-  ...(command === undefined ? {} : { command }),
-  ...(http === undefined ? {} : { http: { port: http.port, path: http.path ?? '/' } }),
-  ...(tcp === undefined ? {} : { tcp: { port: tcp.port } }),
-  ...healthDefaults,
-  ...timing,
-});
+const withDefaults = ({ command, http, tcp, none, ...timing }: CheckBody): HealthView =>
+  none === true
+    ? { none }
+    : {
+        ...(command === undefined ? {} : { command }),
+        ...(http === undefined ? {} : { http: { port: http.port, path: http.path ?? '/' } }),
+        ...(tcp === undefined ? {} : { tcp: { port: tcp.port } }),
+        ...healthDefaults,
+        ...timing,
+      };

@@ -36,7 +36,10 @@ const hash = (value: unknown): string => createHash('sha256').update(JSON.string
 
 /** What the engine checks by itself; undefined: what the image says, if anything. */
 function healthcheckOf(container: DesiredContainer) {
-  const check = engineCheckOf(policyOf(container));
+  const policy = policyOf(container);
+  // As the engine has it: the check of the image is switched off.
+  if (policy.no_check === true) return { Test: ['NONE'] };
+  const check = engineCheckOf(policy);
   if (check?.command === undefined) return undefined;
   const nanos = (seconds: number): number => seconds * 1_000_000_000;
   return {

@@ -62,6 +62,8 @@ export function wordsOf(error: TLocalizedValidationError): string | undefined {
       return error.params.format === 'date-time' ? forms.time : `must be a ${error.params.format}`;
     case 'enum':
       return `must be one of ${error.params.allowedValues.map(String).join(', ')}`;
+    case 'const':
+      return `must be ${String(error.params.allowedValue)}`;
     case 'minimum':
       return `must be at least ${error.params.limit}`;
     case 'maximum':

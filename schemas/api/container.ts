@@ -9,7 +9,7 @@ import { limits } from '../limits.ts';
 import { cpuLimitPattern, memLimitPattern } from '../quantity.ts';
 import { containerStatuses, restartPolicies } from '../words.ts';
 import { nullable } from './nullable.ts';
-import { HealthCheck, type Policy } from './policy.ts';
+import { HealthView, type Policy } from './policy.ts';
 import { SecretUses } from './secret.ts';
 
 export type ContainerStatus = (typeof containerStatuses)[number];
@@ -235,7 +235,7 @@ export const Changed = Type.Partial(
   Type.Object({
     ...Type.Pick(Container, ['registry', 'repository', 'tag', 'digest', 'env', 'ports', 'cpu_limit', 'mem_limit'])
       .properties,
-    health: nullable(HealthCheck),
+    health: HealthView,
     secrets: SecretUses,
   }),
 );

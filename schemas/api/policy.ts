@@ -48,6 +48,7 @@ const HttpPath = Type.String({ pattern: '^/[!-~]*$', maxLength: limits.healthPat
 const httpText = 'A GET to that port of the container; an answer of 200 to 399 says healthy.';
 const tcpText = 'A connection to that port of the container; that it opens says healthy.';
 const checkText = 'One of `command`, `http` and `tcp`.';
+const None = Type.Literal(true, { description: 'No check, not even the one that the image declares.' });
 
 /** A health check, with all of its fields. Open, as `Policy` is: later releases may add some. */
 export const HealthCheck = Type.Object(
@@ -61,6 +62,14 @@ export const HealthCheck = Type.Object(
 );
 export type HealthCheck = Static<typeof HealthCheck>;
 
+/** No check: the one that the image declares is switched off. */
+export const NoCheck = Type.Object({ none: None });
+export type NoCheck = Static<typeof NoCheck>;
+
+/** As `GET /:id/policy` shows it; null: the check of the image, if it declares one. */
+export const HealthView = nullable(Type.Union([HealthCheck, NoCheck]));
+export type HealthView = Static<typeof HealthView>;
+
 const stopGrace = Type.Integer({
   minimum: 0,
   maximum: limits.policyStopGraceSeconds,
@@ -69,14 +78,35 @@ const stopGrace = Type.Integer({
 const stopSignalText =
   'What asks it to stop. SIGTERM gives way to the stop signal that its image names, if it names one.';
 
-/** `GET /:id/policy` */
-export const Policy = Type.Object({
+const policyFields = {
   restart: Type.Enum([...restartPolicies]),
   stop_grace_seconds: stopGrace,
   stop_signal: Type.Enum([...stopSignals], { description: stopSignalText }),
+};
+
+/** `GET /:id/policy` */
+export const PolicyView = Type.Object({ ...policyFields, health: HealthView });
+export type PolicyView = Static<typeof PolicyView>;
+
+/**
+ * As it is stored, and as hosts are told. That the image's check is switched off stands beside
+ * `health`: programs of the last release, which do not know it, leave the image its check.
+ */
+export const Policy = Type.Object({
+  ...policyFields,
   health: nullable(HealthCheck),
+  no_check: Type.Optional(Type.Literal(true)),
 });
 export type Policy = Static<typeof Policy>;
+
+export const policyShown = ({ no_check, health, ...rest }: Policy): PolicyView => ({
+  ...rest,
+  health: no_check === true ? { none: true } : health,
+});
+
+/** What is stored of a policy as it is shown. */
+export const policyStored = ({ health, ...rest }: PolicyView): Policy =>
+  health !== null && 'none' in health ? { ...rest, health: null, no_check: true } : { ...rest, health };
 
 /** What applies to a container whose policy nobody has set, and in the place of absent fields. */
 export const defaultPolicy: Policy = {
@@ -116,8 +146,9 @@ export const PolicyBody = Type.Object(
             retries: Type.Optional(timing.retries),
             start_period: Type.Optional(timing.start_period),
             restart_unhealthy: Type.Optional(timing.restart_unhealthy),
+            none: Type.Optional(None),
           },
-          { additionalProperties: false, description: checkText },
+          { additionalProperties: false, description: `${checkText.slice(0, -1)}; or \`none\` alone.` },
         ),
       ),
     ),
@@ -135,6 +166,7 @@ export const engineCheckOf = ({ health }: Policy): HealthCheck | undefined =>
 
 const engineTimingOf = (policy: Policy): string => {
   const check = engineCheckOf(policy);
+  if (policy.no_check === true) return 'none';
   return JSON.stringify(check && [check.command, check.interval, check.timeout, check.retries, check.start_period]);
 };
 
@@ -142,8 +174,8 @@ const engineTimingOf = (policy: Policy): string => {
 export const isSameForEngine = (one: Policy, other: Policy): boolean => engineTimingOf(one) === engineTimingOf(other);
 
 /** In the order of the fields of `Policy`, whatever the order in a message. */
-export const textOfPolicy = ({ restart, stop_grace_seconds, stop_signal, health }: Policy): string =>
-  JSON.stringify([restart, stop_grace_seconds, stop_signal, health && textOfCheck(health)]);
+export const textOfPolicy = ({ restart, stop_grace_seconds, stop_signal, health, no_check }: Policy): string =>
+  JSON.stringify([restart, stop_grace_seconds, stop_signal, health && textOfCheck(health), no_check === true]);
 
 export const textOfCheck = (check: HealthCheck): string => {
   const { command, http, tcp, interval, timeout, retries, start_period, restart_unhealthy } = check;

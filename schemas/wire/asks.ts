@@ -11,7 +11,7 @@ import { HostUpdateBody, HostView, TenantHost, type HostUpdate } from '../api/ho
 import { NetworkView } from '../api/network.ts';
 import { KeyView, type KeyRecord } from '../api/keys/key.ts';
 import { nullable } from '../api/nullable.ts';
-import { Policy } from '../api/policy.ts';
+import { Policy, type PolicyView } from '../api/policy.ts';
 import { PeerView, type PeerKeys, type PeerRecord, type PeerToken, type PeerTokenView } from '../api/peer.ts';
 import { TenantSettings, TenantSummary, type QuotaView, type TenantView } from '../api/tenant.ts';
 import type {
@@ -151,7 +151,7 @@ export type PeerTold = Static<typeof PeerTold>;
 const reads = {
   'container.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
   'container.get': ask(ofContainer, forwarded<typeof Container>()),
-  'policy.get': ask(ofContainer, forwarded<typeof Policy>()),
+  'policy.get': ask(ofContainer, forwarded<typeof PolicyView>()),
   'container.status': ask(ofContainer, dataOf(StatusSeen)),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
   'container.session': ask(ofContainer, dataOf(SessionPlace)),
@@ -263,7 +263,7 @@ const writes = {
     { ...ofContainer, patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)), declared: Type.Optional(Type.Array(text)) },
     forwarded<typeof Container>(),
   ),
-  'policy.put': ask({ ...ofContainer, policy: Policy }, forwarded<typeof Policy>()),
+  'policy.put': ask({ ...ofContainer, policy: Policy }, forwarded<typeof PolicyView>()),
   'container.start': ask(ofContainer, forwarded<typeof Container>()),
   'container.stop': ask(ofContainer, forwarded<typeof Container>()),
   'container.delete': ask(ofContainer, forwarded<typeof Container>()),

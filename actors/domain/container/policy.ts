@@ -1,6 +1,6 @@
 /** What a tenant asks of a container's policy (ADR 36). Pure. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
-import { isSameForEngine, policyOf, textOfPolicy } from '../../../schemas/api/policy.ts';
+import { isSameForEngine, policyOf, policyShown, policyStored, textOfPolicy } from '../../../schemas/api/policy.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
@@ -12,7 +12,7 @@ type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 export function get(state: PartitionView, ask: Of<'policy.get'>): Turn {
   const found = find(state, ask);
-  return 'refusal' in found ? found.refusal : answer(data('ok', policyOf(found.record)));
+  return 'refusal' in found ? found.refusal : answer(data('ok', policyShown(policyOf(found.record))));
 }
 
 /**
@@ -24,7 +24,7 @@ export function put(state: PartitionView, { policy, ...ask }: Of<'policy.put'>, 
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
-  const reply = repeatable('ok', policy);
+  const reply = repeatable('ok', policyShown(policy));
   if (textOfPolicy(policy) === textOfPolicy(policyOf(record))) return answer(reply, rungOnly(record));
   if (!isSameForEngine(policy, policyOf(record))) {
     const version = { ...versionOf(record), policy };
@@ -39,6 +39,7 @@ function updateUnder({ update, ...record }: ContainerRecord, policy: ContainerRe
   if (update?.previous === undefined || policy === undefined) return {};
   const { previous } = update;
   const hasSameCheck = isSameForEngine(policyOf(record), previous.policy);
-  const health = hasSameCheck ? policy.health : previous.policy.health;
-  return { update: { ...update, previous: { ...previous, policy: { ...policy, health } } } };
+  const { health } = policyShown(hasSameCheck ? policy : previous.policy);
+  const under = policyStored({ ...policyShown(policy), health });
+  return { update: { ...update, previous: { ...previous, policy: under } } };
 }

@@ -19,7 +19,7 @@ import {
   type Update,
   type Version,
 } from '../../../schemas/api/container.ts';
-import { isSameForEngine, policyOf } from '../../../schemas/api/policy.ts';
+import { isSameForEngine, policyOf, policyShown } from '../../../schemas/api/policy.ts';
 import { noSecrets, textOfUses } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -127,7 +127,7 @@ function changesOf(before: Version, after: Version): Pick<Update, 'from' | 'to'>
   const hasSameSecrets = haveSameSecrets(before, after);
   const pick = ({ spec, policy, secrets }: Version): Changed => ({
     ...Object.fromEntries(fields.map((field) => [field, spec[field]])),
-    ...(hasSameCheck ? {} : { health: policy.health }),
+    ...(hasSameCheck ? {} : { health: policyShown(policy).health }),
     ...(hasSameSecrets ? {} : { secrets }),
   });
   return { from: pick(before), to: pick(after) };

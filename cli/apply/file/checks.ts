@@ -80,12 +80,14 @@ function* faultsOfImage(image: string, remark: RemarkOf): Generator<Remark> {
   }
 }
 
-const checks = ['command', 'http', 'tcp'] as const;
+const checks = ['command', 'http', 'tcp', 'none'] as const;
 
 function* faultsOfPolicy({ restart, health }: PolicyBody, remark: RemarkOf): Generator<Remark> {
   if (health == null) return;
   if (checks.filter((kind) => health[kind] !== undefined).length !== 1)
-    yield remark('must have one of command, http and tcp', 'policy', 'health');
+    yield remark('must have one of command, http, tcp and none', 'policy', 'health');
+  else if (health.none === true && Object.keys(health).length > 1)
+    yield remark('can have nothing beside none', 'policy', 'health');
   if (restart === 'never' && health.restart_unhealthy === true)
     yield remark('cannot be true where restart is never', 'policy', 'health', 'restart_unhealthy');
 }

@@ -1,6 +1,6 @@
 /** What a file declares, with every default filled in: what is compared with what exists. Pure. */
 import { containerDefaults, type Port } from '../../../schemas/api/container.ts';
-import { defaultPolicy, healthDefaults, type Policy, type PolicyBody } from '../../../schemas/api/policy.ts';
+import { defaultPolicy, healthDefaults, type PolicyBody, type PolicyView } from '../../../schemas/api/policy.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
 import { withFileDefaults, type ContainerSecrets } from '../../../schemas/api/secret.ts';
 import { imageIn } from '../../tenant/image.ts';
@@ -42,7 +42,7 @@ export interface WantedContainer {
   /** Undefined: wherever it is. */
   readonly host: string | undefined;
   readonly declaration: Declaration;
-  readonly policy: Policy;
+  readonly policy: PolicyView;
   readonly uses: ContainerSecrets;
   readonly remark: RemarkOf;
 }
@@ -181,9 +181,10 @@ function containerOf(
   };
 }
 
-function policyOf({ health, ...given }: PolicyBody): Policy {
+function policyOf({ health, ...given }: PolicyBody): PolicyView {
   if (health == null) return { ...defaultPolicy, ...given, health: null };
-  const { http, ...check } = health;
+  const { http, none, ...check } = health;
+  if (none === true) return { ...defaultPolicy, ...given, health: { none } };
   const withPath = http === undefined ? {} : { http: { path: '/', ...http } };
   return { ...defaultPolicy, ...given, health: { ...healthDefaults, ...check, ...withPath } };
 }

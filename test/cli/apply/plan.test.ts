@@ -3,7 +3,6 @@ import t from 'tap';
 import type { Found, FoundContainer, Peer } from '../../../cli/apply/found.ts';
 import { isChange, planOf, type ContainerChange, type Step } from '../../../cli/apply/plan.ts';
 import { doneText, planText, stoppedText } from '../../../cli/apply/show.ts';
-import type { Policy } from '../../../schemas/api/policy.ts';
 import { empty, foundAs, peer, wantedIn } from './declared.ts';
 
 const actions = (steps: readonly Step[]): string[] =>
@@ -265,7 +264,7 @@ t.test('after a plan is carried out, the next one is empty', (t) => {
           -1,
         ) as ContainerChange;
       const step = look(found);
-      const policy: Policy = step.hasOtherPolicy ? wanted.containers[0]!.policy : found.policy;
+      const policy = step.hasOtherPolicy ? wanted.containers[0]!.policy : found.policy;
       const uses = step.hasOtherUses ? wanted.containers[0]!.uses : found.uses;
       const next = look({ ...found, container: patched(found.container, step.patch), policy, uses });
       return (

@@ -25,7 +25,10 @@ t.test('options make a policy, and change one', async (t) => {
     { ...stored, health: { command: ['sh', '-c', 'test -f /up'], interval: 7, restart_unhealthy: false } },
     'another check replaces the one before',
   );
-  t.same(await of({ health: false }, stored), { ...stored, health: null });
+  const none = { ...stored, health: { none: true } };
+  t.same(await of({ health: false }, stored), none, 'not even that of the image');
+  t.same(await of({ healthTcp: 1 }, none), { ...stored, health: { tcp: { port: 1 }, restart_unhealthy: true } });
+  await t.rejects(of({ healthRetries: 1 }, none), /there is no check/);
 });
 
 t.test('a file, over which options win', async (t) => {

@@ -23,12 +23,13 @@ t.test('absent fields have their defaults', (t) => {
     health: { ...timing, tcp: { port: 1 }, retries: 1 },
   });
   t.match(valueOf({ health: { command: ['true'] } }), { health: { command: ['true'], ...timing } });
+  t.same(valueOf({ health: { none: true } }), { ...defaultPolicy, no_check: true }, 'beside what older programs know');
   t.end();
 });
 
 t.test('what a policy may not be', (t) => {
   const health = (check: object) => ({ health: { tcp: { port: 80 }, ...check } });
-  const one = 'must have one of command, http and tcp';
+  const one = 'must have one of command, http, tcp and none';
   for (const [body, field, message] of [
     [{ restart: 'sometimes' }, 'restart', 'must be one of always, on_failure, never'],
     [{ stop_grace_seconds: 301 }, 'stop_grace_seconds', 'must be at most 300'],
@@ -37,6 +38,9 @@ t.test('what a policy may not be', (t) => {
     [{ stop_signal: 'TERM' }, 'stop_signal', /^must be one of SIGTERM, /],
     [{ health: {} }, 'health', one],
     [{ health: { command: ['true'], tcp: { port: 1 } } }, 'health', one],
+    [{ health: { none: true, tcp: { port: 1 } } }, 'health', one],
+    [{ health: { none: true, retries: 2 } }, 'health', 'can have nothing beside none'],
+    [{ health: { none: false, tcp: { port: 1 } } }, 'health.none', 'must be true'],
     [{ health: { command: [] } }, 'health.command', "can't be blank"],
     [{ health: { command: [''] } }, 'health.command.0', "can't be blank"],
     [{ health: { command: ['a\0b'] } }, 'health.command.0', /must match/],

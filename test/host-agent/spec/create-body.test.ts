@@ -1,6 +1,7 @@
 import t from 'tap';
 import { defaultCapabilities } from '../../../host-agent/spec/confinement.ts';
 import { createBody, specHash } from '../../../host-agent/spec/create-body.ts';
+import { defaultPolicy } from '../../../schemas/api/policy.ts';
 import { container, owner } from '../support/decisions.ts';
 
 const secretFile = { name: 'a', version: 1, mode: 0o400, uid: 0, gid: 0 };
@@ -35,6 +36,7 @@ t.test('the hash of a spec changes only with fields that a running container can
   ]) {
     t.not(specHash(container(changes)), base, JSON.stringify(changes));
   }
+  t.not(specHash(container({ policy: { ...defaultPolicy, no_check: true } })), base, 'no check');
   const secrets = (version: number, more: object = {}) =>
     specHash(
       container({ secrets: { env: { A: { name: 'a', version } }, files: { '/a': { ...secretFile, ...more } } } }),
@@ -77,6 +79,13 @@ t.test('the body of a create carries the declared container', (t) => {
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
     },
   });
+  const { Healthcheck } = createBody({
+    ...making,
+    container: container({ policy: { ...defaultPolicy, no_check: true } }),
+    secrets: {},
+  });
+  t.same(Healthcheck, { Test: ['NONE'] }, 'that of the image is switched off');
+  t.equal('Healthcheck' in body, false, 'that of the image stays');
   const { Labels } = body as { Labels: Record<string, string> };
   t.notMatch(JSON.stringify(Labels), 'hunter2');
   t.match(createBody({ ...making, container: container({ cpu_millis: 1 }), secrets: {} }), {

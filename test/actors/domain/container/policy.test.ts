@@ -108,6 +108,21 @@ t.test('a check that the engine carries out comes with an update, and goes with 
   t.end();
 });
 
+t.test('an image whose check is switched off: an update, said in a way that older programs pass over', (t) => {
+  const { put, get, record, told, tell } = world(container({ policy: policyOf({ health: tcp }) }));
+  put(policyOf({ no_check: true }));
+  t.match(get(), { data: { health: { none: true } } });
+  t.notMatch(get(), { data: { no_check: true } });
+  t.match(record().update, { phase: 'preparing', from: { health: tcp }, to: { health: { none: true } } });
+  t.match(told(), { policy: { health: null, no_check: true }, update: { previous: { policy: { health: tcp } } } });
+  put(policyOf({ restart: 'never', no_check: true }));
+  t.match(record().update?.previous?.policy, { restart: 'never', health: tcp, no_check: undefined });
+  const update = { since: record().update?.since, phase: 'rolled_back', reason: 'unhealthy', message: 'x' };
+  tell('running', {}, { update });
+  t.match(record().policy, { restart: 'never', health: tcp, no_check: undefined });
+  t.end();
+});
+
 t.test('one that is being removed has none to set', (t) => {
   const { put, remove } = world(container());
   remove();
