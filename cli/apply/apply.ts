@@ -3,6 +3,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Context } from '../context.ts';
 import { codeOf, Exit, Refused, wordsOf, WrongUsage } from '../terminal/errors.ts';
 import { askLine } from '../terminal/input.ts';
+import type { WaitOptions } from '../terminal/arguments.ts';
 import { InterruptedError } from '../client/errors.ts';
 import { carryOut } from './execute.ts';
 import { withoutRemovals } from './file/model.ts';
@@ -12,13 +13,12 @@ import { findAll } from './found.ts';
 import { planOf, type Plan } from './plan.ts';
 import { doneText, planText, stoppedText, valueOf, type Done } from './show.ts';
 
-export interface ApplyOptions {
+export interface ApplyOptions extends WaitOptions {
   readonly file: readonly string[];
   readonly prune?: true;
   readonly yes?: true;
   readonly dryRun?: true;
   readonly detach?: true;
-  readonly timeout: number;
 }
 
 function remarksText(remarks: readonly Remark[]): string {
@@ -32,7 +32,7 @@ function refuseFaults(faults: readonly Remark[]): void {
 }
 
 export async function apply(context: Context, options: ApplyOptions): Promise<void> {
-  const { file: files, prune = false, timeout, dryRun = false, detach = false } = options;
+  const { file: files, prune = false, timeout, stable, dryRun = false, detach = false } = options;
   if (files.length > limits.applyFiles) throw new WrongUsage(`-f: give at most ${limits.applyFiles} files`);
   if (files.filter((file) => file === '-').length > 1) throw new WrongUsage('-f -: standard input is one file');
   const { wanted, values, faults, warnings } = await readFiles(files, context.terminal);
@@ -57,7 +57,8 @@ export async function apply(context: Context, options: ApplyOptions): Promise<vo
     return;
   }
   await confirm(context, plan, options);
-  const { done, error } = await carryOut({ context, values, isDetached: detach, timeoutS: timeout }, plan.steps);
+  const work = { context, values, isDetached: detach, timeoutS: timeout, stableS: stable };
+  const { done, error } = await carryOut(work, plan.steps);
   if (context.isJson || error === undefined)
     context.show(valueOf(done, false, error === undefined ? undefined : wordsOf(error)), doneText(done));
   if (error === undefined) return;

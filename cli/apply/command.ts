@@ -1,8 +1,7 @@
 /** `apply`: what reads files, plans and carries out is loaded when it is asked for. */
 import type { Command } from 'commander';
-import { limits } from '../../schemas/limits.ts';
 import { action, type Terminal } from '../context.ts';
-import { collect, waitSeconds } from '../terminal/arguments.ts';
+import { collect, waiting } from '../terminal/arguments.ts';
 import type { ApplyOptions } from './apply.ts';
 
 const usualFile = 'longshore.yml';
@@ -17,13 +16,12 @@ export function addApply(program: Command, terminal: Terminal): void {
     const { apply } = await import('./apply.ts');
     await apply(context, { ...options, file });
   });
-  command
+  waiting(command, 'how long to wait for each container')
     .option('-f, --file <file>', `a file, or - for standard input; may be repeated; default: ${usualFile}`, collect)
     .option('--dry-run', 'show what would change, and change nothing')
     .option('--prune', 'remove what is of this file and not in it any more')
     .option('-y, --yes', 'remove without a question')
     .option('-d, --detach', 'do not wait until containers run')
-    .option('--timeout <seconds>', 'how long to wait for each container', waitSeconds, limits.cliWaitSeconds)
     .option('--schema', 'print the JSON Schema of the file, for editors')
     .action(async (options: Given, ...rest: unknown[]) => {
       if (options.schema === true) terminal.stdout.write(`${(await import('./file/schema.ts')).schemaText()}\n`);

@@ -9,9 +9,11 @@ import { ApiError, InterruptedError } from '../client/errors.ts';
 import { waitFor } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { prepare } from '../tenant/prepare.ts';
-import { runs, watchUntil, watchUpdate } from '../tenant/progress.ts';
+import { goalOf, verdictOf, type Goal } from '../tenant/done.ts';
+import { watchDone } from '../tenant/progress.ts';
 import { secretBody } from '../tenant/secrets.ts';
 import { Refused } from '../terminal/errors.ts';
+import type { WantedContainer } from './file/model.ts';
 import type { Values } from './file/values.ts';
 import type { ContainerChange, ContainerCreate, PeerChange, PeerCreate, Removal, SetStep, Step } from './plan.ts';
 import type { Done, Outcome } from './show.ts';
@@ -23,6 +25,8 @@ export interface Work {
   readonly isDetached: boolean;
   /** For each container. */
   readonly timeoutS: number;
+  /** How long one without a health check must stay up. */
+  readonly stableS: number;
 }
 
 /** What came of all steps, and why it ended early. */
@@ -81,10 +85,16 @@ async function set({ context: { api, tell }, values }: Work, step: SetStep, roll
   return 'changed';
 }
 
+const goalIn = ({ stableS }: Work, { policy, isJob }: WantedContainer): Goal => ({
+  ...goalOf(policy, stableS),
+  isJob,
+});
+
 const pathOf = (id: string) => ({ path: { id } });
 
 /** Declared stopped, so that its first run has its policy and its secrets. */
-async function create({ context, isDetached, timeoutS }: Work, step: ContainerCreate): Promise<Outcome> {
+async function create(work: Work, step: ContainerCreate): Promise<Outcome> {
+  const { context, isDetached, timeoutS } = work;
   const { api, tell } = context;
   const { wanted, after, name } = step;
   if (after !== undefined) {
@@ -104,7 +114,7 @@ async function create({ context, isDetached, timeoutS }: Work, step: ContainerCr
   const container = await dataOf(api.POST('/api/v2/compute', { params: { query: { start: false } }, body }));
   await prepare(context, container.id, wanted);
   await doneOf(api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));
-  if (!isDetached) await watchUntil(context, container, runs, timeoutS);
+  if (!isDetached) await watchDone(context, container, { goal: goalIn(work, wanted), seconds: timeoutS });
   return 'changed';
 }
 
@@ -122,11 +132,13 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   });
   if (isStarted) await doneOf(context.api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));
   const isSame = step.action === 'keep' || step.action === 'wait';
-  if (!isDetached && (step.action !== 'keep' || isRolled)) {
-    const view = await watchUpdate(context, container, timeoutS);
-    // It would say the same once more.
-    if (!runs(view)) await watchUntil(context, container, runs, timeoutS);
-  }
+  const goal = goalIn(work, wanted);
+  const isLongDone =
+    step.action === 'keep' &&
+    !isRolled &&
+    verdictOf(found.status, goal, { heldMs: 0, nowMs: context.terminal.nowMs() }) === 'done';
+  if (!isDetached && !isLongDone)
+    await watchDone(context, container, { goal, seconds: timeoutS, before: found.status });
   return isSame && !isRolled ? 'same' : 'changed';
 }
 
@@ -148,7 +160,8 @@ async function send(
 }
 
 /** The owner updates what uses a secret within seconds: its generation rises then. */
-async function untilRolled({ context, timeoutS }: Work, { found, name }: ContainerChange): Promise<void> {
+async function untilRolled(work: Work, { found, wanted, name }: ContainerChange): Promise<void> {
+  const { context, timeoutS } = work;
   const { api, terminal } = context;
   const endMs = performance.now() + timeoutS * 1000;
   for (;;) {
@@ -162,7 +175,7 @@ async function untilRolled({ context, timeoutS }: Work, { found, name }: Contain
     await sleep(limits.cliLookMs, terminal.signal);
     if (terminal.signal.aborted) throw new InterruptedError();
   }
-  await watchUpdate(context, found.container, timeoutS);
+  await watchDone(context, found.container, { goal: goalIn(work, wanted), seconds: timeoutS, before: found.status });
 }
 
 async function createPeer({ context: { api, tell } }: Work, { name, wanted }: PeerCreate): Promise<Outcome> {

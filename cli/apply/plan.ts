@@ -7,7 +7,7 @@ import { defaultPolicy, policyShown, policyStored, textOfPolicy, type PolicyView
 import type { ContainerSecrets } from '../../schemas/api/secret.ts';
 import type { Schemas } from '../client/api.ts';
 import { imageText } from '../terminal/table.ts';
-import { runs } from '../tenant/progress.ts';
+import { isCompleted, isUnderWay } from '../tenant/done.ts';
 import { labelVariable } from './file/checks.ts';
 import type { Declaration, Wanted, WantedContainer, WantedLogin, WantedPeer, WantedSecret } from './file/model.ts';
 import type { Remark } from './file/source.ts';
@@ -42,7 +42,10 @@ export interface ContainerCreate {
   readonly after: string | undefined;
 }
 
-/** - `start`: as declared, but stopped or failed. - `wait`: on its way. - `keep`: as declared. */
+/**
+ * - `start`: as declared, but stopped or failed. - `wait`: on its way, or unhealthy.
+ * - `keep`: as declared.
+ */
 export interface ContainerChange {
   readonly kind: 'container';
   readonly action: 'update' | 'start' | 'wait' | 'keep';
@@ -154,7 +157,8 @@ function containerStep(wanted: WantedContainer, found: FoundContainer | undefine
   const differences = differencesOf(fieldsOf({ ...wanted, declaration: container, policy, uses }), fieldsOf(wanted));
   const isOver = status.reason === 'completed' && differences.length === 0;
   const isStarted = !isOver && (status.desired === 'stopped' || status.status === 'failed');
-  const isSettled = runs(status) && (status.update === undefined || !isUnderWay(status.update.phase));
+  const isUp = status.status === 'running' && status.reason !== 'unhealthy';
+  const isSettled = (isUp || isCompleted(status)) && !isUnderWay(status);
   return {
     kind: 'container',
     action: differences.length > 0 ? 'update' : isStarted ? 'start' : isSettled ? 'keep' : 'wait',
@@ -168,8 +172,6 @@ function containerStep(wanted: WantedContainer, found: FoundContainer | undefine
     isStarted,
   };
 }
-
-const isUnderWay = (phase: string): boolean => phase === 'preparing' || phase === 'verifying';
 
 type Fields = ReadonlyMap<string, string>;
 const nothing: Fields = new Map();

@@ -26,7 +26,7 @@ function differenceText({ field, from, to }: Difference): string {
 const notes: Partial<Record<Step['action'], string>> = {
   set: 'its value is sent; the same value changes nothing',
   start: 'is as declared, and is started',
-  wait: 'is as declared, and does not run yet',
+  wait: 'is as declared, and is not up yet',
 };
 
 const stepText = (step: Step): string => {

@@ -3,17 +3,20 @@ import { Argument, type Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 import { containerStatuses } from '../../schemas/words.ts';
 import { dataOf } from '../client/api.ts';
-import { ApiError } from '../client/errors.ts';
+import { ApiError, InterruptedError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { waitFor, type WaitedStatus } from '../client/wait.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { pastText, pastTime, waitSeconds } from '../terminal/arguments.ts';
+import { pastText, pastTime, waiting, type WaitOptions } from '../terminal/arguments.ts';
 import { Refused } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { each } from './each.ts';
-import { containersOf, findContainer, NotFound } from './find.ts';
+import { cannotCome, goalOf } from './done.ts';
+import { containersOf, findContainer, NotFound, type Container } from './find.ts';
+import { storedPolicy } from './policy.ts';
 import { storedUses } from './prepare.ts';
+import { endText, statusOf, watchDone } from './progress.ts';
 
 const statuses = [...containerStatuses, 'removed'] as const;
 
@@ -42,15 +45,82 @@ async function inspect(context: Context, name: string): Promise<void> {
   context.show(value, JSON.stringify(value, null, 2));
 }
 
+async function wait(
+  context: Context,
+  name: string,
+  status: WaitedStatus | undefined,
+  { timeout, stable }: WaitOptions,
+): Promise<void> {
+  if (status !== undefined) return waitUntil(context, name, status, timeout);
+  const container = await findContainer(context, name);
+  const goal = goalOf(await storedPolicy(context, container.id), stable);
+  const view = await watchDone(context, container, { goal, seconds: timeout });
+  context.show(view, statusText(view));
+}
+
+const statusText = ({ status, exit_code }: { readonly status: string; readonly exit_code: number | null }): string =>
+  exit_code === null ? status : `${status}, exit code ${exit_code}`;
+
+/** Ends with 0 when the container has the status, and as soon as it can't come any more. */
 async function waitUntil(context: Context, name: string, status: WaitedStatus, seconds: number): Promise<void> {
-  const wait = async () => waitFor(context.api, (await findContainer(context, name)).id, status, seconds * 1000);
-  const view = await wait().catch((error: unknown) => {
+  const view = await untilStatus(context, name, status, seconds).catch((error: unknown) => {
     const isGone = error instanceof NotFound || (error instanceof ApiError && error.status === 404);
     if (status === 'removed' && isGone) return null;
     throw error;
   });
   if (view === undefined) throw new Refused(`${name} did not become ${status} within ${seconds} s`);
-  context.show(view, status);
+  context.show(view, view === null ? status : statusText({ ...view, status }));
+}
+
+async function untilStatus(context: Context, name: string, status: WaitedStatus, seconds: number) {
+  const container = await findContainer(context, name);
+  const endMs = performance.now() + seconds * 1000;
+  for (;;) {
+    const view = await statusOf(context, container.id, endMs);
+    if (view.status === status) return view;
+    if (cannotCome(view, status))
+      throw new Refused(`${await endText(context, container, view)}\nIt can't become ${status} by itself.`);
+    const leftMs = endMs - performance.now();
+    if (leftMs <= 0) return undefined;
+    try {
+      const found = await waitFor(context.api, container.id, status, Math.min(leftMs, limits.cliWaitLookMs));
+      if (found !== undefined) return found;
+    } catch (error) {
+      const isRefused = error instanceof ApiError && error.status === 409;
+      // A server may say first that it can't come; the next look says why.
+      if (!isRefused || !cannotCome(await statusOf(context, container.id), status)) throw error;
+    }
+  }
+}
+
+/** All are asked to start; then each is waited for. */
+async function start(
+  context: Context,
+  names: readonly string[],
+  { detach, timeout, stable }: WaitOptions & { readonly detach?: true },
+): Promise<void> {
+  const asked = new Map<string, { readonly container: Container } | { readonly error: unknown }>();
+  for (const name of new Set(names)) {
+    const ask = async (): Promise<Container> => {
+      const container = await findContainer(context, name);
+      await dataOf(context.api.POST('/api/v2/compute/{id}/start', { params: { path: { id: container.id } } }));
+      return container;
+    };
+    const made = await ask().then(
+      (container) => ({ container }),
+      (error: unknown) => ({ error }),
+    );
+    asked.set(name, made);
+    if (context.terminal.signal.aborted) break;
+  }
+  await each(context, names, async (name) => {
+    const made = asked.get(name) ?? { error: new InterruptedError() };
+    if ('error' in made) throw made.error;
+    if (detach === true) return name;
+    const goal = goalOf(await storedPolicy(context, made.container.id), stable);
+    await watchDone(context, made.container, { goal, seconds: timeout });
+    return name;
+  });
 }
 
 export const amountText = (name: string, amount: number): string =>
@@ -99,14 +169,13 @@ async function hosts(context: Context): Promise<void> {
 }
 
 const change =
-  (verb: 'start' | 'stop' | 'rm') =>
+  (verb: 'stop' | 'rm') =>
   (context: Context, names: readonly string[]): Promise<void> =>
     each(context, names, async (name) => {
       const { id } = await findContainer(context, name);
       const params = { path: { id } };
       const { api } = context;
-      if (verb === 'start') await dataOf(api.POST('/api/v2/compute/{id}/start', { params }));
-      else if (verb === 'stop') await dataOf(api.POST('/api/v2/compute/{id}/stop', { params }));
+      if (verb === 'stop') await dataOf(api.POST('/api/v2/compute/{id}/stop', { params }));
       else await dataOf(api.DELETE('/api/v2/compute/{id}', { params }));
       return name;
     });
@@ -118,17 +187,20 @@ export function addContainers(program: Command, terminal: Terminal): void {
   named('inspect <container>', 'what is declared, what runs, its policy, and the secrets that it uses').action(
     action<[string]>(terminal, inspect),
   );
-  named('start <container...>', 'start containers').action(action<[string[]]>(terminal, change('start')));
+  waiting(
+    named('start <container...>', 'start containers, and wait until they are up').option(
+      '-d, --detach',
+      'do not wait until they are up',
+    ),
+    'how long to wait for each',
+  ).action(action<[string[], WaitOptions & { detach?: true }]>(terminal, start));
   named('stop <container...>', 'stop containers').action(action<[string[]]>(terminal, change('stop')));
   named('rm <container...>', 'stop and remove containers').action(action<[string[]]>(terminal, change('rm')));
-  named('wait <container>', 'wait until a container has a status')
-    .addArgument(new Argument('[status]', 'the status to wait for').choices(statuses).default('running'))
-    .option('--timeout <seconds>', 'how long to wait', waitSeconds, limits.cliWaitSeconds)
-    .action(
-      action<[string, WaitedStatus, { timeout: number }]>(terminal, (context, name, status, { timeout }) =>
-        waitUntil(context, name, status, timeout),
-      ),
-    );
+  waiting(
+    named('wait <container>', 'wait until a container is up, a job has ended, or it has a status').addArgument(
+      new Argument('[status]', 'the status to wait for').choices(statuses),
+    ),
+  ).action(action<[string, WaitedStatus | undefined, WaitOptions]>(terminal, wait));
   named('quota', 'what you use of your caps').action(action(terminal, quota));
   named('usage', 'what your containers used, by container')
     .option('--from <time>', `from when, ${pastText}; default: this month`, time)

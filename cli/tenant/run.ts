@@ -1,17 +1,17 @@
 /** `run` and `update`: from words of a person to a container that runs. */
 import type { Command } from 'commander';
-import { limits } from '../../schemas/limits.ts';
 import { createApi, dataOf, doneOf } from '../client/api.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { collect, waitSeconds } from '../terminal/arguments.ts';
-import { WrongUsage } from '../terminal/errors.ts';
+import { collect, waiting, type WaitOptions } from '../terminal/arguments.ts';
+import { Refused, WrongUsage } from '../terminal/errors.ts';
 import { readFile } from '../terminal/input.ts';
 import { cpuIn, memoryIn } from '../terminal/quantities.ts';
 import { findContainer } from './find.ts';
 import { imageIn, nameFor } from './image.ts';
 import { policyWith, storedPolicy, withPolicy, type PolicyOptions } from './policy.ts';
 import { namesUses, prepare, refuseUnknown, storedUses, usesWith, type UseOptions } from './prepare.ts';
-import { runs, watchUntil, watchUpdate } from './progress.ts';
+import { goalOf } from './done.ts';
+import { RolledBack, statusOf, watchDone } from './progress.ts';
 
 interface Shape {
   readonly env?: readonly string[];
@@ -21,11 +21,10 @@ interface Shape {
   readonly memory?: string;
 }
 
-interface RunOptions extends Shape, PolicyOptions, UseOptions {
+interface RunOptions extends Shape, PolicyOptions, UseOptions, WaitOptions {
   readonly name?: string;
   readonly host?: string;
   readonly detach?: true;
-  readonly timeout: number;
 }
 
 /** `NAME=value`; without a value, that of this shell. @throws WrongUsage */
@@ -95,7 +94,8 @@ async function run(context: Context, image: string, options: RunOptions): Promis
     }
   }
   if (options.detach !== true) {
-    const view = await watchUntil(context, container, runs, options.timeout);
+    const goal = goalOf(await storedPolicy(context, container.id), options.stable);
+    const view = await watchDone(context, container, { goal, seconds: options.timeout });
     const addresses = view.addresses.map(({ port, address }) => `${port} at ${address}`).join(', ');
     show(
       { ...container, status: view.status, addresses: view.addresses },
@@ -115,10 +115,9 @@ async function removeHalf({ server, token, tell }: Context, id: string): Promise
   );
 }
 
-interface UpdateOptions extends Shape, PolicyOptions, UseOptions {
+interface UpdateOptions extends Shape, PolicyOptions, UseOptions, WaitOptions {
   readonly image?: string;
   readonly detach?: true;
-  readonly timeout: number;
 }
 
 async function update(context: Context, name: string, options: UpdateOptions): Promise<void> {
@@ -147,13 +146,34 @@ async function update(context: Context, name: string, options: UpdateOptions): P
   }
   if (uses !== undefined) await refuseUnknown(context, uses);
   const params = { path: { id: container.id } };
+  const before = await statusOf(context, container.id);
   // Without a change it answers with the container as it is.
   const changedContainer = await dataOf(api.PATCH('/api/v2/compute/{id}', { params, body }));
   await prepare(context, container.id, { policy, uses });
-  if (options.detach !== true && changedContainer.status !== 'stopped')
-    await watchUpdate(context, container, options.timeout);
+  const after = await statusOf(context, container.id);
+  if (after.generation === before.generation) context.tell(unchangedText(container.name, options));
+  if (options.detach !== true && before.desired === 'running') {
+    const goal = goalOf(await storedPolicy(context, container.id), options.stable);
+    // One that runs on under another policy is not waited for to its end.
+    const isJob = goal.isJob && after.update?.at !== before.update?.at;
+    await watchDone(context, container, { goal: { ...goal, isJob }, seconds: options.timeout, before }).catch(
+      (error: unknown) => {
+        throw policy === undefined || !(error instanceof RolledBack)
+          ? error
+          : new Refused(
+              `${error.message}; what else it changed of the policy stays: "longshore policy get ${container.name}"`,
+            );
+      },
+    );
+  }
   show(changedContainer, container.id);
 }
+
+/** A tag may name another image by now, which only a host that pulls finds out. */
+const unchangedText = (name: string, { image }: UpdateOptions): string =>
+  image === undefined
+    ? `${name}: nothing changed`
+    : `${name}: nothing changed: the same image; a tag that was pushed again is not pulled`;
 
 const shaped = (command: Command): Command =>
   command
@@ -165,14 +185,14 @@ const shaped = (command: Command): Command =>
     .option('--secret <NAME=secret>', 'a variable with the value of a secret', collect)
     .option('--secret-file </path=secret>', 'a file with the value of a secret', collect);
 
-const waiting = (command: Command, what: string): Command =>
-  command
-    .option('-d, --detach', `do not wait until ${what}`)
-    .option('--timeout <seconds>', 'how long to wait', waitSeconds, limits.cliWaitSeconds);
+const detachable = (command: Command, what: string): Command =>
+  waiting(command.option('-d, --detach', `do not wait until ${what}`));
 
 export function addRun(program: Command, terminal: Terminal): void {
-  const command = program.command('run <image>').description('declare a container, and wait until it runs');
-  waiting(
+  const command = program
+    .command('run <image>')
+    .description('declare a container, and wait until it is up, or has ended as a job');
+  detachable(
     withPolicy(shaped(command.option('-n, --name <name>', 'its name; default: the last part of the image'))),
     'it runs',
   )
@@ -181,7 +201,7 @@ export function addRun(program: Command, terminal: Terminal): void {
   const changing = program
     .command('update <container>')
     .description('change a container in place, and wait until it is done');
-  waiting(withPolicy(shaped(changing.option('-i, --image <image>', 'another image'))), 'it is done')
+  detachable(withPolicy(shaped(changing.option('-i, --image <image>', 'another image'))), 'it is done')
     .option('--unset <NAME>', 'remove a variable, or the file of a secret by its path', collect)
     .action(action<[string, UpdateOptions]>(terminal, update));
 }

@@ -1,5 +1,5 @@
 /** Values of options, as a person types them. */
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 
 /** Reads a whole number. What it returns throws InvalidArgumentError. */
@@ -13,6 +13,23 @@ export const wholeNumber =
 
 export const portNumber = wholeNumber(1, 65_535);
 export const waitSeconds = wholeNumber(1, limits.cliWaitSecondsMax);
+const stableSeconds = wholeNumber(0, limits.cliStableSecondsMax);
+
+/** `--timeout` and `--stable` of the commands that wait until containers are done. */
+export const waiting = (command: Command, timeout = 'how long to wait'): Command =>
+  command
+    .option('--timeout <seconds>', timeout, waitSeconds, limits.cliWaitSeconds)
+    .option(
+      '--stable <seconds>',
+      'how long one without a health check must stay up',
+      stableSeconds,
+      limits.cliStableSeconds,
+    );
+
+export interface WaitOptions {
+  readonly timeout: number;
+  readonly stable: number;
+}
 
 const spanMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

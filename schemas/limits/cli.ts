@@ -31,6 +31,18 @@ export const cli = {
   cliWaitSeconds: 300,
   cliWaitSecondsMax: 24 * 60 * 60,
   cliLookMs: 500,
+  /** How long a container without a health check must stay up, unless `--stable` says otherwise. */
+  cliStableSeconds: 5,
+  cliStableSecondsMax: 300,
+  /** How long a status from before a change may stand for the one after it. */
+  cliStaleMs: 5 * seconds,
+  /** How far the clocks of this machine and of a host may be apart. */
+  cliClockMarginMs: 1 * minutes,
+  /** What is shown of the log of one that failed, and the time for its first line to arrive. */
+  cliEndLines: 10,
+  cliEndLogMs: 1 * seconds,
+  /** `wait`: how often it looks whether the status can still come. */
+  cliWaitLookMs: 5 * seconds,
   /** What is read from standard input or a file: a secret, a token, a file for `apply`. */
   cliInputBytes: 1 * MiB,
   cliInputMs: 5 * minutes,

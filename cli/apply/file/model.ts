@@ -44,6 +44,8 @@ export interface WantedContainer {
   readonly declaration: Declaration;
   readonly policy: PolicyView;
   readonly uses: ContainerSecrets;
+  /** It is waited for to its end. */
+  readonly isJob: boolean;
   readonly remark: RemarkOf;
 }
 
@@ -171,6 +173,7 @@ function containerOf(
       mem_limit,
     },
     policy: policyOf(policy),
+    isJob: policy.restart === 'never',
     uses: {
       env: secrets.env ?? {},
       files: Object.fromEntries(

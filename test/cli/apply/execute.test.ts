@@ -27,6 +27,7 @@ async function start(t: Test, answers: Readonly<Record<string, Scripted>> = {}, 
     values: { secrets: new Map([['key', Buffer.from('x')]]), registries: new Map() },
     isDetached: true,
     timeoutS: 1,
+    stableS: 0,
   };
   return { work, requests: () => asked.map(({ method, path }) => `${method} ${path}`), asked };
 }
