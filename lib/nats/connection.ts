@@ -4,17 +4,19 @@
  */
 import { readFileSync } from 'node:fs';
 import {
+  AuthorizationError,
+  UserAuthenticationExpiredError,
   connect,
   credsAuthenticator,
   type Authenticator,
   type NatsConnection,
-  type ReconnectToServerHandler,
 } from '@nats-io/transport-node';
 import { Counter, type Registry } from 'prom-client';
 import { limits } from '../../schemas/limits.ts';
 import type { BackoffBounds } from '../time/backoff.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Answers } from './answers.ts';
+import { Dials } from './dials.ts';
 import { keepInboxPrefix } from './inbox.ts';
 import type { Log } from '../log.ts';
 import Type from 'typebox';
@@ -40,6 +42,8 @@ export interface NatsOptions {
   readonly answers?: Answers;
   /** Called when the connection moved to another server. */
   readonly onMove?: () => void;
+  /** Called for each dial after which a server refused the credentials. */
+  readonly onRefused?: () => void;
 }
 
 export const credentialsFile = (path: string): Authenticator => credsAuthenticator(new Uint8Array(readFileSync(path)));
@@ -74,56 +78,52 @@ function identityOf({ authenticator, credsFile, inboxPrefix }: NatsOptions) {
  * deadline of their own.
  */
 export async function connectNats(options: NatsOptions, log: Log): Promise<NatsConnection> {
-  const choice = new ServerChoice();
-  const identity = identityOf(options);
+  // Before the first connection nats.js tells nothing: this is all that is known then.
+  let isUntold = true;
+  const dials = new Dials({
+    isUrgent: options.isUrgent === true,
+    onRefused: () => {
+      options.onRefused?.();
+      if (isUntold) log.warn('nats_refused', { servers: options.servers, reason: 'the credentials are not accepted' });
+      isUntold = false;
+    },
+  });
+  const { authenticator, ...identity } = identityOf(options);
   const nc = await connect({
     servers: [...options.servers],
     name: options.name,
     waitOnFirstConnect: true,
     maxReconnectAttempts: -1,
-    reconnectTimeWait: 250,
-    reconnectJitter: 250,
+    reconnectDelayHandler: dials.waitMs,
     pingInterval: options.isUrgent === true ? limits.natsPingUrgentMs : limits.natsPingMs,
     maxPingOut: limits.natsPingsUnanswered,
     timeout: options.isUrgent === true ? limits.natsConnectUrgentMs : limits.natsConnectMs,
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,
-    reconnectToServer: choice.next,
+    reconnectToServer: dials.next,
     ...identity,
+    ...(authenticator === undefined ? {} : { authenticator: announced(authenticator, () => dials.asked()) }),
     ...(options.tlsCaFile === undefined ? {} : { tls: { caFile: options.tlsCaFile, handshakeFirst: true } }),
   });
   if (identity.inboxPrefix !== undefined) keepInboxPrefix(nc, identity.inboxPrefix);
-  void watch(nc, log);
-  if (options.answers !== undefined) leaveWhenSilent(nc, choice, options, options.answers, log);
+  isUntold = false;
+  dials.connected();
+  void watch(nc, log, dials);
+  if (options.answers !== undefined) leaveWhenSilent(nc, dials, options, options.answers, log);
   return nc;
 }
 
-/**
- * Chooses the server to dial next. nats.js goes round its list, but the first reconnect may reach
- * the very server that was left (seen with 3.4), because that one still accepts connections.
- */
-class ServerChoice {
-  #left: { readonly server: string; dials: number } | undefined;
-
-  /** Dial other servers first; after a vain round of the list, any server is better than none. */
-  avoid(server: string): void {
-    this.#left = { server, dials: 0 };
-  }
-
-  readonly next: ReconnectToServerHandler = (servers) => {
-    if (this.#left === undefined || this.#left.dials++ >= servers.length) return null;
-    const { server } = this.#left;
-    return servers.find(({ listen }) => listen !== server) ?? null;
+/** Tells when a server asks for the credentials. */
+const announced =
+  (authenticator: Authenticator, tell: () => void): Authenticator =>
+  (nonce) => {
+    tell();
+    return authenticator(nonce);
   };
-
-  settled(): void {
-    this.#left = undefined;
-  }
-}
 
 function leaveWhenSilent(
   nc: NatsConnection,
-  choice: ServerChoice,
+  dials: Dials,
   { servers, isUrgent, onMove }: NatsOptions,
   answers: Answers,
   log: Log,
@@ -143,7 +143,7 @@ function leaveWhenSilent(
     const server = nc.getServer();
     log.warn('nats_silent', { server, silentMs: Math.round(answers.silentMs()) });
     spread = Math.random();
-    choice.avoid(server);
+    dials.avoid(server);
     answers.moved();
     onMove?.();
     nc.reconnect().catch((error: unknown) => log.warn('nats_not_left', { server, error }));
@@ -153,7 +153,6 @@ function leaveWhenSilent(
       if (type === 'disconnect') isConnected = false;
       if (type !== 'reconnect') continue;
       isConnected = true;
-      choice.settled();
       answers.reconnected();
     }
   })();
@@ -170,16 +169,39 @@ export function countMoves(registry: Registry): () => void {
   return () => moves.inc();
 }
 
-async function watch(nc: NatsConnection, log: Log): Promise<void> {
+/** The library has no class of its own for revoked credentials. */
+const isRefusal = (error: Error): boolean =>
+  error instanceof AuthorizationError ||
+  error instanceof UserAuthenticationExpiredError ||
+  /authentication revoked/i.test(error.message);
+
+/** nats.js tells of each dial in vain as of another loss of the connection: the first is logged. */
+async function watch(nc: NatsConnection, log: Log, dials: Dials): Promise<void> {
+  let isConnected = true;
+  let said: string | undefined;
   for await (const status of nc.status()) {
     switch (status.type) {
       case 'disconnect':
+        if (isConnected) log.warn('nats_disconnect', { server: status.server });
+        isConnected = false;
+        break;
       case 'reconnect':
-        log.warn(`nats_${status.type}`, { server: status.server });
+        dials.connected();
+        if (!isConnected) log.warn('nats_reconnect', { server: status.server });
+        isConnected = true;
+        said = undefined;
         break;
-      case 'error':
-        log.warn('nats_error', { error: status.error });
+      case 'error': {
+        const { error } = status;
+        if (!isRefusal(error)) {
+          log.warn('nats_error', { error });
+          break;
+        }
+        dials.refused();
+        if (said !== error.message) log.warn('nats_refused', { server: nc.getServer(), reason: error.message });
+        said = error.message;
         break;
+      }
       case 'staleConnection':
       case 'slowConsumer':
       case 'ldm':

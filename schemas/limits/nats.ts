@@ -4,6 +4,15 @@ import { MiB, seconds, minutes } from './units.ts';
 export const nats = {
   /** A server that does not answer two pings in a row is away, and another is tried. */
   natsPingMs: 5 * seconds,
+  /** The wait between two dials of a server: it doubles while none connects. */
+  natsDialMinMs: 250,
+  natsDialMaxMs: 5 * seconds,
+  /** The longest wait of gateways and actors, whose callers wait meanwhile. */
+  natsDialUrgentMaxMs: 500,
+  /** The longest wait while servers refuse the credentials. */
+  natsRefusedMaxMs: 30 * seconds,
+  /** After a connection that lasted so long, the first dial is quick again. */
+  natsSettledMs: 5 * seconds,
   natsConnectMs: 5 * seconds,
   /** How long after a request of a host a gateway may answer it. */
   answerTtlMs: 15 * seconds,
