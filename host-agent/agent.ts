@@ -21,6 +21,7 @@ import { createConnector } from './control-plane/connector.ts';
 import { stoppedAfterMs } from './control-plane/contact.ts';
 import { createControl, type Control } from './control-plane/control.ts';
 import { createCredentials, type Credentials } from './control-plane/identity/credentials.ts';
+import { createRenewal, type Renewal } from './control-plane/identity/renewal.ts';
 import { keyFrom, type Identity } from './control-plane/identity/identity.ts';
 import { systemMachineTime, type MachineTime } from './control-plane/machine-time.ts';
 import { reportPulls } from './control-plane/pull-reports.ts';
@@ -87,6 +88,15 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   // Written even if nothing changed: a disk that takes no writes shows at the start, not when it
   // matters.
   credentials.keep();
+  const renewal = createRenewal({
+    gatewayUrl: settings.LONGSHORE_URL,
+    identity,
+    seed,
+    credentials,
+    backoff: retry,
+    clock,
+    log,
+  });
   const machineTime = parts.machineTime ?? systemMachineTime(clock);
   const state = await loadState({ settings, cluster, disk, clock, steadyMs, machineTime, metrics, log });
   const ending = new AbortController();
@@ -98,6 +108,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const control = controlOf(parts, {
     sender,
     credentials,
+    renewal,
     state,
     answers,
     metrics,
@@ -176,6 +187,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const running = [
     standing.run(signal),
     containers.run(signal),
+    renewal.run(signal),
     state.execs.endLeft((name) => new ExecProcess(containers.engine, processes, name).kill(), signal),
     reportPulls(
       {
@@ -201,6 +213,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
           inboxPrefix: subjects.hostInbox(sender),
           answers,
           onMove,
+          onRefused: renewal.refused,
           ...(settings.NATS_CA_FILE === undefined ? {} : { tlsCaFile: settings.NATS_CA_FILE }),
         },
         log,
@@ -228,6 +241,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 interface ControlLinks {
   readonly sender: Sender;
   readonly credentials: Credentials;
+  readonly renewal: Pick<Renewal, 'accepted'>;
   readonly state: State;
   readonly answers: Answers;
   readonly metrics: Metrics;
@@ -250,7 +264,10 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
       standing,
       renewSession: () => control.renewSession(),
     }),
-    onGreeted: () => standing().greeted(),
+    onGreeted: () => {
+      links.renewal.accepted();
+      standing().greeted();
+    },
     onContact: state.contact.heard,
     onAsk: () => containers().reconciler.syncBegins(),
     onSynced: () => standing().synced(),

@@ -69,7 +69,10 @@ const registryRules = (doc: string, fallback: readonly string[]): Setting<readon
 });
 
 export const settings = {
-  LONGSHORE_URL: httpUrl('Base URL of the gateway at which this host enrols.', { fallback: 'http://127.0.0.1:8080' }),
+  LONGSHORE_URL: httpUrl(
+    'Base URL of the gateway at which this host enrols, and renews credentials that have expired.',
+    { fallback: 'http://127.0.0.1:8080' },
+  ),
   LONGSHORE_JOIN_TOKEN: optionalText('One-time join token, for the first start.'),
   LONGSHORE_JOIN_TOKEN_FILE: optionalText('File with the join token, in place of LONGSHORE_JOIN_TOKEN.'),
   STATE_DIR: text('Folder where the agent keeps its identity, its desired set and its positions in logs.', {

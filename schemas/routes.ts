@@ -26,6 +26,7 @@ import {
   HostUpdateBody,
   HostView,
   HostWithToken,
+  RenewBody,
   TenantHost,
 } from './api/host.ts';
 import { ContainerId, HostKey, KeyId, NetworkName, PeerId, PeerTokenId, TenantId } from './ids.ts';
@@ -60,8 +61,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
  */
 export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 
-/** A token that a public route checks itself. */
-export type OwnToken = 'join token' | 'metrics token';
+/** A token that a public route checks itself, or a signature in its place. */
+export type OwnToken = 'join token' | 'host key' | 'metrics token';
 
 /** Of a query: texts, integers, flags, and texts that come several times. */
 export type QueryValue = string | number | boolean | readonly string[];
@@ -836,6 +837,19 @@ export const routes = [
     data: HostEnrolment,
     errors: ['unauthenticated', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'rate_limited'],
     ownToken: 'join token',
+  },
+  {
+    name: 'host.renew',
+    method: 'POST',
+    path: '/api/v2/hosts/renew',
+    access: 'public',
+    summary: 'Exchange a signature of a host’s enrolled key for NATS credentials, after those before have expired.',
+    body: RenewBody,
+    maxBodyBytes: limits.enrolBodyBytes,
+    success: 'ok',
+    data: HostEnrolment,
+    errors: ['unauthenticated', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'rate_limited'],
+    ownToken: 'host key',
   },
   {
     name: 'key.list',

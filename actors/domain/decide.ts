@@ -23,7 +23,7 @@ import * as tenant from './tenant/decide.ts';
 import * as key from './tenant/keys.ts';
 import { answer, data, type Turn, type TurnContext } from './turn.ts';
 
-/** What is made before the turn for an ask that needs it: `host.enrol`. */
+/** What is made before the turn for an ask that needs it: `host.enrol` and `host.renew`. */
 export interface Prepared {
   readonly enrolment: { readonly cluster: string; readonly natsUrls: readonly string[]; readonly jwt: string };
 }
@@ -149,6 +149,9 @@ export function decideWrite(
     case 'host.enrol':
       if (prepared === undefined) throw new Error('an enrolment needs its key signed before the turn');
       return host.enrol(state, ask, prepared.enrolment, context);
+    case 'host.renew':
+      if (prepared === undefined) throw new Error('a renewal needs its key signed before the turn');
+      return host.renew(state, ask, prepared.enrolment, context);
     case 'peer.create':
       return peer.create(state, ask, context);
     case 'peer.update':

@@ -8,7 +8,7 @@ import type { HostKey } from '../../schemas/ids.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { WriteAsk } from '../../schemas/wire/asks.ts';
 import type { Prepared } from '../domain/decide.ts';
-import { isJustRevoked, mayEnrol } from '../domain/host/decide.ts';
+import { isJustRevoked, mayEnrol, mayRenew } from '../domain/host/decide.ts';
 import type { Partition } from '../partition.ts';
 
 export interface HostCredentialsOptions {
@@ -37,10 +37,11 @@ export function createHostCredentials(options: HostCredentialsOptions): HostCred
   return {
     sign,
     prepare({ view }, ask) {
-      if (ask.type !== 'host.enrol') return undefined;
+      if (ask.type !== 'host.enrol' && ask.type !== 'host.renew') return undefined;
       const common = { cluster: clusterId, natsUrls };
       const nowMs = clock.nowMs();
-      const isGood = mayEnrol(view, ask, nowMs) && !isJustRevoked(view, ask.publicKey, nowMs);
+      const may = ask.type === 'host.enrol' ? mayEnrol(view, ask, nowMs) : mayRenew(view, ask, nowMs);
+      const isGood = may && !isJustRevoked(view, ask.publicKey, nowMs);
       if (!isGood) return Promise.resolve({ enrolment: { ...common, jwt: '' } });
       return sign(ask.host, ask.publicKey).then((jwt) => ({ enrolment: { ...common, jwt } }));
     },

@@ -668,6 +668,23 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/hosts/renew': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Exchange a signature of a host’s enrolled key for NATS credentials, after those before have expired. */
+    post: operations['host_renew'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/keys': {
     parameters: {
       query?: never;
@@ -2274,6 +2291,8 @@ export interface components {
       max_mem_bytes: number | null;
       max_containers: number | null;
       drain_at_once: number | null;
+      /** @description Whether its enrolled key gets new credentials after those that it had have expired. */
+      renew_expired: boolean;
       used: components['schemas']['Capacity'] | null;
       free_ports: number | null;
       free_disk_bytes: number | null;
@@ -2305,6 +2324,8 @@ export interface components {
       max_mem_bytes: number | null;
       max_containers: number | null;
       drain_at_once: number | null;
+      /** @description Whether its enrolled key gets new credentials after those that it had have expired. */
+      renew_expired: boolean;
       used: components['schemas']['Capacity'] | null;
       free_ports: number | null;
       free_disk_bytes: number | null;
@@ -2346,6 +2367,7 @@ export interface components {
       max_mem_bytes?: number | null;
       max_containers?: number | null;
       drain_at_once?: number | null;
+      renew_expired?: boolean;
     };
     HostWithToken: {
       host: components['schemas']['Host'];
@@ -4677,6 +4699,56 @@ export interface operations {
     responses: {
       /** @description Created. */
       201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['HostEnrolment'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      405: components['responses']['MethodNotAllowed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  host_renew: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          host_key: string;
+          /** @description Public user nkey of the agent. */
+          public_key: string;
+          /**
+           * Format: date-time
+           * @description The time of the agent, within a minute of ours.
+           */
+          at: string;
+          /** @description Random; it is used once. */
+          nonce: string;
+          /** @description Ed25519, base64url, by the key, of `longshore-renew-1`, `host_key`, `public_key`, `at` and `nonce`, each followed by a line feed. */
+          signature: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
           [name: string]: unknown;

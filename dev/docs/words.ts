@@ -17,7 +17,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Fix the request; the same one is refused again.',
   },
   unauthenticated: {
-    when: 'No credentials, or a token that is malformed, expired or revoked, has no tenant, is signed by an unknown key, or comes from another issuer or for another audience. The answer is the same for all of these. At enrolment: a join token that is wrong, used or expired.',
+    when: 'No credentials, or a token that is malformed, expired or revoked, has no tenant, is signed by an unknown key, or comes from another issuer or for another audience. The answer is the same for all of these. At enrolment: a join token that is wrong, used or expired. At a renewal: a key that is not the enrolled one of a host, or may not renew.',
     client: 'Get a new token from the issuer. An agent needs a new join token from an operator.',
   },
   forbidden: {

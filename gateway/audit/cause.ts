@@ -17,7 +17,8 @@ export const isAudited = ({
   upgrades,
   ownToken,
 }: Pick<Route, 'method' | 'access' | 'upgrades' | 'ownToken'>): boolean =>
-  upgrades === true || (method !== 'GET' && (access !== 'public' || ownToken === 'join token'));
+  upgrades === true ||
+  (method !== 'GET' && (access !== 'public' || ownToken === 'join token' || ownToken === 'host key'));
 
 /** What `action` of a line may be. */
 export const actions: readonly string[] = [

@@ -1,4 +1,7 @@
-/** The fleet: hosts, their join tokens, and enrolment, the only call that accepts a join token. */
+/**
+ * The fleet: hosts, their join tokens, and the two calls of agents without credentials: enrolment,
+ * which alone accepts a join token, and the renewal of credentials that have expired.
+ */
 import type { DrainProgress, DrainShare } from '../../schemas/api/drain.ts';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -8,6 +11,7 @@ import { succeeded, written, type Call, type HandlerOf, type Services } from '..
 import { created, failure, ok, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import { isSignedRenewal } from '../../lib/nats/renewal.ts';
 import { askAll, listOfAll } from './lists.ts';
 
 /** `lsj_<host key>_<secret>`: the key determines the partition, whose owner checks the secret. */
@@ -134,6 +138,22 @@ export function hostHandlers(services: Services) {
     return created(data);
   };
 
+  const renew: HandlerOf<'host.renew'> = async (call) => {
+    const { host_key: host, public_key: publicKey, at, nonce } = call.body;
+    const outcome: Outcome = !isSignedRenewal(call.body)
+      ? failure('unauthenticated')
+      : await services.ask(
+          'write',
+          { type: 'host.renew', host, publicKey, atMs: Date.parse(at), nonce, ...written(services, call) },
+          call.deadlineMs,
+        );
+    if (outcome.code === 'unauthenticated') {
+      services.countAuthFailure(call, 'host key');
+      return failure('unauthenticated');
+    }
+    return outcome.code === 'ok' ? ok(decodeAnswer('host.renew', outcome.body).data) : outcome;
+  };
+
   return {
     'host.list': listOfAll(services, 'host.list', { isKey: isHostKey, keyOf: ({ key }) => key }),
     'host.create': create,
@@ -153,5 +173,6 @@ export function hostHandlers(services: Services) {
         call.deadlineMs,
       )) satisfies HandlerOf<'host.remove'>,
     'host.enrol': enrol,
+    'host.renew': renew,
   };
 }

@@ -53,6 +53,11 @@ export const securityEventKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> }
       return { tenant: call.params.tenant, settings, ...(repair === true ? { repair } : {}) };
     },
   },
+  'host.update': {
+    event: 'host_renewal_changed',
+    fields: ({ params, body }) =>
+      body.renew_expired === undefined ? undefined : { ...ofHost(params.key), renew_expired: body.renew_expired },
+  },
   'host.remove': { event: 'host_removed', fields: (call) => ofHost(call.params.key) },
   'host.join_token': { event: 'join_token_replaced', fields: (call) => ofHost(call.params.key) },
   'host.enrol': {

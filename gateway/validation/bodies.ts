@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { BodySchema, RouteName, RouteWithBody } from '../../schemas/routes.ts';
 import { validateCreate, validateUpdate } from './container.ts';
 import type { Validated } from './faults.ts';
-import { validateEnrol } from './host.ts';
+import { validateEnrol, validateRenew } from './host.ts';
 import { validateKey } from '../keys/body.ts';
 import { validateNetworkCreate, validateNetworkPut } from './network.ts';
 import { validatePeerToken } from './peer-token.ts';
@@ -20,6 +20,7 @@ export const createBodyValidators = (clock: Clock) =>
     'container.create': validateCreate,
     'container.update': validateUpdate,
     'host.enrol': validateEnrol,
+    'host.renew': validateRenew,
     'key.create': (body: unknown) => validateKey(body, clock.nowMs()),
     'network.create': validateNetworkCreate,
     'network.put': validateNetworkPut,

@@ -1,7 +1,7 @@
-/** The body of an enrolment. Pure. */
+/** The bodies by which hosts get credentials. Pure. */
 import Type from 'typebox';
 import { isPublicUserKey } from '../../lib/nats/host-credentials.ts';
-import { EnrolBody } from '../../schemas/api/host.ts';
+import { EnrolBody, RenewBody } from '../../schemas/api/host.ts';
 import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 
@@ -14,7 +14,14 @@ const validateSchema = bodyValidator(
 );
 
 export function validateEnrol(body: unknown): Validated<EnrolBody> {
-  const valid = validateSchema(body);
+  return withUserKey(validateSchema(body));
+}
+
+const validateRenewSchema = bodyValidator(RenewBody);
+
+export const validateRenew = (body: unknown): Validated<RenewBody> => withUserKey(validateRenewSchema(body));
+
+function withUserKey<Body extends { readonly public_key: string }>(valid: Validated<Body>): Validated<Body> {
   if (!valid.ok || isPublicUserKey(valid.value.public_key)) return valid;
   return { ok: false, faults: { public_key: ['must be a public user nkey; its checksum is wrong'] } };
 }

@@ -42,7 +42,7 @@ export async function runAgent(env: NodeJS.ProcessEnv, clock: Clock, life: Lifec
 
 /**
  * Reads the identity from disk. Enrols at the first start, and again where the credentials have
- * expired and a new token is set.
+ * expired and a new token is set; without one, the agent renews them with its key.
  */
 async function identify(
   given: AgentSettings,
@@ -78,6 +78,11 @@ async function identify(
       ending.signal,
     );
   } catch (error) {
+    if (error instanceof EnrolmentRefused && known !== undefined) {
+      // As a rule its token is the one that it has joined with. Its key may still get credentials.
+      log.warn('join_token_refused', { reason: error.message });
+      return known;
+    }
     if (error instanceof EnrolmentRefused) throw new ConfigurationError([`LONGSHORE_JOIN_TOKEN: ${error.message}`]);
     throw error;
   }

@@ -115,11 +115,13 @@ function lifetime(identity: Identity, nowMs: number): Finding {
   if (life === undefined) return ok(check, 'the credentials do not expire');
   const leftMs = life.untilMs - nowMs;
   const until = new Date(life.untilMs).toISOString();
-  if (leftMs <= 0) return fail(check, `the credentials expired at ${until}`, rejoin);
+  if (leftMs <= 0) {
+    const remedy = `let the agent reach LONGSHORE_URL, where it renews them: event credentials_not_renewed says what is in the way; or ${rejoin}`;
+    return fail(check, `the credentials expired at ${until}`, remedy);
+  }
   // The agent renews them when a third is left.
   if (leftMs < (life.untilMs - life.sinceMs) / 6) {
-    const remedy =
-      'let the agent reach the control plane, which renews them; once they have expired, the host must join again';
+    const remedy = 'let the agent reach the control plane, which renews them';
     return warn(check, `the credentials expire at ${until} and have not been renewed`, remedy);
   }
   return ok(check, `in ${Math.floor(leftMs / day)} days; the agent renews them`);

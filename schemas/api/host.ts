@@ -41,6 +41,8 @@ export const HostUpdateBody = Type.Object(
      * How many containers leave the host at once; null: as many as `DRAIN_AT_ONCE` of the actors.
      */
     drain_at_once: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: limits.drainAtOnceMax }))),
+    /** False: once its credentials have expired, only a join token brings the host back. */
+    renew_expired: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
 );
@@ -55,6 +57,26 @@ export const EnrolBody = Type.Object(
   { additionalProperties: false },
 );
 export type EnrolBody = Static<typeof EnrolBody>;
+
+/**
+ * `POST /api/v2/hosts/renew`: for the enrolled key of a host whose credentials have expired. The
+ * key signs what `renewalText` makes of the other fields (lib/nats/renewal.ts).
+ */
+export const RenewBody = Type.Object(
+  {
+    host_key: HostKey,
+    public_key: Type.String({ pattern: '^U[A-Z2-7]{55}$', description: 'Public user nkey of the agent.' }),
+    at: Type.String({ format: 'date-time', description: 'The time of the agent, within a minute of ours.' }),
+    nonce: Type.String({ pattern: '^[A-Za-z0-9_-]{22,64}$', description: 'Random; it is used once.' }),
+    signature: Type.String({
+      pattern: '^[A-Za-z0-9_-]{86}$',
+      description:
+        'Ed25519, base64url, by the key, of `longshore-renew-1`, `host_key`, `public_key`, `at` and `nonce`, each followed by a line feed.',
+    }),
+  },
+  { additionalProperties: false },
+);
+export type RenewBody = Static<typeof RenewBody>;
 
 export const hostStatuses = ['joining', 'up', 'unknown', 'lost', 'fenced'] as const;
 export type HostStatus = (typeof hostStatuses)[number];
@@ -95,6 +117,9 @@ export const HostView = Type.Object(
         description: 'How many containers leave it at once in a drain; null: as many as the actors’ `DRAIN_AT_ONCE`.',
       }),
     ),
+    renew_expired: Type.Boolean({
+      description: 'Whether its enrolled key gets new credentials after those that it had have expired.',
+    }),
     used: nullable(Capacity),
     free_ports: nullable(
       Type.Integer({ description: 'Ports of `PUBLISH_PORTS` that no container has; null: unknown, or `SANDBOX=off`.' }),
@@ -127,7 +152,7 @@ export const HostWithToken = Type.Object(
   { additionalProperties: false },
 );
 
-/** What an agent gets for its join token. */
+/** What an agent gets for its join token, or for its enrolled key. */
 export const HostEnrolment = Type.Object(
   {
     host: HostKey,
@@ -160,6 +185,10 @@ export interface HostRecord {
   readonly publicKey: string | null;
   /** `spentBy`: the key that enrolled with the token. No other key can use the token after that. */
   readonly join: { readonly tokenHash: string; readonly untilMs: number; readonly spentBy: string | null } | null;
+  /** Only `false`: expired credentials are not renewed. */
+  readonly renewExpired?: false;
+  /** The latest renewals of expired credentials: a nonce counts once. `atMs` is the agent's time. */
+  readonly renewals?: readonly { readonly nonce: string; readonly atMs: number }[];
   /** Rises each time the agent starts. */
   readonly session: number;
   readonly lostSinceMs: number | null;

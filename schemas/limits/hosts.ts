@@ -38,6 +38,13 @@ export const hosts = {
   enrolTimeoutMs: 10 * seconds,
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
+  /** How far the time of a renewal may be from the clock of actors. */
+  renewSkewMs: 1 * minutes,
+  /** Renewals of a host whose nonces are kept, and so the most within twice that time. */
+  renewalsKept: 8,
+  renewTimeoutMs: 10 * seconds,
+  /** The longest wait of an agent that the gateway refuses new credentials. */
+  renewRefusedMaxMs: 5 * minutes,
   /**
    * Subscriptions of one connection of an agent, which needs four: its doorbells, its answers, and
    * a sync or two.

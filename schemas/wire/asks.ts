@@ -293,6 +293,8 @@ const writes = {
     forwarded<typeof HostView>(),
   ),
   'host.enrol': ask({ ...ofHost, joinTokenHash: text, publicKey: text }, dataOf(Enrolment)),
+  /** The gateway has checked that the key signed it. `atMs`: the time that the agent names. */
+  'host.renew': ask({ ...ofHost, publicKey: text, atMs: number, nonce: text }, dataOf(Enrolment)),
   'peer.create': ask({ ...ofPeer, made: Type.Object(madePeer) }, dataOf(fieldsOf(PeerView))),
   'peer.update': ask({ ...ofPeer, update: PeerUpdateShape }, forwarded<typeof PeerView>()),
   /**

@@ -164,6 +164,7 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       case 'host.create':
         return okData(hostView(ask.host, ask.region), 'created');
       case 'host.enrol':
+      case 'host.renew':
         return refusal('unauthenticated');
       default:
         return refusal('not_found');
@@ -183,6 +184,7 @@ const hostView = (key: HostKey, region: Region): HostView => ({
   max_mem_bytes: null,
   max_containers: null,
   drain_at_once: null,
+  renew_expired: true,
   used: null,
   free_ports: null,
   free_disk_bytes: null,

@@ -62,6 +62,7 @@ function madeBy(
       return { network: ask.network };
     case 'host.create':
     case 'host.enrol':
+    case 'host.renew':
       return { key: ask.host };
     case 'signing_key.put':
       return { signing_key: ask.key.id };

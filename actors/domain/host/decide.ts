@@ -18,7 +18,17 @@ import { wholeSeconds } from '../../../schemas/quantity.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { pageByKey } from '../page.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, noChanges, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
+import {
+  answer,
+  data,
+  noChanges,
+  refuse,
+  refuseFor,
+  type Changes,
+  type FleetView,
+  type Turn,
+  type TurnContext,
+} from '../turn.ts';
 import { capacityWithin, ceilingOf, faultsOfCeiling } from './ceiling.ts';
 import { isEnrolled } from './sender.ts';
 
@@ -68,6 +78,7 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
     max_mem_bytes: record.ceiling?.mem_bytes ?? null,
     max_containers: record.ceiling?.containers ?? null,
     drain_at_once: record.drainAtOnce ?? null,
+    renew_expired: record.renewExpired ?? true,
     used: beat?.used ?? null,
     free_ports: beat?.room.ports ?? null,
     free_disk_bytes: beat?.room.disk_bytes ?? null,
@@ -148,13 +159,14 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
   if (record === undefined) return refuse('not_found');
   if (record.fencedAtMs !== undefined) return beingRemoved();
   const { cordoned, draining, remove_orphans: removeOrphans } = ask.update;
-  const { ceiling: before, drainAtOnce: paceBefore, drainTotal, ...rest } = record;
+  const { ceiling: before, drainAtOnce: paceBefore, drainTotal, renewExpired, ...rest } = record;
   const ceiling = changedCeiling(before, ask.update);
   const drainAtOnce = ask.update.drain_at_once === undefined ? paceBefore : ask.update.drain_at_once;
   const next: HostRecord = {
     ...rest,
     ...(drainAtOnce == null ? {} : { drainAtOnce }),
     ...(ceiling === undefined ? {} : { ceiling }),
+    ...((ask.update.renew_expired ?? renewExpired ?? true) ? {} : { renewExpired: false }),
     ...((draining ?? record.draining) ? totalOf(record.draining ? drainTotal : ask.placed) : {}),
     draining: draining ?? record.draining,
     cordoned: draining === true ? true : (cordoned ?? record.cordoned),
@@ -277,6 +289,39 @@ export function enrol(
     ...changes,
     records: [...changes.records, ...replaced],
   });
+}
+
+/** Renewals whose nonce may still come again. */
+const renewalsNow = ({ renewals = [] }: HostRecord, nowMs: number) =>
+  renewals.filter(({ atMs }) => atMs + limits.renewSkewMs >= nowMs);
+
+/**
+ * May this key have credentials again after those before have expired? Asked before they are
+ * signed, and decided again in the turn.
+ */
+export function mayRenew(state: PartitionView, ask: Of<'host.renew'>, nowMs: number): boolean {
+  const record = state.host(ask.host);
+  if (record === undefined || record.fencedAtMs !== undefined || record.renewExpired === false) return false;
+  if (record.publicKey !== ask.publicKey || !(Math.abs(nowMs - ask.atMs) <= limits.renewSkewMs)) return false;
+  return !renewalsNow(record, nowMs).some(({ nonce }) => nonce === ask.nonce);
+}
+
+/** The signature is good for one answer: the nonce is used from this commit on. */
+export function renew(
+  state: PartitionView,
+  ask: Of<'host.renew'>,
+  enrolment: { readonly cluster: string; readonly natsUrls: readonly string[]; readonly jwt: string },
+  context: TurnContext,
+): Turn {
+  const { nowMs } = context;
+  const record = state.host(ask.host);
+  if (record === undefined || !mayRenew(state, ask, nowMs)) return refuse('unauthenticated');
+  const renewals = renewalsNow(record, nowMs);
+  // Nobody but the holder of the key gets here.
+  if (renewals.length >= limits.renewalsKept) return refuseFor(limits.renewSkewMs, 'this host renews too often');
+  if (enrolment.jwt === '') return refuse('unavailable');
+  const next: HostRecord = { ...record, renewals: [...renewals, { nonce: ask.nonce, atMs: ask.atMs }] };
+  return answer(data('ok', { host: record.key, region: record.region, ...enrolment }), stored(next));
 }
 
 /** The enrolled agent has started: it gets a session above all before it. */

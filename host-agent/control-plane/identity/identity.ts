@@ -24,7 +24,7 @@ export const Identity = Type.Object({
 export type Identity = Static<typeof Identity>;
 
 export const decodeIdentity = decoder(Identity);
-const decodeEnrolled = decoder(Type.Object({ data: Identity }));
+export const decodeEnrolled = decoder(Type.Object({ data: Identity }));
 
 export const identityPath = (stateDir: string) => join(stateDir, 'identity.json');
 export const seedPath = (stateDir: string) => join(stateDir, 'agent.nk');
@@ -93,7 +93,7 @@ export const userOf = (jwt: string): string | undefined => claimsOf(jwt, decodeU
 export const isTooOld = ({ jwt }: Identity): boolean =>
   claimsOf(jwt, decodeUser).nats?.sub?.allow?.some((subject) => subject.startsWith('session.')) !== true;
 
-/** Whether the credentials are of no use any more; a new join token is. */
+/** Whether the credentials are of no use any more but for their key, which may get others. */
 export const hasExpired = ({ jwt }: Identity, nowMs: number): boolean =>
   (lifetimeOf(jwt)?.untilMs ?? Infinity) <= nowMs;
 
@@ -147,19 +147,30 @@ export async function askGateway(
   { gatewayUrl, joinToken, publicKey }: Enrolling,
   signal: AbortSignal,
 ): Promise<Identity> {
-  const ask = async (ending: AbortController): Promise<{ readonly status: number; readonly body: Uint8Array }> => {
-    const response = await fetch(new URL('/api/v2/hosts/enrol', gatewayUrl), {
+  const asked = { join_token: joinToken, public_key: publicKey };
+  const { status, body } = await post(new URL('/api/v2/hosts/enrol', gatewayUrl), asked, signal, limits.enrolTimeoutMs);
+  if (status === 201) return decodeEnrolled(body).data;
+  // 401: no such token; 422: not even the form of one.
+  if (status === 401 || status === 422) throw new EnrolmentRefused(status);
+  throw new Error(`the gateway answered ${status}`);
+}
+
+/** Rejects without an answer in time. */
+export async function post(
+  url: URL,
+  body: object,
+  signal: AbortSignal,
+  timeoutMs: number,
+): Promise<{ readonly status: number; readonly body: Uint8Array }> {
+  const ask = async (ending: AbortController) => {
+    const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ join_token: joinToken, public_key: publicKey }),
+      body: JSON.stringify(body),
       redirect: 'error',
       signal: ending.signal,
     });
     return { status: response.status, body: new Uint8Array(await response.arrayBuffer()) };
   };
-  const { status, body } = await withAbort([signal], ask, limits.enrolTimeoutMs);
-  if (status === 201) return decodeEnrolled(body).data;
-  // 401: no such token; 422: not even the form of one.
-  if (status === 401 || status === 422) throw new EnrolmentRefused(status);
-  throw new Error(`the gateway answered ${status}`);
+  return withAbort([signal], ask, timeoutMs);
 }

@@ -148,6 +148,64 @@ t.test('an enrolment with another key revokes the one before', (t) => {
   t.end();
 });
 
+t.test('expired credentials are renewed for the enrolled key alone', (t) => {
+  const enrolment = { cluster: 'c', natsUrls: ['nats://x'], jwt: 'jwt' };
+  const { nowMs } = context;
+  const ask = { type: 'host.renew', host: h1, publicKey: 'U', atMs: nowMs, nonce: 'n1', ...ride } as const;
+  const skew = limits.renewSkewMs;
+  const used = (nonce: string, atMs = nowMs) => ({ renewals: [{ nonce, atMs }] });
+  const rows: [string, Partial<HostRecord> | undefined, Partial<typeof ask>, string][] = [
+    ['the enrolled key', {}, {}, 'ok'],
+    ['of a host that was lost', { lostSinceMs: 1 }, {}, 'ok'],
+    ['another key', {}, { publicKey: 'UOTHER' } as object, 'unauthenticated'],
+    ['a host that nobody enrolled', { publicKey: null }, {}, 'unauthenticated'],
+    ['a host that is not there', undefined, {}, 'unauthenticated'],
+    ['a fenced host', { fencedAtMs: 1 }, {}, 'unauthenticated'],
+    ['an operator forbids it', { renewExpired: false }, {}, 'unauthenticated'],
+    ['a clock a minute behind', {}, { atMs: nowMs - skew }, 'ok'],
+    ['a clock more than a minute behind', {}, { atMs: nowMs - skew - 1 }, 'unauthenticated'],
+    ['a clock more than a minute ahead', {}, { atMs: nowMs + skew + 1 }, 'unauthenticated'],
+    ['no time', {}, { atMs: Number.NaN }, 'unauthenticated'],
+    ['a nonce that was used', used('n1'), {}, 'unauthenticated'],
+    ['a nonce that was used by a clock ahead', used('n1', nowMs + skew), {}, 'unauthenticated'],
+    ['another nonce', used('n0'), {}, 'ok'],
+  ];
+  for (const [name, more, different, code] of rows) {
+    const state = more === undefined ? stateOf() : stateOf(hostRecord(h1, { publicKey: 'U', ...more }));
+    t.equal(host.renew(state, { ...ask, ...different }, enrolment, context).reply.code, code, name);
+  }
+
+  const state = stateOf(hostRecord(h1, { publicKey: 'U' }));
+  const unsigned = host.renew(state, ask, { ...enrolment, jwt: '' }, context);
+  t.match(
+    unsigned,
+    { reply: { code: 'unavailable' }, changes: noChanges },
+    'nothing was signed: the nonce is not used',
+  );
+  for (let count = 0; count < limits.renewalsKept; count++) {
+    const turn = host.renew(state, { ...ask, nonce: `n${count}` }, enrolment, context);
+    t.match(JSON.parse(turn.reply.body), { data: { host: h1, ...enrolment } });
+    apply(state, turn.changes);
+  }
+  t.match(host.renew(state, { ...ask, nonce: 'n9' }, enrolment, context).reply.code, 'rate_limited');
+  t.equal(host.renew(state, ask, enrolment, context).reply.code, 'unauthenticated', 'used, and too often: used');
+  const later = contextOf(fleetOf(), nowMs + skew + 1);
+  const again = host.renew(state, { ...ask, atMs: later.nowMs, nonce: 'n9' }, enrolment, later);
+  t.match(recordOf(again), { renewals: [{ nonce: 'n9' }] }, 'nonces that the clock refuses are forgotten');
+  t.end();
+});
+
+t.test('an operator forbids the renewal of expired credentials, and allows it again', (t) => {
+  const state = stateOf(hostRecord(h1));
+  const shown = (update: object): unknown => {
+    const turn = host.update(state, { type: 'host.update', host: h1, update, ...ride }, context);
+    apply(state, turn.changes);
+    return (JSON.parse(turn.reply.body) as { data: { renew_expired: boolean } }).data.renew_expired;
+  };
+  t.same([{}, { renew_expired: false }, {}, { renew_expired: true }].map(shown), [true, false, false, true]);
+  t.end();
+});
+
 t.test('a host offers no more than its ceiling', (t) => {
   const greedy = { cpu_millis: 9e15, mem_bytes: 9e15, containers: 9e15 };
   const platform = { cpu_millis: 1000, mem_bytes: 2000, containers: 30 };

@@ -68,6 +68,21 @@ t.test('whether an enrolment is signed', async (t) => {
   }
 });
 
+t.test('whether a renewal is signed', async (t) => {
+  const ask = { type: 'host.renew', host: h1, publicKey: 'U', atMs: nowMs, nonce: 'n', ...ride } as const;
+  const rows: [string, StateRecord[], boolean][] = [
+    ['the enrolled key', [hostRecord(h1, { publicKey: 'U' })], true],
+    ['another key', [hostRecord(h1, { publicKey: 'UOTHER' })], false],
+    ['a host that is not there', [], false],
+    ['a fenced host', [hostRecord(h1, { publicKey: 'U', fencedAtMs: 1 })], false],
+  ];
+  for (const [name, records, isSigned] of rows) {
+    const { prepared, signed } = await signedFor(ask, ...records);
+    t.match(prepared, { enrolment: { jwt: isSigned ? 'signed' : /^$/ } }, name);
+    t.equal(signed.length, isSigned ? 1 : 0, `${name}: signatures`);
+  }
+});
+
 t.test('no other ask needs anything, and none waits for it', async (t) => {
   const { prepared, signed } = await signedFor(
     { type: 'tenant.put', tenant: acme, settings: {}, ...ride },

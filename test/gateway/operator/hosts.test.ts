@@ -1,7 +1,9 @@
+import { createUser } from '@nats-io/nkeys';
 import t from 'tap';
 import { hostHandlers, hostOfJoinToken, mergeDrain, progressOf } from '../../../gateway/operator/hosts.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { hostKey } from '../../actors/support.ts';
+import { signedRenewal } from '../../support/renewal.ts';
 import { callOf, servicesWith } from '../calls.ts';
 
 const secret = 's'.repeat(43);
@@ -73,4 +75,29 @@ t.test('a wrong join token and an unknown host get the same answer, and count', 
   const away = servicesWith(() => ({ code: 'unavailable', body: '' }));
   t.match(await hostHandlers(away)['host.enrol'](call(`lsj_host-1_${secret}`)), { code: 'unavailable' });
   t.same(away.failures, []);
+});
+
+t.test('a renewal that its key did not sign is refused without an owner, and as every other', async (t) => {
+  const body = signedRenewal(createUser().getSeed(), hostKey('h1'));
+  const call = (more: object = {}) => callOf('host.renew', { identity: undefined, body: { ...body, ...more } });
+  const services = servicesWith();
+  for (const more of [
+    { nonce: 'x'.repeat(22) },
+    { host_key: hostKey('h2') },
+    { at: '2026-01-01T00:00:00Z' },
+    { public_key: createUser().getPublicKey() },
+    { signature: 'A'.repeat(86) },
+  ]) {
+    t.match(await hostHandlers(services)['host.renew'](call(more)), { code: 'unauthenticated' });
+  }
+  t.same([services.asked, services.failures.length], [[], 5]);
+  const refused = servicesWith(() => ({ code: 'unauthenticated', body: '' }));
+  t.match(await hostHandlers(refused)['host.renew'](call()), { code: 'unauthenticated' });
+  t.same(refused.failures, ['host key']);
+  t.match(refused.asked[0]?.question, {
+    type: 'host.renew',
+    host: 'h1',
+    publicKey: body.public_key,
+    nonce: body.nonce,
+  });
 });

@@ -10,7 +10,9 @@ import { isAudited } from '../../../gateway/audit/cause.ts';
 import { readStream } from '../../../lib/nats/direct-reads.ts';
 import type { AuditLine } from '../../../schemas/api/audit/line.ts';
 import { streams } from '../../../schemas/records/buckets.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
 import { routes, type RouteName } from '../../../schemas/routes.ts';
+import { signedRenewal } from '../../support/renewal.ts';
 import { until } from '../../support/until.ts';
 import { runGateway, startGround, startOwnerOn } from './support.ts';
 
@@ -84,6 +86,7 @@ const peer =
 const settings = { endpoint: 'vpn.example.com', ipv4_pool: '10.86.0.0/24' };
 const asOperator = { token: operator };
 
+const agent = createUser();
 /** Every route that writes, once with success. */
 const cases: readonly Case[] = [
   {
@@ -146,8 +149,15 @@ const cases: readonly Case[] = [
     route: 'host.enrol',
     token: undefined,
     path: '/api/v2/hosts/enrol',
-    body: () => ({ join_token: made['join'], public_key: createUser().getPublicKey() }),
+    body: () => ({ join_token: made['join'], public_key: agent.getPublicKey() }),
     status: 201,
+    target: () => ({ key: 'h1' }),
+  },
+  {
+    route: 'host.renew',
+    token: undefined,
+    path: '/api/v2/hosts/renew',
+    body: () => signedRenewal(agent.getSeed(), 'h1' as HostKey),
     target: () => ({ key: 'h1' }),
   },
   { ...asOperator, route: 'host.update', path: `${operatorApi}/hosts/h1`, body: { draining: true } },

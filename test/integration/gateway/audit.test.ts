@@ -14,6 +14,7 @@ const otherwise = memoryOwner();
 const answers: Partial<Record<Ask['type'], AnswerOf>> = {
   'tenant.revoke': okData({}, 'created'),
   'tenant.put': okData({}),
+  'host.update': okData({}),
   'host.remove': okData({}, 'accepted'),
   'host.join_token': okData({ key: 'h1' }),
   'host.enrol': okData({ host: 'h1', region: 'eu', cluster: 'c', natsUrls: [], jwt: 'jwt' }, 'created'),
@@ -89,6 +90,13 @@ const cases: readonly Case[] = [
     body: { join_token: joinToken, public_key: createUser().getPublicKey() },
     event: 'host_enrolled',
     fields: { host: 'h1' },
+  },
+  {
+    method: 'PATCH',
+    path: `${operator}/hosts/h1`,
+    body: { renew_expired: false },
+    event: 'host_renewal_changed',
+    fields: { host: 'h1', renew_expired: false },
   },
   {
     method: 'PATCH',
