@@ -18,24 +18,46 @@ export function parentIn(stat: string): number | undefined {
   return parent === undefined ? undefined : Number(parent);
 }
 
-/** Those below `root`, and itself. */
-export function below(root: number, parents: ReadonlyMap<number, number>): ReadonlySet<number> {
-  const tree = new Set([root]);
-  for (let before = 0; before !== tree.size;) {
-    before = tree.size;
-    for (const [pid, parent] of parents) if (tree.has(parent)) tree.add(pid);
+/** By parent. */
+export function childrenIn(parents: ReadonlyMap<number, number>): ReadonlyMap<number, readonly number[]> {
+  const children = new Map<number, number[]>();
+  for (const [pid, parent] of parents) {
+    const siblings = children.get(parent);
+    if (siblings === undefined) children.set(parent, [pid]);
+    else siblings.push(pid);
   }
+  return children;
+}
+
+/** Those below `root`, and itself. */
+export function below(root: number, children: ReadonlyMap<number, readonly number[]>): ReadonlySet<number> {
+  const tree = new Set([root]);
+  // A set is walked to its end, also over what is added meanwhile.
+  for (const pid of tree) for (const child of children.get(pid) ?? []) tree.add(child);
   return tree;
+}
+
+/** A process and what is below it, while they are being stopped. */
+interface Kill {
+  readonly root: number;
+  readonly dockerId: string;
+  readonly stopped: Set<number>;
+  looks: number;
+  readonly done: () => void;
+  readonly failed: (error: unknown) => void;
 }
 
 export interface ProcessParts {
   readonly folder?: string;
   readonly send?: (pid: number, signal: NodeJS.Signals) => void;
+  /** The names in a folder. */
+  readonly list?: (folder: string) => Promise<readonly string[]>;
 }
 
 export function createProcessTree({
   folder = '/proc',
   send = (pid, signal) => void process.kill(pid, signal),
+  list = readdir,
 }: ProcessParts = {}): ProcessTree {
   const read = (pid: number, file: string): Promise<string | undefined> =>
     readFile(`${folder}/${pid}/${file}`, 'utf8').catch(() => undefined);
@@ -45,7 +67,7 @@ export function createProcessTree({
 
   const parentsNow = async (): Promise<ReadonlyMap<number, number>> => {
     const parents = new Map<number, number>();
-    for (const name of await readdir(folder)) {
+    for (const name of await list(folder)) {
       const pid = Number(name);
       if (!Number.isInteger(pid)) continue;
       const parent = parentIn((await read(pid, 'stat')) ?? '');
@@ -68,21 +90,54 @@ export function createProcessTree({
     }
   };
 
+  /** One look at one kill; ends it where none is found that was not stopped before. */
+  const look = async (kill: Kill, children: ReadonlyMap<number, readonly number[]>): Promise<void> => {
+    const { root, dockerId, stopped } = kill;
+    const found = [...below(root, children)].filter((pid) => !stopped.has(pid));
+    for (const pid of found) {
+      stopped.add(pid);
+      if (await belongs(pid, dockerId)) sendIfThere(pid, 'SIGSTOP');
+    }
+    if (found.length > 0 && ++kill.looks < limits.killLooks) return;
+    kills.delete(kill);
+    for (const pid of stopped) if (await belongs(pid, dockerId)) sendIfThere(pid, 'SIGKILL');
+    kill.done();
+  };
+
+  /**
+   * One walk over all processes of the machine serves every kill that waits: when a gateway ends,
+   * hundreds of sessions end at once, on a machine with thousands of processes.
+   */
+  const kills = new Set<Kill>();
+  let isWalking = false;
+  const walk = async (): Promise<void> => {
+    if (isWalking) return;
+    isWalking = true;
+    while (kills.size > 0) {
+      const waiting = [...kills];
+      const fail = (kill: Kill, error: unknown): void => {
+        kills.delete(kill);
+        kill.failed(error);
+      };
+      try {
+        const children = childrenIn(await parentsNow());
+        await Promise.all(waiting.map((kill) => look(kill, children).catch((error: unknown) => fail(kill, error))));
+      } catch (error) {
+        for (const kill of waiting) fail(kill, error);
+      }
+    }
+    isWalking = false;
+  };
+
   return {
     signal,
     kill: async (root, dockerId) => {
       await signal(root, dockerId, 'SIGSTOP');
       // Stopped, none starts another while the agent looks.
-      const stopped = new Set([root]);
-      for (let look = 0; look < limits.killLooks; look++) {
-        const found = [...below(root, await parentsNow())].filter((pid) => !stopped.has(pid));
-        if (found.length === 0) break;
-        for (const pid of found) {
-          stopped.add(pid);
-          if (await belongs(pid, dockerId)) sendIfThere(pid, 'SIGSTOP');
-        }
-      }
-      for (const pid of stopped) if (await belongs(pid, dockerId)) sendIfThere(pid, 'SIGKILL');
+      await new Promise<void>((done, failed) => {
+        kills.add({ root, dockerId, stopped: new Set([root]), looks: 0, done, failed });
+        void walk();
+      });
     },
   };
 }

@@ -1,8 +1,10 @@
 /** Which processes are signalled, on a `/proc` that the test writes. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { below, createProcessTree, parentIn } from '../../../host-agent/sessions/process-tree.ts';
+import { below, childrenIn, createProcessTree, parentIn } from '../../../host-agent/sessions/process-tree.ts';
+import { limits } from '../../../schemas/limits.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const ours = 'a'.repeat(64);
@@ -11,6 +13,7 @@ const other = 'b'.repeat(64);
 function machine(t: Test, processes: Record<number, { readonly parent: number; readonly of?: string }>) {
   const folder = temporaryFolder(t);
   const sent: string[] = [];
+  let walks = 0;
   const add = (pid: number, parent: number, of = ours): void => {
     mkdirSync(join(folder, String(pid)));
     writeFileSync(join(folder, String(pid), 'stat'), `${pid} (a) b (c) S ${parent} 1 1 0`);
@@ -20,8 +23,13 @@ function machine(t: Test, processes: Record<number, { readonly parent: number; r
   mkdirSync(join(folder, 'net'));
   const tree = createProcessTree({
     folder,
+    list: (path) => {
+      walks++;
+      return readdir(path);
+    },
     send: (pid, signal) => {
       sent.push(`${pid} ${signal}`);
+      if (pid === 50) throw Object.assign(new Error('not permitted'), { code: 'EPERM' });
       // It starts another just before it is stopped.
       if (pid === 20 && signal === 'SIGSTOP') add(30, 20);
       if (pid === 21 && signal === 'SIGSTOP') {
@@ -30,7 +38,7 @@ function machine(t: Test, processes: Record<number, { readonly parent: number; r
       }
     },
   });
-  return { tree, sent };
+  return { tree, sent, walks: () => walks };
 }
 
 t.test('a process and all below it are stopped, and then killed', async (t) => {
@@ -44,6 +52,30 @@ t.test('a process and all below it are stopped, and then killed', async (t) => {
   await tree.kill(10, ours);
   t.same(sent.slice(0, 4), ['10 SIGSTOP', '20 SIGSTOP', '21 SIGSTOP', '30 SIGSTOP']);
   t.same(sent.slice(4).sort(), ['10 SIGKILL', '20 SIGKILL', '30 SIGKILL']);
+});
+
+t.test('one walk over the processes serves all kills that wait', async (t) => {
+  const count = 100;
+  const processes: Record<number, { readonly parent: number; readonly of?: string }> = { 1: { parent: 0, of: other } };
+  for (let each = 0; each < count; each++) {
+    processes[1000 + each] = { parent: 1 };
+    processes[3000 + each] = { parent: 1000 + each };
+  }
+  const { tree, sent, walks } = machine(t, processes);
+  await Promise.all(Array.from({ length: count }, (_, each) => tree.kill(1000 + each, ours)));
+  t.equal(sent.filter((each) => each.endsWith('SIGKILL')).length, 2 * count, 'all are killed');
+  t.equal(sent.filter((each) => each.endsWith('SIGSTOP')).length, 2 * count, 'each once');
+  t.ok(walks() <= limits.killLooks, `${walks()} walks for ${count} kills`);
+  await tree.kill(1000, ours);
+  t.ok(sent.includes('1000 SIGKILL'), 'and later ones get walks of their own');
+});
+
+t.test('a kill that fails fails alone', async (t) => {
+  const { tree, sent } = machine(t, { 10: { parent: 1 }, 50: { parent: 10 }, 12: { parent: 1 } });
+  const [failed, killed] = await Promise.allSettled([tree.kill(10, ours), tree.kill(12, ours)]);
+  t.equal(failed.status, 'rejected');
+  t.equal(killed.status, 'fulfilled');
+  t.ok(sent.includes('12 SIGKILL'));
 });
 
 t.test('a process of another container, or of none, is never touched', async (t) => {
@@ -69,11 +101,13 @@ t.test('the parent of a process with an odd name', (t) => {
     [
       ...below(
         1,
-        new Map([
-          [3, 2],
-          [2, 1],
-          [9, 8],
-        ]),
+        childrenIn(
+          new Map([
+            [3, 2],
+            [2, 1],
+            [9, 8],
+          ]),
+        ),
       ),
     ].sort(),
     [1, 2, 3],
