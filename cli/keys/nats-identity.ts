@@ -8,7 +8,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decode, encodeAccount, encodeOperator, encodeUser, fmtCreds, type Account, type User } from '@nats-io/jwt';
-import { createAccount, createOperator, createUser, fromSeed, type KeyPair } from '@nats-io/nkeys';
+import { createAccount, createOperator, createUser, type KeyPair } from '@nats-io/nkeys';
+import { quickPair } from '../../lib/nats/quick-pair.ts';
 import {
   accountLimits,
   actorsPermissions,
@@ -89,11 +90,10 @@ function keptKey(folder: string, name: string, create: () => KeyPair): KeyPair {
   try {
     seed = readFileSync(path, 'utf8').trim();
   } catch {
-    const made = create();
-    writePrivateFile(path, new TextDecoder().decode(made.getSeed()));
-    return made;
+    seed = new TextDecoder().decode(create().getSeed());
+    writePrivateFile(path, seed);
   }
-  return fromSeed(encoder.encode(seed));
+  return quickPair(encoder.encode(seed));
 }
 
 /**

@@ -16,7 +16,7 @@ function privateKeyOf(pair: KeyPair): KeyObject {
   return createPrivateKey({ key: Buffer.concat([pkcs8Prefix, seed]), format: 'der', type: 'pkcs8' });
 }
 
-/** @param seed of an account or a user, as text: `SA…` or `SU…` */
+/** @param seed of an operator, an account or a user, as text: `SO…`, `SA…` or `SU…` */
 export function quickPair(seed: Uint8Array): KeyPair {
   const pair = fromSeed(seed);
   const publicKey = pair.getPublicKey();
