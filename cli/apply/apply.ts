@@ -5,6 +5,7 @@ import { codeOf, Exit, Refused, wordsOf, WrongUsage } from '../terminal/errors.t
 import { askLine } from '../terminal/input.ts';
 import type { WaitOptions } from '../terminal/arguments.ts';
 import { InterruptedError } from '../client/errors.ts';
+import { usualFiles, usualFilesIn } from './compose/project.ts';
 import { carryOut } from './execute.ts';
 import { withoutRemovals } from './file/model.ts';
 import { readFiles } from './file/read.ts';
@@ -14,11 +15,14 @@ import { planOf, type Plan } from './plan.ts';
 import { doneText, planText, stoppedText, valueOf, type Done } from './show.ts';
 
 export interface ApplyOptions extends WaitOptions {
-  readonly file: readonly string[];
+  /** Absent: the usual file of this folder. */
+  readonly file?: readonly string[];
   readonly prune?: true;
   readonly yes?: true;
   readonly dryRun?: true;
   readonly detach?: true;
+  readonly projectName?: string;
+  readonly ignore?: readonly string[];
 }
 
 function remarksText(remarks: readonly Remark[]): string {
@@ -31,11 +35,23 @@ function refuseFaults(faults: readonly Remark[]): void {
   if (faults.length > 0) throw new Refused(`${remarksText(faults)}\nNothing has been changed.`);
 }
 
+function usualFile({ tell }: Context): string {
+  const [file, ...others] = usualFilesIn(process.cwd());
+  if (file === undefined)
+    throw new Refused(`there is no file to apply here: name one with -f, or write one of ${usualFiles.join(', ')}`);
+  if (others.length > 0) tell(`${file} is applied; ${others.join(', ')} is here, too: -f names another file`);
+  return file;
+}
+
 export async function apply(context: Context, options: ApplyOptions): Promise<void> {
-  const { file: files, prune = false, timeout, stable, dryRun = false, detach = false } = options;
+  const { file, prune = false, timeout, stable, dryRun = false, detach = false } = options;
+  const files = file ?? [usualFile(context)];
   if (files.length > limits.applyFiles) throw new WrongUsage(`-f: give at most ${limits.applyFiles} files`);
   if (files.filter((file) => file === '-').length > 1) throw new WrongUsage('-f -: standard input is one file');
-  const { wanted, values, faults, warnings } = await readFiles(files, context.terminal);
+  const { wanted, values, faults, warnings } = await readFiles(files, context.terminal, {
+    project: options.projectName,
+    ignore: options.ignore,
+  });
   if (warnings.length > 0) context.tell(remarksText(warnings));
   refuseFaults(faults);
   if (wanted === undefined) return;
@@ -68,7 +84,7 @@ export async function apply(context: Context, options: ApplyOptions): Promise<vo
 }
 
 /** What is removed is gone: a person says yes first, a program says so with `--yes`. */
-async function confirm({ terminal }: Context, { steps }: Plan, { yes, file }: ApplyOptions): Promise<void> {
+async function confirm({ terminal }: Context, { steps }: Plan, { yes, file = [] }: ApplyOptions): Promise<void> {
   const removed = steps.filter(({ action }) => action === 'remove');
   if (removed.length === 0 || yes === true) return;
   const names = removed.map(({ kind, name }) => `${kind} ${name}`).join(', ');

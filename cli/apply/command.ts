@@ -4,20 +4,24 @@ import { action, type Terminal } from '../context.ts';
 import { collect, waiting } from '../terminal/arguments.ts';
 import type { ApplyOptions } from './apply.ts';
 
-const usualFile = 'longshore.yml';
-
-type Given = Omit<ApplyOptions, 'file'> & { readonly file?: readonly string[]; readonly schema?: true };
+type Given = ApplyOptions & { readonly schema?: true };
 
 export function addApply(program: Command, terminal: Terminal): void {
   const command = program
     .command('apply')
     .description('make what a file declares: containers, secrets, registries, peers');
-  const run = action<[Given]>(terminal, async (context, { file = [usualFile], ...options }) => {
+  const run = action<[Given]>(terminal, async (context, options) => {
     const { apply } = await import('./apply.ts');
-    await apply(context, { ...options, file });
+    await apply(context, options);
   });
   waiting(command, 'how long to wait for each container')
-    .option('-f, --file <file>', `a file, or - for standard input; may be repeated; default: ${usualFile}`, collect)
+    .option(
+      '-f, --file <file>',
+      'a file, or - for standard input; may be repeated; default: longshore.yml or compose.yaml here',
+      collect,
+    )
+    .option('-p, --project-name <name>', 'name of the Compose project; default: the name in its file, or its folder')
+    .option('--ignore <key>', 'leave out a key of a Compose file that is not supported; may be repeated', collect)
     .option('--dry-run', 'show what would change, and change nothing')
     .option('--prune', 'remove what is of this file and not in it any more')
     .option('-y, --yes', 'remove without a question')

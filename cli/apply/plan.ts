@@ -116,7 +116,8 @@ function* faultsOf(wanted: Wanted, found: Found): Generator<Remark> {
     const one = found.containers.get(name)?.container;
     if (one === undefined || one.status === 'removing') continue;
     const other = one.env[labelVariable];
-    if (other !== undefined && other !== label) yield remark(`belongs to the file named "${other}": ${handOver(name)}`);
+    if (other !== undefined && other !== label)
+      yield remark(`"${name}" belongs to ${other}, not to ${label ?? 'this file, which has no name'}: ${otherName}`);
     if (host !== undefined && one.host_key !== host)
       yield remark(`runs on ${one.host_key ?? 'no host yet'}, and can't be moved: remove it first`, 'host_key');
   }
@@ -127,8 +128,7 @@ function* faultsOf(wanted: Wanted, found: Found): Generator<Remark> {
   }
 }
 
-const handOver = (name: string): string =>
-  `choose another name, or "longshore update ${name} --unset ${labelVariable}"`;
+const otherName = 'choose another name for it, or for the project (-p)';
 
 function loginStep(wanted: WantedLogin, { registries }: Found): SetStep {
   const { name, username } = wanted;
@@ -207,9 +207,17 @@ function fieldsOf({ declaration, policy, uses }: Shown): Fields {
   ]);
 }
 
-/** What is not shown of a new container: the defaults. */
+/** What is not shown of a new container: the defaults, but for its limits. */
 const blank = fieldsOf({
-  declaration: { ...containerDefaults, repository: null, digest: null, env: {}, ports: [] },
+  declaration: {
+    ...containerDefaults,
+    cpu_limit: '',
+    mem_limit: '',
+    repository: null,
+    digest: null,
+    env: {},
+    ports: [],
+  },
   policy: policyShown(defaultPolicy),
   uses: { env: {}, files: {} },
 });

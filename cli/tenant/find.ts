@@ -1,20 +1,23 @@
 /** The container or peer that a person means: by its name, its id, or the beginning of its id. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { limits } from '../../schemas/limits.ts';
 import { uuidPattern } from '../../schemas/words.ts';
 import type { Context } from '../context.ts';
 import { dataOf, orNone, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
+import { composeFiles } from '../compose-files.ts';
 import { Refused } from '../terminal/errors.ts';
 
 export type Container = Schemas['Container'];
 export type Peer = Schemas['Peer'];
-type Asking = Pick<Context, 'api'>;
+type Asking = Pick<Context, 'api' | 'terminal'>;
 
 const wholeId = new RegExp(uuidPattern);
 
-export const containersOf = ({ api }: Asking): Promise<Container[]> =>
+export const containersOf = ({ api }: Pick<Context, 'api'>): Promise<Container[]> =>
   allOf((query) => api.GET('/api/v2/compute', { params: { query } }));
-export const peersOf = ({ api }: Asking): Promise<Peer[]> =>
+export const peersOf = ({ api }: Pick<Context, 'api'>): Promise<Peer[]> =>
   allOf((query) => api.GET('/api/forage/peers', { params: { query } }));
 
 /** There is no such thing. */
@@ -41,13 +44,35 @@ export function oneOf<T extends { readonly id: string; readonly name: string }>(
 export async function findContainer(context: Asking, name: string): Promise<Container> {
   const found = wholeId.test(name)
     ? await orNone(dataOf(context.api.GET('/api/v2/compute/{id}', { params: { path: { id: name } } })))
-    : oneOf(await containersOf(context), name);
+    : await named(context, name);
   if (found === undefined) throw new NotFound('container', name);
   return found;
 }
 
+/** By its name, or that of a service of the Compose file in this folder. */
+async function named(context: Asking, name: string): Promise<Container | undefined> {
+  const all = await containersOf(context);
+  const found = oneOf(all, name);
+  const called = await containerHere(context, name);
+  if (called === undefined || called === found?.name) return found;
+  const ofProject = all.find((one) => one.name === called);
+  if (found?.name !== name) return ofProject ?? found;
+  if (ofProject === undefined) return found;
+  throw new Refused(
+    `"${name}" is a container, and a service of the Compose file here, ${called}: give ${called}, or the id ${found.id}`,
+  );
+}
+
+/** Loaded only where there is a Compose file, because YAML comes with it. */
+async function containerHere({ terminal }: Asking, service: string): Promise<string | undefined> {
+  const folder = process.cwd();
+  if (!composeFiles.some((file) => existsSync(join(folder, file)))) return undefined;
+  const { projectIn } = await import('../apply/compose/project.ts');
+  return projectIn({ folder, env: terminal.env })?.containerOf(service);
+}
+
 /** @throws Refused if there is none, or several */
-export async function findPeer(context: Asking, name: string): Promise<Peer> {
+export async function findPeer(context: Pick<Context, 'api'>, name: string): Promise<Peer> {
   const found = oneOf(await peersOf(context), name);
   if (found === undefined) throw new NotFound('peer', name);
   return found;

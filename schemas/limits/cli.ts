@@ -46,11 +46,14 @@ export const cli = {
   /** What is read from standard input or a file: a secret, a token, a file for `apply`. */
   cliInputBytes: 1 * MiB,
   cliInputMs: 5 * minutes,
-  /** `apply`: items of one kind in a file, files, faults shown, aliases, characters of a value. */
+  /**
+   * `apply`: items of one kind in a file, files, faults shown, values with all aliases in full,
+   * characters of a value.
+   */
   applyItems: 200,
   applyFiles: 16,
   applyRemarks: 50,
-  applyAliases: 100,
+  applyExpandedValues: 100_000,
   applyValueChars: 60,
   /** `trace`: steps on the way of a request, and a log line. */
   traceMoments: 10_000,

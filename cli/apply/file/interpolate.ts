@@ -9,6 +9,8 @@ export interface Variables {
   valueOf(name: string): string | undefined;
   /** In place of one that is not set and has no default. @throws BadVariable */
   missing(name: string): string;
+  /** A dollar sign that begins no variable stays, as in Compose. */
+  readonly isLenient?: boolean;
 }
 
 /** The message says what is wrong and what to write. */
@@ -37,9 +39,10 @@ export function interpolated(text: string, variables: Variables): string {
     } else {
       nameAt.lastIndex = dollar + 1;
       const name = nameAt.exec(text)?.[0];
-      if (name === undefined) throw new BadVariable('no name follows "$": write "$$" for a dollar sign');
-      result += variables.valueOf(name) ?? variables.missing(name);
-      at = nameAt.lastIndex;
+      if (name === undefined && variables.isLenient !== true)
+        throw new BadVariable('no name follows "$": write "$$" for a dollar sign');
+      result += name === undefined ? '$' : (variables.valueOf(name) ?? variables.missing(name));
+      at = name === undefined ? dollar + 1 : nameAt.lastIndex;
     }
   }
   return result;

@@ -1,12 +1,14 @@
 /** From the names of files to what they declare, with all of their faults at once. */
-import { readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { parseEnv } from 'node:util';
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import type { Terminal } from '../../context.ts';
-import { Refused } from '../../terminal/errors.ts';
-import { readSource } from '../../terminal/input.ts';
-import { composed } from './compose.ts';
-import { joined, wantedOf, type Remarks, type Wanted } from './model.ts';
+import { envFileIn } from '../../tenant/run.ts';
+import { Refused, WrongUsage } from '../../terminal/errors.ts';
+import { readFile, readSource } from '../../terminal/input.ts';
+import { composed } from '../compose/compose.ts';
+import { projectOf, readVariables, variablesOf, type Surroundings } from '../compose/project.ts';
+import type { ComposeRemark } from '../compose/reader.ts';
+import { joined, wantedOf, type Remarks, type Wanted, type WantedContainer } from './model.ts';
 import { SourceFile, type Path, type Remark } from './source.ts';
 import { checked } from './validate.ts';
 import { resolveValues, type Values } from './values.ts';
@@ -20,23 +22,47 @@ export interface Read extends Remarks {
 
 type FileTerminal = Pick<Terminal, 'env' | 'stdin' | 'signal'>;
 
+/** What the command says of Compose files. */
+export interface ReadOptions {
+  /** `-p` */
+  readonly project?: string | undefined;
+  /** Keys that may be left out. */
+  readonly ignore?: readonly string[] | undefined;
+}
+
 /** @throws Refused if a file can't be read */
-export async function readFiles(paths: readonly string[], terminal: FileTerminal): Promise<Read> {
+export async function readFiles(
+  paths: readonly string[],
+  terminal: FileTerminal,
+  options: ReadOptions = {},
+): Promise<Read> {
   const remarks: Remarks = { faults: [], warnings: [] };
   const values: Values = { registries: new Map(), secrets: new Map() };
   const files: Wanted[] = [];
+  let hasCompose = false;
   for (const path of paths) {
     const folder = path === '-' ? process.cwd() : dirname(resolve(path));
     const text = (await readSource(path, terminal)).toString('utf8');
-    const { wanted, faults, warnings } = readText(path, text, { folder, env: terminal.env });
+    const { wanted, faults, warnings, valueOf, isCompose } = readText(path, text, {
+      folder,
+      env: terminal.env,
+      ...options,
+    });
+    hasCompose ||= isCompose;
     if (wanted !== undefined) {
       files.push(wanted);
-      faults.push(...resolveValues(wanted, folder, terminal.env, values));
+      faults.push(...resolveValues(wanted, folder, valueOf, values));
     }
     // One by one: there may be more than a call takes arguments.
     for (const fault of faults.sort(byPlace)) remarks.faults.push(fault);
     for (const warning of warnings.sort(byPlace)) remarks.warnings.push(warning);
   }
+  for (const [option, value] of [
+    ['-p', options.project],
+    ['--ignore', options.ignore],
+  ] as const)
+    if (value !== undefined && !hasCompose && remarks.faults.length === 0)
+      throw new WrongUsage(`${option} is for Compose files, and none of these is one`);
   const wanted = joined(files, remarks.faults);
   return { ...remarks, values, wanted: remarks.faults.length > 0 ? undefined : wanted };
 }
@@ -44,32 +70,67 @@ export async function readFiles(paths: readonly string[], terminal: FileTerminal
 const byPlace = ({ place: one }: Remark, { place: other }: Remark): number =>
   one.line - other.line || one.column - other.column;
 
-interface Surroundings {
-  readonly folder: string;
-  readonly env: NodeJS.ProcessEnv;
+/** Of one file. */
+interface ReadText extends Remarks {
+  /** Undefined where its form is wrong. Items with faults are left out. */
+  readonly wanted: Wanted | undefined;
+  readonly isCompose: boolean;
+  /** The variables that it was filled in with. */
+  readonly valueOf: (name: string) => string | undefined;
 }
 
-/** What one file declares; undefined where its form is wrong. Items with faults are left out. */
-export function readText(
-  path: string,
-  text: string,
-  { folder, env }: Surroundings,
-): Remarks & { readonly wanted: Wanted | undefined } {
+/** @throws Refused if what is beside a Compose file can't be read */
+export function readText(path: string, text: string, surroundings: Surroundings & ReadOptions): ReadText {
+  const { env } = surroundings;
   const source = new SourceFile(path === '-' ? 'standard input' : path, text);
+  const ofShell = (name: string): string | undefined => env[name];
   const faults = source.syntaxFaults;
-  if (faults.length > 0) return { wanted: undefined, faults, warnings: [] };
-  const isCompose = source.keys.includes('services');
-  const beside = isCompose ? dotEnv(folder) : {};
-  const valueOf = (name: string): string | undefined => env[name] ?? beside[name];
-  const remarks = source.interpolate(valueOf, isCompose);
-  for (const pattern of texts) source.keepTexts(pattern);
-  for (const pattern of modes) source.readOctal(pattern);
+  if (faults.length > 0) return { wanted: undefined, faults, warnings: [], valueOf: ofShell, isCompose: false };
+  if (source.keys.includes('services')) return readCompose(source, surroundings);
+  const remarks = source.interpolate(ofShell, false);
   const value = valueIn(source, remarks.faults);
-  if (!isCompose) return { ...remarks, wanted: wantedIn(source, value, (given) => given, remarks) };
-  const compose = composed(value, valueOf);
-  for (const { path: at, message } of compose.ignored) remarks.warnings.push(source.remark(at, message, 'key'));
-  for (const { path: at, message } of compose.faults) remarks.faults.push(source.remark(at, message));
-  return { ...remarks, wanted: wantedIn(source, compose.file, compose.origin, remarks) };
+  const wanted = wantedIn(source, value, (given) => given, remarks);
+  return { ...remarks, valueOf: ofShell, isCompose: false, wanted };
+}
+
+function readCompose(source: SourceFile, surroundings: Surroundings & ReadOptions): ReadText {
+  const { folder, ignore = [] } = surroundings;
+  const beside = variablesOf(surroundings);
+  const project = projectOf(source, beside, surroundings);
+  const valueOf = (name: string): string | undefined => (name === 'COMPOSE_PROJECT_NAME' ? project : beside(name));
+  const remarks = source.interpolate(valueOf, true);
+  const value = valueIn(source, remarks.faults);
+  const readEnvFile = (name: string, isRaw: boolean) => envFileAt(resolve(folder, name), isRaw, valueOf);
+  const compose = composed(value, { project, valueOf, ignore, readEnvFile });
+  const remark = ({ path, message, at, isOfFile }: ComposeRemark): Remark => {
+    const { field, ...rest } = source.remark(path, message, at);
+    return { ...rest, field: isOfFile === true ? '' : field };
+  };
+  for (const warning of compose.warnings) remarks.warnings.push(remark(warning));
+  for (const fault of compose.faults) remarks.faults.push(remark(fault));
+  const wanted = wantedIn(source, compose.file, compose.origin, remarks);
+  const withJobs = (one: WantedContainer): WantedContainer => ({ ...one, isJob: compose.jobs.has(one.name) });
+  return {
+    ...remarks,
+    valueOf,
+    isCompose: true,
+    wanted: wanted && { ...wanted, containers: wanted.containers.map(withJobs) },
+  };
+}
+
+/** Undefined: it is not there. A text says what is wrong with it. */
+function envFileAt(
+  path: string,
+  isRaw: boolean,
+  valueOf: (name: string) => string | undefined,
+): Record<string, string> | string | undefined {
+  if (!existsSync(path)) return undefined;
+  try {
+    return isRaw ? envFileIn(path, readFile(path).toString('utf8')) : readVariables(path, valueOf);
+  } catch (error) {
+    if (error instanceof Refused || error instanceof WrongUsage) return error.message;
+    throw error;
+  }
 }
 
 /** Whose values are texts as they are written: `1.10` is no number. */
@@ -87,21 +148,13 @@ const modes: readonly Path[] = [
 ];
 
 function valueIn(source: SourceFile, faults: Remark[]): unknown {
+  for (const pattern of texts) source.keepTexts(pattern);
+  for (const pattern of modes) source.readOctal(pattern);
   try {
     return source.value();
   } catch (error) {
     faults.push(source.remark([], error instanceof Error ? error.message : String(error)));
     return undefined;
-  }
-}
-
-/** Of the project's folder, as Compose reads it. */
-function dotEnv(folder: string): Record<string, string | undefined> {
-  try {
-    return parseEnv(readFileSync(join(folder, '.env'), 'utf8'));
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {};
-    throw new Refused(`${join(folder, '.env')} can't be read: ${String(error)}`);
   }
 }
 

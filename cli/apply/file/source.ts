@@ -73,7 +73,7 @@ export class SourceFile {
           return '';
         };
         try {
-          setText(node, interpolated(node.value, { valueOf, missing }));
+          setText(node, interpolated(node.value, { valueOf, missing, isLenient }));
         } catch (error) {
           if (!(error instanceof BadVariable)) throw error;
           faults.push(this.#remark(offset, '', error.message));
@@ -100,7 +100,34 @@ export class SourceFile {
 
   /** The whole as plain values. @throws Error if its aliases expand to too much */
   value(): unknown {
-    return this.#document.toJS({ maxAliasCount: limits.applyAliases }) as unknown;
+    if (this.#expandedValues() > limits.applyExpandedValues)
+      throw new Error(`its aliases expand to more than ${limits.applyExpandedValues} values: use fewer`);
+    return this.#document.toJS({ maxAliasCount: -1 }) as unknown;
+  }
+
+  /** The text at a key of the top, as it is written; undefined: it is none. */
+  textAt(name: string): string | undefined {
+    const { contents } = this.#document;
+    const value = isMap(contents) ? contents.items.find(({ key }) => nameOf(key) === name)?.value : undefined;
+    const node = this.#resolved(value);
+    return isScalar(node) && node.value !== null ? String(node.value) : undefined;
+  }
+
+  /** How many values it has with each alias in full; each anchor is counted once. */
+  #expandedValues(): number {
+    const counted = new Map<unknown, number>();
+    const count = (node: unknown): number => {
+      const here = this.#resolved(node);
+      const known = counted.get(here);
+      if (known !== undefined) return known;
+      // One that contains itself has no end.
+      counted.set(here, Number.POSITIVE_INFINITY);
+      const items = isMap(here) ? here.items.map(({ value }) => value) : isSeq(here) ? here.items : [];
+      const sum = items.reduce<number>((total, item) => total + count(item), 1);
+      counted.set(here, sum);
+      return sum;
+    };
+    return count(this.#document.contents);
   }
 
   #remark(offset: number, field: string, message: string): Remark {

@@ -1,5 +1,6 @@
 /** The values of secrets and the passwords of logins: from the shell, a file, or as they are. */
 import { readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { limits } from '../../../schemas/limits.ts';
 import { withoutLastBreak } from '../../terminal/input.ts';
@@ -11,8 +12,10 @@ export interface Values {
   readonly secrets: Map<string, Buffer>;
 }
 
+type Lookup = (name: string) => string | undefined;
+
 /** Adds the values of a file to `values`. Returns what is wrong with them, without the values. */
-export function resolveValues(wanted: Wanted, folder: string, env: NodeJS.ProcessEnv, values: Values): Remark[] {
+export function resolveValues(wanted: Wanted, folder: string, variable: Lookup, values: Values): Remark[] {
   const kinds = [
     { items: wanted.secrets, to: values.secrets, maxBytes: limits.secretBytes },
     { items: wanted.registries, to: values.registries, maxBytes: limits.registryPasswordBytes },
@@ -20,7 +23,7 @@ export function resolveValues(wanted: Wanted, folder: string, env: NodeJS.Proces
   return kinds.flatMap(({ items, to, maxBytes }) =>
     items.flatMap((item: WantedSecret): Remark[] => {
       if (item.source === undefined) return [];
-      const value = valueOf(item.source, folder, env);
+      const value = valueOf(item.source, folder, variable);
       if (typeof value === 'string') return [item.remark(value)];
       // The line break that an editor adds is no part of a password.
       const bytes = to === values.registries ? withoutLastBreak(value) : value;
@@ -33,13 +36,13 @@ export function resolveValues(wanted: Wanted, folder: string, env: NodeJS.Proces
 }
 
 /** The value, or what is wrong. */
-function valueOf(source: ValueSource, folder: string, env: NodeJS.ProcessEnv): Buffer | string {
+function valueOf(source: ValueSource, folder: string, variable: Lookup): Buffer | string {
   if ('value' in source) return Buffer.from(source.value);
   if (source.env !== undefined) {
-    const value = env[source.env];
+    const value = variable(source.env);
     return value === undefined ? `the variable ${source.env} is not set: set it to the value` : Buffer.from(value);
   }
-  const path = resolve(folder, source.file ?? '');
+  const path = resolve(folder, (source.file ?? '').replace(/^~(?=\/)/, homedir()));
   try {
     if (statSync(path).size > limits.cliInputBytes) return `${path} is larger than ${limits.cliInputBytes} bytes`;
     return readFileSync(path);

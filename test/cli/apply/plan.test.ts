@@ -38,11 +38,15 @@ t.test('of nothing, everything is created, in order', (t) => {
 + container db
     image: docker.io/library/postgres:17
     env.LONGSHORE_APPLY: shop
+    cpu_limit: 0.5
+    mem_limit: 256m
 + container web
     image: docker.io/library/web:1
     env.A: 1
     env.LONGSHORE_APPLY: shop
     ports: 80
+    cpu_limit: 0.5
+    mem_limit: 256m
     secrets.env.KEY: key
 + peer phone
     network: office
@@ -154,7 +158,7 @@ t.test('what would fail on the way is said before', (t) => {
     [
       /^containers\.web\.secrets\.env\.A: "none" is not a secret of this file/,
       /^containers\.web\.secrets\.files\.\/a: "gone" is not a secret/,
-      /^containers\.web: belongs to the file named "other": choose another name, or "longshore update web --unset/,
+      /^containers\.web: "web" belongs to other, not to shop: choose another name for it, or for the project \(-p\)$/,
       /^containers\.web\.host_key: runs on h1, and can't be moved: remove it first/,
       /^peers\.phone\.network: is in the network home, and can't be moved/,
     ],

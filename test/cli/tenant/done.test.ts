@@ -133,7 +133,7 @@ async function watching(t: Test, views: readonly StatusView[], waiting: Partial<
   return { told, answer };
 }
 
-t.test('it must stay up, and a new start begins anew', async (t) => {
+t.test('it must stay up, and a new start counts from its own beginning', async (t) => {
   const goal = { ...usual, stableMs: 700 };
   const again = seen({ started_at: '2026-11-25T12:00:09.000Z', restart_count: 1 });
   const { answer, told } = await watching(t, [seen({ status: 'pending' }), seen(), again, again], { goal });

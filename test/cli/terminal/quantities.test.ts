@@ -16,6 +16,19 @@ t.test('a size may have a unit of Docker, Compose or Kubernetes', (t) => {
     '1g',
     '2k',
   ]);
-  t.same(['67108864', '64b', 'much', '6.5g', ''].map(memoryIn), ['67108864', '64b', 'much', '6.5g', '']);
+  t.same(['67108864', '64b', 'much', '6.5x', '', '64'].map(memoryIn), [
+    '67108864',
+    '64b',
+    'much',
+    '6.5x',
+    '',
+    '64',
+  ]);
+  t.end();
+});
+
+t.test('a size may have a decimal, a blank and larger units, as go-units has them', (t) => {
+  const rows = ['1.5g', '0.5G', '1GiB', '512MiB', '1 g', '1t', '1.5k', '0.3k', '2.0b'];
+  t.same(rows.map(memoryIn), ['1536m', '512m', '1g', '512m', '1g', '1024g', '1536', '307', '2']);
   t.end();
 });

@@ -6,7 +6,6 @@ import { pushDemoImage } from '../../../dev/servers/registry.ts';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { commandLine, imageOf, type Options } from '../support/command-line.ts';
-import { eventually } from '../support/eventually.ts';
 import { sharedStack } from '../support/stack.ts';
 
 t.setTimeout(1_200_000);
@@ -121,7 +120,7 @@ t.test('apply', async (t) => {
     );
     const refused = await run(['apply', '-f', other]);
     t.match(refused, { code: 1, err: /other\.yml:5:\d+: containers\.web\.secrets\.env\.A: "none" is not a secret/ });
-    t.match(refused.err, /other\.yml:3:3: containers\.web: belongs to the file named "shop"/);
+    t.match(refused.err, /other\.yml:3:3: containers\.web: "web" belongs to shop, not to other: choose another name/);
     const wrong = 'containers: {web: {imge: web}}';
     t.match(await run(['apply', '-f', '-'], { input: wrong }), {
       code: 1,
@@ -173,49 +172,5 @@ containers:
     t.same((await json<{ name: string }[]>('ps')).map(({ name }) => name).sort(), ['db', 'three', 'web']);
     t.same((await json<{ name: string }[]>('secret', 'ls')).map(({ name }) => name).sort(), ['db-password', 'tls-key']);
     await ok(['rm', 'three']);
-  });
-
-  await t.test('a Compose file of a web program and its database', async (t) => {
-    const compose = `
-name: blog
-services:
-  front:
-    image: ${imageOf(rig)}
-    depends_on: [store]
-    command: serve
-    environment: {GREETING: "hi from \${WHO}"}
-    ports: ["80:8080"]
-    deploy: {resources: {limits: {cpus: "0.2", memory: 32mb}}}
-    healthcheck: {test: "wget -qO- http://127.0.0.1:8080/", interval: 1s}
-    restart: unless-stopped
-    stop_grace_period: 2s
-    secrets: [store-password]
-  store:
-    image: ${imageOf(rig)}
-    volumes: [data:/data]
-    restart: always
-    stop_grace_period: 2s
-volumes: {data: }
-secrets: {store-password: {environment: DB_PASSWORD}}
-`;
-    const path = write('compose.yml', compose);
-    write('.env', 'WHO="the file"\n');
-    const made = await run(['apply', '-f', path]);
-    t.match(made, { code: 0, out: /container store, container front changed/ });
-    for (const [line, key] of [
-      [7, 'services.front.command'],
-      [17, 'services.store.volumes'],
-      [20, 'volumes'],
-    ] as const)
-      t.ok(made.err.includes(`compose.yml:${line}:`) && made.err.includes(`: ${key}: is ignored`), key);
-    t.match(made.err, /services\.front\.ports\.0: the host's port 80 is ignored/);
-    t.match((await json<Inspected>('inspect', 'front')).container.env, { GREETING: 'hi from the file' });
-    t.equal(await ok(['exec', 'front', 'cat', '/run/secrets/store-password']), 'second');
-    t.match(await ok(['apply', '-f', path]), /Done: nothing has changed/);
-    await eventually(
-      'its health',
-      () => json<Inspected>('inspect', 'front'),
-      ({ status }) => status.update === undefined || status.update.phase === 'done',
-    );
   });
 });

@@ -132,7 +132,7 @@ t.test('the command line', async (t) => {
     await ok(['stop', 'web']);
     await ok(['wait', 'web', 'stopped']);
     t.match(await longshore(['forward', 'web', '0:8080']), { code: 1, err: /web is stopped: start it with/ });
-    t.match(await longshore(['wait', 'web']), { code: 1, err: /web is stopped; see/ });
+    t.match(await longshore(['wait', 'web']), { code: 1, err: /web is stopped.*; see "longshore logs web"/ });
     t.match(await longshore(['wait', 'web', 'running']), { code: 1, err: /It can't become running by itself/ });
     t.match(await longshore(['rm', 'web', 'other']), { code: 1, out: 'web\n', err: /there is no container "other"/ });
     await ok(['wait', 'web', 'removed']);

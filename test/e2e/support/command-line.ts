@@ -20,6 +20,8 @@ export interface Ran {
 export interface Options {
   readonly input?: string | Buffer;
   readonly env?: NodeJS.ProcessEnv;
+  /** The folder that it runs in. */
+  readonly cwd?: string;
   /** Called with what was said so far; `interrupt` is Ctrl-C. */
   readonly watch?: (said: Pick<Ran, 'out' | 'err'>, interrupt: () => void) => void;
   /** Called when it runs, with its Ctrl-C. */
@@ -36,9 +38,9 @@ export function commandLine(t: Test) {
   const start = (
     command: string,
     args: readonly string[],
-    { input, env, watch, started, typed }: Options,
+    { input, env, cwd, watch, started, typed }: Options,
   ): Promise<Ran> => {
-    const child = spawn(command, args, { env: { ...base, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { env: { ...base, ...env }, cwd, stdio: ['pipe', 'pipe', 'pipe'] });
     const [out, err]: [Buffer[], Buffer[]] = [[], []];
     const said = (): Pick<Ran, 'out' | 'err'> => ({
       out: Buffer.concat(out).toString(),

@@ -41,3 +41,16 @@ t.test('what is no variable says what to write', (t) => {
     t.throws(() => interpolated(text, variables), { name: 'BadVariable', message }, text);
   t.end();
 });
+
+t.test('as Compose does, a dollar sign that begins no variable stays', (t) => {
+  const lenient = { ...variables, isLenient: true };
+  const rows = [
+    ['cost 5$', 'cost 5$'],
+    ['$(hostname) $} $', '$(hostname) $} $'],
+    ['${NONE:-$2a$NAME}', '$2aweb'],
+    ['$$NAME', '$NAME'],
+  ] as const;
+  for (const [text, result] of rows) t.equal(interpolated(text, lenient), result, text);
+  for (const text of ['${1}', '${NAME']) t.throws(() => interpolated(text, lenient), { name: 'BadVariable' }, text);
+  t.end();
+});

@@ -1,0 +1,82 @@
+/**
+ * Keys of a Compose file by what leaving them out does: those that Longshore reads, and those that
+ * change nothing that runs. Any other is a fault, unless its author says that it may be ignored.
+ */
+import type { Values } from '../../../lib/values.ts';
+import type { Path } from '../file/source.ts';
+
+export interface Keys {
+  readonly read: readonly string[];
+  /** They change nothing that runs. */
+  readonly harmless: readonly string[];
+}
+
+export const keysOf = {
+  top: { read: ['name', 'services', 'secrets'], harmless: ['version', 'networks', 'volumes', 'configs'] },
+  service: {
+    read: [
+      ...['image', 'container_name', 'environment', 'env_file', 'ports', 'deploy', 'mem_limit', 'cpus'],
+      ...['healthcheck', 'restart', 'stop_signal', 'stop_grace_period', 'secrets', 'depends_on', 'profiles'],
+      ...['networks', 'network_mode', 'scale'],
+    ],
+    harmless: [
+      ...['build', 'labels', 'label_file', 'annotations', 'logging', 'expose', 'links', 'attach', 'develop'],
+      ...['pull_policy', 'mem_reservation', 'memswap_limit', 'mem_swappiness', 'cpu_shares', 'blkio_config'],
+      ...['oom_score_adj', 'pids_limit'],
+    ],
+  },
+  deploy: {
+    read: ['resources', 'replicas', 'restart_policy', 'mode'],
+    harmless: ['placement', 'labels', 'update_config', 'rollback_config', 'endpoint_mode'],
+  },
+  resources: { read: ['limits', 'reservations'], harmless: [] },
+  limits: { read: ['cpus', 'memory'], harmless: ['pids'] },
+  reservations: { read: [], harmless: ['cpus', 'memory'] },
+  restartPolicy: { read: ['condition', 'max_attempts'], harmless: ['delay', 'window'] },
+  healthcheck: {
+    read: ['test', 'disable', 'interval', 'timeout', 'retries', 'start_period'],
+    harmless: ['start_interval'],
+  },
+  dependsOn: { read: ['condition', 'required'], harmless: ['restart'] },
+  port: { read: ['target', 'published', 'protocol', 'host_ip'], harmless: ['mode', 'name', 'app_protocol'] },
+  envFile: { read: ['path', 'required', 'format'], harmless: [] },
+  secretUse: { read: ['source', 'target', 'uid', 'gid', 'mode'], harmless: [] },
+  secret: { read: ['file', 'environment', 'external', 'name'], harmless: ['labels'] },
+} as const satisfies Readonly<Record<string, Keys>>;
+
+/** An empty value of these takes away what the image says. */
+const meaningEmpty = ['command', 'entrypoint'];
+
+/** As if the key were not there. */
+export function isNothing(key: string, value: unknown): boolean {
+  if (value === null || value === undefined || value === false) return true;
+  if (meaningEmpty.includes(key)) return false;
+  return typeof value === 'object' ? Object.keys(value).length === 0 : value === '';
+}
+
+/** `command`, `deploy.replicas` or `services.web.command`: each names the key. */
+export const namesOf = (path: Path): string[] => [path.at(-1) ?? '', path.slice(2).join('.'), path.join('.')];
+
+/** The names in `x-longshore-ignore`. */
+export function ignoredIn(values: Values): string[] {
+  const given = values['x-longshore-ignore'];
+  if (typeof given === 'string') return [given];
+  return Array.isArray(given) ? given.map(String) : [];
+}
+
+/** Many keys in a line: `version, logging (web, db), labels (12 services)`. */
+export function listOfKeys(paths: readonly Path[]): string {
+  const services = new Map<string, Set<string>>();
+  for (const path of paths) {
+    const [kind, name = '', ...below] = path;
+    const isOfService = kind === 'services' && below.length > 0;
+    const key = isOfService ? below.filter((part) => !/^\d+$/.test(part)).join('.') : path.join('.');
+    const names = services.get(key) ?? new Set();
+    services.set(key, isOfService ? names.add(name) : names);
+  }
+  const text = ([key, names]: readonly [string, ReadonlySet<string>]): string => {
+    if (names.size === 0) return key;
+    return `${key} (${names.size > 3 ? `${names.size} services` : [...names].join(', ')})`;
+  };
+  return [...services].map(text).join(', ');
+}

@@ -1,0 +1,82 @@
+/** Collects what is said of a Compose file, at its paths. */
+import type { Values } from '../../../lib/values.ts';
+import { ignoredIn, isNothing, namesOf, type Keys } from './keys.ts';
+import type { Path } from '../file/source.ts';
+
+export interface ComposeRemark {
+  readonly path: Path;
+  readonly message: string;
+  /** Said of the whole file, at this place. */
+  readonly isOfFile?: true;
+  readonly at?: 'key';
+}
+
+export class Reader {
+  readonly warnings: ComposeRemark[] = [];
+  readonly faults: ComposeRemark[] = [];
+  /** Keys that are left out, and change nothing that runs. */
+  readonly harmless: Path[] = [];
+  /** Keys that are left out because the author said so. */
+  readonly ignored: Path[] = [];
+  readonly #names: ReadonlySet<string>;
+  /** By service. */
+  readonly #ofServices = new Map<string, readonly string[]>();
+
+  constructor(names: readonly string[], top: Values) {
+    this.#names = new Set([...names, ...ignoredIn(top)]);
+  }
+
+  /** With what the service itself says. */
+  enter(name: string, service: Values): void {
+    this.#ofServices.set(name, ignoredIn(service));
+  }
+
+  warn(path: Path, message: string): void {
+    this.warnings.push({ path, message, at: 'key' });
+  }
+
+  fault(path: Path, message: string, at?: 'key'): void {
+    this.faults.push({ path, message, ...(at === undefined ? {} : { at }) });
+  }
+
+  /** Whether the author said that the key may be left out, which is noted. */
+  isIgnored(path: Path): boolean {
+    const own = this.#ofServices.get(path[1] ?? '') ?? [];
+    const isNamed = namesOf(path).some((name) => this.#names.has(name) || own.includes(name));
+    if (isNamed) this.ignored.push(path);
+    return isNamed;
+  }
+
+  /** Longshore can't do what the key says, and something else would run without it. */
+  lacks(path: Path, value: unknown): void {
+    const key = path.at(-1) ?? '';
+    if (isNothing(key, value) || this.isIgnored(path)) return;
+    const what = `is not supported, and changes what runs: take it out, or leave it out with "--ignore ${key}"`;
+    this.fault(path, what, 'key');
+  }
+
+  /** All keys but those that are read, and those that begin with `x-`. */
+  others(path: Path, values: Values, { read, harmless }: Keys): void {
+    for (const [key, value] of Object.entries(values)) {
+      if (read.includes(key) || key.startsWith('x-')) continue;
+      const here = [...path, key];
+      if (!harmless.includes(key)) this.lacks(here, value);
+      else if (!isNothing(key, value)) this.harmless.push(here);
+    }
+  }
+
+  /** The result of `read`, or a fault if that is undefined. Absent stays absent. */
+  take<T>(path: Path, value: unknown, read: (value: unknown) => T | undefined, form: string): T | undefined {
+    if (value === undefined || value === null) return undefined;
+    const result = read(value);
+    if (result === undefined) this.faults.push({ path, message: `must be ${form}` });
+    return result;
+  }
+
+  /** The bound in place of more, which is said. */
+  atMost(path: Path, value: number | undefined, most: number, unit: string): number | undefined {
+    if (value === undefined || value <= most) return value;
+    this.warn(path, `is at most ${most}${unit}: that is taken`);
+    return most;
+  }
+}

@@ -1,0 +1,423 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import {
+  commandOf,
+  countOf,
+  cpusText,
+  memoryText,
+  portsOf,
+  secondsOf,
+  signalOf,
+} from '../../../../cli/apply/compose/values.ts';
+import { readText, type ReadOptions } from '../../../../cli/apply/file/read.ts';
+import { textOfRemark, type Remark } from '../../../../cli/apply/file/source.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
+
+const files = { '.env': '' } as Readonly<Record<string, string>>;
+
+const sorted = (remarks: readonly Remark[]): string[] =>
+  remarks.map(textOfRemark).sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
+
+function read(
+  t: Test,
+  text: string,
+  env: NodeJS.ProcessEnv = {},
+  beside: Readonly<Record<string, string>> = {},
+  options: ReadOptions = { project: 'shop' },
+) {
+  const folder = temporaryFolder(t);
+  for (const [name, content] of Object.entries({ ...files, ...beside })) writeFileSync(join(folder, name), content);
+  const { wanted, faults, warnings, valueOf } = readText('compose.yml', text, { folder, env, ...options });
+  return { wanted, valueOf, faults: sorted(faults), warnings: sorted(warnings) };
+}
+
+const envOf = ({ wanted }: ReturnType<typeof read>, at = 0): Record<string, string> => {
+  const { LONGSHORE_APPLY: _, ...env } = wanted?.containers[at]?.declaration.env ?? {};
+  return env;
+};
+
+const service = (body: string): string => `services:\n  web: {image: web, ${body}}\n`;
+
+t.test('values of Compose', (t) => {
+  for (const [value, text] of [
+    ['0.50', '0.5'],
+    [2, '2.0'],
+    ['.25', '0.25'],
+    ['1.23456', '1.235'],
+    ['two', undefined],
+    ['-1', undefined],
+    [0, '0.0'],
+  ] as const)
+    t.equal(cpusText(value), text, String(value));
+  for (const [value, text] of [
+    ['64mb', '64m'],
+    ['1G', '1g'],
+    ['512k', '512k'],
+    ['8b', '8b'],
+    [67108864, '67108864'],
+    ['1.5g', '1536m'],
+    ['0.5G', '512m'],
+    ['1GiB', '1g'],
+    ['512MiB', '512m'],
+    ['64 mb', '64m'],
+    ['1t', '1024g'],
+    ['much', undefined],
+  ] as const)
+    t.equal(memoryText(value), text, String(value));
+  for (const [value, seconds] of [
+    ['1m30s', 90],
+    ['1500ms', 2],
+    ['0s', 0],
+    ['2h', 7200],
+    ['1.5s', 2],
+    ['1.5m', 90],
+    ['2d', 172_800],
+    ['1w', 604_800],
+    ['0.1s', 1],
+    ['10', undefined],
+    ['s', undefined],
+    ['.s', undefined],
+  ] as const)
+    t.equal(secondsOf(value), seconds, value);
+  for (const [value, command] of [
+    ['curl -f localhost', ['/bin/sh', '-c', 'curl -f localhost']],
+    [
+      ['CMD-SHELL', 'exit 0'],
+      ['/bin/sh', '-c', 'exit 0'],
+    ],
+    [
+      ['CMD', 'curl', '-f'],
+      ['curl', '-f'],
+    ],
+    [['curl'], undefined],
+    [7, undefined],
+  ] as const)
+    t.same(commandOf(value), command);
+  for (const [value, ports, published, address] of [
+    [80, [80]],
+    ['80/udp', ['80/udp']],
+    ['53:53/UDP', ['53/udp'], '53'],
+    ['8080:80', [80], '8080'],
+    ['127.0.0.1:8080:80', [80], '8080', '127.0.0.1'],
+    ['127.0.0.1::80', [80], undefined, '127.0.0.1'],
+    ['[::1]:8080:80', [80], '8080', '[::1]'],
+    ['9090-9091:80-81/tcp', [80, 81], '9090-9091'],
+    [{ target: 53, protocol: 'udp', published: '53' }, ['53/udp'], '53'],
+    [{ target: 80, host_ip: '127.0.0.1' }, [80], undefined, '127.0.0.1'],
+    [{ target: 80 }, [80]],
+  ] as const)
+    t.same(
+      portsOf(value),
+      {
+        ports,
+        ...(published === undefined ? {} : { published }),
+        ...(address === undefined ? {} : { address }),
+      },
+      JSON.stringify(value),
+    );
+  for (const [value, signal] of [
+    ['SIGINT', 'SIGINT'],
+    ['INT', 'SIGINT'],
+    ['sigint', 'SIGINT'],
+    [2, 'SIGINT'],
+    ['9', 'SIGKILL'],
+    ['SIGRTMIN+3', 'SIGRTMIN+3'],
+    ['SIGNOT', undefined],
+    [64, undefined],
+  ] as const)
+    t.equal(signalOf(value), signal, String(value));
+  t.same(['3', 3, 0, '', 'x', 1.5, -1].map(countOf), [3, 3, 0, undefined, undefined, undefined, undefined]);
+  for (const value of ['80-70', '1-60000', 'http', {}]) t.equal(portsOf(value), undefined, JSON.stringify(value));
+  t.end();
+});
+
+t.test('a key that changes what runs is a fault, unless its author says that it may be left out', (t) => {
+  const text = `services:
+  web:
+    image: web
+    command: serve
+    user: "1000"
+    volumes: [data:/data]
+    networks: [front]
+    read_only: true
+    cap_drop: [ALL]
+    deploy: {replicas: 2}
+  other: {image: web, extends: web, network_mode: host, scale: 3}
+  two: {extends: web}
+include: [more.yml]
+`;
+  const keys = ['command', 'user', 'volumes', 'networks', 'read_only', 'cap_drop', 'deploy.replicas'];
+  const { faults } = read(t, text);
+  const fault = (place: string, field: string, key: string) =>
+    `compose.yml:${place}: ${field}: is not supported, and changes what runs: take it out, or leave it out with "--ignore ${key}"`;
+  const rows = [
+    ['4:5', 'services.web.command'],
+    ['5:5', 'services.web.user'],
+    ['6:5', 'services.web.volumes'],
+    ['7:5', 'services.web.networks'],
+    ['8:5', 'services.web.read_only'],
+    ['9:5', 'services.web.cap_drop'],
+    ['10:14', 'services.web.deploy.replicas'],
+    ['11:23', 'services.other.extends'],
+    ['11:37', 'services.other.network_mode'],
+    ['11:57', 'services.other.scale'],
+    ['12:9', 'services.two.extends'],
+    ['13:1', 'include'],
+  ] as const;
+  t.same(
+    faults,
+    rows.map(([place, field]) => fault(place, field, field.split('.').at(-1) ?? '')),
+  );
+  t.same(read(t, `${service('command: a')}`, {}, {}, { project: 'shop', ignore: ['command'] }).faults, []);
+  const shorter = text.split('\n').slice(0, 10).join('\n');
+  const ignored = read(t, shorter, {}, {}, { project: 'shop', ignore: keys });
+  t.same(ignored.faults, []);
+  t.same(ignored.warnings, [
+    'compose.yml:4:5: left out, as asked, although it changes what runs: command (web), user (web), volumes (web), ' +
+      'read_only (web), cap_drop (web), networks (web), deploy.replicas (web)',
+  ]);
+  for (const [where, left] of [
+    [`x-longshore-ignore: [command]\n${service('command: a')}`, 0],
+    [service('command: a, x-longshore-ignore: command'), 0],
+    [`${service('command: a')}  db: {image: db, command: b, x-longshore-ignore: [command]}`, 1],
+    [`x-longshore-ignore: [services.db.command]\n${service('command: a')}`, 1],
+  ] as const)
+    t.equal(read(t, where).faults.length, left, where);
+  const same = 'command: null, read_only: false, volumes: [], networks: [default], deploy: {replicas: 1}, scale: 1';
+  t.same(read(t, service(`${same}, network_mode: bridge, tty: false, privileged: false`)).faults, [], 'as without');
+  t.equal(read(t, service('command: []')).faults.length, 1, 'it takes away that of the image');
+  t.end();
+});
+
+t.test('what is harmless is one line, and so is every other kind', (t) => {
+  const text = `version: "3"
+x-mine: {}
+name: blog
+services:
+  web:
+    image: web
+    x-mine: 1
+    labels: {a: b}
+    logging: {driver: json-file}
+    depends_on: {db: {condition: service_started, restart: true}}
+    ports: ["80:8080", "127.0.0.1:443:8443", {target: 1, mode: host}]
+    deploy: {resources: {limits: {cpus: 1, pids: 3}, reservations: {cpus: 1}}}
+    healthcheck: {test: [CMD, a], start_interval: 1s}
+    restart: on-failure:5
+  db: {image: db, healthcheck: {interval: 1s}, labels: [a]}
+  tool: {image: tool, profiles: [debug]}
+networks: {}
+volumes: {a: }
+`;
+  const { wanted, faults, warnings } = read(t, text);
+  t.same(faults, []);
+  t.same(warnings, [
+    'compose.yml:1:1: left out, which changes nothing that runs: version, volumes, depends_on.db.restart (web), ' +
+      'labels (db, web), logging (web), deploy.resources.reservations.cpus (web), ' +
+      'deploy.resources.limits.pids (web), healthcheck.start_interval (web), ports.mode (web)',
+    "compose.yml:4:1: the 2 services can't reach each other: there is no network between containers yet",
+    "compose.yml:11:5: services.web.ports: the host's ports are not kept (80, 443): Longshore chooses them",
+    'compose.yml:11:24: services.web.ports.1: the address 127.0.0.1 is not kept: the port is published where the ' +
+      'host publishes, for others too',
+    'compose.yml:14:5: services.web.restart: its number of attempts is ignored: it is started again as often as it fails',
+    'compose.yml:15:19: services.db.healthcheck: has no test, and is ignored: that of the image is not known',
+    'compose.yml:16:23: left out by their profiles, as in Compose: tool',
+  ]);
+  t.same(
+    wanted?.containers.map(({ name }) => name),
+    ['shop-db', 'shop-web'],
+    'behind what it depends on',
+  );
+  t.end();
+});
+
+t.test('a job is what runs once because the file says so, or because another waits for its end', (t) => {
+  const text = `services:
+  web: {image: a, depends_on: {migrate: {condition: service_completed_successfully}}}
+  migrate: {image: a}
+  once: {image: a, restart: "no"}
+  never: {image: a, deploy: {restart_policy: {condition: none}}}
+`;
+  const { wanted } = read(t, text);
+  const found = wanted?.containers.map(({ name, isJob, policy }) => [name, isJob, policy.restart]);
+  t.same(found, [
+    ['shop-migrate', true, 'never'],
+    ['shop-web', false, 'never'],
+    ['shop-once', true, 'never'],
+    ['shop-never', true, 'never'],
+  ]);
+  for (const [body, restart] of [
+    ['deploy: {restart_policy: {condition: any}}', 'always'],
+    ['deploy: {restart_policy: {}}', 'always'],
+    ['deploy: {restart_policy: {condition: on-failure}}, restart: always', 'on_failure'],
+    ['restart: unless-stopped', 'always'],
+  ] as const)
+    t.equal(read(t, service(body)).wanted?.containers[0]?.policy.restart, restart, body);
+  t.end();
+});
+
+t.test('profiles are those of COMPOSE_PROFILES', (t) => {
+  const text = `services:
+  a: {image: a, profiles: []}
+  b: {image: a, profiles: ["", x]}
+  c: {image: a, profiles: [x]}
+  d: {image: a, depends_on: {none: {required: false}, c: {required: false}}}
+`;
+  const names = (env: NodeJS.ProcessEnv, beside = {}) =>
+    read(t, text, env, beside).wanted?.containers.map(({ name }) => name.replace('shop-', ''));
+  t.same(names({}), ['a', 'b', 'd']);
+  t.same(names({ COMPOSE_PROFILES: 'y,x' }), ['a', 'b', 'c', 'd']);
+  t.same(names({}, { '.env': 'COMPOSE_PROFILES=*' }), ['a', 'b', 'c', 'd']);
+  t.match(read(t, `${service('depends_on: [db]')}  db: {image: db, profiles: [x]}`).faults, [
+    /services\.web\.depends_on: names "db", which its profiles leave out: name one of them in COMPOSE_PROFILES/,
+  ]);
+  t.end();
+});
+
+t.test('env_file: variables of files, under those of environment', (t) => {
+  const body = 'env_file: [a.env, {path: none.env, required: false}, {path: b.env}], environment: {C: own}';
+  const beside = { 'a.env': 'A=1 # one\nB=$A-${X}\nC=file\nSHELL\n', 'b.env': 'A=2' };
+  t.same(envOf(read(t, service(body), { X: 'x', SHELL: 's' }, beside)), { A: '2', B: '1-x', C: 'own', SHELL: 's' });
+  t.same(envOf(read(t, service('env_file: a.env'), {}, { 'a.env': 'A=1' })), { A: '1' });
+  t.match(read(t, service('env_file: none.env')).faults, [/services\.web\.env_file: there is no file none\.env/]);
+  t.match(read(t, service('env_file: [a.env]'), {}, { 'a.env': 'A B' }).faults, [
+    /services\.web\.env_file\.0: .*a\.env: line 1: it must be NAME=value/,
+  ]);
+  t.end();
+});
+
+t.test('limits: of the service or of deploy; zero is none', (t) => {
+  for (const [body, cpu, memory] of [
+    ['mem_limit: 1g, cpus: 2', '2.0', '1g'],
+    ['mem_limit: 1g, cpus: 2, deploy: {resources: {limits: {cpus: "0.25", memory: 1.5g}}}', '0.25', '1536m'],
+    ['mem_limit: 0, cpus: 0', '0.5', '256m'],
+    ['deploy: {resources: {limits: {cpus: "0", memory: 0}}}', '0.5', '256m'],
+  ] as const)
+    t.match(read(t, service(body)).wanted?.containers[0]?.declaration, { cpu_limit: cpu, mem_limit: memory }, body);
+  t.end();
+});
+
+t.test('a check: none, zero, in quotes, and beyond the bounds', (t) => {
+  const healthOf = (body: string) => read(t, service(`healthcheck: {${body}}`)).wanted?.containers[0]?.policy.health;
+  t.same(healthOf('disable: true'), { none: true });
+  t.same(healthOf('test: ["NONE"]'), { none: true });
+  t.same(healthOf('test: NONE'), { none: true });
+  t.equal(healthOf('disable: false'), null);
+  t.same(read(t, service('healthcheck: {disable: false}')).warnings, [], 'as without');
+  t.match(healthOf('test: a, interval: 0s, timeout: 0s, retries: 0'), { interval: 30, timeout: 30, retries: 3 });
+  t.match(healthOf('test: a, retries: "4", timeout: 1.5s'), { retries: 4, timeout: 2 });
+  const long = read(t, service('stop_grace_period: 1h, healthcheck: {test: a, interval: 24h, retries: 120}'));
+  t.match(long.wanted?.containers[0]?.policy, { stop_grace_seconds: 300, health: { interval: 3600, retries: 100 } });
+  t.same(long.warnings, [
+    'compose.yml:2:21: services.web.stop_grace_period: is at most 300s: that is taken',
+    'compose.yml:2:67: services.web.healthcheck.interval: is at most 3600s: that is taken',
+    'compose.yml:2:82: services.web.healthcheck.retries: is at most 100: that is taken',
+  ]);
+  t.end();
+});
+
+t.test('equal ports of a container are one', (t) => {
+  for (const body of ['"127.0.0.1:8080:80", "[::1]:8080:80"', '"80:80", "8080:80"', '80, "80/tcp", "80/TCP"'])
+    t.same(read(t, service(`ports: [${body}]`)).wanted?.containers[0]?.declaration.ports, [80], body);
+  t.end();
+});
+
+t.test('dollar signs that begin no variable, and many aliases', (t) => {
+  const body = `environment: {A: "cost 5$", B: "$(hostname)", C: "\${H:-$2a$14$abc}", D: "$$x"}`;
+  t.same(envOf(read(t, service(body))), { A: 'cost 5$', B: '$(hostname)', C: '$2a$14', D: '$x' });
+  t.match(read(t, service('environment: {A: "${1}"}')).faults, [/"\$\{1\}" is no variable/]);
+  const many = Array.from({ length: 150 }, (_, at) => `  s${at}: {image: a, environment: {<<: *e, N: ${at}}}`);
+  const { wanted, faults } = read(t, `x-e: &e {A: 1}\nservices:\n${many.join('\n')}\n`);
+  t.same(faults, []);
+  t.match(wanted?.containers.at(-1)?.declaration.env, { A: '1', N: '149' });
+  t.end();
+});
+
+t.test('secrets are those of the project', (t) => {
+  const text = `services: {web: {image: a, secrets: [pw, out, {source: pw, target: /a, mode: "0440"}]}}
+secrets: {pw: {environment: PW}, out: {external: true, name: real}}
+`;
+  const { wanted, faults, valueOf } = read(t, text, {}, { '.env': 'PW=of the file' });
+  t.same(faults, []);
+  t.match(wanted?.secrets, [{ name: 'shop-pw', source: { env: 'PW' } }]);
+  t.equal(valueOf('PW'), 'of the file');
+  t.match(wanted?.containers[0]?.uses.files, {
+    '/run/secrets/pw': { secret: 'shop-pw', mode: 0o444 },
+    '/run/secrets/out': { secret: 'real' },
+    '/a': { secret: 'shop-pw', mode: 0o440 },
+  });
+  t.match(read(t, service('secrets: [nobody]')).faults, [/secrets\.0: "nobody" is not a secret of this file/]);
+  t.end();
+});
+
+t.test('a service is a container', (t) => {
+  const text = service(
+    `environment: [A=1, FROM_SHELL, NONE], restart: "no", stop_signal: SIGINT, stop_grace_period: 1m, ` +
+      `healthcheck: {test: a, interval: 500ms, retries: 2}, secrets: [pw, {source: pw, target: /a, uid: "7", mode: 0440}]`,
+  );
+  const { wanted, faults } = read(t, `${text}secrets: {pw: {environment: PW}}`, { FROM_SHELL: 'yes' });
+  t.same(faults, []);
+  t.match(wanted?.secrets, [{ name: 'shop-pw', source: { env: 'PW' } }]);
+  const [web] = wanted?.containers ?? [];
+  t.same(web?.declaration.env, { A: '1', FROM_SHELL: 'yes', LONGSHORE_APPLY: 'shop' });
+  t.same(web?.policy, {
+    restart: 'never',
+    stop_grace_seconds: 60,
+    stop_signal: 'SIGINT',
+    health: {
+      command: ['/bin/sh', '-c', 'a'],
+      interval: 1,
+      timeout: 30,
+      start_period: 0,
+      retries: 2,
+      restart_unhealthy: false,
+    },
+  });
+  t.same(web?.uses.files, {
+    '/run/secrets/pw': { secret: 'shop-pw', mode: 0o444, uid: 0, gid: 0 },
+    '/a': { secret: 'shop-pw', mode: 0o440, uid: 7, gid: 0 },
+  });
+  t.equal(read(t, service('restart: no')).wanted?.containers[0]?.policy.restart, 'never');
+  t.equal(read(t, service('')).wanted?.containers[0]?.policy.restart, 'never', 'as Compose has it');
+  t.end();
+});
+
+t.test('variables come from the shell, then from .env, and are empty otherwise', (t) => {
+  const text = service('environment: {A: "$A", B: "${B:-default}", C: "$C"}');
+  const found = read(t, text, { A: 'shell' }, { '.env': 'A=file\nB="of the file"\n' });
+  t.same(envOf(found), { A: 'shell', B: 'of the file', C: '' });
+  t.match(found.warnings, [/^compose\.yml:2:\d+: the variable C is not set, and counts as empty/]);
+  t.end();
+});
+
+t.test('faults are named where they are in the Compose file', (t) => {
+  for (const [body, fault] of [
+    [
+      'deploy: {resources: {limits: {cpus: two}}}',
+      'compose.yml:2:57: services.web.deploy.resources.limits.cpus: must be a number of CPUs',
+    ],
+    [
+      'deploy: {resources: {limits: {memory: 1m}}}',
+      'compose.yml:2:59: services.web.deploy.resources.limits.memory: must be between 6m',
+    ],
+    ['restart: sometimes', 'compose.yml:2:30: services.web.restart: must be "no" in quotes'],
+    ['environment: {"A B": 1}', 'compose.yml:2:42: services.web.environment.A B: the name must begin'],
+    ['depends_on: [db]', 'compose.yml:2:21: services.web.depends_on: names "db", which is no service'],
+    ['depends_on: [web]', 'compose.yml:2:21: services.web.depends_on: goes in a circle: web → web'],
+    ['healthcheck: {test: a, retries: none}', 'compose.yml:2:53: services.web.healthcheck.retries: must be an integer'],
+    ['ports: [http]', 'compose.yml:2:29: services.web.ports.0: must be a port like'],
+  ] as const) {
+    const { faults } = read(t, service(body));
+    t.ok(
+      faults.some((one) => one.startsWith(fault)),
+      `${fault} in ${faults.join('\n')}`,
+    );
+  }
+  t.match(read(t, 'services: {web: }').faults, [/services\.web\.image: can't be blank/]);
+  t.match(read(t, 'services: {web: {build: .}}').faults, [
+    /services\.web\.build: Longshore builds no images: push an image/,
+  ]);
+  t.match(read(t, 'services: [web]').faults, [/services: must be a map of services/]);
+  t.end();
+});

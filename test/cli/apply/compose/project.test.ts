@@ -1,0 +1,76 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { projectIn, usualFilesIn } from '../../../../cli/apply/compose/project.ts';
+import { readText } from '../../../../cli/apply/file/read.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
+
+function folderOf(t: Test, name: string, files: Readonly<Record<string, string>> = {}): string {
+  const folder = join(temporaryFolder(t), name);
+  mkdirSync(folder);
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
+  return folder;
+}
+
+const services = 'services: {db: {image: a}, web: {image: a, container_name: "${WEB:-front}"}}\n';
+
+t.test('a project is named by -p, COMPOSE_PROJECT_NAME, its file or its folder', (t) => {
+  const rows = [
+    ['My App.1', services, {}, undefined, 'myapp1'],
+    ['_-x', services, {}, undefined, 'x'],
+    ['app', `name: blog\n${services}`, {}, undefined, 'blog'],
+    ['app', `name: "\${NAME}"\n${services}`, { NAME: 'filled' }, undefined, 'filled'],
+    ['app', `name: blog\n${services}`, { COMPOSE_PROJECT_NAME: 'shell' }, undefined, 'shell'],
+    ['app', `name: blog\n${services}`, { COMPOSE_PROJECT_NAME: 'shell' }, 'given', 'given'],
+  ] as const;
+  for (const [folder, text, env, project, name] of rows) {
+    const read = readText('compose.yml', text, { folder: folderOf(t, folder), env, project });
+    t.same(read.wanted?.labels, [name]);
+    t.same(
+      read.wanted?.containers.map((one) => [one.name, one.label]),
+      [
+        [`${name}-db`, name],
+        ['front', name],
+      ],
+      'its containers',
+    );
+  }
+  const folder = folderOf(t, 'app', { '.env': 'COMPOSE_PROJECT_NAME=beside\n' });
+  const read = readText('compose.yml', 'services: {a: {image: "x:${COMPOSE_PROJECT_NAME}"}}', { folder, env: {} });
+  t.match(read.wanted?.containers, [{ name: 'beside-a', declaration: { tag: 'beside' } }]);
+  t.end();
+});
+
+t.test('what names no project is refused', (t) => {
+  for (const [folder, text, env, project, message] of [
+    ['app', services, {}, 'My App', /^-p: the project's name "My App" must have lower-case letters/],
+    ['app', services, { COMPOSE_PROJECT_NAME: '-x' }, undefined, /^COMPOSE_PROJECT_NAME: /],
+    ['app', `name: A\n${services}`, {}, undefined, /^compose\.yml: name: /],
+    ['日本', services, {}, undefined, /give -p, or "name" in compose\.yml/],
+  ] as const)
+    t.throws(() => readText('compose.yml', text, { folder: folderOf(t, folder), env, project }), { message });
+  t.end();
+});
+
+t.test('two services with one name', (t) => {
+  const text = 'services: {a: {image: x, container_name: one}, b: {image: x, container_name: one}}';
+  const { faults } = readText('compose.yml', text, { folder: folderOf(t, 'app'), env: {} });
+  t.match(faults, [{ field: 'services.b', message: `"one" is the name of another service's container, too` }]);
+  t.end();
+});
+
+t.test('the project of a folder, and what its services are called', (t) => {
+  const folder = folderOf(t, 'shop', { 'compose.yml': services, 'docker-compose.yml': services });
+  t.same(usualFilesIn(folder), ['compose.yml', 'docker-compose.yml']);
+  const project = projectIn({ folder, env: { WEB: 'exact' } });
+  t.match(project, { name: 'shop', file: 'compose.yml' });
+  t.same(
+    ['db', 'web', 'other', 'toString'].map((service) => project?.containerOf(service)),
+    ['shop-db', 'exact', undefined, undefined],
+  );
+  t.equal(projectIn({ folder: folderOf(t, 'none'), env: {} }), undefined);
+  t.equal(projectIn({ folder: folderOf(t, 'bad', { 'compose.yml': 'services: [' }), env: {} }), undefined);
+  const both = folderOf(t, 'both', { 'longshore.yml': '', 'compose.yml': services });
+  t.equal(projectIn({ folder: both, env: {} }), undefined, 'longshore.yml is what counts there');
+  t.end();
+});
