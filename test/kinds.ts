@@ -29,6 +29,7 @@ export const kindTable: readonly (readonly [start: string, Kind])[] = [
   ['e2e/', 'server'],
   ['e2e/api/', 'contract'],
   ['e2e/cli/apply', 'contract'],
+  ['e2e/cli/compose', 'contract'],
   ['e2e/cli/longshore', 'contract'],
   ['e2e/containers/policy', 'contract'],
   ['e2e/containers/stats', 'contract'],
