@@ -187,7 +187,7 @@ export interface HostRecord {
   readonly join: { readonly tokenHash: string; readonly untilMs: number; readonly spentBy: string | null } | null;
   /** Only `false`: expired credentials are not renewed. */
   readonly renewExpired?: false;
-  /** The latest renewals of expired credentials: a nonce counts once. `atMs` is the agent's time. */
+  /** The latest renewals of expired credentials: a nonce counts once. `atMs`: the agent's time. */
   readonly renewals?: readonly { readonly nonce: string; readonly atMs: number }[];
   /** Rises each time the agent starts. */
   readonly session: number;

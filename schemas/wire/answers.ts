@@ -220,7 +220,10 @@ export const SigningKeyPage = Type.Array(
 );
 export type SigningKeyPage = Static<typeof SigningKeyPage>;
 
-/** What a host gets for its join token or its enrolled key. `jwt`: a NATS user of the account HOSTS, for its nkey. */
+/**
+ * What a host gets for its join token or its enrolled key. `jwt`: a NATS user of the account HOSTS,
+ * for its nkey.
+ */
 export const Enrolment = Type.Object({
   host: id<HostKey>(),
   region: id<Region>(),

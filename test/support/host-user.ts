@@ -1,5 +1,9 @@
-/** NATS credentials of hosts that no test enrols. */
+/** NATS credentials of hosts: of those that no test enrols, and what an agent asks renewal with. */
+import { randomBytes } from 'node:crypto';
 import { signHostJwt } from '../../lib/nats/host-credentials.ts';
+import { quickPair } from '../../lib/nats/quick-pair.ts';
+import { renewalText } from '../../lib/nats/renewal.ts';
+import type { RenewBody } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 
 export interface HostUser {
@@ -19,4 +23,15 @@ export function mintHostUserJwt(host: HostUser): Promise<string> {
   // Not validated here: the signer refuses an invalid host key.
   const { hostKey, publicKey } = host;
   return signHostJwt(account, { host: hostKey as HostKey, publicKey, expiresAtS });
+}
+
+export function signedRenewal(seed: Uint8Array, host: HostKey, atMs = Date.now()): RenewBody {
+  const pair = quickPair(seed);
+  const signed = {
+    host_key: host,
+    public_key: pair.getPublicKey(),
+    at: new Date(atMs).toISOString(),
+    nonce: randomBytes(16).toString('base64url'),
+  };
+  return { ...signed, signature: Buffer.from(pair.sign(renewalText(signed))).toString('base64url') };
 }

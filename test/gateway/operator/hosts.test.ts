@@ -3,7 +3,7 @@ import t from 'tap';
 import { hostHandlers, hostOfJoinToken, mergeDrain, progressOf } from '../../../gateway/operator/hosts.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { hostKey } from '../../actors/support.ts';
-import { signedRenewal } from '../../support/renewal.ts';
+import { signedRenewal } from '../../support/host-user.ts';
 import { callOf, servicesWith } from '../calls.ts';
 
 const secret = 's'.repeat(43);

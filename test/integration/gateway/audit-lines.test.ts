@@ -12,7 +12,7 @@ import type { AuditLine } from '../../../schemas/api/audit/line.ts';
 import { streams } from '../../../schemas/records/buckets.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { routes, type RouteName } from '../../../schemas/routes.ts';
-import { signedRenewal } from '../../support/renewal.ts';
+import { signedRenewal } from '../../support/host-user.ts';
 import { until } from '../../support/until.ts';
 import { runGateway, startGround, startOwnerOn } from './support.ts';
 

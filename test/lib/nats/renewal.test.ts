@@ -3,7 +3,7 @@ import { createUser, fromPublic } from '@nats-io/nkeys';
 import t from 'tap';
 import { isSignedRenewal, renewalText } from '../../../lib/nats/renewal.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
-import { signedRenewal } from '../../support/renewal.ts';
+import { signedRenewal } from '../../support/host-user.ts';
 
 const host = 'h1' as HostKey;
 

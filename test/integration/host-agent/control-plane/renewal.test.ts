@@ -21,7 +21,7 @@ import { limits } from '../../../../schemas/limits.ts';
 import { quick } from '../../../host-agent/support/agent.ts';
 import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
-import { signedRenewal } from '../../../support/renewal.ts';
+import { signedRenewal } from '../../../support/host-user.ts';
 import { until } from '../../../support/until.ts';
 import { ownerOn } from '../../actors/support.ts';
 import { controlPlane, runGateway, startGround } from '../../gateway/support.ts';
@@ -147,7 +147,7 @@ t.test('an agent that was off until its credentials ended comes back, and a fenc
   t.ok(refusals >= 2 && refusals < 20, `${refusals} attempts, ever more rarely`);
 });
 
-t.test('whoever may not renew gets the same 401', async (t) => {
+t.test('each that may not renew gets the same 401', async (t) => {
   const world = await startWorld(t);
   const { call } = world;
   const stateDir = join(temporaryFolder(t), 'agent');
