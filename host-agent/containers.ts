@@ -49,6 +49,7 @@ import { createLiveStats, type LiveStats } from './usage/live-stats.ts';
 import { OomKills } from './usage/oom-kills.ts';
 import { createUsageReports, type UsageReports } from './usage/reports.ts';
 import { createSampler, sampledEngine, type Sampler, type UseBoard } from './usage/sampler.ts';
+import { createVolumes, type Volumes } from './volumes/volumes.ts';
 import { capacityOf, type Machine } from './workload/capacity.ts';
 
 export interface ContainersParts {
@@ -56,7 +57,7 @@ export interface ContainersParts {
   readonly owner: Owner;
   /** Replaces HTTP to DOCKER_HOST. */
   readonly transport: Transport | undefined;
-  readonly state: Pick<State, 'restartStore' | 'cursors' | 'spool' | 'boxes' | 'imageAccess' | 'usage'>;
+  readonly state: Pick<State, 'restartStore' | 'cursors' | 'spool' | 'boxes' | 'imageAccess' | 'usage' | 'volumes'>;
   readonly disk: StateDisk;
   readonly faults: Faults;
   readonly reporter: Reporter;
@@ -83,6 +84,7 @@ export interface Containers {
   readonly sandboxes: Pick<Sandboxes, 'counts' | 'freePorts'> | undefined;
   readonly pulls: Pick<Pulls, 'counts' | 'moved'>;
   readonly liveStats: Pick<LiveStats, 'watch'>;
+  readonly volumes: Pick<Volumes, 'strangers' | 'hear' | 'left'>;
   /** How far the pulls are that containers wait for. */
   pulling(): readonly PullItem[];
   capacity(): Capacity;
@@ -175,6 +177,15 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     values: parts.values,
     log,
   });
+  const volumes = createVolumes({
+    engine,
+    owner,
+    record: state.volumes,
+    isWanted: (id) => reconciler.isKnown(id),
+    isPresent: (id) => reconciler.isPresent(id),
+    steadyMs,
+    log,
+  });
   const executor = createExecutor({
     engine: images.recording,
     owner,
@@ -186,6 +197,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     secretsDir: settings.SECRETS_DIR,
     values: parts.values,
     secretFiles,
+    volumes,
     publishAddress: settings.PUBLISH_ADDRESS,
     capabilities: settings.CONTAINER_CAPABILITIES,
     diskBytes: settings.CONTAINER_DISK_BYTES,
@@ -203,6 +215,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     engine,
     health,
     secretFiles,
+    volumes,
     monitor: () => monitor,
     executor,
     sandboxes,
@@ -256,6 +269,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     firewall,
     sandboxes,
     pulls,
+    volumes,
     liveStats: createLiveStats({ engine, cgroups, clock, log }),
     pulling: () =>
       [...pulls.progress()].flatMap(([id, progress]) => {
@@ -277,7 +291,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         usage.sampler.run(signal),
         usage.reports.run(signal),
         firewall.run(settings.SYNC_INTERVAL_MS, signal),
-        sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
+        sweepEvery(settings.SYNC_INTERVAL_MS, { reconciler, volumes, monitor, log }, signal),
         pruneBoxes(settings.SYNC_INTERVAL_MS, state.boxes, reconciler, signal),
       ]);
     },
@@ -327,7 +341,7 @@ function createUsage(
   return { sampler, reports };
 }
 
-/** Watches how full the engine's disk is, and removes containers that exceed their share. */
+/** Watches how full the engine's disk is, and stops containers that exceed their share. */
 function createDisk(
   { settings, faults, metrics, steadyMs, log }: ContainersParts,
   engine: CachedEngine,
@@ -363,6 +377,7 @@ function createDisk(
       return diskLimitOf('container' in wanted ? wanted.container : {}, settings.CONTAINER_DISK_BYTES);
     },
     evict: (use) => reconciler.evict(use.id, use.dockerId, evictionWords(use)),
+    relieve: ({ id, dockerId }) => reconciler.relieve(id, dockerId),
     settings,
     faults,
     metrics,
@@ -375,9 +390,17 @@ function createDisk(
 /** Finds changes whose events were lost. */
 async function sweepEvery(
   intervalMs: number,
-  reconciler: Reconciler,
-  monitor: EngineMonitor,
-  log: Log,
+  {
+    reconciler,
+    volumes,
+    monitor,
+    log,
+  }: {
+    readonly reconciler: Reconciler;
+    readonly volumes: Pick<Volumes, 'look'>;
+    readonly monitor: EngineMonitor;
+    readonly log: Log;
+  },
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
@@ -385,6 +408,7 @@ async function sweepEvery(
     if (signal.aborted) return;
     try {
       await reconciler.sweep();
+      if (monitor.status().phase === 'up') await volumes.look();
     } catch (error) {
       log.debug('sweep_failed', { error });
       monitor.suspect();

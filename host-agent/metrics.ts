@@ -60,6 +60,8 @@ export interface Gauges {
   /** Null before the first. */
   lastSyncMs(): number | null;
   orphansHeld(): number;
+  /** Containers that have left volumes here. */
+  volumesLeft(): number;
   /** Of the engine's disk; null where it is unknown. */
   diskUsedPercent(): number | null;
   /** Containers that cannot be measured. */
@@ -208,7 +210,7 @@ export function createMetrics(registry: Registry): Metrics {
   logFollowers.labels('engine').set(0);
   const diskEvictions = new Counter({
     name: 'longshore_agent_disk_evictions_total',
-    help: 'Containers that were removed because they had written more than their disk limit.',
+    help: 'Containers that were stopped because they had written more than their disk limit.',
     registers,
   });
   const sandboxes = new Counter({
@@ -374,6 +376,9 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   );
   simple('longshore_agent_orphans_held', 'Orphans that wait for the approval of an operator.', () =>
     gauges.orphansHeld(),
+  );
+  simple('longshore_agent_volumes_left', 'Containers that are not on this host, while volumes of them are.', () =>
+    gauges.volumesLeft(),
   );
   simple('longshore_agent_credentials_expiry_timestamp_seconds', 'When the NATS credentials expire; 0: never.', () => {
     const ms = gauges.credentialsExpiryMs();

@@ -103,7 +103,7 @@ export const settings = {
     limits.diskIntervalMs,
   ),
   DISK_PRESSURE_PERCENT: percent(
-    'When the engine’s disk is this full, the host has the fault disk_pressure, and the agent also evicts containers ' +
+    'When the engine’s disk is this full, the host has the fault disk_pressure, and the agent also stops containers ' +
       'whose writes it cannot measure, and containers over their limit that were declared before there were limits. 100: never.',
     limits.diskPressurePercent,
   ),

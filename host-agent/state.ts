@@ -17,6 +17,7 @@ import { loadSealKey, type SealKey } from './secrets/seal-key.ts';
 import { loadExecRecord, type ExecRecord } from './sessions/exec-record.ts';
 import type { AgentSettings } from './settings.ts';
 import { loadUsageStore, type UsageStore } from './usage/store.ts';
+import { loadVolumeRecord, type VolumeRecord } from './volumes/record.ts';
 import { createDesiredStore, type DesiredStore } from './workload/desired-store.ts';
 import type { DesiredSet } from './workload/desired.ts';
 
@@ -35,6 +36,7 @@ export interface State {
   readonly imageAccess: ImageAccess;
   readonly usage: UsageStore;
   readonly execs: ExecRecord;
+  readonly volumes: VolumeRecord;
   /** Writes what the control plane's side has changed. */
   flush(): Promise<void>;
 }
@@ -74,8 +76,10 @@ export async function loadState(parts: StateParts): Promise<State> {
     log,
   });
   const execs = await loadExecRecord(stateDir, disk, log);
+  const volumes = await loadVolumeRecord(stateDir, disk, log);
   return {
     execs,
+    volumes,
     sessions,
     store,
     desired,
@@ -89,7 +93,9 @@ export async function loadState(parts: StateParts): Promise<State> {
     imageAccess,
     usage,
     flush: async () => {
-      await Promise.all([sessions, store, fence, contact, imageAccess, usage, execs].map((kept) => kept.flush()));
+      await Promise.all(
+        [sessions, store, fence, contact, imageAccess, usage, execs, volumes].map((kept) => kept.flush()),
+      );
     },
   };
 }

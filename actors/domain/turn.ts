@@ -57,6 +57,7 @@ export interface FleetView {
     readonly used: Capacity;
     readonly engine: string;
     readonly orphansHeld: number;
+    readonly volumesLeft: number;
     readonly faults: readonly HostFault[];
     readonly room: HostRoom;
   } | null;

@@ -21,6 +21,7 @@ interface HeardBeat {
   readonly used: Capacity;
   readonly engine: string;
   readonly orphansHeld: number;
+  readonly volumesLeft: number;
   readonly faults: readonly HostFault[];
   readonly room: HostRoom;
   /** Ports that were placed there when it was heard. */
@@ -306,6 +307,7 @@ export class Fleet implements FleetView {
       used: beat.used,
       engine: beat.engine,
       orphansHeld: beat.orphans_held,
+      volumesLeft: beat.volumes_left ?? 0,
       faults: beat.faults,
       room: beat.room,
       portsPlaced: this.placements.ports(key),

@@ -2297,6 +2297,8 @@ export interface components {
       free_ports: number | null;
       free_disk_bytes: number | null;
       orphans_held: number;
+      /** @description Containers that have left this host, and whose volumes it still has: what their images declare as `VOLUME`. They are removed after 7 days, or with the container. */
+      volumes_left: number;
       /** @description Faults that its agent reports; empty: none. */
       faults: components['schemas']['HostFault'][];
       agent_version: string | null;
@@ -2330,6 +2332,8 @@ export interface components {
       free_ports: number | null;
       free_disk_bytes: number | null;
       orphans_held: number;
+      /** @description Containers that have left this host, and whose volumes it still has: what their images declare as `VOLUME`. They are removed after 7 days, or with the container. */
+      volumes_left: number;
       /** @description Faults that its agent reports; empty: none. */
       faults: components['schemas']['HostFault'][];
       agent_version: string | null;

@@ -75,6 +75,7 @@ function fillAgent(registry: Registry): void {
       diskUsedPercent: neverRead,
       diskUseUnknown: neverRead,
       orphansHeld: neverRead,
+      volumesLeft: neverRead,
       tunnels: neverRead,
       faults: neverRead,
       firewall: neverRead,

@@ -138,8 +138,8 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   disk_limit: {
     meaning:
-      'The container wrote more to the host’s disk than its limit (its own layer and the volumes that its image declares), or could not be measured while the disk was nearly full. It was removed with all that it wrote, running or not. If it is to run, it is created again with back-off; if it is `stopped`, it stays stopped until you start it.',
-    todo: 'Write less, in fewer files: keep data elsewhere, and logs on standard output. Operator: `CONTAINER_DISK_BYTES` of the host, and the size that containers are declared with.',
+      'The container wrote more to the host’s disk than its limit (its own layer and the volumes that its image declares), or could not be measured while the disk was nearly full. It is stopped and keeps all that it wrote. It starts again by itself when it has less, or when its limit is raised; a job with the policy `never` does not.',
+    todo: 'Start it, and delete data with `exec` at once: it runs until the next measurement, within 30 seconds. Then write less, in fewer files, and logs on standard output. Operator: delete data in its volume on the host, or raise `CONTAINER_DISK_BYTES` or the size that containers are declared with.',
   },
   image_missing: {
     meaning: 'The container names no repository.',
@@ -370,6 +370,8 @@ export const metricWords: Readonly<Record<string, string>> = {
     'A rate of `lost`: connections between gateways, NATS and this host break. `failed`: the agent’s log says why.',
   longshore_agent_tunnels_opened_total: 'How much tenants use them.',
   longshore_agent_orphans_held: 'Over 0: see the runbook, “Held orphans”.',
+  longshore_agent_volumes_left:
+    'Over 0: the volumes wait for their container to come back, and are removed after 7 days (`volumes_left` in the agent’s log names them).',
   longshore_agent_ports_free: 'Near 0: containers with ports go to other hosts. Widen PUBLISH_PORTS, or add hosts.',
   longshore_agent_pulls:
     '`queued` over 0: the engine fetches too few layers at a time; see max-concurrent-downloads in docs/deploy.md. `waiting` for long with `aside` at 16: slow registries.',

@@ -1,5 +1,6 @@
 /**
- * Measures what each container has written, and evicts containers over their limit. A storage
+ * Measures what each container has written, and stops containers over their limit until they are
+ * within it again; no limit deletes data (ADR 46). A storage
  * driver with quotas stops a container sooner, but few hosts have one, and none counts volumes.
  * Each container is measured at its own pace (plan.ts), so a slow measurement delays no other.
  */
@@ -38,8 +39,10 @@ export interface EvictorParts {
   readonly isEngineUp: () => boolean;
   readonly pressure: () => Pressure;
   readonly limitOf: (id: ContainerId) => DiskLimit;
-  /** False: it is being removed already, or must stay as it is. */
+  /** False: it is stopped already, or must stay as it is. */
   readonly evict: (use: DiskUse) => boolean;
+  /** It is within its limit. */
+  readonly relieve: (use: DiskUse) => void;
   readonly settings: { readonly DISK_INTERVAL_MS: number };
   readonly faults: Faults;
   readonly metrics: Pick<Metrics, 'diskEviction'>;
@@ -105,11 +108,14 @@ export function createEvictor(parts: EvictorParts): Evictor {
     for (const dockerId of gone) forget(dockerId);
   };
 
+  const isUp = (asked: string): boolean =>
+    tracked.some(({ dockerId, state }) => dockerId === asked && state !== 'exited');
+
   const tidy = (): void => {
     const nowMs = steadyMs();
     for (const tenant of spent.keys()) if (spentOn(tenant, nowMs) < 1) spent.delete(tenant);
     if (withVolumes.size === 0) volumes = { bytes: new Map(), attempts: untried };
-    if (relief?.goneAtMs === null && !containers.has(relief.dockerId)) relief = { ...relief, goneAtMs: nowMs };
+    if (relief?.downAtMs === null && !isUp(relief.dockerId)) relief = { ...relief, downAtMs: nowMs };
   };
 
   const evict = (use: DiskUse): boolean => {
@@ -127,12 +133,13 @@ export function createEvictor(parts: EvictorParts): Evictor {
     const uses = (one === undefined ? [...containers.values()] : [one]).flatMap(
       (each) => useOf(each, volumes, parts.limitOf(each.id)) ?? [],
     );
-    const { over, underPressure } = evictionsOf(uses);
+    const { over, within, underPressure } = evictionsOf(uses);
     for (const use of over) evict(use);
+    for (const use of within) parts.relieve(use);
     const pressure = parts.pressure();
     if (!pressure.isPressed || (relief !== undefined && isAwaited(relief, pressure, steadyMs()))) return;
     const evicted = underPressure.find(evict);
-    if (evicted !== undefined) relief = { dockerId: evicted.dockerId, atMs: steadyMs(), goneAtMs: null };
+    if (evicted !== undefined) relief = { dockerId: evicted.dockerId, atMs: steadyMs(), downAtMs: null };
   };
 
   const tellUnknown = (): void => {

@@ -145,10 +145,12 @@ export function useOf(container: Measured, volumes: MeasuredVolumes, limit: Disk
 }
 
 export interface Evictions {
-  /** Over an enforced limit: all are evicted. */
+  /** Over an enforced limit: all are stopped. */
   readonly over: readonly DiskUse[];
+  /** Within their limit. */
+  readonly within: readonly DiskUse[];
   /**
-   * Evicted only under pressure, one at a time: those that cannot be measured in time, then those
+   * Stopped only under pressure, one at a time: those that cannot be measured in time, then those
    * over their limit, the largest first.
    */
   readonly underPressure: readonly DiskUse[];
@@ -161,6 +163,7 @@ export function evictionsOf(uses: readonly DiskUse[]): Evictions {
     .toSorted((left, right) => (right.usedBytes ?? 0) - (left.usedBytes ?? 0));
   return {
     over: over.filter(({ isEnforced }) => isEnforced),
+    within: uses.filter(({ usedBytes, limitBytes }) => usedBytes !== null && usedBytes <= limitBytes),
     underPressure: [...late, ...over.filter(({ isEnforced }) => !isEnforced)],
   };
 }
@@ -175,21 +178,25 @@ export interface Pressure {
 export interface Relief {
   readonly dockerId: string;
   readonly atMs: number;
-  /** When it was first seen gone. */
-  readonly goneAtMs: number | null;
+  /** When it was first seen down. */
+  readonly downAtMs: number | null;
 }
 
-/** True until a look at the disk after the removal, or until the removal takes too long. */
-export const isAwaited = ({ atMs, goneAtMs }: Relief, pressure: Pressure, nowMs: number): boolean =>
-  goneAtMs === null ? nowMs < atMs + limits.diskReliefMs : pressure.atMs <= goneAtMs;
+/** True until a look at the disk after the stop, or until the stop takes too long. */
+export const isAwaited = ({ atMs, downAtMs }: Relief, pressure: Pressure, nowMs: number): boolean =>
+  downAtMs === null ? nowMs < atMs + limits.diskReliefMs : pressure.atMs <= downAtMs;
 
 const inMiB = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 
 export const evictionWords = ({ usedBytes, limitBytes }: Pick<DiskUse, 'usedBytes' | 'limitBytes'>): string =>
   usedBytes === null
     ? `what it wrote could not be measured in ${limits.diskMeasureMs / 1000} s while the host's disk was nearly full, ` +
-      `and counts as more than its limit of ${inMiB(limitBytes)}: what it wrote is removed`
-    : `it wrote ${inMiB(usedBytes)} to the host's disk, and its limit is ${inMiB(limitBytes)}: what it wrote is removed`;
+      `and counts as more than its limit of ${inMiB(limitBytes)}: ${kept}`
+    : `it wrote ${inMiB(usedBytes)} to the host's disk, and its limit is ${inMiB(limitBytes)}: ${kept}`;
+
+const kept =
+  'it is stopped and keeps its data; it starts again when it has less, or when its limit is raised. ' +
+  'To delete data, start it: it runs until the next measurement';
 
 /** The host fault where limits cannot be enforced; undefined: none. */
 export function unmeasuredWords(ids: readonly ContainerId[], volumes: MeasuredVolumes): string | undefined {

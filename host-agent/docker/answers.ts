@@ -71,6 +71,18 @@ export const Inspection = Type.Object({
   /** The id of its image. */
   Image: Type.Optional(Type.String()),
   Config: Type.Object({ Labels: nullable(Labels) }),
+  Mounts: Type.Optional(
+    nullable(
+      Type.Array(
+        Type.Object({
+          Type: Type.String(),
+          /** Of a volume. */
+          Name: Type.Optional(Type.String()),
+          Destination: Type.Optional(Type.String()),
+        }),
+      ),
+    ),
+  ),
   HostConfig: Type.Optional(
     Type.Object({
       NetworkMode: Type.Optional(Type.String()),
@@ -135,6 +147,12 @@ export const Networks = Type.Array(
   }),
 );
 export type Network = Static<typeof Networks>[number];
+
+/** `GET /volumes` */
+export const Volumes = Type.Object({
+  Volumes: Type.Optional(nullable(Type.Array(Type.Object({ Name: Type.String(), Labels: nullable(Labels) })))),
+});
+export type Volume = NonNullable<Static<typeof Volumes>['Volumes']>[number];
 
 export const Image = Type.Object({ Id: Type.String() });
 
@@ -240,6 +258,7 @@ export const shapes = {
       Health: { Status: true, Log: [{ ExitCode: true, Output: true }] },
     },
     Config: { Labels: ourLabels },
+    Mounts: [{ Type: true, Name: true, Destination: true }],
     HostConfig: { NetworkMode: true, Memory: true },
     NetworkSettings: { Networks: true, Ports: true },
   },
@@ -252,6 +271,7 @@ export const shapes = {
   image: { Id: true },
   written: { SizeRw: true, Mounts: [{ Type: true, Name: true }] },
   diskUsage: { Volumes: [{ Name: true, UsageData: { Size: true } }] },
+  volumes: { Volumes: [{ Name: true, Labels: ourLabels }] },
   images: [{ Id: true, RepoTags: true, RepoDigests: true, Size: true }],
   imagesInUse: [{ ImageID: true }],
   imageDetails: {
@@ -277,6 +297,7 @@ export const decode = {
   inspection: decoder(Inspection),
   stats: decoder(Stats),
   networks: decoder(Networks),
+  volumes: decoder(Volumes),
   image: decoder(Image),
   imageDetails: decoder(ImageDetails),
   written: decoder(Written),

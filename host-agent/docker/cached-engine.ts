@@ -241,7 +241,7 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
     stopBy: (dockerId, signal, graceMs) => changing(dockerId, engine.stopBy(dockerId, signal, graceMs)),
     kill: (dockerId) => changing(dockerId, engine.kill(dockerId)),
     unpause: (dockerId) => changing(dockerId, engine.unpause(dockerId)),
-    remove: (dockerId) => changing(dockerId, engine.remove(dockerId)),
+    remove: (dockerId, volumes) => changing(dockerId, engine.remove(dockerId, volumes)),
 
     pull: async (...given) => {
       try {
@@ -297,10 +297,11 @@ function knownFrom({ Id: dockerId, State: state, Labels }: Summary): KnownContai
 const never = '0001-01-01T00:00:00Z';
 
 /** As the engine would show it. */
-const justCreated = (Id: string, { Labels, HostConfig: { NetworkMode } }: ContainerBody): Inspection => ({
+const justCreated = (Id: string, { Labels, HostConfig: { NetworkMode, Mounts = [] } }: ContainerBody): Inspection => ({
   Id,
   State: { Status: 'created', OOMKilled: false, ExitCode: 0, Error: '', StartedAt: never, FinishedAt: never },
   Config: { Labels },
+  Mounts: Mounts.map(({ Type, Source: Name, Target: Destination }) => ({ Type, Name, Destination })),
   HostConfig: NetworkMode === undefined ? {} : { NetworkMode },
   NetworkSettings: {},
 });

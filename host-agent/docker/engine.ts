@@ -6,9 +6,10 @@ import { containerCalls, type ContainerCalls } from './calls/containers.ts';
 import { execCalls, type ExecCalls } from './calls/exec.ts';
 import { imageCalls, type ImageCalls } from './calls/images.ts';
 import { networkCalls, type NetworkCalls } from './calls/networks.ts';
+import { volumeCalls, type VolumeCalls } from './calls/volumes.ts';
 import type { Transport } from './transport.ts';
 
-export interface Engine extends ContainerCalls, ExecCalls, ImageCalls, NetworkCalls {
+export interface Engine extends ContainerCalls, ExecCalls, ImageCalls, NetworkCalls, VolumeCalls {
   /**
    * The engine's version. Negotiates the API version too, each time, since the engine may have been
    * replaced.
@@ -31,6 +32,7 @@ export function createEngine(transport: Transport, pullIdleMs: number = limits.e
     ...execCalls(client),
     ...imageCalls(client, pullIdleMs),
     ...networkCalls(client),
+    ...volumeCalls(client),
     probe: async (deadlineMs) => ({ version: await client.negotiate(deadlineMs) }),
     info: async () =>
       parse('info', decode.info, await client.ask({ name: 'info', method: 'GET', path: '/info' }, [200])),

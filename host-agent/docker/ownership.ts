@@ -20,6 +20,8 @@ export const labels = {
   published: 'longshore.published',
   /** The name of the image, for people. */
   reference: 'longshore.reference',
+  /** Of a volume: where its container has it. */
+  path: 'longshore.path',
 } as const;
 
 /** The labels that a container or an event of the engine bears. */

@@ -43,7 +43,7 @@ function upOf(observed: Observed): EngineState | undefined {
 
 function describeRunning(state: EngineState | null, restart: RestartState): Description {
   const { attempt, operation, restarts } = restart;
-  const why = restart.evicted?.why ?? restart.why;
+  const { why } = restart;
   const base = { restart_count: restarts };
   const as = (status: ContainerStatus, reasoned: Why | null, more: Partial<Observation> = {}): Description => ({
     gone: false,
@@ -77,7 +77,7 @@ const describeEnded = ({ why, restarts }: RestartState): Description => ({
 function describePrepared(wanted: Declared, observed: Observed, restart: RestartState): Description {
   const found = observed.kind === 'present' ? observed.found : undefined;
   const state = upOf(observed) ?? found?.state ?? null;
-  const isMade = found !== undefined && !isOutdated(wanted, found, restart);
+  const isMade = found !== undefined && !isOutdated(wanted, found);
   const isReady = isMade && (state?.phase === 'created' || state?.phase === 'exited');
   if (isReady && restart.operation === null) return { gone: false, observation: observation('stopped', null, {}) };
   return state?.phase === 'running' ? describeStopped(state, restart) : describeRunning(state, restart);
@@ -103,9 +103,8 @@ function describeStopped(state: EngineState | null, restart: RestartState): Desc
   const isDown = state === null || (state.phase !== 'running' && state.phase !== 'paused');
   if (isDown && restart.attempt.phase === 'ended') return describeEnded(restart);
   const exit_code = state?.phase === 'exited' ? state.exit.exitCode : null;
-  const why = restart.evicted?.why ?? restart.why;
-  // A stopped container needs no explanation, except for the loss of what it wrote.
-  const shown = isDown && why?.reason !== 'disk_limit' ? null : why;
+  // A stopped container needs no explanation.
+  const shown = isDown ? null : restart.why;
   return { gone: false, observation: observation(isDown ? 'stopped' : 'stopping', shown, { exit_code }) };
 }
 

@@ -14,6 +14,7 @@ import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { SecretFiles } from '../secrets/files.ts';
+import type { Volumes } from '../volumes/volumes.ts';
 import { isMade, type Declared, type Updating, type Wanted } from '../workload/wanted.ts';
 import type { Workload } from '../workload/workload.ts';
 import type { Causes } from './causes.ts';
@@ -40,6 +41,7 @@ export interface LookParts {
   readonly logs: LogCollector;
   readonly health: HealthChecks;
   readonly secretFiles: Pick<SecretFiles, 'keep'>;
+  readonly volumes: Pick<Volumes, 'remove'>;
   readonly reporter: Pick<Reporter, 'forget'>;
   readonly reports: Reports;
   readonly restartStore: RestartStore;
@@ -164,6 +166,8 @@ export function createLookAt(parts: LookParts): LookAt {
       await parts.secretFiles.keep(id, []);
       return;
     }
+    // Before its owner hears that it is gone, and forgets it.
+    if (wanted.want === 'removed' && found.length === 0) await parts.volumes.remove(id);
     if (wanted.want !== 'untouched') await parts.secretFiles.keep(id, specsOf(wanted, found));
     const watch = { nowMs: steadyMs(), watchedSinceMs, backoff };
     const before = { restart: restartStore.of(id), preparation: preparations.get(id) ?? blank };

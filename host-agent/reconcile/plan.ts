@@ -3,7 +3,7 @@
  * state. Pure and complete: the reconciler asks again after every step and every event, and `none`
  * means that the container is as it should be.
  */
-import { isGivenUp, type RestartState } from './restart/restart-state.ts';
+import { isGivenUp, isOverDisk, type RestartState } from './restart/restart-state.ts';
 import type { Found, Observed } from './observe/observed.ts';
 import { isMade, type Declared, type Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -24,6 +24,7 @@ export function plan(wanted: Wanted, observed: Observed, restart: RestartState, 
 
   switch (wanted.want) {
     case 'running':
+      if (isOverDisk(restart) && observed.kind === 'present') return planStopped(wanted, observed.found);
       if (isGivenUp(attempt)) return none;
       return observed.kind === 'absent'
         ? planMissing(wanted, restart)
@@ -34,7 +35,7 @@ export function plan(wanted: Wanted, observed: Observed, restart: RestartState, 
         ? planMissing(wanted, restart)
         : planPrepared(wanted, observed.found, restart, nowMs);
     case 'stopped':
-      return observed.kind === 'absent' ? none : planStopped(wanted, observed.found, restart, nowMs);
+      return observed.kind === 'absent' ? none : planStopped(wanted, observed.found);
     case 'removed':
     case 'nothing':
       return observed.kind === 'absent' ? none : clear(wanted, observed.found, restart, nowMs);
@@ -80,7 +81,7 @@ function planMissing({ container, admitted }: Declared, restart: RestartState): 
  */
 function planPresent(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   const { container } = wanted;
-  if (isOutdated(wanted, found, restart)) return clear(wanted, found, restart, nowMs);
+  if (isOutdated(wanted, found)) return clear(wanted, found, restart, nowMs);
   const { dockerId, state, sandbox } = found;
   switch (state.phase) {
     case 'running':
@@ -108,25 +109,18 @@ function planPresent(wanted: Declared, found: Found, restart: RestartState, nowM
 }
 
 /** It was made for another version or placement, or can not run again as it is. */
-export const isOutdated = ({ container, spec }: Declared, found: Found, restart: RestartState): boolean =>
-  found.placement !== container.placement ||
-  found.spec !== spec ||
-  restart.evicted?.dockerId === found.dockerId ||
-  found.sandbox?.state === 'gone';
+export const isOutdated = ({ container, spec }: Declared, found: Found): boolean =>
+  found.placement !== container.placement || found.spec !== spec || found.sandbox?.state === 'gone';
 
 /** It is there as it should be, and does not run. */
 function planPrepared(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
-  if (isOutdated(wanted, found, restart)) return clear(wanted, found, restart, nowMs);
+  if (isOutdated(wanted, found)) return clear(wanted, found, restart, nowMs);
   const { phase } = found.state;
   const isLost = phase === 'removing' || phase === 'dead';
-  return isLost ? clear(wanted, found, restart, nowMs) : planStopped(wanted, found, restart, nowMs);
+  return isLost ? clear(wanted, found, restart, nowMs) : planStopped(wanted, found);
 }
 
-function planStopped(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
-  const { dockerId, state } = found;
-  // An isolated host stops what should run, and removes nothing.
-  if (restart.evicted?.dockerId === dockerId && wanted.container.desired === 'stopped')
-    return clear(wanted, found, restart, nowMs);
+function planStopped(wanted: Declared, { dockerId, state }: Found): Step {
   switch (state.phase) {
     case 'running':
       return stopOf(wanted, dockerId);

@@ -6,7 +6,6 @@ import type { BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/trace/tracer.ts';
-import { policyOf } from '../../schemas/api/policy.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
@@ -22,6 +21,7 @@ import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { SecretFiles } from '../secrets/files.ts';
 import type { DesiredSet } from '../workload/desired.ts';
+import type { Volumes } from '../volumes/volumes.ts';
 import { imagesOf, versionsOf } from '../workload/wanted.ts';
 import { createWorkload, type Workload } from '../workload/workload.ts';
 import { createCauses } from './causes.ts';
@@ -32,7 +32,7 @@ import type { Presence } from './observe/inventory.ts';
 import { createPresentContainers, type PresenceMap } from './observe/present.ts';
 import { createQueue } from './queue.ts';
 import { createReports } from './reports.ts';
-import { evict } from './restart/restart-state.ts';
+import { overDisk, withinDisk, type RestartState } from './restart/restart-state.ts';
 import type { RestartStore } from './restart/restart-store.ts';
 
 export interface Reconciler {
@@ -68,11 +68,17 @@ export interface Reconciler {
   lookAt(id: ContainerId): void;
   /** What is wanted of a container, as far as is known now. */
   readonly wanted: Workload['wanted'];
+  /** The desired set names it. */
+  readonly isKnown: Workload['knows'];
+  /** The engine has a copy of it; undefined: not known yet. */
+  isPresent(id: ContainerId): boolean | undefined;
   /**
-   * Removes a container that has written too much, and makes it again if it should run. False: it
-   * was marked before, or goes anyway.
+   * Stops a copy that has written too much; it keeps what it wrote. False: it is stopped for that
+   * already, or should not run.
    */
   evict(id: ContainerId, dockerId: string, message: string): boolean;
+  /** It is within its limit: starts it again, if it was stopped for that. */
+  relieve(id: ContainerId, dockerId: string): void;
   /** References of the images that this host should run. */
   wantedImages(): string[];
   /** What this host should have, or may go back to; undefined: not known yet. */
@@ -94,6 +100,7 @@ export interface ReconcilerParts {
   readonly logs: LogCollector;
   readonly health: HealthChecks;
   readonly secretFiles: Pick<SecretFiles, 'keep' | 'ids'>;
+  readonly volumes: Pick<Volumes, 'remove'>;
   readonly reporter: Reporter;
   readonly faults: Faults;
   readonly restartStore: RestartStore;
@@ -188,6 +195,16 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     if (!isSaid) complained.add(id);
   };
 
+  /** @returns whether that is news */
+  const noteDisk = (id: ContainerId, after: (before: RestartState) => RestartState): boolean => {
+    const before = restartStore.of(id);
+    const next = after(before);
+    if (next === before) return false;
+    restartStore.set(id, next);
+    queue.enqueue(id);
+    return true;
+  };
+
   const listPresent = async (): Promise<PresenceMap> => {
     const before = await present.list();
     judge.judge({}, 'any');
@@ -226,16 +243,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     onEngineAway: (sinceMs) => reports.away(workload.ids(), sinceMs),
     lookAt: queue.enqueue,
     wanted: workload.wanted,
-    evict: (id, dockerId, message) => {
-      const before = restartStore.of(id);
-      const wanted = workload.wanted(id);
-      const mayRunAgain = !('container' in wanted) || policyOf(wanted.container).restart !== 'never';
-      const after = evict(before, dockerId, message, mayRunAgain);
-      if (after === before) return false;
-      restartStore.set(id, after);
-      queue.enqueue(id);
-      return true;
-    },
+    isKnown: workload.knows,
+    isPresent: (id) => present.all()?.has(id),
+    evict: (id, dockerId, message) => noteDisk(id, (before) => overDisk(before, dockerId, message)),
+    relieve: (id, dockerId) => void noteDisk(id, (before) => withinDisk(before, dockerId)),
     wantedImages: () => workload.ids().flatMap((id) => imagesOf(workload.wanted(id))),
     wantedVersions: () =>
       workload.isComplete() ? workload.ids().flatMap((id) => versionsOf(workload.wanted(id))) : undefined,

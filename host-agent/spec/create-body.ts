@@ -7,6 +7,7 @@ import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
 import { noSecrets, orderedUses, usesIn } from '../../schemas/api/secret.ts';
 import type { Mount } from '../secrets/files.ts';
+import type { VolumeMount } from '../volumes/names.ts';
 import { confinement, type Capability } from './confinement.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 
@@ -63,8 +64,8 @@ export interface Making {
   readonly imageLabels: readonly string[];
   /** Values of `secret_refs` and of the tenant's secrets; they appear in the environment only. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** The tenant's secrets as files. */
-  readonly mounts?: readonly Mount[];
+  /** The tenant's secrets as files, and the volumes that its image declares. */
+  readonly mounts?: readonly (Mount | VolumeMount)[];
   readonly publishAddress: string;
   readonly hostCpuMillis: number;
   readonly capabilities: readonly Capability[];

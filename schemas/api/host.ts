@@ -128,6 +128,10 @@ export const HostView = Type.Object(
       Type.Integer({ description: 'Free bytes of the engine’s disk, in whole GiB; null: its agent cannot see them.' }),
     ),
     orphans_held: Type.Integer(),
+    volumes_left: Type.Integer({
+      description:
+        'Containers that have left this host, and whose volumes it still has: what their images declare as `VOLUME`. They are removed after 7 days, or with the container.',
+    }),
     faults: Type.Array(HostFault, { description: 'Faults that its agent reports; empty: none.' }),
     agent_version: nullable(Type.String()),
     stops_after_ms: nullable(

@@ -1,5 +1,5 @@
 /** What an agent does on its host: engine, images, network, disk. */
-import { KiB, MiB, seconds, minutes, hours } from './units.ts';
+import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
 
 export const agent = {
   stopGraceMs: 10 * seconds,
@@ -56,6 +56,10 @@ export const agent = {
   imageCommandBytes: 64 * KiB,
   imagePorts: 256,
   imageVolumes: 16,
+  /** How long a host keeps the volumes of a container that has left it. */
+  volumesLeftMs: 7 * days,
+  /** How long after a change the time is written that they were kept. */
+  volumesFlushMs: 10 * minutes,
   /** A pull ends after this time without progress. */
   enginePullIdleMs: 60 * seconds,
   /** How many times as long it may wait for other pulls of the engine. */

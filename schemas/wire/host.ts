@@ -199,7 +199,15 @@ export const SyncAnswer = Type.Object({
    * Those of the named strangers that were since placed elsewhere or deleted, as of this version.
    */
   gone: Type.Optional(
-    Type.Array(Type.Object({ id: ContainerId, placement: Count }), { maxItems: limits.syncStrangers }),
+    Type.Array(
+      Type.Object({
+        id: ContainerId,
+        placement: Count,
+        /** Nobody wants what it wrote on this host. Owners of the last release don't say. */
+        deleted: Type.Optional(Type.Literal(true)),
+      }),
+      { maxItems: limits.syncStrangers },
+    ),
   ),
   /**
    * An operator removed this host: it stops its containers, and ignores the rest of this answer.
@@ -296,6 +304,8 @@ export const Beat = Type.Object({
   used: Capacity,
   engine: Type.String({ maxLength: 128, description: '"docker 28.2.2", or "unavailable".' }),
   orphans_held: Count,
+  /** Containers that have left volumes here. Agents of the last release don't say. */
+  volumes_left: Type.Optional(Count),
   faults: Type.Array(HostFault, { maxItems: limits.hostFaults }),
   room: HostRoom,
 });

@@ -189,6 +189,7 @@ const hostView = (key: HostKey, region: Region): HostView => ({
   free_ports: null,
   free_disk_bytes: null,
   orphans_held: 0,
+  volumes_left: 0,
   faults: [],
   agent_version: null,
   stops_after_ms: null,

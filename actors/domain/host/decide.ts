@@ -83,6 +83,7 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
     free_ports: beat?.room.ports ?? null,
     free_disk_bytes: beat?.room.disk_bytes ?? null,
     orphans_held: beat?.orphansHeld ?? 0,
+    volumes_left: beat?.volumesLeft ?? 0,
     faults: [...(beat?.faults ?? []), ...faultsOfCeiling(record, fleet.ceiling, beat?.used)],
     agent_version: record.agentVersion,
     stops_after_ms: record.stopsAfterMs ?? null,

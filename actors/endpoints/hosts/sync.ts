@@ -114,7 +114,11 @@ function lookFor(
   const { lists, ...news } = newsFor(state, ask, { ...common, host });
   return {
     head: { ...common, ...news, orphan_word: home?.orphanWord ?? null },
-    gone: goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement })),
+    gone: goneFrom(state, host, strangers, incarnation).map(({ tenant, id, placement }) => ({
+      id,
+      placement,
+      ...(state.tenant(tenant).containers.has(id) ? {} : { deleted: true as const }),
+    })),
     ...lists,
   };
 }

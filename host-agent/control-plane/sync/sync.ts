@@ -17,6 +17,7 @@ import {
   isOfVersionHeld,
   refuse,
   type DesiredSet,
+  type Gone,
   type PartitionAnswer,
   type PartitionSet,
 } from '../../workload/desired.ts';
@@ -55,7 +56,7 @@ export interface SyncTarget {
   /** Strangers without a verdict of their owner. */
   unjudged(): readonly Stranger[];
   /** The verdict of the owner on these, for the version of its set that this host has now. */
-  verdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
+  verdicts(named: readonly Stranger[], gone: Gone): void;
   /** The incarnation of the cluster that answers. */
   incarnation(announced: number): void;
 }

@@ -4,6 +4,7 @@ import type { Reconciler } from '../../reconcile/reconciler.ts';
 import type { DesiredSet } from '../../workload/desired.ts';
 import type { DesiredStore } from '../../workload/desired-store.ts';
 import type { Standing } from '../standing.ts';
+import type { Volumes } from '../../volumes/volumes.ts';
 import type { SyncTarget } from './sync.ts';
 
 export interface TargetParts {
@@ -11,12 +12,13 @@ export interface TargetParts {
   readonly desired: DesiredSet;
   readonly store: Pick<DesiredStore, 'save'>;
   readonly reconciler: () => Reconciler;
+  readonly volumes: () => Pick<Volumes, 'strangers' | 'hear'>;
   readonly standing: () => Pick<Standing, 'fenced' | 'settled'>;
   readonly renewSession: () => void;
 }
 
 export function createSyncTarget(parts: TargetParts): SyncTarget {
-  const { reconciler, standing } = parts;
+  const { reconciler, standing, volumes } = parts;
   let { desired } = parts;
   let incarnation = 0;
   return {
@@ -33,9 +35,12 @@ export function createSyncTarget(parts: TargetParts): SyncTarget {
     },
     fenced: () => standing().fenced(),
     orphanWord: (word) => reconciler().setOrphanWord(word),
-    strangers: () => reconciler().strangers(),
+    strangers: () => [...reconciler().strangers(), ...volumes().strangers()],
     unjudged: () => reconciler().unjudged(),
-    verdicts: (named, gone) => reconciler().hearVerdicts(named, gone),
+    verdicts: (named, gone) => {
+      reconciler().hearVerdicts(named, gone);
+      void volumes().hear(named, gone);
+    },
     incarnation: (announced) => {
       // The cluster was restored: it has lost what it acknowledged since the backup, so the agent
       // reports everything again in a new session. This holds before the first answer too: the

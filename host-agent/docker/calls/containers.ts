@@ -16,7 +16,11 @@ export type CreateResult = { kind: 'created'; id: string } | { kind: 'name_taken
 export interface ContainerBody {
   readonly Image: string;
   readonly Labels: Labels;
-  readonly HostConfig: { readonly NetworkMode?: string; readonly [setting: string]: unknown };
+  readonly HostConfig: {
+    readonly NetworkMode?: string;
+    readonly Mounts?: readonly { readonly Type: string; readonly Source: string; readonly Target: string }[];
+    readonly [setting: string]: unknown;
+  };
   readonly [setting: string]: unknown;
 }
 
@@ -41,8 +45,11 @@ export interface ContainerCalls {
   /** Sends SIGKILL. A container that is down or gone counts as killed. */
   kill(id: string): Promise<void>;
   unpause(id: string): Promise<void>;
-  /** A container that is gone counts as removed. */
-  remove(id: string): Promise<void>;
+  /**
+   * A container that is gone counts as removed.
+   * @param volumes what becomes of those that the engine itself made for it, if no other uses them
+   */
+  remove(id: string, volumes?: 'kept'): Promise<void>;
   /**
    * What a container has written to its own layer, and the names of its volumes. Undefined: no such
    * container.
@@ -116,9 +123,10 @@ export function containerCalls({ ask, post, open }: EngineClient): ContainerCall
     },
     kill: async (id) => void (await post('container kill', `/containers/${id}/kill`, [204, 404, 409])),
     unpause: async (id) => void (await post('container unpause', `/containers/${id}/unpause`, [204, 404, 409])),
-    remove: async (id) => {
+    remove: async (id, volumes) => {
       // 409: its removal is already under way.
-      const call = { name: 'container remove', method: 'DELETE', path: `/containers/${id}?v=1` } as const;
+      const path = `/containers/${id}?v=${volumes === 'kept' ? 0 : 1}`;
+      const call = { name: 'container remove', method: 'DELETE', path } as const;
       await ask(call, [204, 404, 409]);
     },
 

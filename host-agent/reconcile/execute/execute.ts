@@ -15,6 +15,8 @@ import { detailOf, EngineError, isOversized, isRefusal } from '../../docker/erro
 import { clearFailure, createFailure, drainFailure, isTaskLeft, pullFailure, startFailure } from './failures.ts';
 import type { Firewall } from '../../network/firewall.ts';
 import { imageFault, imageTooLarge, labelNames } from '../../images/check.ts';
+import { volumePaths } from '../../volumes/names.ts';
+import type { Volumes } from '../../volumes/volumes.ts';
 import type { LogCollector } from '../../logs/collector.ts';
 import { isNetworkGone } from '../../network/network.ts';
 import type { Network } from '../../docker/answers.ts';
@@ -50,6 +52,7 @@ export interface ExecutorParts {
   readonly secretsDir: string | undefined;
   readonly values: Pick<Values, 'env'>;
   readonly secretFiles: Pick<SecretFiles, 'prepare'>;
+  readonly volumes: Pick<Volumes, 'mounts' | 'beforeRemoval'>;
   readonly publishAddress: string;
   readonly capabilities: readonly Capability[];
   /** The most that a container may write on this host, in bytes. */
@@ -57,6 +60,12 @@ export interface ExecutorParts {
   readonly stopGraceMs: number;
   /** CPU of the engine's host. */
   readonly cpuMillis: () => number;
+}
+
+/** What a container needs to know of its image. */
+interface ImageUse {
+  readonly labels: string[];
+  readonly volumes: string[];
 }
 
 const failed = (reason: Reason, message: string): Outcome => ({
@@ -111,11 +120,16 @@ export function createExecutor(parts: ExecutorParts): Executor {
     if (network !== undefined) await firewall.cover(network);
     const open = unprotected();
     if (open !== undefined) return open;
+    const isTaken = new Set(files.mounts.map(({ Target }) => Target));
+    const volumes = await parts.volumes.mounts(
+      container,
+      image.volumes.filter((path) => !isTaken.has(path)),
+    );
     const sandbox = (await sandboxes?.claim(container)) ?? null;
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
     const made = { owner, container, reference, imageId, imageLabels: image.labels, sandbox };
-    const making = { ...made, secrets: { ...ofTenant.env, ...secrets.env }, mounts: files.mounts };
+    const making = { ...made, secrets: { ...ofTenant.env, ...secrets.env }, mounts: [...files.mounts, ...volumes] };
     const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
     const name = containerName(owner, container.id, container.update?.since);
     const result = await hiding(Object.values(making.secrets), () =>
@@ -155,12 +169,12 @@ export function createExecutor(parts: ExecutorParts): Executor {
   };
 
   /** Undefined: the image is gone. */
-  const checkImage = async (id: string): Promise<{ refused: string } | { labels: string[] } | undefined> => {
+  const checkImage = async (id: string): Promise<{ refused: string } | ImageUse | undefined> => {
     try {
       const details = await engine.imageDetails(id);
       if (details === undefined) return undefined;
       const refused = imageFault(details);
-      return refused === undefined ? { labels: labelNames(details) } : { refused };
+      return refused === undefined ? { labels: labelNames(details), volumes: volumePaths(details) } : { refused };
     } catch (error) {
       if (isOversized(error)) return { refused: imageTooLarge };
       throw error;
@@ -199,6 +213,12 @@ export function createExecutor(parts: ExecutorParts): Executor {
     return signal === defaultPolicy.stop_signal
       ? engine.stop(dockerId, graceMs)
       : engine.stopBy(dockerId, signal, graceMs);
+  };
+
+  const remove = async (dockerId: string, leaves: boolean): Promise<Outcome> => {
+    await parts.volumes.beforeRemoval(dockerId, leaves);
+    await engine.remove(dockerId, 'kept');
+    return done;
   };
 
   const startSandbox = async (dockerId: string): Promise<Outcome> => {
@@ -243,7 +263,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
         case 'unpause':
           return attempt(() => engine.unpause(step.dockerId).then(() => done), clearFailure);
         case 'remove':
-          return attempt(() => engine.remove(step.dockerId).then(() => done), clearFailure);
+          return attempt(() => remove(step.dockerId, container === undefined), clearFailure);
       }
     },
 

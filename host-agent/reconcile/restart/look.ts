@@ -15,7 +15,7 @@ import {
   type Observed,
   type RunId,
 } from '../observe/observed.ts';
-import { evictionDone, failed, isGivenUp, type RestartState } from './restart-state.ts';
+import { failed, isGivenUp, isOverDisk, type RestartState } from './restart-state.ts';
 import type { Why } from '../step.ts';
 
 export interface Look {
@@ -29,7 +29,7 @@ export interface Look {
 }
 
 export function afterLook(before: RestartState, look: Look): RestartState {
-  const restart = afterEviction(before, look);
+  const restart = afterMeasurement(before, look);
   const { wanted, observed } = look;
   if (generationOf(wanted) !== restart.generation || wanted.want !== restart.want) return afresh(restart, look);
   if (wanted.want !== 'running') return restart;
@@ -40,7 +40,7 @@ export function afterLook(before: RestartState, look: Look): RestartState {
     case 'running':
       return afterEnding(seenUp(restart, found.state, look), found, found.state, policy);
     case 'exited':
-      return seenDown(restart, found, found.state, { ...look, policy });
+      return seenDown(restart, found.state, { ...look, policy });
     case 'created':
     case 'paused':
     case 'removing':
@@ -53,12 +53,16 @@ type StateOf<P extends EngineState['phase']> = Extract<EngineState, { phase: P }
 
 const generationOf = (wanted: Wanted): number => ('container' in wanted ? wanted.container.generation : -1);
 
-function afterEviction(before: RestartState, { observed, nowMs, backoff }: Look): RestartState {
-  const { evicted } = before;
-  if (evicted === null) return before;
-  const present = observed.kind === 'present' ? [observed.found, ...observed.extra] : [];
-  const isThere = present.some(({ dockerId }) => dockerId === evicted.dockerId);
-  return isThere ? before : evictionDone(before, evicted, nowMs, backoff);
+/** Takes in what was measured of the copy that should run. */
+function afterMeasurement(before: RestartState, { wanted, observed }: Look): RestartState {
+  const { disk } = before;
+  if (disk === null) return before;
+  const restart = { ...before, disk: null };
+  if (wanted.want !== 'running' || observed.kind === 'absent' || observed.found.dockerId !== disk.dockerId)
+    return restart;
+  if (disk.why === null) return isOverDisk(restart) ? { ...restart, ...clear } : restart;
+  const isLastRun = policyOf(wanted.container).restart === 'never';
+  return { ...restart, attempt: { phase: isLastRun ? 'ended' : 'failed' }, why: disk.why };
 }
 
 /** Another generation, or another wish: what failed before does not count. */
@@ -143,12 +147,12 @@ const networkLost: Why = { reason: 'exited', message: 'its network on the host w
 
 function seenDown(
   restart: RestartState,
-  { dockerId }: Found,
   { run, exit }: StateOf<'exited'>,
   look: Look & { readonly policy: Policy },
 ): RestartState {
-  // The agent ended an evicted container itself.
-  if (run === restart.countedRun || dockerId === restart.evicted?.dockerId) return restart;
+  if (run === restart.countedRun) return restart;
+  // The agent ended it itself.
+  if (isOverDisk(restart)) return { ...restart, countedRun: run };
   if (isStopOfAgent(restart, run) && look.policy.restart !== 'never') return restart;
   const end = endOf(restart, run, exit, look.policy);
   if (end !== undefined) return { ...restart, countedRun: run, attempt: { phase: 'ended' }, why: end };

@@ -61,12 +61,11 @@ export interface Lasting {
   readonly update: UpdateState | null;
 }
 
-/** @see RestartState.evicted */
-export interface Eviction {
+/** What the last measurement says of one of the engine's containers. */
+export interface DiskVerdict {
   readonly dockerId: string;
-  readonly why: Why;
-  /** Its policy allows one run, and that was it. */
-  readonly isFinal?: true;
+  /** Why it must stop; null: it is within its limit again. */
+  readonly why: Why | null;
 }
 
 export interface RestartState extends Lasting {
@@ -81,11 +80,8 @@ export interface RestartState extends Lasting {
   readonly seenUpAtMs: number | null;
   /** The engine's container that can never start again; the agent makes another. */
   readonly remake: string | null;
-  /**
-   * The engine's container that has written too much: the agent removes it, and makes another after
-   * a back-off.
-   */
-  readonly evicted: Eviction | null;
+  /** Not taken in yet. */
+  readonly disk: DiskVerdict | null;
   readonly operation: Operation | null;
 }
 
@@ -108,7 +104,7 @@ export const blank: RestartState = {
   startedAtMs: null,
   seenUpAtMs: null,
   remake: null,
-  evicted: null,
+  disk: null,
   operation: null,
 };
 
@@ -176,9 +172,6 @@ export function settle(
         ? restart
         : { ...restart, why: outcome.why, attempt: { phase: 'failed' } };
     case 'done':
-      if (step.kind === 'remove' && step.dockerId === restart.evicted?.dockerId) {
-        return evictionDone(restart, restart.evicted, nowMs, bounds);
-      }
       return done(restart, step, outcome.imageId, nowMs);
   }
 }
@@ -187,37 +180,23 @@ const hasNotStarted = ({ kind }: Step, { kind: outcome }: Outcome): boolean =>
   kind === 'start' && outcome !== 'done' && outcome !== 'outage';
 
 /**
- * Marks a container, up or down, that has written too much, unless it goes anyway or is marked. It
- * waits for no back-off and no new generation.
- * @param mayRunAgain false: its policy allows one run
+ * It has written more than its limit. It stops, keeps what it wrote, and starts again when it is
+ * within its limit, or by a new generation.
  */
-export const evict = (restart: RestartState, dockerId: string, message: string, mayRunAgain = true): RestartState =>
-  (restart.want !== 'running' && restart.want !== 'stopped') || restart.evicted?.dockerId === dockerId
-    ? restart
-    : {
-        ...restart,
-        attempt: { phase: 'clear' },
-        evicted: {
-          dockerId,
-          why: { reason: 'disk_limit', message, exitCode: null },
-          ...(mayRunAgain ? {} : { isFinal: true }),
-        },
-      };
+export const isOverDisk = ({ attempt, why }: Pick<RestartState, 'attempt' | 'why'>): boolean =>
+  (attempt.phase === 'failed' || attempt.phase === 'ended') && why?.reason === 'disk_limit';
 
-/**
- * The container and what it wrote are gone. One that should run is made again after a back-off; a
- * stopped one only keeps the reason.
- */
-export function evictionDone(
-  restart: RestartState,
-  { why, isFinal }: Eviction,
-  nowMs: number,
-  bounds: BackoffBounds,
-): RestartState {
-  const after = { ...restart, evicted: null };
-  if (restart.want !== 'running') return { ...after, attempt: { phase: 'clear' }, why };
-  return isFinal === true ? { ...after, attempt: { phase: 'ended' }, why } : failed(after, why, nowMs, bounds);
-}
+/** Marks the copy that has written too much. The same: it should not run, or is marked. */
+export const overDisk = (restart: RestartState, dockerId: string, message: string): RestartState =>
+  restart.want !== 'running' ||
+  isOverDisk(restart) ||
+  (restart.disk?.dockerId === dockerId && restart.disk.why !== null)
+    ? restart
+    : { ...restart, disk: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } } };
+
+/** Marks the copy that is within its limit again. The same: it was never over. */
+export const withinDisk = (restart: RestartState, dockerId: string): RestartState =>
+  isOverDisk(restart) && restart.attempt.phase === 'failed' ? { ...restart, disk: { dockerId, why: null } } : restart;
 
 function done(restart: RestartState, step: Step, imageId: string | undefined, nowMs: number): RestartState {
   switch (step.kind) {
@@ -249,8 +228,11 @@ function done(restart: RestartState, step: Step, imageId: string | undefined, no
     case 'remove':
     case 'start_sandbox':
     case 'unpause':
-      // Of another copy than the one that has run to its end.
-      return restart.attempt.phase === 'ended' ? restart : { ...restart, attempt: { phase: 'clear' } };
+      // The stop of what has written too much is no reason to start it, nor is that of another copy
+      // than the one that has run to its end.
+      return isOverDisk(restart) || restart.attempt.phase === 'ended'
+        ? restart
+        : { ...restart, attempt: { phase: 'clear' } };
     case 'cancel_pull':
       return { ...restart, operation: null };
     case 'none':

@@ -530,7 +530,7 @@ t.test('desired: what is placed on a host, in parts that fit a message', (t) => 
 
 const fleetWithBeat = (standing: HostStanding, containers: number): FleetView => ({
   ...fleetOf(fleetHost(h1, { standing, used: { ...none, containers } })),
-  beat: () => ({ used: { ...none, containers }, engine: 'test', orphansHeld: 0, faults: [], room: {} }),
+  beat: () => ({ used: { ...none, containers }, engine: 'test', orphansHeld: 0, volumesLeft: 0, faults: [], room: {} }),
 });
 
 for (const [name, record, fleet, options, outcome] of [

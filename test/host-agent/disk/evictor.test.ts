@@ -21,7 +21,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { collectGarbage } from '../../support/garbage.ts';
 import { until } from '../../support/until.ts';
 import type { EngineCall } from '../../support/engine/api.ts';
-import type { ContainerState } from '../../support/engine/model.ts';
+import type { ContainerState, SimulatedContainer } from '../../support/engine/model.ts';
 import { writeAnswer } from '../../support/engine/server.ts';
 import { simulatedEngine } from '../support/simulated-engine.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
@@ -86,6 +86,7 @@ async function start(t: Test) {
   const pressure = { isPressed: false, atMs: 0 };
   const limit = { bytes: limitBytes };
   const evicted: DiskUse[] = [];
+  const relieved = new Set<string>();
   const log = createLog('test', 'silent');
   const faults = createFaults(log);
   const keeper = createEvictor({
@@ -98,6 +99,7 @@ async function start(t: Test) {
       evicted.push(use);
       return true;
     },
+    relieve: ({ dockerId }) => relieved.add(dockerId),
     settings: { DISK_INTERVAL_MS: intervalMs },
     faults,
     metrics: { diskEviction: () => undefined },
@@ -136,20 +138,22 @@ async function start(t: Test) {
     },
     answer: (name: string, bytes: number) => writeAnswer(held.get(name) as ServerResponse, sizeOf(bytes)),
     isHeld: (name: string) => held.has(name),
+    relieved: () => [...relieved].toSorted(),
     evicted: () => evicted.map(({ dockerId }) => dockerId),
     fault: () => faults.list().find(({ kind }) => kind === 'disk_unmeasured')?.message,
   };
 }
 
 t.test('a tenant whose containers are slow to measure delays only its own', async (t) => {
-  const { add, look, until, evicted, measured, simulated } = await start(t);
+  const { add, look, until, evicted, relieved, measured, simulated } = await start(t);
   for (const name of ['slow-1', 'slow-2', 'slow-3']) add(name, 'slow', 'held');
   add('small', 'acme', limitBytes);
   add('large', 'acme', limitBytes + 1);
   add('other', 'globex', limitBytes + 1);
   await look();
   await until(() => evicted().length === 2, 'evictions while others are being measured');
-  t.same(evicted().toSorted(), ['large', 'other'], 'a container over its limit goes at once');
+  t.same(evicted().toSorted(), ['large', 'other'], 'a container over its limit stops at once');
+  t.same(relieved(), ['small'], 'one within its limit may run');
   t.equal(simulated.hanging().length, 1, 'one measurement of a tenant at a time');
   t.ok(measured.includes('small'));
 });
@@ -208,8 +212,8 @@ t.test(
     await look();
     t.equal(evicted().length, 1);
     await look();
-    t.equal(evicted().length, 1, 'the removal of the first is awaited');
-    model.drop(String(evicted()[0]));
+    t.equal(evicted().length, 1, 'the stop of the first is awaited');
+    model.stop(model.find(String(evicted()[0])) as SimulatedContainer);
     clock.nowMs += 1;
     await look();
     t.equal(evicted().length, 1, 'and what it frees');
@@ -312,6 +316,7 @@ t.test('a look leaves nothing in memory', async (t) => {
     pressure: () => ({ isPressed: false, atMs: 0 }),
     limitOf: () => ({ bytes: limitBytes, isEnforced: true }),
     evict: () => false,
+    relieve: () => undefined,
     settings: { DISK_INTERVAL_MS: 1 },
     faults: createFaults(log),
     metrics: { diskEviction: () => undefined },

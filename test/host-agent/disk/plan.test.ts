@@ -206,13 +206,13 @@ t.test('a container uses its layer and its volumes', (t) => {
   t.end();
 });
 
-t.test('an eviction under pressure is awaited until its removal and a new look at the disk', (t) => {
-  const relief = { dockerId: 'a', atMs: 1000, goneAtMs: null };
+t.test('an eviction under pressure is awaited until its stop and a new look at the disk', (t) => {
+  const relief = { dockerId: 'a', atMs: 1000, downAtMs: null };
   const seenAt = (atMs: number) => ({ isPressed: true, atMs });
   t.ok(isAwaited(relief, seenAt(2000), 2000));
   t.notOk(isAwaited(relief, seenAt(2000), 1000 + limits.diskReliefMs), 'not for ever');
-  t.ok(isAwaited({ ...relief, goneAtMs: 3000 }, seenAt(2000), 3000));
-  t.notOk(isAwaited({ ...relief, goneAtMs: 3000 }, seenAt(3001), 3001));
+  t.ok(isAwaited({ ...relief, downAtMs: 3000 }, seenAt(2000), 3000));
+  t.notOk(isAwaited({ ...relief, downAtMs: 3000 }, seenAt(3001), 3001));
   t.end();
 });
 

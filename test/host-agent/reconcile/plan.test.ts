@@ -18,8 +18,8 @@ import {
 } from '../support/decisions.ts';
 import type { Step } from '../../../host-agent/reconcile/step.ts';
 
-const evicted = {
-  dockerId: 'd1',
+const overDisk = {
+  attempt: { phase: 'failed' },
   why: { reason: 'disk_limit', message: 'it wrote too much', exitCode: null },
 } as const;
 const running = wanted('running');
@@ -135,14 +135,20 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
     none,
   ],
 
-  // Evictions
-  ['evicted, up → stop', running, seen(up), { evicted }, stop],
-  ['evicted, down → drain', running, seen(down()), { evicted }, drain],
-  ['evicted, drained → remove', running, seen(down()), { evicted, drained: 'd1' }, remove],
-  ['another was evicted → stays', running, seen(up, { dockerId: 'd2' }), { evicted }, none],
-  ['evicted and stopped → drain', stopped, seen(down()), { evicted }, drain],
-  ['evicted and stopped, drained → remove', stopped, seen(down()), { evicted, drained: 'd1' }, remove],
-  ['evicted on an isolated host → stays', isolated, seen(down()), { evicted }, none],
+  // Over the disk limit
+  ['over its disk limit, up → stop', running, seen(up), overDisk, stop],
+  ['over its disk limit, paused → unpause', running, seen(paused), overDisk, { kind: 'unpause' }],
+  ['over its disk limit, down → stays', running, seen(down()), overDisk, none],
+  ['over its disk limit, and not made → none', running, absent, overDisk, none],
+  [
+    'over its disk limit, its last run, up → stop',
+    running,
+    seen(up),
+    { ...overDisk, attempt: { phase: 'ended' } },
+    stop,
+  ],
+  ['over its disk limit, on an isolated host → stays', isolated, seen(down()), overDisk, none],
+  ['over its disk limit, to be deleted → drain', removed, seen(down()), overDisk, drain],
 
   // pull_policy always
   ['always: start pressed → pull first', always, seen(down()), { pullDue: true }, { ...pull, policy: 'always' }],

@@ -5,8 +5,9 @@ import { absent, type EngineState, type Found } from '../../../host-agent/reconc
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { afterLook } from '../../../host-agent/reconcile/restart/look.ts';
 import {
-  evict,
+  overDisk,
   settle,
+  withinDisk,
   withoutGone,
   withStep,
   type RestartState,
@@ -108,18 +109,11 @@ t.test('an end survives a restart of the agent', (t) => {
   t.end();
 });
 
-t.test('what may run once is not made again after it has written too much', (t) => {
-  const full = evict(restartState(), 'd1', 'too much', false);
-  const removed = settle(full, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, backoff);
-  t.match(removed, { attempt: { phase: 'ended' }, why: { reason: 'disk_limit' } });
-  const kept = settle(
-    evict(restartState(), 'd1', 'x'),
-    { kind: 'remove', dockerId: 'd1' },
-    { kind: 'done' },
-    nowMs,
-    backoff,
-  );
-  t.equal(kept.attempt.phase, 'waiting');
+t.test('what may run once does not run again after it has written too much', (t) => {
+  const once = wanted('running', { policy: policyOf({ restart: 'never' }) });
+  const full = look(overDisk(restartState(), 'd1', 'too much'), once, up);
+  t.match(full, { attempt: { phase: 'ended' }, why: { reason: 'disk_limit' } });
+  t.equal(withinDisk(full, 'd1'), full);
   t.end();
 });
 

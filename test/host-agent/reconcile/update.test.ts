@@ -81,7 +81,7 @@ t.test('an update begins, and is forgotten when its owner knows the end', (t) =>
 
 t.test('preparing', (t) => {
   const phaseAfter = (copies: readonly Found[], preparation: Partial<RestartState> = {}) => {
-    const restart = at('preparing', { failures: 7, restarts: 7, countedRun: 'x', evicted: null });
+    const restart = at('preparing', { failures: 7, restarts: 7, countedRun: 'x', disk: null });
     const progress = { roles: rolesIn(restart, ...copies), preparation: { ...blank, ...preparation } };
     return advance(restart, { ...progress, nowMs, verifyMs: 60_000 });
   };

@@ -63,8 +63,12 @@ export interface ControlPlane {
   update(id: ContainerId, desire: Desire): DesiredContainer;
   /** Hears how the update of a container ended: forgets one of its versions. */
   settle(id: ContainerId): void;
+  /** Changes how much a container may write; nothing else of it, and not its generation. */
+  raise(id: ContainerId, disk_bytes: number): void;
   /** Places the containers elsewhere. */
   drop(...ids: ContainerId[]): void;
+  /** Deletes containers that were placed elsewhere. */
+  erase(...ids: ContainerId[]): void;
   /** Forgets the containers, as after a restore. */
   lose(...ids: ContainerId[]): void;
   hold(id: ContainerId): void;
@@ -119,6 +123,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     containers: new Map(),
     held: new Map(),
     gone: new Set(),
+    erased: new Set(),
     revisions: Array.from({ length: partitions }, () => 1),
     session: 0,
     orphanWord: 0,
@@ -162,7 +167,9 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     const asked = ask.partitions ?? Array.from({ length: partitions }, (_, partition) => partition);
     return asked.flatMap((partition) => {
       const own = (ask.strangers ?? []).filter(({ tenant }) => partitionOf(tenant, partitions) === partition);
-      const gone = own.filter(({ id }) => state.gone.has(id)).map(({ id, placement }) => ({ id, placement }));
+      const gone = own
+        .filter(({ id }) => state.gone.has(id))
+        .map(({ id, placement }) => ({ id, placement, ...(state.erased.has(id) ? { deleted: true as const } : {}) }));
       return answersFor(state, partition, ask.held[partition]).map((answer) =>
         answer.part === 0 ? { ...answer, gone } : answer,
       );
@@ -274,9 +281,13 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
       const back = isBack ? { ...update?.previous, generation: rest.generation + 1 } : {};
       change([id], () => state.containers.set(id, { ...rest, ...back }));
     },
+    raise: (id, disk_bytes) => change([id], () => state.containers.set(id, { ...declared(id), disk_bytes })),
     drop: (...ids) => {
       for (const id of ids) state.gone.add(id);
       change(ids, () => ids.forEach((id) => state.containers.delete(id)));
+    },
+    erase: (...ids) => {
+      for (const id of ids) state.erased.add(id);
     },
     lose: (...ids) => change(ids, () => ids.forEach((id) => state.containers.delete(id))),
     hold: (id) =>

@@ -12,6 +12,7 @@ export interface Inspected {
   readonly Name: string;
   readonly State: { Status: string; Running: boolean; StartedAt: string; ExitCode: number; OOMKilled: boolean };
   readonly Config: { Env: string[]; Labels: Record<string, string> };
+  readonly Mounts: readonly { readonly Type: string; readonly Name?: string; readonly Destination: string }[];
   readonly HostConfig: Record<string, unknown>;
   readonly NetworkSettings: {
     Ports: Record<string, { HostIp: string; HostPort: string }[] | null>;
@@ -26,12 +27,14 @@ export interface EngineView {
   only(id: ContainerId): Promise<Inspected>;
   /** What the one container of this id has its network of: its sandbox, or itself. */
   networked(id: ContainerId): Promise<Inspected>;
+  /** Names of the volumes that bear the labels of this container. */
+  volumes(id: ContainerId): Promise<string[]>;
   /** Runs a command in the one container of this id. @returns what it wrote, once it has ended */
   exec(id: ContainerId, command: readonly string[]): Promise<string>;
   call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ status: number; text: string }>;
 }
 
-/** Removes containers and networks with the cluster's label when the test ends. */
+/** Removes containers, volumes and networks with the cluster's label when the test ends. */
 export function viewEngine(t: Lifetime, dockerHost: string, cluster: string): EngineView {
   const address = parseEngineHost(dockerHost) as EngineAddress;
   const filter = (...more: string[]) =>
@@ -43,11 +46,17 @@ export function viewEngine(t: Lifetime, dockerHost: string, cluster: string): En
     const inspected = await Promise.all(found.map(({ Id }) => call('GET', `/containers/${Id}/json`)));
     return inspected.flatMap(({ status, text }) => (status === 200 ? [JSON.parse(text) as Inspected] : []));
   };
+  const volumes = async (...more: string[]): Promise<string[]> => {
+    const path = `/volumes?filters=${filter(...more)}`;
+    const { Volumes } = await engineGet<{ Volumes: { Name: string }[] | null }>(address, path, deadlineMs);
+    return (Volumes ?? []).map(({ Name }) => Name);
+  };
   t.teardown(async () => {
     const all = `/containers/json?all=1&filters=${filter()}`;
     for (const { Id } of await engineGet<{ Id: string }[]>(address, all, deadlineMs)) {
       await call('DELETE', `/containers/${Id}?force=1&v=1`);
     }
+    for (const name of await volumes()) await call('DELETE', `/volumes/${name}`);
     const networks = await engineGet<{ Id: string }[]>(address, `/networks?filters=${filter()}`, deadlineMs);
     for (const { Id } of networks) await call('DELETE', `/networks/${Id}`);
   });
@@ -66,6 +75,7 @@ export function viewEngine(t: Lifetime, dockerHost: string, cluster: string): En
       if (sandbox === undefined) return container;
       return JSON.parse((await call('GET', `/containers/${sandbox}/json`)).text) as Inspected;
     },
+    volumes: (id) => volumes(`${labels.container}=${id}`),
     exec: async (id, command) => {
       const { Id } = await only(id);
       // With a terminal, the answer is the text alone.

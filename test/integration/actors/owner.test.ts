@@ -428,6 +428,12 @@ t.test('a host learns which of its unknown containers were moved or deleted', as
   const gone = async (host: { sync: typeof other.sync }, named: Stranger[]): Promise<string[]> =>
     (await host.sync({}, named)).flatMap((answer) => answer.gone ?? []).map(({ id }) => id);
   t.same((await gone(host, strangers)).sort(), [moved, deleted, kept].sort(), 'and nothing of what nobody knows');
+  const erased = (await host.sync({}, strangers)).flatMap((answer) => answer.gone ?? []);
+  t.same(
+    erased.filter((each) => each.deleted).map(({ id }) => id),
+    [deleted],
+    'of these, one is nowhere any more',
+  );
   t.same(await gone(host, [{ tenant, id: moved, placement: 99 }]), [], 'of a later placement than is known');
   t.same(await gone(other, [{ tenant, id: deleted, placement: 2 }]), [], 'of what another host had');
 });

@@ -39,6 +39,7 @@ function everything(): Registry {
       diskUseUnknown: () => 0,
       diskUsedPercent: () => 50,
       orphansHeld: () => 0,
+      volumesLeft: () => 0,
       tunnels: () => 1,
       faults: () => ['state_unwritable'],
       firewall: () => 'enforced',

@@ -4,14 +4,14 @@ import type { Mutant } from '../mutant.ts';
 export const agentMutants: readonly Mutant[] = [
   {
     name: 'disk limit not enforced',
-    guard: 'A container that has written more than it may is removed (docs/security.md, disk-fill)',
+    guard: 'A container that has written more than it may is stopped (docs/security.md, disk-fill)',
     file: 'host-agent/disk/plan.ts',
     changes: [{ in: 'evictionsOf', never: 'usedBytes > limitBytes' }],
     killedBy: 'test/host-agent/disk/plan.test.ts',
   },
   {
     name: 'ended containers not measured',
-    guard: 'An ended container keeps no more than its limit (docs/security.md, disk-fill)',
+    guard: 'An ended container over its limit does not start again (docs/security.md, disk-fill)',
     file: 'host-agent/disk/evictor.ts',
     changes: [
       {
@@ -57,13 +57,6 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/sandbox/sandboxes.test.ts',
   },
   {
-    name: 'eviction on an isolated host',
-    guard: 'An isolated host stops containers and removes none (ADR 14, ADR 16)',
-    file: 'host-agent/reconcile/plan.ts',
-    changes: [{ in: 'planStopped', omit: "wanted.container.desired === 'stopped'" }],
-    killedBy: 'test/host-agent/reconcile/plan.test.ts',
-  },
-  {
     name: 'images of other programs deleted',
     guard: 'An image that the agent did not pull stays (ADR 21)',
     file: 'host-agent/images/collector.ts',
@@ -100,10 +93,10 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'eviction reported as a crash',
-    guard: 'An evicted container is removed, and its status says why (docs/security.md, disk-fill)',
-    file: 'host-agent/reconcile/plan.ts',
-    changes: [{ in: 'isOutdated', omit: 'restart.evicted?.dockerId === found.dockerId' }],
-    killedBy: 'test/host-agent/reconcile/plan.test.ts',
+    guard: 'The stop of a container over its disk limit is no crash, and its status says why (ADR 46)',
+    file: 'host-agent/reconcile/restart/look.ts',
+    changes: [{ in: 'seenDown', never: 'isOverDisk(restart)' }],
+    killedBy: 'test/host-agent/reconcile/restart/look.test.ts',
   },
   {
     name: 'capabilities not dropped',

@@ -1,7 +1,13 @@
 import t from 'tap';
 import { afterLook } from '../../../../host-agent/reconcile/restart/look.ts';
 import { absent, type Observed } from '../../../../host-agent/reconcile/observe/observed.ts';
-import { blank, evict, settle, type RestartState } from '../../../../host-agent/reconcile/restart/restart-state.ts';
+import {
+  blank,
+  overDisk,
+  settle,
+  withinDisk,
+  type RestartState,
+} from '../../../../host-agent/reconcile/restart/restart-state.ts';
 import type { Why } from '../../../../host-agent/reconcile/step.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { created, down, nowMs, restartState, seen, up, wanted } from '../../support/decisions.ts';
@@ -153,33 +159,32 @@ t.test('after an isolation, the stop is no crash', (t) => {
   t.end();
 });
 
-t.test('the end of an evicted container is no crash; its removal begins a back-off with the reason', (t) => {
-  const marked = evict(restartState(), 'd1', 'it wrote too much');
-  t.match(marked.evicted, { dockerId: 'd1', why: { reason: 'disk_limit' } });
-  t.equal(evict(marked, 'd1', 'again'), marked);
-  t.equal(evict(restartState({ want: 'removed' }), 'd1', 'x').evicted, null, 'it is being removed anyway');
-  const down = look(marked, crash('r1'));
-  t.match(down, { attempt: { phase: 'clear' }, failures: 0 });
-  const gone = settle(down, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
-  t.match(gone, { evicted: null, failures: 1, why: { reason: 'disk_limit' }, attempt: { phase: 'waiting' } });
-  t.end();
-});
-
-t.test('an eviction of a stopped container waits for no back-off and no new generation', (t) => {
-  for (const attempt of [{ phase: 'waiting', untilMs: nowMs + 1000 }, { phase: 'failed' }] as const) {
-    t.match(evict(restartState({ attempt }), 'd1', 'x'), { attempt: { phase: 'clear' }, evicted: { dockerId: 'd1' } });
+t.test('a copy over its disk limit stops, and starts again once it is within it', (t) => {
+  const marked = overDisk(restartState(), 'd1', 'it wrote too much');
+  t.match(marked.disk, { dockerId: 'd1', why: { reason: 'disk_limit' } });
+  t.equal(overDisk(marked, 'd1', 'again'), marked);
+  for (const want of ['removed', 'stopped'] as const) {
+    const other = restartState({ want });
+    t.equal(overDisk(other, 'd1', 'x'), other, `it is ${want} anyway`);
   }
-  const stopped = evict(restartState({ want: 'stopped' }), 'd1', 'it wrote too much');
-  const gone = settle(stopped, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
-  t.match(gone, { evicted: null, failures: 0, why: { reason: 'disk_limit' }, attempt: { phase: 'clear' } });
+  const over = look(marked, seen(up));
+  t.match(over, { disk: null, attempt: { phase: 'failed' }, why: { reason: 'disk_limit' } });
+  t.equal(overDisk(over, 'd1', 'again'), over, 'it is known');
+  const stopped = settle(over, { kind: 'stop', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
+  const down = look(stopped, crash('r1'));
+  t.match(down, { attempt: { phase: 'failed' }, why: { reason: 'disk_limit' }, failures: 0 }, 'its end is no crash');
+  t.equal(look(withinDisk(down, 'd2'), crash('r1')).attempt.phase, 'failed', 'another copy is within its limit');
+  const again = look(withinDisk(down, 'd1'), crash('r1'));
+  t.match(again, { attempt: { phase: 'clear' }, why: null, failures: 0 });
+  t.match(look(down, crash('r1'), wanted('running', { generation: 4 })), { attempt: { phase: 'clear' } }, 'a start');
+  t.equal(withinDisk(restartState(), 'd1').disk, null, 'it was never over');
   t.end();
 });
 
-t.test('an evicted container that someone else removes counts as evicted', (t) => {
-  const marked = evict(restartState(), 'd1', 'it wrote too much');
-  t.match(look(marked, seen(up)).evicted, { dockerId: 'd1' });
-  const gone = look(marked, absent);
-  t.match(gone, { evicted: null, failures: 1, why: { reason: 'disk_limit' }, attempt: { phase: 'waiting' } });
+t.test('the disk of a copy that is not the one that should run stops nothing', (t) => {
+  const marked = overDisk(restartState(), 'd2', 'it wrote too much');
+  t.match(look(marked, seen(up)), { disk: null, attempt: { phase: 'clear' } });
+  t.match(look(marked, absent), { disk: null, attempt: { phase: 'clear' } });
   t.end();
 });
 

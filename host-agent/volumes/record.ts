@@ -1,0 +1,58 @@
+/**
+ * What the engine cannot say of volumes, on disk: those of containers that agents of the last
+ * release made, which have no labels, and how long volumes have stayed behind.
+ */
+import { join } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { ContainerId, TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { createLazyFile, readDecoded } from '../disk/files.ts';
+import type { StateDisk } from '../disk/state-disk.ts';
+
+const Adopted = Type.Object({
+  id: ContainerId,
+  tenant: TenantId,
+  /** Of one path, the last counts; the others still go with the container. */
+  at: Type.Array(Type.Object({ path: Type.String(), name: Type.String() })),
+});
+const Left = Type.Object({ id: ContainerId, keptMs: Type.Number({ minimum: 0 }) });
+
+const decodeRecord = decoder(Type.Object({ v: Type.Literal(1), adopted: Type.Array(Adopted), left: Type.Array(Left) }));
+
+export interface VolumeRecord {
+  /** Volumes without labels, by container. */
+  readonly adopted: Map<ContainerId, Static<typeof Adopted>>;
+  /** How long volumes of containers that have left this host were kept, as this agent counts. */
+  readonly left: Map<ContainerId, number>;
+  /** Something has changed. Resolves when it is on disk, or when the disk refused it. */
+  sync(): Promise<void>;
+  /** A little has changed: it is written with what changes later. */
+  touch(): void;
+  flush(): Promise<void>;
+}
+
+export async function loadVolumeRecord(stateDir: string, disk: StateDisk, log: Log): Promise<VolumeRecord> {
+  const path = join(stateDir, 'volumes.json');
+  const known = await readDecoded(path, decodeRecord, log);
+  const adopted = new Map((known?.adopted ?? []).map((each) => [each.id, each]));
+  const left = new Map((known?.left ?? []).map(({ id, keptMs }) => [id, keptMs]));
+  const content = (): string =>
+    JSON.stringify({
+      v: 1,
+      adopted: [...adopted.values()],
+      left: Array.from(left, ([id, keptMs]) => ({ id, keptMs })),
+    });
+  const file = createLazyFile(path, content, limits.volumesFlushMs, disk);
+  return {
+    adopted,
+    left,
+    sync: () => {
+      file.touch();
+      return file.flush();
+    },
+    touch: file.touch,
+    flush: file.flush,
+  };
+}

@@ -1,0 +1,212 @@
+/**
+ * Keeps what an image declares as VOLUME over every copy of its container on this host (ADR 46).
+ *
+ * The engine deletes none of these volumes with a copy. They go when their container is deleted, or
+ * `limits.volumesLeftMs` after it has left this host; both only if its owner says that it is not
+ * here any more (invariant A4).
+ */
+import type { Log } from '../../lib/log.ts';
+import { isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { days } from '../../schemas/limits/units.ts';
+import type { Stranger } from '../../schemas/wire/host.ts';
+import type { Inspection } from '../docker/answers.ts';
+import type { CachedEngine } from '../docker/cached-engine.ts';
+import { containerIn, ownerLabels, tenantIn, type Owner } from '../docker/ownership.ts';
+import type { Gone } from '../workload/desired.ts';
+import { volumeLabels, volumeName, type VolumeMount, type VolumeOwner } from './names.ts';
+import type { VolumeRecord } from './record.ts';
+
+export interface Volumes {
+  /**
+   * Gives a new copy the volumes of its container at these paths: those that a copy has there now,
+   * else new ones. @throws EngineError
+   */
+  mounts(of: VolumeOwner, paths: readonly string[]): Promise<VolumeMount[]>;
+  /**
+   * A copy is about to be removed, and its volumes stay. @throws EngineError
+   * @param leaves its container leaves this host
+   */
+  beforeRemoval(dockerId: string, leaves: boolean): Promise<void>;
+  /**
+   * The container is deleted, and its copies are gone. Does not reject: what the engine does not
+   * remove now goes later.
+   */
+  remove(id: ContainerId): Promise<void>;
+  /** Looks at which volumes the engine has. @throws EngineError */
+  look(): Promise<void>;
+  /** Containers that are not here, but volumes of theirs are: may these go? */
+  strangers(): Stranger[];
+  /** The verdicts of their owners. */
+  hear(named: readonly Stranger[], gone: Gone): Promise<void>;
+  /** How many containers have left volumes here. */
+  left(): number;
+}
+
+export interface VolumesParts {
+  readonly engine: Pick<CachedEngine, 'idsOf' | 'inspect' | 'volumes' | 'removeVolume'>;
+  readonly owner: Owner;
+  readonly record: VolumeRecord;
+  /** The desired set names the container. */
+  readonly isWanted: (id: ContainerId) => boolean;
+  /** The engine has a copy of it; undefined: not known yet. */
+  readonly isPresent: (id: ContainerId) => boolean | undefined;
+  /** A clock for waits, which never steps. */
+  readonly steadyMs: () => number;
+  readonly log: Log;
+}
+
+interface Known {
+  readonly tenant: TenantId;
+  readonly names: Set<string>;
+}
+
+export function createVolumes(parts: VolumesParts): Volumes {
+  const { engine, owner, record, isWanted, isPresent, steadyMs, log } = parts;
+  const { adopted, left } = record;
+  /** Volumes with labels. */
+  const known = new Map<ContainerId, Known>();
+  let isListed = false;
+  /** When the time of what stays behind was last counted. */
+  const countedAtMs = new Map<ContainerId, number>();
+
+  const note = ({ id, tenant }: VolumeOwner, name: string): void => {
+    const before = known.get(id) ?? { tenant, names: new Set() };
+    before.names.add(name);
+    known.set(id, before);
+  };
+  const nameAt = (id: ContainerId, path: string): string =>
+    adopted.get(id)?.at.findLast((each) => each.path === path)?.name ?? volumeName(owner, id, path);
+
+  /** Takes in which volumes a copy has. True: that is news. */
+  const adopt = ({ Config, Mounts }: Inspection): boolean => {
+    const id = containerIn(Config.Labels);
+    const tenant = tenantIn(Config.Labels);
+    if (id === undefined || !isTenantId(tenant)) return false;
+    const news = (Mounts ?? []).flatMap(({ Type, Name: name, Destination: path }) =>
+      Type === 'volume' && name !== undefined && path !== undefined && name !== nameAt(id, path)
+        ? [{ name, path }]
+        : [],
+    );
+    if (news.length === 0) return false;
+    adopted.set(id, { id, tenant, at: [...(adopted.get(id)?.at ?? []), ...news] });
+    log.info('volumes_adopted', { container: id, volumes: news.map(({ name }) => name) });
+    return true;
+  };
+
+  const forget = (id: ContainerId): void => {
+    known.delete(id);
+    countedAtMs.delete(id);
+    const wasAdopted = adopted.delete(id);
+    if (left.delete(id) || wasAdopted) record.touch();
+  };
+
+  const ids = (): ContainerId[] => [...new Set([...known.keys(), ...adopted.keys()])];
+  const strange = (): ContainerId[] => ids().filter((id) => !isWanted(id) && isPresent(id) === false);
+
+  const look = async (): Promise<void> => {
+    const before = Array.from(known, ([id, { names }]) => [id, [...names]] as const);
+    const listed = await engine.volumes(ownerLabels(owner));
+    const there = new Set(listed.map(({ Name }) => Name));
+    for (const [id, names] of before) {
+      const entry = known.get(id);
+      for (const name of names) if (!there.has(name)) entry?.names.delete(name);
+      if (entry?.names.size === 0) known.delete(id);
+    }
+    for (const { Name, Labels } of listed) {
+      const id = containerIn(Labels);
+      const tenant = tenantIn(Labels);
+      if (id !== undefined && isTenantId(tenant)) note({ id, tenant }, Name);
+    }
+    isListed = true;
+    for (const id of left.keys()) {
+      if (!isWanted(id) && (known.has(id) || adopted.has(id))) continue;
+      left.delete(id);
+      countedAtMs.delete(id);
+      record.touch();
+    }
+  };
+
+  const namesOf = (id: ContainerId): string[] => [
+    ...(known.get(id)?.names ?? []),
+    ...(adopted.get(id)?.at ?? []).map(({ name }) => name),
+  ];
+
+  const remove = async (id: ContainerId): Promise<void> => {
+    try {
+      if (!isListed) await look();
+      const names = namesOf(id);
+      if (names.length === 0) return;
+      const removed = await Promise.all(names.map((name) => engine.removeVolume(name)));
+      log.info('volumes_removed', { container: id, volumes: names.filter((_, at) => removed[at]) });
+      if (!removed.includes(false)) forget(id);
+    } catch (error) {
+      log.warn('volumes_not_removed', { container: id, error });
+    }
+  };
+
+  /** From now on its volumes may go in time. */
+  const leave = async (id: ContainerId): Promise<void> => {
+    if (left.has(id)) return;
+    left.set(id, 0);
+    log.info('volumes_left', { container: id, volumes: namesOf(id), days: limits.volumesLeftMs / days });
+    await record.sync();
+  };
+  /** @returns how long its volumes were kept by now */
+  const count = (id: ContainerId): number => {
+    const nowMs = steadyMs();
+    const keptMs = (left.get(id) ?? 0) + nowMs - (countedAtMs.get(id) ?? nowMs);
+    countedAtMs.set(id, nowMs);
+    left.set(id, keptMs);
+    record.touch();
+    return keptMs;
+  };
+
+  return {
+    mounts: async (of, paths) => {
+      if (paths.length === 0) return [];
+      const copies: Inspection[] = [];
+      for (const dockerId of await engine.idsOf(of.id)) {
+        const copy = await engine.inspect(dockerId);
+        if (copy !== undefined) copies.push(copy);
+      }
+      // What the copy that is up has is what counts.
+      const upLast = copies.toSorted(
+        (a, b) => Number(a.State.Status === 'running') - Number(b.State.Status === 'running'),
+      );
+      if (upLast.filter(adopt).length > 0) await record.sync();
+      return paths.map((path): VolumeMount => {
+        const name = nameAt(of.id, path);
+        if (name === volumeName(owner, of.id, path)) note(of, name);
+        return { Type: 'volume', Source: name, Target: path, VolumeOptions: { Labels: volumeLabels(owner, of, path) } };
+      });
+    },
+    beforeRemoval: async (dockerId, leaves) => {
+      const copy = await engine.inspect(dockerId);
+      const id = containerIn(copy?.Config.Labels);
+      if (copy === undefined || id === undefined) return;
+      // The engine forgets which container they are of.
+      if (adopt(copy)) await record.sync();
+      if (leaves && (copy.Mounts ?? []).some(({ Type }) => Type === 'volume')) await leave(id);
+    },
+    remove,
+    look,
+    strangers: () =>
+      strange().flatMap((id) => {
+        const tenant = (known.get(id) ?? adopted.get(id))?.tenant;
+        return tenant === undefined ? [] : [{ id, tenant, placement: 0 }];
+      }),
+    hear: async (named, gone) => {
+      const verdicts = new Map(gone.map((each) => [each.id, each]));
+      const among = new Set(strange());
+      for (const { id } of named) {
+        if (!among.has(id)) continue;
+        const verdict = verdicts.get(id);
+        if (verdict !== undefined) await leave(id);
+        if (!left.has(id)) continue;
+        if (verdict?.deleted === true || count(id) >= limits.volumesLeftMs) await remove(id);
+      }
+    },
+    left: () => strange().length,
+  };
+}
