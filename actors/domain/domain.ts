@@ -83,12 +83,17 @@ function touch(state: PartitionState, record: StateRecord, marks: DirtyMarks): v
   }
 }
 
+/** Of the update that its host is to carry out. */
+const sinceOf = (record: ContainerRecord | undefined): number | undefined =>
+  record?.update?.previous === undefined ? undefined : record.update.since;
+
 /** Raises the revision of the hosts whose desired set changes with this record. */
 function raise(state: PartitionState, record: ContainerRecord | TombstoneRecord, marks: DirtyMarks): void {
   const before = state.tenant(record.tenant).containers.get(record.id);
   const after = record.kind === 'container' ? record : undefined;
   const isMoving = before?.preparing !== after?.preparing || before?.leaving !== after?.leaving;
-  if (before?.generation === after?.generation && !isMoving) return;
+  const isOther = before?.generation !== after?.generation || sinceOf(before) !== sinceOf(after);
+  if (!isOther && !isMoving) return;
   const hosts = new Set<HostKey>();
   for (const side of [before, after]) {
     if (side === undefined) continue;
@@ -118,7 +123,9 @@ function outgoingEvent(
   { id, nowMs, requestId, by }: EventHead,
 ): OutgoingEvent {
   const { observed, placement, update } = container;
-  const why = type === 'update_failed' && update !== undefined ? { ...update, exit_code: null } : observed;
+  const silent = { reason: 'host_silent', message: null, exit_code: null } as const;
+  const isBack = type === 'update_failed' && update?.phase === 'rolled_back';
+  const why = type === 'status_unknown' ? silent : isBack ? { ...update, exit_code: null } : observed;
   return {
     subject: subjects.event(container.tenant, container.id),
     event: {

@@ -49,6 +49,8 @@ export interface PartitionView {
    */
   wantedOn(host: HostKey): Iterable<ContainerRecord>;
   hostsWithContainers(): Iterable<HostKey>;
+  /** How many of those that are placed there have been told that the host is silent. */
+  toldSilent(host: HostKey): number;
   /** Those with such a host. */
   moving(): Iterable<ContainerRecord>;
   /**
@@ -136,6 +138,7 @@ export class PartitionState implements PartitionView {
   readonly #hosts = new Map<HostKey, HostRecord>();
   readonly #revokedKeys = new Map<string, RevokedKeyRecord>();
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
+  readonly #silent = new Map<HostKey, number>();
   readonly #unplaced = new Map<ContainerId, ContainerRecord>();
   readonly #moving = new Map<ContainerId, ContainerRecord>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
@@ -224,6 +227,9 @@ export class PartitionState implements PartitionView {
   hostsWithContainers(): Iterable<HostKey> {
     if (this.#moving.size === 0) return this.#placed.keys();
     return new Set([...this.#placed.keys(), ...[...this.#moving.values()].flatMap(otherHostsOf)]);
+  }
+  toldSilent(host: HostKey): number {
+    return this.#silent.get(host) ?? 0;
   }
   moving(): Iterable<ContainerRecord> {
     return this.#moving.values();
@@ -415,6 +421,7 @@ export class PartitionState implements PartitionView {
     }
     this.#accounted.clear();
     this.#placed.clear();
+    this.#silent.clear();
     this.#moving.clear();
   }
 
@@ -471,6 +478,7 @@ export class PartitionState implements PartitionView {
     const placed = this.#placed.get(host);
     if (placed?.delete(id) !== true) return;
     if (placed.size === 0) this.#placed.delete(host);
+    if (before.silentOn === host) this.#countSilent(host, -1);
     this.#account(host, before, -1);
   }
 
@@ -503,7 +511,14 @@ export class PartitionState implements PartitionView {
     let placed = this.#placed.get(host);
     if (placed === undefined) this.#placed.set(host, (placed = new Map()));
     placed.set(record.id, record);
+    if (record.silentOn === host) this.#countSilent(host, 1);
     this.#account(host, record, 1);
+  }
+
+  #countSilent(host: HostKey, sign: 1 | -1): void {
+    const count = this.toldSilent(host) + sign;
+    if (count === 0) this.#silent.delete(host);
+    else this.#silent.set(host, count);
   }
 
   /** The host that prepares it keeps its room free. */

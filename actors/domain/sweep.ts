@@ -9,6 +9,7 @@ import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { movesFrom } from './container/moves.ts';
 import { settle } from './container/observe.ts';
+import { silence } from './container/silence.ts';
 import { observeSilence } from './host/decide.ts';
 import { tryAgain } from './secret/logins.ts';
 import { rollSecrets } from './secret/roll.ts';
@@ -38,6 +39,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
     if (record === undefined) continue;
     yield observeSilence(record, { ...context, regionIsSilent: () => context.regionIsSilent(record.key) });
   }
+  yield* tellSilence(state, context);
   yield* rollSecrets(state, context, context.onFault);
   yield* tryAgain(state, context);
   let budget: number = limits.sweepChanges;
@@ -66,6 +68,27 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
     if (changes !== noChanges) budget--;
     else noRoom.add(kind);
     yield changes;
+  }
+}
+
+/**
+ * Events of the containers of hosts that fell silent or are heard again. Records say what has been
+ * told, so each change is told once, by whichever process owns the partition then.
+ */
+function* tellSilence(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
+  let budget: number = limits.sweepChanges;
+  for (const host of [...state.hostsWithContainers()]) {
+    const standing = context.fleet.standing(host);
+    const told = state.toldSilent(host);
+    const placed = state.placedOn(host);
+    const isSilent = standing === 'silent' && told < placed.size;
+    if (!isSilent && (standing !== 'up' || told === 0)) continue;
+    const news = [...placed.values()].filter((record) => (record.silentOn === host) !== isSilent);
+    for (const { id, tenant } of news.slice(0, budget)) {
+      const record = state.tenant(tenant).containers.get(id);
+      budget--;
+      yield record === undefined ? noChanges : silence(record, isSilent ? host : undefined, context);
+    }
   }
 }
 

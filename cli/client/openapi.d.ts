@@ -2082,6 +2082,8 @@ export interface components {
         | 'placed'
         | 'unplaced'
         | 'status'
+        | 'status_unknown'
+        | 'status_known'
         | 'removed';
       /** Format: uuid */
       container_id: string;

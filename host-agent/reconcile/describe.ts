@@ -73,7 +73,7 @@ const describeEnded = ({ why, restarts }: RestartState): Description => ({
   observation: observation(why?.reason === 'completed' ? 'stopped' : 'failed', why, { restart_count: restarts }),
 });
 
-/** `stopped` says that it can start at once: what is there was made for this version and placement. */
+/** `stopped` says that it can start at once: the copy is of this version and placement. */
 function describePrepared(wanted: Declared, observed: Observed, restart: RestartState): Description {
   const found = observed.kind === 'present' ? observed.found : undefined;
   const state = upOf(observed) ?? found?.state ?? null;

@@ -416,6 +416,8 @@ export interface ContainerRecord {
   /** The newest update (ADR 35). */
   readonly update?: Update;
   readonly cause?: Cause;
+  /** Its host, if that is silent and an event has said so. */
+  readonly silentOn?: HostKey;
 }
 
 /**
@@ -446,6 +448,11 @@ export interface Update {
   readonly message: string | null;
   /** When it reached its phase. */
   readonly atMs: number;
+  /**
+   * Over (`done`), but the new version is not known to run. What its host says of this generation
+   * and later ones is about that version.
+   */
+  readonly unproven?: number;
   /** Only while it is under way: it runs until the new version does, and again if that fails. */
   readonly previous?: Version;
 }
@@ -481,6 +488,8 @@ export type Placement =
       readonly atMs?: number;
       /** Every copy was made under an earlier placement. */
       readonly since?: number;
+      /** The host that it was lost with, and the placement there: its copy may still run. */
+      readonly lostWith?: { readonly host: HostKey; readonly since: number };
     }
   /**
    * `since` is the generation of the placement: an agent adopts only containers that were made

@@ -21,6 +21,8 @@ export const eventTypes = [
   'placed',
   'unplaced',
   'status',
+  'status_unknown',
+  'status_known',
   'removed',
 ] as const;
 export type EventType = (typeof eventTypes)[number];

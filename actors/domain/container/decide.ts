@@ -40,7 +40,7 @@ import {
   want,
   withNext,
 } from './transitions.ts';
-import { isSameVersion, isUpdating, patched, versionOf } from './updates.ts';
+import { isSameVersion, isUpdating, patched, versionOf, withPullPolicy } from './updates.ts';
 import { containerJson, containerStatusView, containerView, shownStatus, unobserved } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -314,11 +314,12 @@ export function change(
   const isSame = isSameVersion(version, versionOf(record));
   if (isSame && version.spec.pull_policy === record.spec.pull_policy) return answer(show(record), rungOnly(record));
   if (isSame) {
-    const next = withNext(record, context, { spec: version.spec });
+    const { spec } = version;
+    const next = withNext(record, context, { spec, ...withPullPolicy(record, spec.pull_policy) });
     return answer(show(next), changed(next, [eventOf(event, next, context)]));
   }
   if (!mayPullInSome(tenant, regionsToStartIn(record, tenant, context), version.spec)) return invalid(registryRefusal);
-  const next = updated(record, version, context);
+  const next = updatedBy(event, record, version, context);
   const over = excessOfUpdate(tenant, record, next);
   if (over !== undefined) return refuseExcess(over);
   const events = [eventOf(event, next, context)];
@@ -331,6 +332,12 @@ export function change(
     ...moving.changes,
     events: [...events, ...moving.changes.events],
   });
+}
+
+/** What only an operator sets is no part of what may fail: a roll back keeps it. */
+function updatedBy(event: EventDraft['type'], record: ContainerRecord, version: Version, context: TurnContext) {
+  const next = updated(record, version, context);
+  return event === 'operator_changed' ? { ...next, ...withPullPolicy(next, version.spec.pull_policy) } : next;
 }
 
 /** A cap that the update would exceed; one that takes no more exceeds none. */
@@ -379,7 +386,7 @@ export function get(state: PartitionView, ask: Of<'container.get'>, context: Tur
 export function status(state: PartitionView, ask: Of<'container.status'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
-  return answer(data('ok', containerStatusView(found.record, context.fleet, state.pullOf(ask.id))));
+  return answer(data('ok', containerStatusView(found.record, context.fleet, state.pullOf(ask.id), context.nowMs)));
 }
 
 export function trace(state: PartitionView, ask: Of<'container.trace'>): Turn {
@@ -397,7 +404,7 @@ export function inspect(state: PartitionView, ask: Of<'container.inspect'>, cont
   return answer(
     data('ok', {
       container: containerView(record, shownStatus(record, context.fleet).status),
-      status: containerStatusView(record, context.fleet, state.pullOf(ask.id)),
+      status: containerStatusView(record, context.fleet, state.pullOf(ask.id), context.nowMs),
       secret_refs: record.secretRefs,
       config_files: record.configFiles,
       secrets: record.secrets ?? noSecrets,

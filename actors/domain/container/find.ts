@@ -56,7 +56,7 @@ function matches(record: ContainerRecord, { tenant, status }: FindFilter, fleet:
  * Looks at `operatorScan` containers at most, however few of them match. Those before `from` are
  * passed over and not looked at.
  */
-export function find(state: PartitionView, ask: FindAsk, { fleet }: TurnContext): Turn {
+export function find(state: PartitionView, ask: FindAsk, { fleet, nowMs }: TurnContext): Turn {
   const { limit, from, only } = ask;
   let rest: Step | undefined;
   function* bounded(): Generator<Step, void, void> {
@@ -72,7 +72,7 @@ export function find(state: PartitionView, ask: FindAsk, { fleet }: TurnContext)
   }
   const view = (record: ContainerRecord): OperatorContainer => ({
     container: containerView(record, shownStatus(record, fleet).status),
-    status: containerStatusView(record, fleet, state.pullOf(record.id)),
+    status: containerStatusView(record, fleet, state.pullOf(record.id), nowMs),
   });
   const bounds = { bytes: limits.answerPartBytes, items: limit };
   const { values, next } = fill(bounded(), bounds, ({ record }) =>

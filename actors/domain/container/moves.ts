@@ -124,10 +124,14 @@ export function leave(record: ContainerRecord, host: FleetHost, context: TurnCon
   const before = leavingOf(record);
   const leaving = before ?? { host: placement.host, since: placement.since, atMs: context.nowMs };
   const placed = placeOn(record, host, 'platform', context);
-  const observed = record.desired === 'stopped' ? record.observed : placed.observed;
+  const observed = record.desired === 'stopped' ? record.observed : whileStopping(record, placed.observed);
   const next = { ...placed, observed, leaving };
   return toldAll(record, changed(next, [eventOf('placed', next, context)]));
 }
+
+/** What is up is stopped on the host that it leaves, and serves for its whole grace. */
+const whileStopping = ({ observed: { status } }: ContainerRecord, placed: Observation): Observation =>
+  status === 'running' || status === 'starting' || status === 'stopping' ? { ...placed, status: 'stopping' } : placed;
 
 /**
  * Looks at a move under way; called by the sweep.
@@ -260,7 +264,9 @@ function released(record: ContainerRecord, context: TurnContext): Changes {
           observed: { ...rest.observed, ...(isDown(rest.observed) ? {} : { status: 'stopped' }) },
           updatedAtMs: context.nowMs,
         }
-      : rest;
+      : rest.observed.status === 'stopping'
+        ? { ...rest, observed: { ...rest.observed, status: 'pending' }, updatedAtMs: context.nowMs }
+        : rest;
   return toldAll(record, changed(next, []));
 }
 
@@ -271,4 +277,8 @@ function released(record: ContainerRecord, context: TurnContext): Changes {
 export const whileLeaving = (record: ContainerRecord, observed: Observation): Observation =>
   leavingOf(record) === undefined || observed.status !== 'stopped' || record.observed.status === 'stopped'
     ? observed
-    : { ...observed, status: record.desired === 'running' ? 'pending' : 'stopping' };
+    : { ...observed, status: record.desired === 'running' ? waitingStatus(record) : 'stopping' };
+
+/** The host that it leaves is stopping it, or has nothing to stop. */
+const waitingStatus = ({ observed: { status } }: ContainerRecord): Observation['status'] =>
+  status === 'stopping' ? status : 'pending';

@@ -18,8 +18,17 @@ import {
   preparationOf,
   whileLeaving,
 } from './moves.ts';
-import { changed, eventOf, findHost, leaveTombstone, placeOn, rejectionsWith, replace } from './transitions.ts';
-import { hearUpdate, isUpdating } from './updates.ts';
+import {
+  changed,
+  eventOf,
+  findHost,
+  leaveTombstone,
+  lostWith,
+  placeOn,
+  rejectionsWith,
+  replace,
+} from './transitions.ts';
+import { hearUpdate, isUpdating, withProof } from './updates.ts';
 
 /** Statuses that an agent may report; the others are the control plane's. */
 const reportable: ReadonlySet<Observation['status']> = new Set([
@@ -102,11 +111,11 @@ export function observe(
   }
   const elsewhere = movedFromFault(state, record, observed, context);
   if (elsewhere !== undefined) return elsewhere;
-  const heard = isToldOfUpdate(record, item) ? hearUpdate(record, item.update, context) : record;
+  const heard = isToldOfUpdate(record, item) ? hearUpdate(record, item, context) : record;
   const isOld = heard === record && isRepeated(record, observed, order, known);
   if (isOld) return { ...noChanges, heard: { id: record.id, order } };
   const seen: ContainerRecord = {
-    ...heard,
+    ...withProof(heard, context),
     observed,
     observedOrder: order,
     observedAtMs: context.nowMs,
@@ -123,7 +132,7 @@ export function observe(
     effects: [
       { kind: 'changed', tenant: record.tenant, id: record.id },
       // It keeps the other version's container until it is told that the update is over.
-      ...(settled === undefined && !isOver ? [] : [{ kind: 'doorbell' as const, host }]),
+      ...(isUpdating(record) === isUpdating(seen) && !isOver ? [] : [{ kind: 'doorbell' as const, host }]),
     ],
   };
 }
@@ -136,8 +145,12 @@ const isToldOfUpdate = (record: ContainerRecord, { prepared }: ReportItem): bool
   prepared === undefined && preparationOf(record) === undefined && leavingOf(record) === undefined;
 
 /** One that the end of a run, or a stop, breaks off has proved nothing, and ends without a word. */
-function endOfUpdate(before: ContainerRecord, { update }: ContainerRecord): 'updated' | 'update_failed' | undefined {
+function endOfUpdate(
+  before: ContainerRecord,
+  { update, observed }: ContainerRecord,
+): 'updated' | 'update_failed' | undefined {
   if (!isUpdating(before) || update?.previous !== undefined) return undefined;
+  if (update?.unproven !== undefined) return observed.status === 'failed' ? 'update_failed' : undefined;
   return update?.phase === 'rolled_back' ? 'update_failed' : 'updated';
 }
 
@@ -275,5 +288,11 @@ function placed(record: ContainerRecord, tenant: TenantView, context: TurnContex
   const host = findHost(record, tenant, context);
   if (host === undefined) return noChanges;
   const next = placeOn(record, host, 'platform', context);
-  return changed(next, [eventOf('placed', next, context)]);
+  // If the host that it was lost with is back, its copy there goes.
+  const last = lostWith(record);
+  return changed(
+    next,
+    [eventOf('placed', next, context)],
+    last === undefined ? [] : [{ kind: 'doorbell', host: last.host }],
+  );
 }

@@ -12,12 +12,12 @@ import type {
 } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { choose } from '../placement.ts';
+import { choose, fits } from '../placement.ts';
 import { amountsOf, quotaAmountsOf, type TenantView } from '../tenant/state.ts';
 import { excessInRegion } from '../tenant/quota.ts';
 import { regionsThatMayPull } from '../tenant/registries.ts';
 import type { Changes, Effect, EventDraft, FleetHost, TurnContext } from '../turn.ts';
-import { ended, updateTo } from './updates.ts';
+import { updateTo, withoutUpdate } from './updates.ts';
 import { shownStatus, unobserved } from './view.ts';
 
 /**
@@ -92,6 +92,10 @@ export const nextSince = ({ generation, placement, preparing }: ContainerRecord)
 const refusedBy = (record: ContainerRecord, context: TurnContext) =>
   new Set(record.rejections.filter(({ atMs }) => atMs + limits.rejectionTtlMs > context.nowMs).map(({ host }) => host));
 
+/** The host that it was lost with; undefined: it has a host, or was taken off one. */
+export const lostWith = ({ placement }: ContainerRecord) =>
+  placement.phase === 'unplaced' ? placement.lostWith : undefined;
+
 /**
  * A host for the container among the tenant's regions whose caps have room for it; undefined where
  * none fits now.
@@ -110,6 +114,10 @@ export function findHost(record: ContainerRecord, tenant: TenantView, context: T
   // It would have to stop there before it starts there.
   if (record.leaving !== undefined) excluded.add(record.leaving.host);
   const need = { id: record.id, cpuMillis, memBytes, ports: amounts.ports, diskBytes: amounts.disk_bytes };
+  const last = lostWith(record) === undefined ? undefined : context.fleet.host(lostWith(record)!.host);
+  // Its copy may still run there.
+  const isBack = last?.standing === 'up' && regions.includes(last.region) && !excluded.has(last.key);
+  if (isBack && fits(last, need)) return last;
   return choose(context.fleet, regions, need, excluded);
 }
 
@@ -124,14 +132,17 @@ export function placeOn(
   context: TurnContext,
 ) {
   const history = [...record.history.filter((key) => key !== host.key), host.key].slice(-limits.placementHistory);
-  const { preparing, ...rest } = record;
+  const { preparing, silentOn: _, ...rest } = record;
   const isPrepared = preparing?.host === host.key && preparing.givenUp === undefined;
+  // No other host had it since: the copy there is still the last one.
+  const last = lostWith(record);
+  const sinceBack = last?.host === host.key ? last.since : undefined;
   return withNext(rest, context, {
     placement: {
       phase: 'placed',
       host: host.key,
       region: host.region,
-      since: isPrepared ? preparing.since : nextSince(record),
+      since: isPrepared ? preparing.since : (sinceBack ?? nextSince(record)),
       chosenBy,
       atMs: context.nowMs,
     },
@@ -142,9 +153,17 @@ export function placeOn(
 
 /** Takes a container off its host without a new one: it waits, or rests if it was to be stopped. */
 export function unplace(record: ContainerRecord, context: TurnContext): ContainerRecord {
-  const { preparing: _, ...rest } = record;
+  const { preparing: _preparing, silentOn: _silentOn, ...rest } = record;
+  const { placement, desired } = record;
+  const isLost =
+    placement.phase === 'placed' && desired === 'running' && context.fleet.standing(placement.host) === 'lost';
   return withNext(rest, context, {
-    placement: { phase: 'unplaced', atMs: context.nowMs, since: nextSince(record) },
+    placement: {
+      phase: 'unplaced',
+      atMs: context.nowMs,
+      since: nextSince(record),
+      ...(isLost ? { lostWith: { host: placement.host, since: placement.since } } : {}),
+    },
     observed:
       record.desired === 'running'
         ? { ...again(record.observed, 'pending'), reason: 'no_host' }
@@ -165,12 +184,6 @@ const withoutPreparation = (record: ContainerRecord): ContainerRecord =>
   record.preparing === undefined || record.preparing.givenUp !== undefined
     ? record
     : { ...record, preparing: { ...record.preparing, givenUp: null } };
-
-/** What is not to run proves nothing of its new version, which stays. */
-const withoutUpdate = (record: ContainerRecord, context: TurnContext): ContainerRecord =>
-  record.update?.previous === undefined
-    ? record
-    : { ...record, update: ended(record.update, 'the container was stopped before the update was verified', context) };
 
 /** A copy that another host has ready is one of the old version. */
 function withUnreadyCopy(record: ContainerRecord): ContainerRecord {

@@ -15,8 +15,11 @@ import {
   type ContainerPatch,
   type ContainerRecord,
   type ContainerSpec,
+  type Observation,
+  type PullPolicy,
   type Reason,
   type Update,
+  type UpdateView,
   type Version,
 } from '../../../schemas/api/container.ts';
 import { isSameForEngine, policyOf, policyShown } from '../../../schemas/api/policy.ts';
@@ -139,28 +142,85 @@ function changesOf(before: Version, after: Version): Pick<Update, 'from' | 'to'>
  * ran before both.
  */
 export function updateTo(record: ContainerRecord, version: Version, { nowMs: atMs }: TurnContext): Update {
-  const runs =
-    record.desired === 'running' && record.placement.phase === 'placed' && record.observed.status === 'running';
-  const fallback = previousOf(record) ?? (runs ? versionOf(record) : undefined);
+  const runs = record.desired === 'running' && record.placement.phase === 'placed' && isUp(record.observed);
+  const fallback = fallbackOf(record) ?? (runs ? versionOf(record) : undefined);
   const before = fallback ?? versionOf(record);
   const isBack = fallback !== undefined && isSameVersion(fallback, version);
   const isUnderWay = fallback !== undefined && !isBack;
+  const since = record.generation + 1;
   return {
-    since: record.generation + 1,
+    since,
     phase: isUnderWay ? 'preparing' : 'done',
     ...changesOf(before, version),
     reason: null,
     message: null,
     atMs,
-    ...(isUnderWay ? { previous: fallback } : {}),
+    ...(isUnderWay ? { previous: fallback } : { unproven: record.desired === 'running' ? since : since + 1 }),
   };
 }
 
+/** Up, though it may not be healthy yet. */
+const isUp = ({ status, started_at: startedAt }: Observation): boolean =>
+  status === 'running' || (status === 'starting' && startedAt !== null);
+
+/** What runs once and has been swapped out may not run again: its successor is the one to keep. */
+const fallbackOf = (record: ContainerRecord): Version | undefined =>
+  record.update?.phase === 'verifying' && isUpdating(record) && policyOf(record).restart === 'never'
+    ? versionOf(record)
+    : previousOf(record);
+
 /** The new version stays; nothing is kept to go back to. */
-export function ended(update: Update, message: string | null, { nowMs: atMs }: TurnContext): Update {
+function ended(update: Update, { nowMs: atMs }: TurnContext): Update {
   const { previous: _, ...rest } = update;
-  return { ...rest, phase: 'done', message, atMs };
+  return { ...rest, phase: 'done', atMs };
 }
+
+/** What is not to run proves nothing of its new version, which stays. */
+export function withoutUpdate(record: ContainerRecord, context: TurnContext): ContainerRecord {
+  const { update, generation } = record;
+  if (update?.previous === undefined) return record;
+  const message = 'the container was stopped before the update was verified';
+  // A run of what is still being made begins with a start.
+  const unproven = update.phase === 'preparing' ? generation + 2 : update.since;
+  return { ...record, update: { ...ended(update, context), message, unproven } };
+}
+
+export type UpdateShown = Pick<UpdateView, 'phase' | 'reason' | 'message'>;
+
+/** How far an update is. One that is over is done only if its version has been seen to run. */
+export function updateShown(record: ContainerRecord, update: Update, nowMs: number): UpdateShown {
+  const { phase, reason, message, unproven } = update;
+  if (unproven === undefined) return { phase, reason, message };
+  const { desired, observed, observedOrder, observedAtMs } = record;
+  const nothing = { reason: null, message: null };
+  if (observedOrder.generation >= unproven) {
+    const upMs = nowMs - (observedAtMs ?? nowMs);
+    const isHealthy = desired === 'running' && observed.status === 'running' && observed.reason === null;
+    if (observed.reason === 'completed' || (isHealthy && upMs >= limits.waitStableSeconds * 1000))
+      return { phase: 'done', ...nothing };
+    if (observed.status === 'failed' || observed.reason === 'crash_loop')
+      return { phase: 'failed', reason: observed.reason, message: observed.message };
+  }
+  return desired === 'running' ? { phase: 'verifying', ...nothing } : { phase: 'stopped', reason: null, message };
+}
+
+/** Once its version has run, the update stays done. */
+export function withProof(record: ContainerRecord, { nowMs }: TurnContext): ContainerRecord {
+  const { update } = record;
+  if (update?.unproven === undefined) return record;
+  const { unproven: _, ...rest } = update;
+  const { phase, ...why } = updateShown(record, update, nowMs);
+  return phase === 'done' ? { ...record, update: { ...rest, ...why } } : record;
+}
+
+/** An operator's pull policy is of every version. */
+export const withPullPolicy = (
+  { update }: ContainerRecord,
+  pull_policy: PullPolicy,
+): Pick<ContainerRecord, 'update'> =>
+  update?.previous === undefined
+    ? {}
+    : { update: { ...update, previous: { ...update.previous, spec: { ...update.previous.spec, pull_policy } } } };
 
 /** The declaration as it was before the update, under a new generation. */
 export function rolledBack(
@@ -184,10 +244,16 @@ export function rolledBack(
  * The record after what its host says of the update. A host that says nothing has nothing left to
  * do for it.
  */
-export function hearUpdate(record: ContainerRecord, told: ReportItem['update'], context: TurnContext): ContainerRecord {
+export function hearUpdate(
+  record: ContainerRecord,
+  { update: told, observation: { status, reason } }: Pick<ReportItem, 'update' | 'observation'>,
+  context: TurnContext,
+): ContainerRecord {
   const { update } = record;
   if (update?.previous === undefined) return record;
-  if (told === undefined) return { ...record, update: ended(update, null, context) };
+  const isProof = status === 'running' || reason === 'completed';
+  const over = { ...ended(update, context), ...(isProof ? {} : { unproven: update.since }) };
+  if (told === undefined) return { ...record, update: over };
   if (told.since !== update.since) return record;
   switch (told.phase) {
     case 'preparing':
@@ -196,7 +262,7 @@ export function hearUpdate(record: ContainerRecord, told: ReportItem['update'], 
         ? record
         : { ...record, update: { ...update, phase: told.phase, atMs: context.nowMs } };
     case 'done':
-      return { ...record, update: ended(update, null, context) };
+      return { ...record, update: over };
     case 'rolled_back':
       return rolledBack(record, told, context);
   }

@@ -16,6 +16,7 @@ import type {
 } from '../../../schemas/api/container.ts';
 import { policyOf } from '../../../schemas/api/policy.ts';
 import type { FleetView } from '../turn.ts';
+import { updateShown, type UpdateShown } from './updates.ts';
 
 export interface ShownStatus {
   readonly status: ContainerStatus;
@@ -83,6 +84,7 @@ export function containerStatusView(
   record: ContainerRecord,
   fleet: FleetView,
   pull: PullProgress | undefined,
+  nowMs: number,
 ): ContainerStatusView {
   const { observed } = record;
   const { status, reason } = shownStatus(record, fleet);
@@ -106,12 +108,19 @@ export function containerStatusView(
     ...(status === 'pulling' && pull !== undefined ? { pull } : {}),
     ...(record.update === undefined
       ? {}
-      : { update: updateView(record.update, status === 'pulling' ? undefined : pull) }),
+      : {
+          update: updateView(
+            record.update,
+            updateShown(record, record.update, nowMs),
+            status === 'pulling' ? undefined : pull,
+          ),
+        }),
   };
 }
 
 const updateView = (
-  { since, phase, from, to, reason, message, atMs }: Update,
+  { since, from, to, atMs }: Update,
+  { phase, reason, message }: UpdateShown,
   pull: PullProgress | undefined,
 ): UpdateView => ({
   phase,

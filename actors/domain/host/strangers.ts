@@ -9,14 +9,19 @@ import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { Stranger } from '../../../schemas/wire/host.ts';
 import { otherHostsOf } from '../container/moves.ts';
+import { lostWith } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';
 
-/** @param incarnation of the cluster: when it was last restored; 0: never */
+/**
+ * @param incarnation of the cluster: when it was last restored; 0: never
+ * @param mayReturn the host takes containers: what was lost with it comes back to its copy
+ */
 export function goneFrom(
   state: PartitionView,
   host: HostKey,
   strangers: readonly Stranger[],
   incarnation: number,
+  mayReturn = false,
 ): Stranger[] {
   const isSinceRestore = (atMs: number | undefined): boolean => incarnation === 0 || (atMs ?? 0) > incarnation;
   return strangers.filter((stranger) => {
@@ -26,6 +31,8 @@ export function goneFrom(
     const tombstone = tenant.tombstones.get(stranger.id);
     // It was this host's once: no host learns of another host's containers (invariant A7).
     if ((record ?? tombstone)?.history.includes(host) !== true) return false;
+    const last = record?.desired === 'running' ? lostWith(record) : undefined;
+    if (mayReturn && last?.host === host && last.since === stranger.placement) return false;
     if (record !== undefined) return goneAtMs(record, host, stranger.placement, incarnation).some(isSinceRestore);
     return isSinceRestore(tombstone?.goneAtMs);
   });

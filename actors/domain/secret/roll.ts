@@ -8,6 +8,7 @@ import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { changed, eventOf, updated } from '../container/transitions.ts';
+import { isOnItsOnlyRun } from '../container/endings.ts';
 import { isUpdating, versionOf } from '../container/updates.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
@@ -53,7 +54,8 @@ function* behind(state: PartitionView, id: TenantId, name: string): Generator<Co
     const record = tenant.containers.get(user);
     if (record === undefined) continue;
     // One update after another: one that fails takes back what it brought, and nothing else.
-    if (version !== undefined && !isUpdating(record) && isBehind(record, name, version)) yield record;
+    const mayChange = !isUpdating(record) && !isOnItsOnlyRun(record);
+    if (version !== undefined && mayChange && isBehind(record, name, version)) yield record;
   }
 }
 

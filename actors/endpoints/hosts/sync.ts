@@ -114,11 +114,13 @@ function lookFor(
   const { lists, ...news } = newsFor(state, ask, { ...common, host });
   return {
     head: { ...common, ...news, orphan_word: home?.orphanWord ?? null },
-    gone: goneFrom(state, host, strangers, incarnation).map(({ tenant, id, placement }) => ({
-      id,
-      placement,
-      ...(state.tenant(tenant).containers.has(id) ? {} : { deleted: true as const }),
-    })),
+    gone: goneFrom(state, host, strangers, incarnation, fleet.host(host)?.schedulable).map(
+      ({ tenant, id, placement }) => ({
+        id,
+        placement,
+        ...(state.tenant(tenant).containers.has(id) ? {} : { deleted: true as const }),
+      }),
+    ),
     ...lists,
   };
 }

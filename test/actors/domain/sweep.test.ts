@@ -1,5 +1,6 @@
 /** Whom a sweep looks at; host.test.ts has how much it does, vpn-property.test.ts what expires. */
 import t from 'tap';
+import { goneFrom } from '../../../actors/domain/host/strangers.ts';
 import { expiredKeys, sweep, type SweepContext } from '../../../actors/domain/sweep.ts';
 import { noChanges, type FleetHost, type HostStanding } from '../../../actors/domain/turn.ts';
 import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
@@ -47,6 +48,47 @@ t.test('from which hosts containers are placed elsewhere', (t) => {
     t.same(hosts, [host], standing);
   }
   t.same(sweepOf([other], container()).hosts, [h2], 'one that the directory does not have any more');
+  t.end();
+});
+
+t.test('a silent host, and one that is heard again, are events of its containers, once each', (t) => {
+  const records = [container({}, 'a'), container({ desired: 'removed' }, 'b')];
+  let state = stateOf(...records);
+  const swept = (standing: HostStanding): string[] => {
+    const none = { silentMs: () => 0, regionIsSilent: () => false, hostLostMs: 1000, onFault: () => t.fail() };
+    const context = contextOf(fleetOf(fleetHost(h1, { standing })));
+    const events = [];
+    for (const changes of sweep(state, { ...context, ...none })) {
+      apply(state, changes);
+      events.push(...changes.events);
+    }
+    return events.map(({ type, status }) => `${type} ${status}`);
+  };
+  t.same(swept('up'), []);
+  t.same(swept('unheard'), [], 'a process that has just started knows nothing');
+  t.same(swept('silent'), ['status_unknown unknown'], 'what is being removed is shown the same');
+  t.same(swept('silent'), []);
+  state = stateOf(...records.map(({ tenant, id }) => state.tenant(tenant).containers.get(id)!));
+  t.same(swept('silent'), [], 'another owner knows what has been told');
+  t.same(swept('up'), ['status_known running']);
+  t.same(swept('up'), []);
+  t.equal(state.toldSilent(h1), 0);
+  t.end();
+});
+
+t.test('what is lost with its only host comes back to its copy', (t) => {
+  const lost = sweepOf([fleetHost(h1, { standing: 'lost' })], container());
+  const [record] = lost.steps.flatMap(({ records }) => records) as ContainerRecord[];
+  t.match(record?.placement, { phase: 'unplaced', since: 3, lostWith: { host: h1, since: 2 } });
+  const stranger = { id: record!.id, tenant: record!.tenant, placement: 2 };
+  t.same(goneFrom(stateOf(record!), h1, [stranger], 0, true), [], 'its copy may stay');
+  t.same(goneFrom(stateOf(record!), h1, [stranger], 0, false), [stranger], 'the host takes none');
+  const placements = (...hosts: FleetHost[]) =>
+    sweepOf(hosts, record!).steps.flatMap(({ records }) =>
+      (records as ContainerRecord[]).map((each) => each.placement),
+    );
+  t.match(placements(fleetHost(h1), fleetHost(h2)), [{ host: h1, since: 2 }], 'the same placement');
+  t.match(placements(fleetHost(h1, { schedulable: false }), fleetHost(h2)), [{ host: h2, since: 4 }], 'another one');
   t.end();
 });
 

@@ -453,7 +453,7 @@ export const agentMutants: readonly Mutant[] = [
     name: 'old version of a job runs again',
     guard: 'An update never runs the old version of a job with the policy `never` a second time (ADR 35)',
     file: 'host-agent/reconcile/update.ts',
-    changes: [{ in: 'afterVerifying', never: "policyOf(wanted.container).restart === 'never'" }],
+    changes: [{ in: 'afterVerifying', never: 'runsOnce(wanted)' }],
     killedBy: 'test/host-agent/reconcile/update.test.ts',
   },
   {

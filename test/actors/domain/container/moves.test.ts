@@ -77,12 +77,13 @@ t.test('a drain: prepared elsewhere, stopped here, started there', (t) => {
   t.equal(one.record().preparing, undefined);
 
   one.report(h2, observation('stopped'), { prepared: 3 });
-  t.match(one.record().observed, { status: 'pending' }, 'a copy that is ready is not a container that was stopped');
+  t.match(one.record().observed, { status: 'stopping' }, 'a copy that is ready is not a container that was stopped');
   one.report(h1, observation('stopping'));
   one.report(h1, observation('stopped'), { generation: 2 });
   t.same(one.told(), { h1: 'stopped 2', h2: 'ready 3' }, 'said of an earlier generation, it may have started since');
   t.same(doorbellsOf(one.report(h1, observation('stopped'))).sort(), [h1, h2]);
   t.same(one.told(), { h2: 'running 3' }, 'released');
+  t.match(one.record().observed, { status: 'pending' });
   one.report(h2, observation('running'));
   t.match(one.record(), { generation: 3, observed: { status: 'running' } });
   t.equal(one.record().leaving, undefined);

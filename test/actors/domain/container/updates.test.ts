@@ -4,6 +4,7 @@ import * as decide from '../../../../actors/domain/container/decide.ts';
 import { observe, observePull, settle } from '../../../../actors/domain/container/observe.ts';
 import * as policies from '../../../../actors/domain/container/policy.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
+import { createDomain } from '../../../../actors/domain/domain.ts';
 import { noChanges, type Changes, type FleetHost, type FleetView, type Turn } from '../../../../actors/domain/turn.ts';
 import { declarationTag, declarationTagOf } from '../../../../schemas/api/declaration-tag.ts';
 import type {
@@ -11,6 +12,7 @@ import type {
   ContainerRecord,
   ContainerStatusView,
   Observation,
+  OperatorFields,
 } from '../../../../schemas/api/container.ts';
 import { defaultPolicy, type Policy } from '../../../../schemas/api/policy.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
@@ -28,6 +30,7 @@ import {
   h1,
   h2,
   itemOf,
+  noLedger,
   none,
   observation,
   placedOn,
@@ -70,8 +73,11 @@ function world(first: ContainerRecord, fleet: FleetView = oneHost, settings: Par
         ),
       ),
     put: (policy: Policy) => turn(policies.put(state, { ...ask('policy.put'), policy }, contextOf(fleet))),
-    status: () => {
-      const { reply } = decide.status(state, ask('container.status'), contextOf(fleet));
+    operate: (fields: OperatorFields) =>
+      turn(decide.operate(state, { ...ask('container.operate'), fields }, contextOf(fleet))),
+    status: (laterMs = 0) => {
+      const context = contextOf(fleet);
+      const { reply } = decide.status(state, ask('container.status'), { ...context, nowMs: context.nowMs + laterMs });
       return (JSON.parse(String(reply.body)) as { readonly data: ContainerStatusView }).data;
     },
     stop: () => turn(decide.stop(state, ask('container.stop'), contextOf(fleet))),
@@ -123,6 +129,97 @@ t.test('an update: prepared, verified, done', (t) => {
   t.match(one.record(), { generation: 3, update: { phase: 'done', reason: null } });
   t.equal(one.record().update?.previous, undefined);
   t.same(one.told(), ['2', undefined, 'running']);
+  t.end();
+});
+
+t.test('the end of an update is a change of what its host should have', (t) => {
+  for (const phase of ['done', 'rolled_back'] as const) {
+    const one = world(tagged('1'));
+    one.patch({ tag: '2' });
+    const before = one.state.revisionOf(h1);
+    const { generation } = one.record();
+    const told = { since: generation, phase, reason: null, message: null };
+    const item = itemOf(one.record(), { observation: observation('running'), seq: 9, update: told });
+    const domain = createDomain({ incarnation: 0, fleet: oneHost, ledger: noLedger });
+    domain.apply(one.state, observe(one.state, h1, 1, item, contextOf(oneHost)), { markDirty: () => {} });
+    t.equal(one.state.revisionOf(h1), before + 1, phase);
+  }
+  t.end();
+});
+
+t.test('an update is done only when its version runs, or has ended with 0', (t) => {
+  const phaseOf = (one: ReturnType<typeof world>, laterMs = 0) => one.status(laterMs).update?.phase;
+  const down = world(tagged('1', { observed: observation('backoff', { reason: 'exited' }) }));
+  down.patch({ tag: '2' });
+  t.equal(phaseOf(down, 60_000), 'verifying', 'replaced at once, and not seen yet');
+  down.tell(undefined, observation('running'));
+  t.equal(phaseOf(down, 4999), 'verifying');
+  t.equal(phaseOf(down, 5000), 'done');
+  down.tell(undefined, observation('backoff', { reason: 'crash_loop', message: 'exited with code 3' }));
+  t.match(down.status().update, {
+    phase: 'failed',
+    reason: 'crash_loop',
+    message: 'exited with code 3',
+    generation: 3,
+  });
+
+  const missing = world(tagged('1', { observed: observation('starting') }));
+  missing.patch({ tag: 'nope' });
+  missing.tell(undefined, observation('failed', { reason: 'image_not_found' }));
+  t.match(missing.status().update, { phase: 'failed', reason: 'image_not_found' });
+
+  const stopped = world(tagged('1', { desired: 'stopped', observed: observation('stopped') }));
+  stopped.patch({ tag: '2' });
+  stopped.tell(undefined, observation('stopped'));
+  t.equal(phaseOf(stopped), 'stopped');
+
+  const job = (restart: Policy['restart']) => world(tagged('1', { policy: { ...defaultPolicy, restart } }));
+  const failed = job('never');
+  failed.patch({ tag: '2' });
+  const end = observation('failed', { reason: 'exited', exit_code: 3 });
+  t.match(typesOf(failed.tell('done', end, { ended: true })), ['status', 'update_failed']);
+  t.match(failed.status().update, { phase: 'failed', reason: 'exited' });
+  const ended = job('on_failure');
+  ended.patch({ tag: '2' });
+  const completed = observation('stopped', { reason: 'completed', exit_code: 0 });
+  t.match(typesOf(ended.tell('done', completed, { ended: true })), ['status', 'updated']);
+  t.equal(phaseOf(ended), 'done');
+  const early = job('on_failure');
+  early.patch({ tag: '2' });
+  early.tell('preparing', completed, { ended: true });
+  t.match(early.status().update, { phase: 'stopped' }, 'it ended before its new version was made');
+  t.end();
+});
+
+t.test('what is up and not yet healthy runs on while its update is made', (t) => {
+  const started_at = '2026-01-01T00:00:00.000Z';
+  const one = world(tagged('1', { observed: observation('starting', { started_at }) }));
+  one.patch({ tag: '2' });
+  t.same(one.told(), ['2', '1', 'running']);
+  t.end();
+});
+
+t.test('a second update of what runs once falls back on the version that runs', (t) => {
+  const one = world(tagged('1', { policy: { ...defaultPolicy, restart: 'never' } }));
+  one.patch({ tag: '2' });
+  one.tell('preparing');
+  one.patch({ tag: '3' });
+  t.same(one.told(), ['3', '1', 'running'], 'the first was not swapped yet');
+  one.tell('verifying');
+  one.patch({ tag: '4' });
+  t.same(one.told(), ['4', '3', 'running']);
+  t.end();
+});
+
+t.test("an operator's pull policy lives through a roll back", (t) => {
+  const one = world(tagged('1'));
+  one.patch({ tag: '2' });
+  one.operate({ pull_policy: 'never' });
+  one.tell('rolled_back');
+  t.match(one.record().spec, { tag: '1', pull_policy: 'never' });
+  one.operate({ pull_policy: 'always', secret_refs: [{ env: 'A', secret: 'a' }] });
+  one.tell('rolled_back');
+  t.match(one.record(), { spec: { pull_policy: 'always' }, secretRefs: [] });
   t.end();
 });
 

@@ -2,6 +2,7 @@
 import t from 'tap';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
 import type { Changes } from '../../../../actors/domain/turn.ts';
+import { defaultPolicy } from '../../../../schemas/api/policy.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { acme, container, h1, observation, unplaced } from '../../support/records.ts';
 import { secretWorld, using } from '../../support/secrets.ts';
@@ -67,6 +68,24 @@ t.test('an update that is under way ends first', (t) => {
   world.tell(web.id, 'rolled_back');
   t.same(updated(world.roll()), [web.id], 'also if it failed');
   t.match(world.record(web.id), { secrets: { env: { TOKEN: { version: 2 } } }, spec: { tag: web.spec.tag } });
+  t.end();
+});
+
+t.test('what runs once is not broken off: its next run has the value', (t) => {
+  for (const [status, desired, isRolled] of [
+    ['running', 'running', false],
+    ['starting', 'running', false],
+    ['backoff', 'running', true],
+    ['stopped', 'stopped', true],
+  ] as const) {
+    const policy = { ...defaultPolicy, restart: 'never' } as const;
+    const job = using('db', 1, { policy, desired, observed: observation(status) });
+    const world = secretWorld([job]);
+    world.put('db', 1);
+    world.put('db');
+    t.same(updated(world.roll()), isRolled ? [job.id] : [], status);
+    t.equal(world.versions('db').includes(1), !isRolled, 'the value that it runs with is kept');
+  }
   t.end();
 });
 

@@ -1,0 +1,23 @@
+/** What the silence of its host, or the end of it, means for a container. Pure. */
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import type { Changes, TurnContext } from '../turn.ts';
+import { eventOf } from './transitions.ts';
+
+/**
+ * The record notes what the event tells.
+ * @param on the silent host; undefined: it is heard again
+ */
+export function silence(record: ContainerRecord, on: HostKey | undefined, context: TurnContext): Changes {
+  const { silentOn: _, ...heard } = record;
+  const next: ContainerRecord = on === undefined ? heard : { ...record, silentOn: on };
+  // These two are shown the same of a silent host.
+  const isShown = record.desired !== 'removed' && record.observed.status !== 'pending';
+  const type = on === undefined ? 'status_known' : 'status_unknown';
+  return {
+    records: [next],
+    deletes: [],
+    events: isShown ? [eventOf(type, next, context)] : [],
+    effects: isShown ? [{ kind: 'changed', tenant: record.tenant, id: record.id }] : [],
+  };
+}
