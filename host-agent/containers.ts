@@ -203,6 +203,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     diskBytes: settings.CONTAINER_DISK_BYTES,
     stopGraceMs: settings.STOP_GRACE_MS,
     cpuMillis: () => engineHost.machine.cores * 1000,
+    log,
   });
   const health = createHealthChecks({
     probe,

@@ -38,6 +38,10 @@ export const Summaries = Type.Array(
     Status: Type.String(),
     Labels: nullable(Labels),
     HostConfig: NetworkModeOf,
+    /** Absent: this engine does not tell. */
+    NetworkSettings: Type.Optional(
+      nullable(Type.Object({ Networks: Type.Optional(nullable(Type.Record(Type.String(), Type.Unknown()))) })),
+    ),
   }),
 );
 export type Summary = Static<typeof Summaries>[number];
@@ -243,7 +247,16 @@ export type EngineEvent = Static<typeof EngineEvent>;
 const ourLabels: Shape = Object.fromEntries(Object.values(labels).map((label) => [label, true as const]));
 
 export const shapes = {
-  summaries: [{ Id: true, State: true, Status: true, Labels: ourLabels, HostConfig: { NetworkMode: true } }],
+  summaries: [
+    {
+      Id: true,
+      State: true,
+      Status: true,
+      Labels: ourLabels,
+      HostConfig: { NetworkMode: true },
+      NetworkSettings: { Networks: true },
+    },
+  ],
   inspection: {
     Id: true,
     Image: true,

@@ -30,6 +30,8 @@ export interface ListedSandbox {
   /** Ports of the host that it publishes at while it runs. */
   readonly published: readonly number[];
   readonly isRunning: boolean;
+  /** It runs and is in no network: somebody has taken that away. */
+  readonly isCut: boolean;
 }
 
 /** All of this host's sandboxes, and which container is in which. */
@@ -208,6 +210,12 @@ export class SandboxPool implements Sandboxes {
     // One that the list lacks may be newer than the list.
     this.#ready = this.#ready.filter(({ dockerId }) => byId.get(dockerId)?.isRunning !== false);
     this.#listed = new Map(sandboxes.map(({ dockerId, published }) => [dockerId, published]));
+    // The engine does not give a network back: the container gets another, as after a removal.
+    for (const { dockerId, isCut } of sandboxes) {
+      if (!isCut) continue;
+      this.#parts.log.warn('sandbox_cut_off', { sandbox: dockerId });
+      await this.#remove(dockerId);
+    }
     const known = this.#known();
     const strangers = sandboxes
       .map(({ dockerId }) => dockerId)

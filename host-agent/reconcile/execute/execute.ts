@@ -1,6 +1,7 @@
 /**
  * Carries out one step on the engine and returns the outcome. It decides nothing; `plan.ts` does.
  */
+import type { Log } from '../../../lib/log.ts';
 import type { Reason } from '../../../schemas/api/container.ts';
 import { defaultPolicy } from '../../../schemas/api/policy.ts';
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
@@ -60,6 +61,7 @@ export interface ExecutorParts {
   readonly stopGraceMs: number;
   /** CPU of the engine's host. */
   readonly cpuMillis: () => number;
+  readonly log: Log;
 }
 
 /** What a container needs to know of its image. */
@@ -72,6 +74,8 @@ const failed = (reason: Reason, message: string): Outcome => ({
   kind: 'failed',
   why: { reason, message, exitCode: null },
 });
+const taskLeft =
+  'the engine was killed and has left a containerd-shim behind: docs/runbook.md, Shims that an engine left behind';
 const imageGone = (reference: string): Outcome => {
   const message = `the image ${reference} was removed from this host`;
   return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'image_gone' };
@@ -86,7 +90,7 @@ const done: Outcome = { kind: 'done' };
 const changed: Outcome = { kind: 'changed' };
 
 export function createExecutor(parts: ExecutorParts): Executor {
-  const { engine, owner, pulls, logs, firewall, sandboxes, ensureNetwork } = parts;
+  const { engine, owner, pulls, logs, firewall, sandboxes, ensureNetwork, log } = parts;
   const stops = createStops({
     workers: limits.concurrentStops,
     slowWorkers: limits.concurrentSlowStops,
@@ -232,6 +236,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     if (isRefusal(error, 404) && /no such container/i.test(detail)) return changed;
     if (/cannot join network of a non running container/i.test(detail)) return changed;
     const outcome = startFailure(error);
+    if (isTaskLeft(detail)) log.warn('engine_left_task', { detail, remedy: taskLeft });
     const needsAnother = isNetworkGone(detail) || isTaskLeft(detail);
     return outcome.kind === 'retry' && needsAnother ? { ...outcome, fault: 'remake' } : outcome;
   };

@@ -30,11 +30,14 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
   const inUse = new Set<string>();
   const summaries = await engine.listAll();
   for (const summary of summaries.sort((left, right) => (left.Id < right.Id ? -1 : 1))) {
-    const { Id, State, Labels, HostConfig } = summary;
+    const { Id, State, Labels, HostConfig, NetworkSettings } = summary;
     const shape = sandboxLabel(Labels);
     if (shape !== undefined) {
       const published = publishedFrom(Labels?.[labels.published]);
-      sandboxes.push({ dockerId: Id, shape, published, isRunning: State === 'running' });
+      const isRunning = State === 'running';
+      const networks = NetworkSettings?.Networks ?? undefined;
+      const isCut = isRunning && networks !== undefined && Object.keys(networks).length === 0;
+      sandboxes.push({ dockerId: Id, shape, published, isRunning, isCut });
     }
     const sandbox = sandboxOf(HostConfig?.NetworkMode);
     if (sandbox !== undefined) inUse.add(sandbox);

@@ -347,3 +347,27 @@ t.test('where the range is used up, what waits ready gives its ports to a contai
   t.equal(pool.freePorts(), 0);
   await t.rejects(pool.claim(declared(3, 82)), /all ports are allocated/);
 });
+
+t.test('a sandbox whose network was taken is removed, and its container gets another', async (t) => {
+  const { pool, engine, model, place } = await rig(t, { size: 0 });
+  const sandbox = await pool.claim(declared(1, 80));
+  const container = await place(1, sandbox);
+  await engine.start(container);
+  const lookWith = async (networks: object | null | undefined) => {
+    // What the engine lists after `docker network disconnect -f`: a network is missing there.
+    const listAll = async () =>
+      (await engine.listAll()).map((each) =>
+        each.Id === sandbox && networks !== undefined
+          ? { ...each, NetworkSettings: { Networks: networks as Record<string, unknown> | null } }
+          : each,
+      );
+    await pool.look(await inventory({ listAll }), () => true);
+  };
+  for (const networks of [undefined, null, { [networkName(owner)]: {} }]) {
+    await lookWith(networks);
+    t.ok(model.containers.has(sandbox), `stays with ${JSON.stringify(networks)}`);
+  }
+  await lookWith({});
+  t.notOk(model.containers.has(sandbox));
+  t.not(await pool.claim(declared(1, 80)), sandbox);
+});

@@ -7,6 +7,7 @@ import type { CreateResult } from '../../../../host-agent/docker/calls/container
 import { EngineError, type EngineFault } from '../../../../host-agent/docker/errors.ts';
 import { labels, networkName } from '../../../../host-agent/docker/ownership.ts';
 import { createNetworkKeeper } from '../../../../host-agent/network/network.ts';
+import { quietLog, recordingLog } from '../../../gateway/support.ts';
 import { createExecutor, type ExecutorParts } from '../../../../host-agent/reconcile/execute/execute.ts';
 import { container, id, owner, reference, tenant } from '../../support/decisions.ts';
 
@@ -73,6 +74,7 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
     diskBytes: 10 * GiB,
     stopGraceMs: 1000,
     cpuMillis: () => 4000,
+    log: quietLog,
     ...parts,
   });
   return {
@@ -227,6 +229,10 @@ t.test('start: what a refusal says about the next attempt', async (t) => {
     const { start } = executor({ engine: { start: () => Promise.reject(error) } });
     t.match(await start(false), outcome, error.detail);
   }
+  const log = recordingLog();
+  const left = () => Promise.reject(refused(`task ${'4b'.repeat(32)}: already exists`));
+  await executor({ engine: { start: left }, parts: { log } }).start(false);
+  t.match(log.events, [{ event: 'engine_left_task', fields: { remedy: /Shims that an engine left behind/ } }]);
   const bug = executor({ engine: { start: () => Promise.reject(new TypeError('a bug')) } });
   await t.rejects(bug.start(false), { message: 'a bug' }, 'what is no failure of the engine is ours');
 });
