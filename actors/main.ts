@@ -3,11 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { Answers } from '../lib/nats/answers.ts';
 import { systemClock } from '../lib/time/clock.ts';
 import { watchCluster } from '../lib/nats/cluster-record.ts';
-import { ConfigurationError, readSettingFile, readSettings } from '../lib/config.ts';
+import { ConfigurationError, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, countMoves, credentialsFile } from '../lib/nats/connection.ts';
+import { readSeedFile } from '../lib/nats/key-files.ts';
 import { createSlices } from '../lib/time/slices.ts';
 import { startTracing } from '../lib/trace/settings.ts';
 import { version } from '../lib/version.ts';
@@ -86,7 +87,7 @@ await runProgram(log, async (life) => {
       log,
     );
     system.catch((error: unknown) => log.error('system_connection_failed', { error }));
-    return createAccounts(system, readSettingFile('OPERATOR_SIGNING_SEED_FILE', seedFile));
+    return createAccounts(system, readSeedFile('OPERATOR_SIGNING_SEED_FILE', seedFile, 'SO'));
   };
   if (systemCreds === undefined) {
     const consequence =
@@ -100,7 +101,7 @@ await runProgram(log, async (life) => {
     cluster,
     hostsAccount: {
       publicKey: config.HOSTS_ACCOUNT,
-      signingSeed: readSettingFile('HOSTS_SIGNING_SEED_FILE', config.HOSTS_SIGNING_SEED_FILE),
+      signingSeed: readSeedFile('HOSTS_SIGNING_SEED_FILE', config.HOSTS_SIGNING_SEED_FILE, 'SA'),
     },
     ...(systemCreds === undefined || operatorSeedFile === undefined
       ? {}

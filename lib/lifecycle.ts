@@ -42,10 +42,15 @@ export async function runProgram(log: Log, start: (life: Lifecycle) => Promise<v
       process.exit(exitCode);
     })());
 
+  const sayFaults = ({ faults }: ConfigurationError): void => {
+    for (const fault of faults) log.error('configuration', { fault });
+  };
+
   const life: Lifecycle = {
     onStop: (part) => parts.push(part),
     fail: (event, error) => {
-      log.error(event, { error });
+      if (error instanceof ConfigurationError) sayFaults(error);
+      else log.error(event, { error });
       void stop(1);
     },
   };
@@ -66,7 +71,7 @@ export async function runProgram(log: Log, start: (life: Lifecycle) => Promise<v
     await start(life);
     log.info('started');
   } catch (error) {
-    if (error instanceof ConfigurationError) for (const fault of error.faults) log.error('configuration', { fault });
+    if (error instanceof ConfigurationError) sayFaults(error);
     else log.error('start_failed', { error });
     await stop(1);
   }

@@ -31,6 +31,7 @@ export async function writtenOrRefused<T>(stateDir: string, work: () => T | Prom
   try {
     return await work();
   } catch (error) {
+    if (error instanceof ConfigurationError) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError([
       `STATE_DIR: the host's key cannot be kept in ${stateDir} (${why}): free space on its disk or make it writable, ` +

@@ -2,7 +2,6 @@
  * The NATS connection of every program: it waits for the server at start, never gives up
  * reconnecting, and leaves a server that does not answer for another.
  */
-import { readFileSync } from 'node:fs';
 import {
   AuthorizationError,
   UserAuthenticationExpiredError,
@@ -17,6 +16,7 @@ import type { BackoffBounds } from '../time/backoff.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Answers } from './answers.ts';
 import { Dials } from './dials.ts';
+import { readCredentials } from './key-files.ts';
 import { keepInboxPrefix } from './inbox.ts';
 import type { Log } from '../log.ts';
 import Type from 'typebox';
@@ -46,7 +46,8 @@ export interface NatsOptions {
   readonly onRefused?: () => void;
 }
 
-export const credentialsFile = (path: string): Authenticator => credsAuthenticator(new Uint8Array(readFileSync(path)));
+export const credentialsFile = (path: string): Authenticator =>
+  credsAuthenticator(new TextEncoder().encode(readCredentials(path)));
 
 const decodeSubject = decoder(Type.Object({ sub: Type.Optional(Type.String()) }));
 
@@ -65,7 +66,7 @@ function identityOf({ authenticator, credsFile, inboxPrefix }: NatsOptions) {
       ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     };
   }
-  const creds = readFileSync(credsFile, 'utf8');
+  const creds = readCredentials(credsFile);
   const user = userOf(creds);
   return {
     authenticator: credsAuthenticator(new TextEncoder().encode(creds)),

@@ -7,8 +7,10 @@ import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
 import { join } from 'node:path';
 import { backoffMs, jitter, sleep, withAbort, type BackoffBounds } from '../../../lib/time/backoff.ts';
+import { ConfigurationError } from '../../../lib/config.ts';
 import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
+import { isSeed } from '../../../lib/nats/key-files.ts';
 import { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { readDecoded, readIfPresent, writeAtomically } from '../../disk/files.ts';
@@ -32,11 +34,22 @@ export const seedPath = (stateDir: string) => join(stateDir, 'agent.nk');
 /** The seed in the content of its file. */
 export const seedIn = (content: Buffer): Uint8Array => new Uint8Array(Buffer.from(content.toString('utf8').trim()));
 
-/** The seed of the agent's key, made at the first start. */
+/**
+ * The seed of the agent's key, made at the first start.
+ * @throws ConfigurationError if the file has no whole one
+ */
 export async function loadSeed(stateDir: string): Promise<Uint8Array> {
   const path = seedPath(stateDir);
   const known = await readIfPresent(path);
-  if (known !== undefined) return seedIn(known);
+  if (known !== undefined) {
+    const seed = seedIn(known);
+    if (isSeed(new TextDecoder().decode(seed), 'SU')) return seed;
+    throw new ConfigurationError([
+      `${path} is empty or cut off, and is the key of this host: restore it from a copy; or make a join token, move ` +
+        `agent.nk and identity.json out of ${stateDir}, and enrol this host again with the token ` +
+        '(host-agent join --token-file FILE). Its containers stay',
+    ]);
+  }
   const seed = createUser().getSeed();
   await writeAtomically(path, seed);
   return seed;
