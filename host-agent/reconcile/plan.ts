@@ -3,12 +3,12 @@
  * state. Pure and complete: the reconciler asks again after every step and every event, and `none`
  * means that the container is as it should be.
  */
-import { isGivenUp, isOverDisk, type RestartState } from './restart/restart-state.ts';
+import type { RestartState } from './restart/restart-state.ts';
 import type { Found, Observed } from './observe/observed.ts';
 import { isMade, type Declared, type Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
 import { referenceOf } from '../spec/reference.ts';
-import type { Step, Why } from './step.ts';
+import { isGivenUp, isOverDisk, type Step, type Why } from './step.ts';
 
 const none: Step = { kind: 'none' };
 

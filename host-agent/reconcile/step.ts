@@ -70,3 +70,17 @@ export type Outcome =
  * - `remake`: this container of the engine cannot start again; another is made.
  */
 export type RetryFault = 'container' | 'host' | 'image_gone' | 'remake';
+
+interface Seen {
+  readonly attempt: { readonly phase: string };
+  readonly why: Why | null;
+}
+
+/** Nothing more is tried for now. */
+export const isGivenUp = ({ phase }: Seen['attempt']): boolean => phase === 'failed' || phase === 'ended';
+
+/**
+ * A container has written more than its limit. It stops, keeps what it wrote, and starts again when
+ * it is within its limit, or by a new generation (ADR 46).
+ */
+export const isOverDisk = ({ attempt, why }: Seen): boolean => isGivenUp(attempt) && why?.reason === 'disk_limit';

@@ -15,8 +15,8 @@ import {
   type Observed,
   type RunId,
 } from '../observe/observed.ts';
-import { failed, isGivenUp, isOverDisk, type RestartState } from './restart-state.ts';
-import type { Why } from '../step.ts';
+import { failed, type RestartState } from './restart-state.ts';
+import { isGivenUp, isOverDisk, type Why } from '../step.ts';
 
 export interface Look {
   readonly wanted: Wanted;

@@ -10,7 +10,7 @@ import type { UpdatePhase } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Found, RunId } from '../observe/observed.ts';
 import type { Wanted } from '../../workload/wanted.ts';
-import type { Operation, Outcome, Step, Why } from '../step.ts';
+import { isOverDisk, type Operation, type Outcome, type Step, type Why } from '../step.ts';
 
 export type Attempt =
   | { readonly phase: 'clear' }
@@ -19,9 +19,6 @@ export type Attempt =
   | { readonly phase: 'failed' }
   /** It has run to its end, and its policy does not start it again: only a start does. */
   | { readonly phase: 'ended' };
-
-/** Nothing more is tried for now. */
-export const isGivenUp = ({ phase }: Attempt): boolean => phase === 'failed' || phase === 'ended';
 
 /** The update of a container, as far as this host has come with it (ADR 35). */
 export interface UpdateState {
@@ -178,13 +175,6 @@ export function settle(
 
 const hasNotStarted = ({ kind }: Step, { kind: outcome }: Outcome): boolean =>
   kind === 'start' && outcome !== 'done' && outcome !== 'outage';
-
-/**
- * It has written more than its limit. It stops, keeps what it wrote, and starts again when it is
- * within its limit, or by a new generation.
- */
-export const isOverDisk = ({ attempt, why }: Pick<RestartState, 'attempt' | 'why'>): boolean =>
-  (attempt.phase === 'failed' || attempt.phase === 'ended') && why?.reason === 'disk_limit';
 
 /** Marks the copy that has written too much. The same: it should not run, or is marked. */
 export const overDisk = (restart: RestartState, dockerId: string, message: string): RestartState =>
