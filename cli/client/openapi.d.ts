@@ -1577,6 +1577,18 @@ export interface components {
       observed_generation?: number;
       /** @enum {string} */
       restart_policy?: 'always' | 'on_failure' | 'never';
+      /** @description Paths that its image declares as `VOLUME`: a change on the same host keeps what they hold. */
+      volumes?: string[];
+      /** @description What stays behind on the host that it was last moved from. It is removed there 7 days later, or with the container; if the container comes back before, it has it again. */
+      left?: {
+        host_key: string;
+        volumes: string[];
+        /**
+         * Format: date-time
+         * @description RFC 3339, UTC, milliseconds.
+         */
+        left_at: string;
+      };
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];
     };

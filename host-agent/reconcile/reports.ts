@@ -65,7 +65,13 @@ export function createReports({ reporter, workload, clock, steadyMs }: ReportsPa
         reporter.forget(id);
         return;
       }
-      report(id, wanted, { description, ...(restart.update === null ? {} : { update: updateTold(restart.update) }) });
+      const { volumes = [] } = observed.kind === 'present' ? observed.found : {};
+      const seen =
+        volumes.length === 0 ? description.observation : { ...description.observation, volumes: [...volumes] };
+      report(id, wanted, {
+        description: { ...description, observation: seen },
+        ...(restart.update === null ? {} : { update: updateTold(restart.update) }),
+      });
     },
     away: (ids, sinceMs) => {
       const last = new Map([...reporter.all()].map((observed) => [observed.id, observed]));

@@ -194,6 +194,10 @@ export const Observation = Type.Object({
   next_retry_at: nullable(Timestamp),
   started_at: nullable(Timestamp),
   addresses: Type.Array(PortAddress, { maxItems: 2 * limits.ports }),
+  /** Paths of its volumes on this host (ADR 46). Absent: none, or its agent does not say. */
+  volumes: Type.Optional(
+    Type.Array(Type.String({ maxLength: limits.volumePathChars }), { maxItems: limits.imageVolumes }),
+  ),
 });
 export type Observation = Static<typeof Observation>;
 
@@ -263,6 +267,19 @@ export const UpdateView = Type.Object(
 export type UpdateView = Static<typeof UpdateView>;
 
 /** `GET /:id/status` */
+export const LeftVolumes = Type.Object(
+  {
+    host_key: HostKey,
+    volumes: Type.Array(Type.String()),
+    left_at: Timestamp,
+  },
+  {
+    description:
+      'What stays behind on the host that it was last moved from. It is removed there 7 days later, or with the container; if the container comes back before, it has it again.',
+  },
+);
+export type LeftVolumes = Static<typeof LeftVolumes>;
+
 export const ContainerStatusView = Type.Object(
   {
     id: ContainerId,
@@ -283,6 +300,12 @@ export const ContainerStatusView = Type.Object(
       Type.Integer({ description: 'The generation that its host spoke of last; 0: of none.' }),
     ),
     restart_policy: Type.Optional(Type.Enum([...restartPolicies])),
+    volumes: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Paths that its image declares as `VOLUME`: a change on the same host keeps what they hold.',
+      }),
+    ),
+    left: Type.Optional(LeftVolumes),
     pull: Type.Optional(PullProgress),
     update: Type.Optional(UpdateView),
   },
@@ -413,6 +436,8 @@ export interface ContainerRecord {
   readonly preparing?: Preparation;
   /** Until the host that it was moved from has stopped it; none starts it before (ADR 32). */
   readonly leaving?: Leaving;
+  /** Volumes on the host that it was last moved from (ADR 46). */
+  readonly left?: { readonly host: HostKey; readonly volumes: readonly string[]; readonly atMs: number };
   /** The newest update (ADR 35). */
   readonly update?: Update;
   readonly cause?: Cause;

@@ -56,6 +56,8 @@ export const agent = {
   imageCommandBytes: 64 * KiB,
   imagePorts: 256,
   imageVolumes: 16,
+  /** Characters of the path of a volume in a report; a longer one is not reported. */
+  volumePathChars: 512,
   /** How long a host keeps the volumes of a container that has left it. */
   volumesLeftMs: 7 * days,
   /** How long after a change the time is written that they were kept. */

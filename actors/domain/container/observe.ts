@@ -59,6 +59,7 @@ const observationOf = (given: Observation): Observation => ({
   next_retry_at: given.next_retry_at,
   started_at: given.started_at,
   addresses: given.addresses.map(({ port, address }) => ({ port, address })),
+  ...(given.volumes === undefined || given.volumes.length === 0 ? {} : { volumes: [...given.volumes] }),
 });
 
 /** A restart counts as news, so that every crash is an event. */

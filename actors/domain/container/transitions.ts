@@ -71,10 +71,26 @@ export function isOnHost(record: ContainerRecord, context: TurnContext): boolean
 }
 
 /** Forgets the explanation that a new attempt replaces, and keeps what counts over attempts. */
-export const again = (observed: Observation, status: Observation['status']): Observation => ({
+export const again = ({ restart_count, volumes }: Observation, status: Observation['status']): Observation => ({
   ...unobserved(status, null),
-  restart_count: observed.restart_count,
+  restart_count,
+  ...(volumes === undefined ? {} : { volumes }),
 });
+
+/** On another host, or on none for now: what its volumes hold stays where it is (ADR 46). */
+export function movedTo(record: ContainerRecord, host: HostKey | undefined, { nowMs }: TurnContext): ContainerRecord {
+  const { placement, observed, left, ...rest } = record;
+  const from = placement.phase === 'placed' ? placement.host : undefined;
+  if (from === host) return record;
+  const { volumes, ...seen } = observed;
+  const behind = from === undefined || volumes === undefined ? left : { host: from, volumes, atMs: nowMs };
+  return {
+    ...rest,
+    placement,
+    observed: seen,
+    ...(behind === undefined || behind.host === host ? {} : { left: behind }),
+  };
+}
 
 export const rejectionsWith = ({ rejections }: ContainerRecord, host: HostKey, { nowMs }: TurnContext) => [
   ...rejections.filter((rejection) => rejection.host !== host && rejection.atMs + limits.rejectionTtlMs > nowMs),
@@ -132,7 +148,7 @@ export function placeOn(
   context: TurnContext,
 ) {
   const history = [...record.history.filter((key) => key !== host.key), host.key].slice(-limits.placementHistory);
-  const { preparing, silentOn: _, ...rest } = record;
+  const { preparing, silentOn: _, ...rest } = movedTo(record, host.key, context);
   const isPrepared = preparing?.host === host.key && preparing.givenUp === undefined;
   // No other host had it since: the copy there is still the last one.
   const last = lostWith(record);
@@ -147,13 +163,13 @@ export function placeOn(
       atMs: context.nowMs,
     },
     history,
-    observed: again(record.observed, 'pending'),
+    observed: again(rest.observed, 'pending'),
   });
 }
 
 /** Takes a container off its host without a new one: it waits, or rests if it was to be stopped. */
 export function unplace(record: ContainerRecord, context: TurnContext): ContainerRecord {
-  const { preparing: _preparing, silentOn: _silentOn, ...rest } = record;
+  const { preparing: _preparing, silentOn: _silentOn, ...rest } = movedTo(record, undefined, context);
   const { placement, desired } = record;
   const isLost =
     placement.phase === 'placed' && desired === 'running' && context.fleet.standing(placement.host) === 'lost';
@@ -166,8 +182,8 @@ export function unplace(record: ContainerRecord, context: TurnContext): Containe
     },
     observed:
       record.desired === 'running'
-        ? { ...again(record.observed, 'pending'), reason: 'no_host' }
-        : again(record.observed, 'stopped'),
+        ? { ...again(rest.observed, 'pending'), reason: 'no_host' }
+        : again(rest.observed, 'stopped'),
   });
 }
 

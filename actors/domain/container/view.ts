@@ -86,7 +86,7 @@ export function containerStatusView(
   pull: PullProgress | undefined,
   nowMs: number,
 ): ContainerStatusView {
-  const { observed } = record;
+  const { observed, left } = record;
   const { status, reason } = shownStatus(record, fleet);
   return {
     id: record.id,
@@ -105,6 +105,10 @@ export function containerStatusView(
     addresses: observed.addresses,
     observed_generation: record.observedOrder.generation,
     restart_policy: policyOf(record).restart,
+    ...(observed.volumes === undefined ? {} : { volumes: observed.volumes }),
+    ...(left === undefined
+      ? {}
+      : { left: { host_key: left.host, volumes: [...left.volumes], left_at: timestamp(left.atMs) } }),
     ...(status === 'pulling' && pull !== undefined ? { pull } : {}),
     ...(record.update === undefined
       ? {}

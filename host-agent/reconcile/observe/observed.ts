@@ -58,6 +58,8 @@ export interface Found {
    */
   readonly imageId: string;
   readonly state: EngineState;
+  /** Paths of its volumes. */
+  readonly volumes?: readonly string[];
   /** What it has its network of; null: a network namespace of its own. */
   readonly sandbox: SandboxSeen | null;
 }
@@ -101,7 +103,16 @@ export function foundFrom(inspection: Inspection, sandbox?: Inspection): Found |
     imageId: marks[labels.image] ?? '',
     state: stateFrom(inspection, sandbox ?? inspection),
     sandbox: sandboxFrom(inspection, sandbox),
+    volumes: volumesFrom(inspection),
   };
+}
+
+function volumesFrom({ Mounts }: Inspection): string[] {
+  const paths = (Mounts ?? []).flatMap(({ Type, Destination }) => (Type === 'volume' ? (Destination ?? []) : []));
+  return paths
+    .filter(({ length }) => length <= limits.volumePathChars)
+    .toSorted()
+    .slice(0, limits.imageVolumes);
 }
 
 function sandboxFrom({ HostConfig }: Inspection, sandbox: Inspection | undefined): SandboxSeen | null {

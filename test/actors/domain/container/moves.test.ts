@@ -2,6 +2,7 @@
 import t from 'tap';
 import { want } from '../../../../actors/domain/container/transitions.ts';
 import { goneFrom } from '../../../../actors/domain/host/strangers.ts';
+import { containerStatusView } from '../../../../actors/domain/container/view.ts';
 import { observe, observePull, settle } from '../../../../actors/domain/container/observe.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
 import { isEmpty, type Changes, type FleetHost, type FleetView } from '../../../../actors/domain/turn.ts';
@@ -87,6 +88,25 @@ t.test('a drain: prepared elsewhere, stopped here, started there', (t) => {
   one.report(h2, observation('running'));
   t.match(one.record(), { generation: 3, observed: { status: 'running' } });
   t.equal(one.record().leaving, undefined);
+  t.end();
+});
+
+t.test('the status says what stays behind on the host that it left', (t) => {
+  const one = world(container());
+  const withData = (status: Observation['status']): Observation => ({ ...observation(status), volumes: ['/data'] });
+  const shown = (fleet = drained(fleetHost(h2))) => containerStatusView(one.record(), fleet, undefined, 0);
+  one.report(h1, withData('running'));
+  t.match(shown(), { volumes: ['/data'], left: undefined });
+  one.sweep();
+  one.report(h2, withData('stopped'), { prepared: 3 });
+  t.match(shown(), { host_key: h2, volumes: undefined, left: { host_key: h1, volumes: ['/data'] } });
+  one.report(h1, observation('stopped'));
+  one.report(h2, withData('running'));
+  t.match(shown(), { volumes: ['/data'], left: { host_key: h1 } });
+
+  const back = fleetOf(fleetHost(h2, { standing: 'lost', schedulable: false }), fleetHost(h1));
+  one.sweep(back);
+  t.match(shown(back), { host_key: h1, left: { host_key: h2, volumes: ['/data'] } }, 'of the host that it left last');
   t.end();
 });
 

@@ -72,6 +72,7 @@ t.test('updates, roll backs, and other ways to another copy', async (t) => {
   const process = rig.agent(quickly);
   const id = await running(rig);
   t.same(await kept(rig, id), ['of the image'], 'at first it has what the image has there');
+  t.same(controlPlane.last(id)?.observation.volumes, ['/data'], 'its owner hears of them');
   await write(rig, id, 'written');
   const all = ['of the image', 'written'];
 
