@@ -99,6 +99,7 @@ export const components = {
   HostEnrolment: host.HostEnrolment,
   HostFault: host.HostFault,
   HostPatch: host.HostUpdateBody,
+  HostRenew: host.RenewBody,
   HostWithToken: host.HostWithToken,
   TenantHost: host.TenantHost,
 

@@ -1613,6 +1613,18 @@ export interface components {
       observed_generation?: number;
       /** @enum {string} */
       restart_policy?: 'always' | 'on_failure' | 'never';
+      /** @description Paths that its image declares as `VOLUME`: a change on the same host keeps what they hold. */
+      volumes?: string[];
+      /** @description What stays behind on the host that it was last moved from. It is removed there 7 days later, or with the container; if the container comes back before, it has it again. */
+      left?: {
+        host_key: string;
+        volumes: string[];
+        /**
+         * Format: date-time
+         * @description RFC 3339, UTC, milliseconds.
+         */
+        left_at: string;
+      };
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];
       /**
@@ -2386,6 +2398,20 @@ export interface components {
       max_containers?: number | null;
       drain_at_once?: number | null;
       renew_expired?: boolean;
+    };
+    HostRenew: {
+      host_key: string;
+      /** @description Public user nkey of the agent. */
+      public_key: string;
+      /**
+       * Format: date-time
+       * @description The time of the agent, within a minute of ours.
+       */
+      at: string;
+      /** @description Random; it is used once. */
+      nonce: string;
+      /** @description Ed25519, base64url, by the key, of `longshore-renew-1`, `host_key`, `public_key`, `at` and `nonce`, each followed by a line feed. */
+      signature: string;
     };
     HostWithToken: {
       host: components['schemas']['Host'];
@@ -4748,20 +4774,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json': {
-          host_key: string;
-          /** @description Public user nkey of the agent. */
-          public_key: string;
-          /**
-           * Format: date-time
-           * @description The time of the agent, within a minute of ours.
-           */
-          at: string;
-          /** @description Random; it is used once. */
-          nonce: string;
-          /** @description Ed25519, base64url, by the key, of `longshore-renew-1`, `host_key`, `public_key`, `at` and `nonce`, each followed by a line feed. */
-          signature: string;
-        };
+        'application/json': components['schemas']['HostRenew'];
       };
     };
     responses: {

@@ -16,14 +16,7 @@ t.test('a size may have a unit of Docker, Compose or Kubernetes', (t) => {
     '1g',
     '2k',
   ]);
-  t.same(['67108864', '64b', 'much', '6.5x', '', '64'].map(memoryIn), [
-    '67108864',
-    '64b',
-    'much',
-    '6.5x',
-    '',
-    '64',
-  ]);
+  t.same(['67108864', '64b', 'much', '6.5x', '', '64'].map(memoryIn), ['67108864', '64b', 'much', '6.5x', '', '64']);
   t.end();
 });
 

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
 import { runAsRoomAllows } from './room.ts';
 
-/** Runs eight jobs that last until released; returns how many ran at once before the first ended. */
+/** Runs eight jobs that last until released; returns how many ran before the first ended. */
 async function crowd(idle: () => Promise<number>): Promise<number> {
   let running = 0;
   let most = 0;

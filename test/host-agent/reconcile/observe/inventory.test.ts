@@ -85,8 +85,8 @@ t.test('sandboxes are listed beside the containers, with those that use them', a
   );
   t.same([...present.keys()], [id], 'a sandbox is no container of a tenant');
   t.same(sandboxes, [
-    { dockerId: 's1', shape: '80/tcp', published: [20_001], isRunning: true },
-    { dockerId: 's2', shape: '', published: [], isRunning: false },
+    { dockerId: 's1', shape: '80/tcp', published: [20_001], isRunning: true, isCut: false },
+    { dockerId: 's2', shape: '', published: [], isRunning: false, isCut: false },
   ]);
   t.same([...users], [[id, 's1']]);
 });
