@@ -22,9 +22,9 @@ import { kindOf, kinds, type Kind } from './kinds.ts';
 import { canStartEngine } from './support/servers.ts';
 import { inCi } from './support/tools.ts';
 import { runBatches } from './support/runner/batches.ts';
-import { readGraph, type Graph } from './support/runner/graph.ts';
+import { readGraph, type Graph } from './support/runner/choice/graph.ts';
 import { runProcesses } from './support/runner/processes.ts';
-import { changedFiles, keepDurations, longestFirst, select } from './support/runner/selection.ts';
+import { changedFiles, keepDurations, longestFirst, select } from './support/runner/choice/selection.ts';
 import { sayResult, sum, testFiles, type RunOptions, type Totals } from './support/runner/tap-stream.ts';
 
 const usage = `usage: npm test -- [options] [parts of paths...]

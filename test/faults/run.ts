@@ -16,7 +16,7 @@ import { toolHere } from '../../dev/fetch/tools.ts';
 import { faultKinds } from './faults/schedule.ts';
 import { killMutants } from '../mutants/kill.ts';
 import { mutants, tenth } from '../mutants/mutants.ts';
-import { partOfCommit } from '../support/runner/rotation.ts';
+import { partOfCommit } from '../support/runner/choice/rotation.ts';
 import { table } from './report.ts';
 import { runTrial, type Trial } from './trial.ts';
 

@@ -9,7 +9,7 @@ import { hostSecretMutants } from './guards/host-secrets.ts';
 import { runtimeMutants } from './guards/runtime.ts';
 import { sessionMutants } from './guards/sessions.ts';
 import { sharedMutants } from './guards/shared.ts';
-import { partOfCommit } from '../support/runner/rotation.ts';
+import { partOfCommit } from '../support/runner/choice/rotation.ts';
 import type { Mutant } from './mutant.ts';
 
 export const mutants: readonly Mutant[] = [

@@ -4,7 +4,7 @@
  * `SEEDS=1-1000` runs a thousand.
  */
 import t from 'tap';
-import { partOfCommit } from '../support/runner/rotation.ts';
+import { partOfCommit } from '../support/runner/choice/rotation.ts';
 import { simulateAll } from './lane.ts';
 import type { Run } from './simulation.ts';
 

@@ -18,7 +18,8 @@ export interface Holding {
    * has shown. None: no update is under way.
    */
   readonly fallbacks: readonly Version[];
-  readonly update: NonNullable<Seen['update']>;
+  /** `unproven`: it is over, and shown as under way again while its version has not run. */
+  readonly update: NonNullable<Seen['update']> | 'unproven';
 }
 
 export class TenantState {
@@ -166,7 +167,7 @@ export function after(state: TenantState, action: WriteAction, terms: Terms): re
         if (desired === 'stopped' || startsAgain !== true) return [state];
         return [state, state.with(action.id, { ...holding, generation: holding.generation + 1 })];
       }
-      const ended = desired === 'stopped' ? over(holding) : holding;
+      const ended = desired === 'stopped' ? over(holding, 'unproven') : holding;
       return [state.with(action.id, { ...ended, desired, generation: holding.generation + 1 })];
     }
     case 'delete': {
@@ -181,8 +182,8 @@ export function after(state: TenantState, action: WriteAction, terms: Terms): re
 }
 
 /** Its update is over, and the new version stays. */
-const over = (holding: Holding): Holding =>
-  holding.fallbacks.length === 0 ? holding : { ...holding, fallbacks: [], update: 'done' };
+const over = (holding: Holding, update: 'done' | 'unproven' = 'done'): Holding =>
+  holding.fallbacks.length === 0 ? holding : { ...holding, fallbacks: [], update };
 
 function afterPatch(
   state: TenantState,
@@ -200,7 +201,7 @@ function afterPatch(
   // Only its host knows whether it runs; what does not is replaced at once.
   const isUnderWay = holding.desired === 'running';
   const fallbacks = isUnderWay ? distinct([...holding.fallbacks, holding.version], version) : [];
-  const update = isUnderWay ? 'under way' : 'done';
+  const update = isUnderWay ? 'under way' : 'unproven';
   return [state.with(id, { ...holding, version, fallbacks, update, generation: holding.generation + 1 })];
 }
 
@@ -271,10 +272,13 @@ export function updateEnds(state: TenantState, id: string, goodTags: readonly st
   return [stays, ...holding.fallbacks.map((version) => state.with(id, { ...back, version }))];
 }
 
+const isShownAs = (seen: Seen['update'], update: Holding['update']): boolean =>
+  update === 'unproven' ? seen === 'done' || seen === 'under way' : seen === update;
+
 export const shows = (seen: Seen, holding: Holding): boolean =>
   (seen.name === null || seen.name === holding.name) &&
   (seen.version === null || isSameVersion(seen.version, holding.version)) &&
-  (seen.update === null || seen.update === holding.update) &&
+  (seen.update === null || isShownAs(seen.update, holding.update)) &&
   seen.host === holding.host &&
   seen.isRemoving === (holding.desired === 'removed') &&
   (seen.desired === null || seen.desired === holding.desired) &&

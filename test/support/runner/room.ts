@@ -21,8 +21,7 @@ export const oneForEachProcessor: Bounds = { least: cores, most: cores };
 
 const processorTimes = (): { readonly idle: number; readonly all: number } =>
   cpus()
-    // What runs with a lower priority gives way.
-    .map(({ times }) => ({ idle: times.idle + times.nice, all: Object.values(times).reduce((sum, ms) => sum + ms, 0) }))
+    .map(({ times }) => ({ idle: times.idle, all: Object.values(times).reduce((sum, ms) => sum + ms, 0) }))
     .reduce((one, other) => ({ idle: one.idle + other.idle, all: one.all + other.all }));
 
 /** The share of the processors that idles from now on for a moment: 0 to 1. */

@@ -1,6 +1,6 @@
 /** Work that is too long for each run is divided, and each commit has its part. */
 import { spawnSync } from 'node:child_process';
-import { repositoryRoot } from '../../../dev/paths.ts';
+import { repositoryRoot } from '../../../../dev/paths.ts';
 
 /** Number of the part that this commit has, below `parts`: the next commit has the next one. */
 export function partOfCommit(parts: number): number {

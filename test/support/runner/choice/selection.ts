@@ -2,9 +2,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
-import { repositoryRoot } from '../../../dev/paths.ts';
-import { run } from '../../../dev/process/run.ts';
-import { journeys, kindOf, nameOf, type Kind } from '../../kinds.ts';
+import { repositoryRoot } from '../../../../dev/paths.ts';
+import { run } from '../../../../dev/process/run.ts';
+import { journeys, kindOf, nameOf, type Kind } from '../../../kinds.ts';
 import { compiledOf, type Graph } from './graph.ts';
 
 const gitDeadlineMs = 10_000;

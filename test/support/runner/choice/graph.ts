@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { init, parse } from 'es-module-lexer';
-import { repositoryRoot } from '../../../dev/paths.ts';
-import { toolNames, type ToolName } from '../../../dev/fetch/tool-table.ts';
+import { repositoryRoot } from '../../../../dev/paths.ts';
+import { toolNames, type ToolName } from '../../../../dev/fetch/tool-table.ts';
 
 export interface Graph {
   /** The file itself and all files of ours that it imports, directly or not. */
