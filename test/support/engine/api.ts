@@ -73,6 +73,9 @@ function ofEngine(model: EngineModel, call: EngineCall): Answer {
       return model.createNetwork(jsonOf(call));
     case 'DELETE networks':
       return model.removeNetwork(first);
+    // No image declares one.
+    case 'GET volumes':
+      return ok({ Volumes: null });
     case 'GET images': {
       const id = model.imageId(decodeURIComponent(path.slice('/images/'.length, -'/json'.length)));
       return id === undefined ? refusal(404, `No such image: ${path}`) : ok({ Id: id, Config: null });
