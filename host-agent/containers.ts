@@ -113,6 +113,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     rootDir: undefined,
     architecture: process.arch === 'arm64' ? 'aarch64' : 'x86_64',
   };
+  const cpuMillis = (): number => engineHost.machine.cores * 1000;
   const capacity = (): Capacity => capacityOf(settings, engineHost.machine);
   const transport =
     parts.transport ??
@@ -202,7 +203,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     capabilities: settings.CONTAINER_CAPABILITIES,
     diskBytes: settings.CONTAINER_DISK_BYTES,
     stopGraceMs: settings.STOP_GRACE_MS,
-    cpuMillis: () => engineHost.machine.cores * 1000,
+    cpuMillis,
     log,
   });
   const health = createHealthChecks({
@@ -225,6 +226,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     faults,
     restartStore: state.restartStore,
     capacity,
+    cpuMillis,
     updateVerifyMs: settings.UPDATE_VERIFY_MS,
     restartBackoff: { minMs: settings.RESTART_BACKOFF_MIN_MS, maxMs: settings.RESTART_BACKOFF_MAX_MS },
     clock,

@@ -92,6 +92,8 @@ export const Inspection = Type.Object({
       NetworkMode: Type.Optional(Type.String()),
       /** Bytes; 0: no limit. */
       Memory: Type.Optional(Type.Integer()),
+      /** Billionths of a CPU; 0: no limit. */
+      NanoCpus: Type.Optional(Type.Integer()),
     }),
   ),
   NetworkSettings: Type.Object({
@@ -272,7 +274,7 @@ export const shapes = {
     },
     Config: { Labels: ourLabels },
     Mounts: [{ Type: true, Name: true, Destination: true }],
-    HostConfig: { NetworkMode: true, Memory: true },
+    HostConfig: { NetworkMode: true, Memory: true, NanoCpus: true },
     NetworkSettings: { Networks: true, Ports: true },
   },
   stats: {

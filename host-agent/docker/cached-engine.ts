@@ -241,6 +241,7 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
     stopBy: (dockerId, signal, graceMs) => changing(dockerId, engine.stopBy(dockerId, signal, graceMs)),
     kill: (dockerId) => changing(dockerId, engine.kill(dockerId)),
     unpause: (dockerId) => changing(dockerId, engine.unpause(dockerId)),
+    update: (dockerId, limits) => changing(dockerId, engine.update(dockerId, limits)),
     remove: (dockerId, volumes) => changing(dockerId, engine.remove(dockerId, volumes)),
 
     pull: async (...given) => {

@@ -7,6 +7,7 @@ import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/trace/tracer.ts';
 import { policyOf, type HealthCheck } from '../../schemas/api/policy.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { HealthChecks } from '../health/checks.ts';
@@ -14,6 +15,7 @@ import type { LogCollector } from '../logs/collector.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import type { SecretFiles } from '../secrets/files.ts';
+import { limitsOf } from '../spec/create-body.ts';
 import type { Volumes } from '../volumes/volumes.ts';
 import { isMade, type Declared, type Updating, type Wanted } from '../workload/wanted.ts';
 import type { Workload } from '../workload/workload.ts';
@@ -21,7 +23,7 @@ import type { Causes } from './causes.ts';
 import { createCarryOut } from './execute/carry-out.ts';
 import type { Executor } from './execute/execute.ts';
 import { observe } from './observe/inventory.ts';
-import { absent, observedFrom, type Found, type Observed } from './observe/observed.ts';
+import { absent, differ, observedFrom, type Found, type Observed } from './observe/observed.ts';
 import type { PresentContainers } from './observe/present.ts';
 import { plan } from './plan.ts';
 import type { Reports } from './reports.ts';
@@ -50,6 +52,8 @@ export interface LookParts {
   readonly backoff: BackoffBounds;
   /** How long the new version of an update must stay up. */
   readonly updateVerifyMs: number;
+  /** CPU of the engine's host. */
+  readonly cpuMillis: () => number;
   /** A clock for waits, which never steps. */
   readonly steadyMs: () => number;
   readonly metrics: Pick<Metrics, 'step' | 'restart'>;
@@ -158,7 +162,8 @@ export function createLookAt(parts: LookParts): LookAt {
 
   return async (id, watchedSinceMs) => {
     const listed = await observe(engine, id, workload.wanted(id).want === 'stopped');
-    const found = await withHealth(id, listed, workload.wanted(id));
+    const limited = withLimits(listed, workload.wanted(id), parts.cpuMillis());
+    const found = await withHealth(id, limited, workload.wanted(id));
     if (parts.present.note(id, observedFrom(found))) parts.onPresenceChanged(id);
     const wanted = workload.wanted(id);
     if (found.length === 0 && !workload.knows(id)) {
@@ -199,11 +204,23 @@ function specsOf(wanted: Wanted, found: readonly Found[]): string[] {
   return [...made, ...found.map(({ spec }) => spec)];
 }
 
+/** The version that this copy was made from, as far as is known; else the newest. */
+function versionOf({ spec }: Found, wanted: Declared): DesiredContainer {
+  const { update, container } = wanted;
+  return update !== undefined && update.previous.spec === spec ? update.previous.container : container;
+}
+
+/** With whether its limits are those of its version. */
+function withLimits(found: readonly Found[], wanted: Wanted, hostCpuMillis: number): readonly Found[] {
+  if (!('container' in wanted)) return found;
+  return found.map((each) =>
+    differ(each, limitsOf(versionOf(each, wanted), hostCpuMillis)) ? { ...each, hasOtherLimits: true } : each,
+  );
+}
+
 /** The check that the agent itself makes of this copy; undefined: none. */
-function checkOf({ spec }: Found, wanted: Wanted): HealthCheck | undefined {
+function checkOf(copy: Found, wanted: Wanted): HealthCheck | undefined {
   if (wanted.want !== 'running') return undefined;
-  const { update } = wanted;
-  const version = update !== undefined && update.previous.spec === spec ? update.previous : wanted;
-  const { health } = policyOf(version.container);
+  const { health } = policyOf(versionOf(copy, wanted));
   return health === null || health.command !== undefined ? undefined : health;
 }

@@ -86,7 +86,8 @@ function planPresent(wanted: Declared, found: Found, restart: RestartState, nowM
   switch (state.phase) {
     case 'running':
       // Without its sandbox it has no network. It starts again when it is down.
-      return sandbox?.state === 'down' || restart.ending?.run === state.run ? stopOf(wanted, dockerId) : none;
+      if (sandbox?.state === 'down' || restart.ending?.run === state.run) return stopOf(wanted, dockerId);
+      return found.hasOtherLimits === true ? { kind: 'limit', dockerId } : none;
     case 'paused':
       return { kind: 'unpause', dockerId };
     case 'created':

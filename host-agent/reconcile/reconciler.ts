@@ -108,6 +108,8 @@ export interface ReconcilerParts {
   readonly restartBackoff: BackoffBounds;
   /** How long the new version of an update must stay up. */
   readonly updateVerifyMs: number;
+  /** CPU of the engine's host. */
+  readonly cpuMillis: () => number;
   readonly clock: Clock;
   /** A clock for waits, which never steps. */
   readonly steadyMs: () => number;

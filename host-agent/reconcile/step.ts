@@ -18,6 +18,8 @@ export type Step =
   /** Its sandbox went down, perhaps with the engine. */
   | { readonly kind: 'start_sandbox'; readonly dockerId: string }
   | { readonly kind: 'unpause'; readonly dockerId: string }
+  /** Its limits were changed by hand, as by `docker update`: those that are declared again. */
+  | { readonly kind: 'limit'; readonly dockerId: string }
   | { readonly kind: 'stop'; readonly dockerId: string; readonly manner?: StopManner }
   /**
    * Save its last log lines before its removal. `isBeside`: it stays for now, because an update may
@@ -33,7 +35,7 @@ export interface StopManner {
 }
 
 /** Steps that end within the deadline of a call. */
-export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'start_sandbox' | 'unpause' | 'remove' }>;
+export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'start_sandbox' | 'unpause' | 'limit' | 'remove' }>;
 /** Steps that take long; other containers proceed meanwhile. */
 export type LongStep = Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>;
 

@@ -55,6 +55,18 @@ function healthcheckOf(container: DesiredContainer) {
 /** `80` and `"80"` → `"80/tcp"`. */
 export const portKey = (port: Port): string => (String(port).includes('/') ? String(port) : `${port}/tcp`);
 
+/** Limits of a container, as the engine names them: memory in bytes, CPU in billionths of one. */
+export interface EngineLimits {
+  readonly Memory: number;
+  readonly NanoCpus: number;
+}
+
+/** @param hostCpuMillis what the engine's host has: the engine refuses more */
+export function limitsOf({ cpu_millis, mem_bytes }: DesiredContainer, hostCpuMillis: number): EngineLimits {
+  const cpuMillis = Math.max(limits.engineCpuMillisMin, Math.min(cpu_millis, hostCpuMillis));
+  return { Memory: mem_bytes, NanoCpus: cpuMillis * 1_000_000 };
+}
+
 export interface Making {
   readonly owner: Owner;
   readonly container: DesiredContainer;
@@ -96,7 +108,6 @@ export function createBody({
   // In a sandbox, the sandbox publishes.
   const ports = sandbox === null ? container.ports.map(portKey) : [];
   const healthcheck = healthcheckOf(container);
-  const cpuMillis = Math.max(limits.engineCpuMillisMin, Math.min(container.cpu_millis, hostCpuMillis));
   return {
     // By id: the image that was checked, whatever its tag names now.
     Image: imageId,
@@ -119,8 +130,7 @@ export function createBody({
       NetworkMode: sandbox === null ? networkName(owner) : `container:${sandbox}`,
       PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: publishAddress, HostPort: '' }]])),
       RestartPolicy: { Name: 'no' },
-      NanoCpus: cpuMillis * 1_000_000,
-      Memory: container.mem_bytes,
+      ...limitsOf(container, hostCpuMillis),
       // Equal to Memory: no swap on top.
       MemorySwap: container.mem_bytes,
       ...(mounts.length === 0 ? {} : { Mounts: mounts }),

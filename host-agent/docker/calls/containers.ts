@@ -24,6 +24,13 @@ export interface ContainerBody {
   readonly [setting: string]: unknown;
 }
 
+/** Body of `POST /containers/{id}/update`. */
+export interface UpdateBody {
+  readonly Memory: number;
+  readonly MemorySwap: number;
+  readonly NanoCpus: number;
+}
+
 export interface ContainerCalls {
   /** All containers, running or not, that bear every one of the labels. */
   list(labels: Labels): Promise<Summary[]>;
@@ -45,6 +52,8 @@ export interface ContainerCalls {
   /** Sends SIGKILL. A container that is down or gone counts as killed. */
   kill(id: string): Promise<void>;
   unpause(id: string): Promise<void>;
+  /** Sets limits of a container, as it runs. */
+  update(id: string, limits: UpdateBody): Promise<void>;
   /**
    * A container that is gone counts as removed.
    * @param volumes what becomes of those that the engine itself made for it, if no other uses them
@@ -123,6 +132,10 @@ export function containerCalls({ ask, post, open }: EngineClient): ContainerCall
     },
     kill: async (id) => void (await post('container kill', `/containers/${id}/kill`, [204, 404, 409])),
     unpause: async (id) => void (await post('container unpause', `/containers/${id}/unpause`, [204, 404, 409])),
+    update: async (id, limits) => {
+      const call = { name: 'container update', method: 'POST', path: `/containers/${id}/update` } as const;
+      await ask({ ...call, body: json(limits) }, [200]);
+    },
     remove: async (id, volumes) => {
       // 409: its removal is already under way.
       const path = `/containers/${id}?v=${volumes === 'kept' ? 0 : 1}`;

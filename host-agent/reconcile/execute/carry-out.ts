@@ -134,6 +134,7 @@ export function createCarryOut(parts: CarryOutParts): CarryOut {
       case 'start':
       case 'start_sandbox':
       case 'unpause':
+      case 'limit':
       case 'remove': {
         const work = begun(id, step);
         finish(id, work, await executor.short(step, 'container' in wanted ? wanted.container : undefined));

@@ -13,7 +13,16 @@ import { diskLimitOf } from '../../disk/plan.ts';
 import type { CreateResult } from '../../docker/calls/containers.ts';
 import type { Engine } from '../../docker/engine.ts';
 import { detailOf, EngineError, isOversized, isRefusal } from '../../docker/errors.ts';
-import { clearFailure, createFailure, drainFailure, isTaskLeft, pullFailure, startFailure } from './failures.ts';
+import {
+  clearFailure,
+  createFailure,
+  drainFailure,
+  isTaskLeft,
+  limitFailure,
+  limitsKept,
+  pullFailure,
+  startFailure,
+} from './failures.ts';
 import type { Firewall } from '../../network/firewall.ts';
 import { imageFault, imageTooLarge, labelNames } from '../../images/check.ts';
 import { volumePaths } from '../../volumes/names.ts';
@@ -28,7 +37,8 @@ import type { SecretFiles } from '../../secrets/files.ts';
 import { withoutSecrets } from '../../secrets/redact.ts';
 import type { Missing, Values } from '../../secrets/values.ts';
 import { resolveSecrets } from '../../spec/secrets.ts';
-import { createBody, specHash } from '../../spec/create-body.ts';
+import { createBody, limitsOf, specHash } from '../../spec/create-body.ts';
+import { differ, limitsFrom } from '../observe/observed.ts';
 import { createStops } from './stops.ts';
 import { containerName, isOwnedBy, type Owner } from '../../docker/ownership.ts';
 import type { LogSource } from '../../logs/source.ts';
@@ -225,6 +235,15 @@ export function createExecutor(parts: ExecutorParts): Executor {
     return done;
   };
 
+  const limit = async (dockerId: string, container: DesiredContainer): Promise<Outcome> => {
+    const declared = limitsOf(container, parts.cpuMillis());
+    // Equal to Memory: no swap on top.
+    await engine.update(dockerId, { ...declared, MemorySwap: declared.Memory });
+    const seen = await engine.inspect(dockerId);
+    // An engine that says yes and keeps others is asked ever more rarely.
+    return seen !== undefined && differ({ limits: limitsFrom(seen) }, declared) ? limitsKept() : done;
+  };
+
   const startSandbox = async (dockerId: string): Promise<Outcome> => {
     // Of an agent that ran with sandboxes: this one starts it as it is.
     await (sandboxes === undefined ? engine.start(dockerId) : sandboxes.start(dockerId));
@@ -267,6 +286,11 @@ export function createExecutor(parts: ExecutorParts): Executor {
           return attempt(() => startSandbox(step.dockerId), startFailure);
         case 'unpause':
           return attempt(() => engine.unpause(step.dockerId).then(() => done), clearFailure);
+        case 'limit':
+          return attempt(
+            () => (container === undefined ? Promise.resolve(changed) : limit(step.dockerId, container)),
+            limitFailure,
+          );
         case 'remove':
           return attempt(() => remove(step.dockerId, container === undefined), clearFailure);
       }

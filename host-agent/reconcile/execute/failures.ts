@@ -144,6 +144,11 @@ const otherClear: Words = {
   message: `the engine could not stop or remove it; ${ofOperator}`,
 };
 
+const otherLimit: Words = {
+  reason: 'engine_unavailable',
+  message: `the engine could not set its limits; ${ofOperator}`,
+};
+
 const otherDrain: Words = {
   reason: 'engine_unavailable',
   message: `its log cannot be saved, so the container stays for now; ${ofOperator}`,
@@ -289,6 +294,18 @@ export function drainFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
   return { kind: 'retry', why: because(otherDrain), fault: 'container', detail: detailOf(error) };
 }
+
+/** As where more memory is in use than is declared. The container runs on. */
+export function limitFailure(error: unknown): Outcome {
+  return isOutage(error) ? { kind: 'outage' } : limitsKept(detailOf(error));
+}
+
+export const limitsKept = (detail = 'the engine keeps other limits than it was told'): Outcome => ({
+  kind: 'retry',
+  why: because(otherLimit),
+  fault: 'container',
+  detail,
+});
 
 /** The API has no reason for a failed stop, unpause or remove: the message tells them apart. */
 export function clearFailure(error: unknown): Outcome {

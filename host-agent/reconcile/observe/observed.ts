@@ -4,6 +4,7 @@ import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/id
 import type { Inspection } from '../../docker/answers.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { containerIn, labels, tenantIn } from '../../docker/ownership.ts';
+import type { EngineLimits } from '../../spec/create-body.ts';
 import type { Why } from '../step.ts';
 
 /** One run of a container, from a start to its end; a start that fails makes none. */
@@ -58,6 +59,10 @@ export interface Found {
    */
   readonly imageId: string;
   readonly state: EngineState;
+  /** What the engine holds it to; a limit that it does not tell, or does not keep, is absent. */
+  readonly limits?: Partial<EngineLimits>;
+  /** They are not those that its version declares: somebody has changed them. */
+  readonly hasOtherLimits?: boolean;
   /** Paths of its volumes. */
   readonly volumes?: readonly string[];
   /** What it has its network of; null: a network namespace of its own. */
@@ -103,9 +108,18 @@ export function foundFrom(inspection: Inspection, sandbox?: Inspection): Found |
     imageId: marks[labels.image] ?? '',
     state: stateFrom(inspection, sandbox ?? inspection),
     sandbox: sandboxFrom(inspection, sandbox),
+    limits: limitsFrom(inspection),
     volumes: volumesFrom(inspection),
   };
 }
+
+export function limitsFrom({ HostConfig: { Memory = 0, NanoCpus = 0 } = {} }: Inspection): Partial<EngineLimits> {
+  return { ...(Memory === 0 ? {} : { Memory }), ...(NanoCpus === 0 ? {} : { NanoCpus }) };
+}
+
+/** The engine holds it to others. */
+export const differ = ({ limits = {} }: Pick<Found, 'limits'>, { Memory, NanoCpus }: EngineLimits): boolean =>
+  (limits.Memory ?? Memory) !== Memory || (limits.NanoCpus ?? NanoCpus) !== NanoCpus;
 
 function volumesFrom({ Mounts }: Inspection): string[] {
   const paths = (Mounts ?? []).flatMap(({ Type, Destination }) => (Type === 'volume' ? (Destination ?? []) : []));

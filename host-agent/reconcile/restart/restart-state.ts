@@ -160,6 +160,8 @@ export function settle(
       const remake = fault === 'remake' && step.kind === 'start' ? step.dockerId : restart.remake;
       const isOfHost = fault === 'host' && restart.failures + 1 >= limits.hostFaultTries;
       const why: Why = isOfHost ? { ...outcome.why, reason: 'host_fault' } : outcome.why;
+      // It runs on, and has not failed.
+      if (step.kind === 'limit') return { ...restart, attempt: { phase: 'waiting', untilMs: nowMs + bounds.maxMs } };
       // A copy beside the one that has run to its end could not be cleared.
       if (restart.attempt.phase === 'ended') return { ...restart, image, remake };
       return { ...failed(restart, why, nowMs, bounds), image, remake };
@@ -218,6 +220,7 @@ function done(restart: RestartState, step: Step, imageId: string | undefined, no
     case 'remove':
     case 'start_sandbox':
     case 'unpause':
+    case 'limit':
       // The stop of what has written too much is no reason to start it, nor is that of another copy
       // than the one that has run to its end.
       return isOverDisk(restart) || restart.attempt.phase === 'ended'

@@ -46,6 +46,7 @@ const drain: Step = { kind: 'drain', dockerId: 'd1' };
 const remove: Step = { kind: 'remove', dockerId: 'd1' };
 const startSandbox: Step = { kind: 'start_sandbox', dockerId: 's1' };
 const inSandbox = (state: SandboxSeen['state']): SandboxSeen => ({ dockerId: 's1', state });
+const limit: Step = { kind: 'limit', dockerId: 'd1' };
 const unpause: Step = { kind: 'unpause', dockerId: 'd1' };
 const fails = (reason: string): object => ({ kind: 'fail', why: { reason } });
 
@@ -66,6 +67,10 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['created → prepare and start', running, seen(created), {}, start({ prepare: true })],
   ['up → none', running, seen(up), {}, none],
   ['up with its health check failing → none', running, seen({ ...up, health: 'unhealthy' }), {}, none],
+  ['limits changed by hand → those declared', running, seen(up, { hasOtherLimits: true }), {}, limit],
+  ['limits changed, and it is down → start', running, seen(down(), { hasOtherLimits: true }), {}, start()],
+  ['limits changed, and it is to stop → stop', stopped, seen(up, { hasOtherLimits: true }), {}, stop],
+  ['limits could not be set → wait', running, seen(up, { hasOtherLimits: true }), waiting(1), { kind: 'wait' }],
   ['paused by hand → unpause', running, seen(paused), {}, unpause],
 
   // Containers that cannot run

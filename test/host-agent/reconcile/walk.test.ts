@@ -50,6 +50,7 @@ const anyFound: fc.Arbitrary<Found> = fc
     spec: fc.constantFrom(specHash(container()), 'other'),
     imageId: fc.constantFrom('sha256:one', 'sha256:two'),
     state: anyState,
+    hasOtherLimits: fc.boolean(),
     sandbox: fc.oneof(
       fc.constant(null),
       fc.record({ dockerId: fc.constantFrom('s1', 's2'), state: fc.constantFrom('up', 'down', 'gone') }),
@@ -160,6 +161,11 @@ function apply(world: World, step: Step, luck: Luck): void {
       return;
     case 'remove':
       world.engine = world.engine.filter(({ dockerId }) => dockerId !== step.dockerId);
+      return;
+    case 'limit':
+      world.engine = world.engine.map((each) =>
+        each.dockerId === step.dockerId ? { ...each, hasOtherLimits: false } : each,
+      );
       return;
     case 'pull':
     case 'drain':

@@ -92,10 +92,12 @@ function ofEngine(model: EngineModel, call: EngineCall): Answer {
   }
 }
 
-function ofContainer(model: EngineModel, { method, path, query, container }: EngineCall): Reply {
+function ofContainer(model: EngineModel, call: EngineCall): Reply {
+  const { method, path, query, container } = call;
   const [, , id = '', verb = ''] = path.split('/');
   if (container === undefined) return { kind: 'whole', answer: refusal(404, `No such container: ${id}`) };
   if (verb === 'logs') return { kind: 'logs', container, isFollowing: query.get('follow') === '1' };
+  if (verb === 'update') return { kind: 'whole', answer: model.update(container, jsonOf(call)) };
   return { kind: 'whole', answer: act(model, `${method} ${verb}`, container) };
 }
 

@@ -22,7 +22,14 @@ export interface SimulatedContainer {
   readonly network: string | null;
   /** What it publishes while it runs. */
   readonly published?: Published;
+  limits?: Limits;
   state: ContainerState;
+}
+
+/** Memory in bytes, CPU in billionths of one; 0: no limit. */
+export interface Limits {
+  readonly Memory?: number;
+  readonly NanoCpus?: number;
 }
 
 /** Ports of the container, and the ports of the host that they are published at. */
@@ -119,6 +126,11 @@ export class EngineModel {
     return network?.startsWith(shared) === true ? this.#containers.get(network.slice(shared.length)) : undefined;
   }
 
+  /** Of its first process, while it runs: no process of this machine has it. */
+  pidOf(id: string): number {
+    return 2 ** 30 + (Number.parseInt(id.slice(0, 6), 16) || 0);
+  }
+
   /** Whether a running container has the network that it was made with. */
   hasNetwork(made: SimulatedContainer): boolean {
     return made.network?.startsWith(shared) !== true || this.sandboxOf(made)?.state.status === 'running';
@@ -136,7 +148,7 @@ export class EngineModel {
     body: {
       readonly Image: string;
       readonly Labels?: Labels;
-      readonly HostConfig?: { readonly NetworkMode?: string; readonly PortBindings?: Published };
+      readonly HostConfig?: Limits & { readonly NetworkMode?: string; readonly PortBindings?: Published };
     },
   ): Answer {
     if (this.imageId(body.Image) === undefined) return refusal(404, `No such image: ${body.Image}`);
@@ -154,6 +166,7 @@ export class EngineModel {
       image: body.Image,
       network,
       published,
+      limits: { Memory: config.Memory ?? 0, NanoCpus: config.NanoCpus ?? 0 },
       state: { status: 'created' },
     };
     this.add(made);
@@ -201,6 +214,12 @@ export class EngineModel {
       500,
       `driver failed programming external connectivity: Bind for ${twice.HostIp}:${twice.HostPort} failed: port is already allocated`,
     );
+  }
+
+  update(made: SimulatedContainer, limits: Limits): Answer {
+    made.limits = { ...made.limits, ...limits };
+    this.#emit('update', made);
+    return { status: 200, body: { Warnings: [] } };
   }
 
   kill(made: SimulatedContainer): Answer {
@@ -260,12 +279,13 @@ export class EngineModel {
     return { status: 200, body };
   }
 
-  inspect({ id, name, labels, network, published, state }: SimulatedContainer): Answer {
+  inspect({ id, name, labels, network, published, limits, state }: SimulatedContainer): Answer {
     const body = {
       Id: id,
       Name: `/${name}`,
       State: {
         Status: state.status,
+        Pid: state.status === 'running' ? this.pidOf(id) : 0,
         OOMKilled: false,
         ExitCode: state.status === 'exited' ? state.exitCode : 0,
         Error: '',
@@ -273,7 +293,7 @@ export class EngineModel {
         FinishedAt: state.status === 'exited' ? state.finishedAt : never,
       },
       Config: { Labels: labels },
-      HostConfig: { NetworkMode: network ?? 'default' },
+      HostConfig: { NetworkMode: network ?? 'default', ...limits },
       NetworkSettings: { Ports: state.status === 'running' ? published : {} },
     };
     return { status: 200, body };

@@ -237,6 +237,25 @@ t.test('start: what a refusal says about the next attempt', async (t) => {
   await t.rejects(bug.start(false), { message: 'a bug' }, 'what is no failure of the engine is ours');
 });
 
+t.test('limits that were changed by hand', async (t) => {
+  const limited = { Memory: container().mem_bytes, NanoCpus: 500_000_000 };
+  const given: object[] = [];
+  const setTo = (HostConfig: object): Partial<Engine> => ({
+    update: (_id, body) => Promise.resolve(void given.push(body)),
+    inspect: () => Promise.resolve({ HostConfig } as Awaited<ReturnType<Engine['inspect']>>),
+  });
+  const set = (engine: Partial<Engine>) =>
+    executor({ engine }).made.short({ kind: 'limit', dockerId: 'd1' }, container());
+  t.same(await set(setTo(limited)), { kind: 'done' });
+  t.same(given, [{ ...limited, MemorySwap: limited.Memory }]);
+  t.same(await set(setTo({ Memory: 0, NanoCpus: 500_000_000 })), { kind: 'done' }, 'a kernel without limits of memory');
+  t.match(await set(setTo({ ...limited, Memory: 1 })), { kind: 'retry', why: { message: /limits/ } }, 'it says yes');
+  const busy = refused('write memory.limit_in_bytes: device or resource busy');
+  t.match(await set({ update: () => Promise.reject(busy) }), { kind: 'retry', fault: 'container' });
+  const hangs = () => Promise.reject(away({ kind: 'deadline', ms: 1 }));
+  t.match(await set({ update: hangs }), { kind: 'outage' });
+});
+
 t.test('a step for a container that is not desired any more does nothing: look again', async (t) => {
   const { made, calls } = executor();
   t.same(await made.short({ kind: 'create', reference, imageId: 'sha256:one' }, undefined), { kind: 'changed' });

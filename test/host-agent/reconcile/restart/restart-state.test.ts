@@ -19,6 +19,8 @@ t.test('a step changes the restart state by its outcome', (t) => {
     pullDue: false,
   });
   t.match(after(pull, { kind: 'retry', why, fault: 'container' }), { why, failures: 1, attempt: { phase: 'waiting' } });
+  const busy = after({ kind: 'limit', dockerId: 'd1' }, { kind: 'retry', why, fault: 'container' });
+  t.same(busy, restartState({ attempt: { phase: 'waiting', untilMs: nowMs + bounds.maxMs } }), 'it runs on');
   t.match(after(pull, { kind: 'failed', why }), { why, failures: 0, attempt: { phase: 'failed' } });
   t.match(after(start, { kind: 'done' }, restartState({ restarts: 1, drained: 'd1' })), { restarts: 2, drained: null });
   t.match(after({ ...start, again: false }, { kind: 'done' }), { restarts: 0 });
