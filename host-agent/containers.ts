@@ -168,6 +168,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           size: settings.SANDBOX_POOL,
           architecture: () => engineHost.architecture,
           ensureNetwork,
+          isCutOff: cgroups?.isCutOff,
           metrics,
           log,
         });

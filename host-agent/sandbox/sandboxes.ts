@@ -84,6 +84,11 @@ export interface SandboxesParts {
   readonly architecture: () => string;
   /** Resolves when the network is there. */
   readonly ensureNetwork: () => Promise<unknown>;
+  /**
+   * Whether the kernel has no interface for the run whose first process has this pid; undefined: it
+   * is unknown.
+   */
+  readonly isCutOff?: ((dockerId: string, pid: number) => boolean | undefined) | undefined;
   readonly metrics: Pick<Metrics, 'sandbox'>;
   readonly log: Log;
 }
@@ -211,8 +216,9 @@ export class SandboxPool implements Sandboxes {
     this.#ready = this.#ready.filter(({ dockerId }) => byId.get(dockerId)?.isRunning !== false);
     this.#listed = new Map(sandboxes.map(({ dockerId, published }) => [dockerId, published]));
     // The engine does not give a network back: the container gets another, as after a removal.
-    for (const { dockerId, isCut } of sandboxes) {
-      if (!isCut) continue;
+    for (const sandbox of sandboxes) {
+      const { dockerId } = sandbox;
+      if (!(await this.#isCut(sandbox))) continue;
       this.#parts.log.warn('sandbox_cut_off', { sandbox: dockerId });
       await this.#remove(dockerId);
     }
@@ -229,6 +235,17 @@ export class SandboxPool implements Sandboxes {
       if (before.has(dockerId) && !this.#known().has(dockerId)) await this.#remove(dockerId);
     }
     this.#fill();
+  }
+
+  /**
+   * The engine says so; or its interface on the host was deleted, of which the engine hears
+   * nothing.
+   */
+  async #isCut({ dockerId, isRunning, isCut }: ListedSandbox): Promise<boolean> {
+    const { isCutOff, engine } = this.#parts;
+    if (isCut || !isRunning || isCutOff === undefined) return isCut;
+    const pid = (await engine.inspect(dockerId))?.State.Pid ?? 0;
+    return pid > 0 && isCutOff(dockerId, pid) === true;
   }
 
   #heldPorts(except: ReadonlySet<string> = new Set()): Set<number> {

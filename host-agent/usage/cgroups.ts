@@ -33,6 +33,8 @@ export interface Cgroups {
    * it is unknown.
    */
   net(pid: number): Traffic | null;
+  /** It has no interface but the loopback. Undefined: that is unknown, as for `read`. */
+  isCutOff(dockerId: string, pid: number): boolean | undefined;
 }
 
 interface Mount {
@@ -154,17 +156,29 @@ export function createCgroups(root = '/'): Cgroups {
         const folder = folders?.get('pids') ?? folders?.get('');
         return folder === undefined ? null : number(folder, 'pids.current');
       }, null),
+    isCutOff: (dockerId, pid) =>
+      attempt(() => {
+        const names = interfacesIn(text('proc', String(pid), 'net/dev')).map(([name]) => name);
+        return foldersOf(dockerId, pid) === undefined ? undefined : names.every((name) => name === 'lo');
+      }, undefined),
     net: (pid) => attempt(() => netIn(text('proc', String(pid), 'net/dev')), null),
   };
+}
+
+/** From `/proc/<pid>/net/dev`: the name of each, and its counters. */
+function interfacesIn(dev: string): (readonly [name: string, counters: string])[] {
+  return dev.split('\n').flatMap((line) => {
+    const [, name, counters] = /^\s*([^:\s]+):\s*(.*)$/.exec(line) ?? [];
+    return name === undefined || counters === undefined ? [] : [[name, counters] as const];
+  });
 }
 
 /** From `/proc/<pid>/net/dev`: the sum over all interfaces but the loopback. */
 export function netIn(dev: string): Traffic {
   let rxBytes = 0;
   let txBytes = 0;
-  for (const line of dev.split('\n')) {
-    const [, name, values] = /^\s*([^:\s]+):\s*(.*)$/.exec(line) ?? [];
-    if (name === undefined || values === undefined || name === 'lo') continue;
+  for (const [name, values] of interfacesIn(dev)) {
+    if (name === 'lo') continue;
     const fields = values.trim().split(/\s+/).map(Number);
     rxBytes += fields[0] ?? 0;
     txBytes += fields[8] ?? 0;

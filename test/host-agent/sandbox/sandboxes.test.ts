@@ -371,3 +371,21 @@ t.test('a sandbox whose network was taken is removed, and its container gets ano
   t.notOk(model.containers.has(sandbox));
   t.not(await pool.claim(declared(1, 80)), sandbox);
 });
+
+t.test('a sandbox whose interface was deleted on the host is removed', async (t) => {
+  const cut = new Set<string>();
+  const asked: number[] = [];
+  const isCutOff = (dockerId: string, pid: number) => {
+    asked.push(pid);
+    return cut.has(dockerId);
+  };
+  const { pool, engine, model, place, look } = await rig(t, { size: 0, isCutOff });
+  const sandbox = await pool.claim(declared(1, 80));
+  await engine.start(await place(1, sandbox));
+  await look();
+  t.ok(model.containers.has(sandbox));
+  t.same(asked, [model.pidOf(sandbox)]);
+  cut.add(sandbox);
+  await look();
+  t.notOk(model.containers.has(sandbox));
+});

@@ -10,7 +10,14 @@ const deadlineMs = 60_000;
 export interface Inspected {
   readonly Id: string;
   readonly Name: string;
-  readonly State: { Status: string; Running: boolean; StartedAt: string; ExitCode: number; OOMKilled: boolean };
+  readonly State: {
+    Status: string;
+    Running: boolean;
+    StartedAt: string;
+    ExitCode: number;
+    OOMKilled: boolean;
+    Pid: number;
+  };
   readonly Config: { Env: string[]; Labels: Record<string, string> };
   readonly Mounts: readonly { readonly Type: string; readonly Name?: string; readonly Destination: string }[];
   readonly HostConfig: Record<string, unknown>;

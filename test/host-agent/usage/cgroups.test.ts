@@ -80,6 +80,22 @@ t.test('counters of version 1', (t) => {
   t.end();
 });
 
+t.test('a network namespace without an interface', (t) => {
+  const dev = (...names: string[]) =>
+    `Inter-|   Receive\n face |bytes\n${names.map((name) => `  ${name}: 1 2\n`).join('')}`;
+  const { cgroups, put } = machine(t, {
+    'proc/self/mountinfo': second,
+    'proc/7/cgroup': `0::/system.slice/docker-${id}.scope\n`,
+    'proc/7/net/dev': dev('lo', 'eth0'),
+  });
+  t.equal(cgroups.isCutOff(id, 7), false);
+  put('proc/7/net/dev', dev('lo'));
+  t.equal(cgroups.isCutOff(id, 7), true);
+  t.equal(cgroups.isCutOff(id, 8), undefined, 'no such process');
+  t.equal(cgroups.isCutOff('another', 7), undefined, 'a process of another container');
+  t.end();
+});
+
 t.test('counters of version 2', (t) => {
   const folder = `sys/fs/cgroup/system.slice/docker-${id}.scope`;
   const { cgroups } = machine(t, {

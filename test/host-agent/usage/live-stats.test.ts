@@ -40,6 +40,7 @@ function stage({ hasFiles = true } = {}) {
     oomKills: () => 0,
     machineOomKills: () => 0,
     net: () => ({ rxBytes: 10, txBytes: 20 }),
+    isCutOff: () => false,
   };
   const stats = (id: string): Stats => ({
     cpu_stats: { cpu_usage: { total_usage: now.cpuMs * 1e6 } },

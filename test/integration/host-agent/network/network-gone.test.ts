@@ -1,4 +1,6 @@
 import t from 'tap';
+import { toolHere } from '../../../../dev/fetch/tools.ts';
+import { run } from '../../../../dev/process/run.ts';
 import { startRig, steady, type Rig } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 
@@ -57,5 +59,51 @@ t.test('sandboxes keep the network; if both are removed, both are made again', a
   await controlPlane.reported(id, (item) => item.generation === generation && isRunning(item));
   t.equal((await engine.only(id)).Config.Labels['longshore.placement'], String(placement), 'the placement is the same');
   t.not((await engine.networked(id)).Id, sandbox.Id);
+  t.same(controlPlane.faults(), []);
+});
+
+t.test('a sandbox that is taken from its network is replaced, with its container', async (t) => {
+  const rig = await startRig(t);
+  const { controlPlane, engine } = rig;
+  rig.agent({ SANDBOX_POOL: '0' });
+  const { id } = controlPlane.desire({
+    ...(await rig.script('listening', `mkdir -p /www; echo hello > /www/index.html; httpd -p 8080 -h /www; ${steady}`)),
+    ports: [8080],
+  });
+  /** It is in another sandbox than this one, and answers at what is reported. */
+  const answersIn = async (other: string): Promise<string> => {
+    await until('it answers from another sandbox', async () => {
+      const sandbox = await engine.networked(id).catch(() => undefined);
+      const [at] = controlPlane.last(id)?.observation.addresses ?? [];
+      if (sandbox === undefined || sandbox.Id === other || at === undefined) return false;
+      return fetch(`http://${at.address}/`, { signal: AbortSignal.timeout(1000) }).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    });
+    return (await engine.networked(id)).Id;
+  };
+  const first = await answersIn('');
+
+  // `docker network disconnect -f`
+  const [network] = Object.keys((await engine.networked(id)).NetworkSettings.Networks);
+  const { status, text } = await engine.call('POST', `/networks/${network}/disconnect`, {
+    Container: first,
+    Force: true,
+  });
+  t.equal(status, 200, text);
+  const second = await answersIn(first);
+
+  // `ip link delete` of its interface on the host: the engine hears nothing of it.
+  const { State } = await engine.networked(id);
+  const inside = ['--target', String(State.Pid), '--net', '--', 'ip', 'link', 'delete', 'eth0'];
+  await toolHere('ip');
+  t.match(await run('nsenter', inside, { deadlineMs: 30_000 }), { code: 0 });
+  t.match(
+    (await engine.networked(id)).NetworkSettings.Networks,
+    { [String(network)]: {} },
+    'the engine shows it still',
+  );
+  await answersIn(second);
   t.same(controlPlane.faults(), []);
 });
