@@ -50,15 +50,18 @@ export function settingsOf(words: readonly string[], file: Static<typeof DaemonF
 }
 
 /** The command lines of all processes of this name. */
-async function commandsOf(name: string, proc: string): Promise<string[][]> {
+export async function commandsOf(
+  name: string,
+  proc: string,
+): Promise<{ readonly pid: string; readonly words: readonly string[] }[]> {
   const found = await Promise.all(
     (await processesOf(name, proc)).map(async (pid) => {
       // It ended meanwhile.
       const line = await readFile(join(proc, pid, 'cmdline'), 'utf8').catch(() => '');
-      return line.split('\0').filter((word) => word);
+      return { pid, words: line.split('\0').filter((word) => word) };
     }),
   );
-  return found.filter((words) => words.length > 0);
+  return found.filter(({ words }) => words.length > 0);
 }
 
 /** @param rootDir the engine's data folder, which tells one dockerd of a machine from another */
@@ -66,7 +69,7 @@ export async function daemonSettings(
   rootDir: string | undefined,
   { proc = '/proc', file = usualFile } = {},
 ): Promise<DaemonSettings> {
-  const daemons = await commandsOf('dockerd', proc);
+  const daemons = (await commandsOf('dockerd', proc)).map(({ words }) => words);
   const own = daemons.find((words) => optionOf(words, 'data-root') === rootDir) ?? daemons.find(isUsual);
   if (own === undefined) return unseenDaemon;
   const path = optionOf(own, 'config-file') ?? file;

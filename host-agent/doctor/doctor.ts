@@ -73,7 +73,8 @@ interface Seen {
 async function engineOf({ DOCKER_HOST: address }: AgentSettings, { identity }: CredentialFacts): Promise<Seen> {
   const transport = createTransport(address, () => {});
   try {
-    return { facts: await askEngine(transport, identity === undefined ? undefined : ownerLabels(identity)) };
+    const labels = identity === undefined ? undefined : ownerLabels(identity);
+    return { facts: await askEngine(transport, labels, isHere(address)) };
   } catch (error) {
     return { facts: undefined, error };
   } finally {

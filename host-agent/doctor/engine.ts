@@ -12,6 +12,7 @@ import { hasSandboxProgram } from '../sandbox/image.ts';
 import type { DaemonSettings } from './daemon.ts';
 import { reasonOf } from '../commands/reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
+import { judgeShims, leftShims, type Shim } from './shims.ts';
 
 const Texts = Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()]));
 
@@ -49,13 +50,20 @@ export interface EngineFacts {
   readonly networks: readonly Network[];
   /** Whether it has figures of the containers that started last; undefined: none runs. */
   readonly hasFigures: boolean | undefined;
+  /** Shims of containerd that it has left behind on this machine. */
+  readonly shims: readonly Shim[];
 }
 
 /**
  * @param labels of this host's networks; undefined: the host has not joined
+ * @param isEngineHere its processes are on this machine
  * @throws EngineError
  */
-export async function askEngine(transport: Transport, labels: Labels | undefined): Promise<EngineFacts> {
+export async function askEngine(
+  transport: Transport,
+  labels: Labels | undefined,
+  isEngineHere: boolean,
+): Promise<EngineFacts> {
   const client = createEngineClient(transport);
   const version = await client.negotiate(limits.engineProbeMs);
   const call = { method: 'GET', deadlineMs: limits.engineProbeMs } as const;
@@ -67,10 +75,16 @@ export async function askEngine(transport: Transport, labels: Labels | undefined
     decodeRunning,
     await client.ask({ ...call, name, path: '/containers/json', keep }, [200]),
   );
+  const ids = async (): Promise<ReadonlySet<string>> => {
+    const all = { ...call, name, path: '/containers/json?all=1', keep: [{ Id: true }] } as const;
+    return new Set(parse(name, decodeRunning, await client.ask(all, [200])).map(({ Id }) => Id));
+  };
+  const shims = isEngineHere ? await leftShims(ids) : [];
   const ports = running.flatMap(({ Ports }) => (Ports ?? []).flatMap(({ PublicPort }) => PublicPort ?? []));
   const networks = labels === undefined ? [] : await networkCalls(client).networks(labels);
   const hasFigures = await hasFiguresOf(containerCalls(client), running);
-  return { version: `${version}, API ${client.api() ?? '?'}`, info, published: new Set(ports), networks, hasFigures };
+  const named = `${version}, API ${client.api() ?? '?'}`;
+  return { version: named, info, published: new Set(ports), networks, hasFigures, shims };
 }
 
 /** Of one that has just ended the engine rightly has none: so it is asked about several. */
@@ -128,7 +142,7 @@ export const isRootless = (info: EngineInfo): boolean => isOption(info, 'rootles
 const dropped = ['aufs', 'devicemapper', 'overlay'];
 
 /** Pure. */
-export function judgeEngine({ version, info, hasFigures }: EngineFacts, daemon: DaemonSettings): Finding[] {
+export function judgeEngine({ version, info, hasFigures, shims }: EngineFacts, daemon: DaemonSettings): Finding[] {
   return [
     ok('engine', `answers: ${version}`),
     storage(info),
@@ -155,6 +169,7 @@ export function judgeEngine({ version, info, hasFigures }: EngineFacts, daemon: 
           'when dockerd restarts, all containers of this host restart',
           'put "live-restore": true into daemon.json and reload dockerd',
         ),
+    judgeShims(shims),
     ...daemonSettings(daemon),
   ];
 }

@@ -228,6 +228,8 @@ export const agent = {
   doctorStateBytes: 64 * MiB,
   /** Ports in use that one line of the doctor names. */
   doctorPortsNamed: 8,
+  /** Processes that one line of the doctor names. */
+  doctorShimsNamed: 8,
   /** Layers that the engine may fetch at a time: eight pulls of many layers. */
   doctorDownloads: 64,
   /** The engine refuses less than a hundredth of a CPU. */

@@ -29,6 +29,7 @@ const judged = (info: Partial<EngineInfo>, daemon = tuned) =>
       published: new Set(),
       networks: [],
       hasFigures: true,
+      shims: [],
     },
     daemon,
   );
@@ -78,7 +79,7 @@ for (const [name, info, expected, daemon] of cases) {
 }
 
 t.test('an engine that has no figures of its containers', (t) => {
-  const facts = { version: '', info: good, published: new Set<number>(), networks: [] };
+  const facts = { version: '', info: good, published: new Set<number>(), networks: [], shims: [] };
   const found = (hasFigures: boolean | undefined) =>
     judgeEngine({ ...facts, hasFigures }, tuned).filter(({ check }) => check === 'figures');
   t.match(found(false), [{ verdict: 'warn', says: /`docker stats` is empty/, remedy: /mountinfo/ }]);
@@ -92,7 +93,7 @@ t.test('an engine that answers, in both ends of the API', async (t) => {
   const transport = createTransport(parseEngineAddress(engine.host) as EngineAddress, () => {});
   t.teardown(() => transport.close());
   const labels = { 'longshore.host': 'h1' };
-  t.match(await askEngine(transport, labels), {
+  t.match(await askEngine(transport, labels, false), {
     version: 'docker 20.10.24, API 1.41',
     info: { Architecture: 'x86_64' },
   });
@@ -101,13 +102,13 @@ t.test('an engine that answers, in both ends of the API', async (t) => {
       ? { status: 200, body: { Version: '29.0.0', ApiVersion: '1.52', MinAPIVersion: '1.44' } }
       : undefined,
   );
-  t.match(await askEngine(transport, undefined), { version: 'docker 29.0.0, API 1.51', networks: [] });
+  t.match(await askEngine(transport, undefined, false), { version: 'docker 29.0.0, API 1.51', networks: [] });
   engine.intercept(({ path }) =>
     path === '/version'
       ? { status: 200, body: { Version: '19.3.0', ApiVersion: '1.40', MinAPIVersion: '1.12' } }
       : undefined,
   );
-  const error: unknown = await askEngine(transport, undefined).catch((each: unknown) => each);
+  const error: unknown = await askEngine(transport, undefined, false).catch((each: unknown) => each);
   const address = parseEngineAddress(engine.host) as EngineAddress;
   t.match(engineFault(error, address), { verdict: 'fail', says: /API 1\.12 to 1\.40, the agent 1\.41 to 1\.51/ });
   t.ok(
