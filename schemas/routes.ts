@@ -617,6 +617,10 @@ export const routes = [
         limits.waitStableSeconds,
         'With `until`: how long a container without a health check must stay up.',
       ),
+      job: {
+        schema: Type.Boolean(),
+        description: 'With `until`: it is settled at its end alone. Default: if its policy is `never`.',
+      },
       timeout: integer(1, limits.waitMaxSeconds, limits.waitDefaultSeconds, 'Seconds.'),
     },
     success: 'ok',

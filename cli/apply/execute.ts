@@ -6,10 +6,10 @@ import { sleep } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, doneOf, orNone } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
-import { waitFor } from '../client/wait.ts';
+import { settled, waitFor } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { prepare } from '../tenant/prepare.ts';
-import { goalOf, verdictOf, type Goal } from '../tenant/done.ts';
+import { goalOf, type Goal } from '../tenant/done.ts';
 import { watchDone } from '../tenant/progress.ts';
 import { secretBody } from '../tenant/secrets.ts';
 import { Refused } from '../terminal/errors.ts';
@@ -85,10 +85,8 @@ async function set({ context: { api, tell }, values }: Work, step: SetStep, roll
   return 'changed';
 }
 
-const goalIn = ({ stableS }: Work, { policy, isJob }: WantedContainer): Goal => ({
-  ...goalOf(policy, stableS),
-  isJob,
-});
+/** A job of a Compose file may be started again on failure. */
+const goalIn = ({ stableS }: Work, { policy, isJob }: WantedContainer): Goal => goalOf(policy, stableS, isJob);
 
 const pathOf = (id: string) => ({ path: { id } });
 
@@ -133,13 +131,16 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   if (isStarted) await doneOf(context.api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));
   const isSame = step.action === 'keep' || step.action === 'wait';
   const goal = goalIn(work, wanted);
-  const isLongDone =
-    step.action === 'keep' &&
-    !isRolled &&
-    verdictOf(found.status, goal, { heldMs: 0, nowMs: context.terminal.nowMs() }) === 'done';
-  if (!isDetached && !isLongDone)
-    await watchDone(context, container, { goal, seconds: timeoutS, before: found.status });
+  if (!isDetached && !(step.action === 'keep' && !isRolled && (await isLongDone(work, step, goal))))
+    await watchDone(context, container, { goal, seconds: timeoutS });
   return isSame && !isRolled ? 'same' : 'changed';
+}
+
+/** What was done before needs no line. */
+async function isLongDone({ context: { api } }: Work, { found }: ContainerChange, goal: Goal): Promise<boolean> {
+  const { generation } = found.status;
+  const view = await settled(api, found.container.id, { ...goal, generation }, limits.cliKeptLookMs);
+  return view?.outcome === 'done';
 }
 
 /** Only while it is declared as it was when the plan was made. */
@@ -175,7 +176,7 @@ async function untilRolled(work: Work, { found, wanted, name }: ContainerChange)
     await sleep(limits.cliLookMs, terminal.signal);
     if (terminal.signal.aborted) throw new InterruptedError();
   }
-  await watchDone(context, found.container, { goal: goalIn(work, wanted), seconds: timeoutS, before: found.status });
+  await watchDone(context, found.container, { goal: goalIn(work, wanted), seconds: timeoutS });
 }
 
 async function createPeer({ context: { api, tell } }: Work, { name, wanted }: PeerCreate): Promise<Outcome> {

@@ -4081,6 +4081,8 @@ export interface operations {
         generation?: number;
         /** @description With `until`: how long a container without a health check must stay up. */
         stable_seconds?: number;
+        /** @description With `until`: it is settled at its end alone. Default: if its policy is `never`. */
+        job?: boolean;
         /** @description Seconds. */
         timeout?: number;
       };

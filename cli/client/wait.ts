@@ -2,6 +2,7 @@
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, type Api, type Schemas } from './api.ts';
 import { ApiError, ConnectionError } from './errors.ts';
+import type { paths } from './openapi.d.ts';
 
 /**
  * Asks until an answer comes, or until the time. A client sends a request again for a few seconds;
@@ -21,26 +22,66 @@ export async function persist<T>(endMs: number, ask: () => Promise<T>): Promise<
 export type StatusView = Schemas['ContainerStatusView'];
 export type WaitedStatus = Schemas['ContainerStatus'] | 'removed';
 
+export type Settled = Schemas['WaitedStatusView'];
+type WaitQuery = NonNullable<paths['/api/v2/compute/{id}/wait']['get']['parameters']['query']>;
+
 /**
  * Resolves to the status when the container has it, or to undefined after the time.
  * @throws ApiError: 404 if there is no such container (to `removed` too, once it is gone), 409 if
  * it is being removed
  */
-export async function waitFor(
+export const waitFor = (
   api: Api,
   id: string,
   status: WaitedStatus,
   withinMs: number,
-): Promise<StatusView | undefined> {
+): Promise<StatusView | undefined> => waited(api, id, { status }, withinMs);
+
+/** What of a declaration is waited for. */
+export interface Declared {
+  readonly generation: number;
+  /** Its end alone counts. */
+  readonly isJob: boolean;
+  readonly stableSeconds: number;
+}
+
+/**
+ * Resolves to the status when it is known what became of the declaration, or to undefined after the
+ * time.
+ * @throws ApiError: 404 if there is no such container
+ */
+export async function settled(
+  api: Api,
+  id: string,
+  { generation, isJob, stableSeconds }: Declared,
+  withinMs: number,
+  signal?: AbortSignal,
+): Promise<(Settled & Required<Pick<Settled, 'outcome'>>) | undefined> {
+  // A server of the release before knows `status` alone.
+  const status = isJob ? 'stopped' : 'running';
+  const query = { until: 'settled', generation, stable_seconds: stableSeconds, job: isJob, status } as const;
+  const view = await waited(api, id, query, withinMs, signal);
+  if (view === undefined) return undefined;
+  const outcome = isJob && view.reason !== 'completed' ? 'stopped' : 'done';
+  return { ...view, outcome: view.outcome ?? outcome };
+}
+
+async function waited(
+  api: Api,
+  id: string,
+  asked: WaitQuery,
+  withinMs: number,
+  signal?: AbortSignal,
+): Promise<Settled | undefined> {
   const endMs = performance.now() + withinMs;
   for (;;) {
     const leftS = Math.ceil((endMs - performance.now()) / 1000);
     if (leftS <= 0) return undefined;
-    const timeout = Math.min(leftS, limits.clientWaitSeconds);
+    const query = { ...asked, timeout: Math.min(leftS, limits.clientWaitSeconds) };
+    const more = signal === undefined ? {} : { signal };
     try {
-      const query = { status, timeout };
       return await persist(endMs, () =>
-        dataOf(api.GET('/api/v2/compute/{id}/wait', { params: { path: { id }, query } })),
+        dataOf(api.GET('/api/v2/compute/{id}/wait', { params: { path: { id }, query }, ...more })),
       );
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 504) throw error;

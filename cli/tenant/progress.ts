@@ -2,13 +2,12 @@
 import { sleep } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf } from '../client/api.ts';
-import { InterruptedError } from '../client/errors.ts';
-import { persist } from '../client/wait.ts';
+import { persist, settled } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
 import { bytesText } from '../terminal/table.ts';
-import { isUnderWay, verdictOf, type Goal, type StatusView } from './done.ts';
+import type { Goal, StatusView } from './done.ts';
 
 interface Why {
   readonly reason?: string | null;
@@ -55,62 +54,75 @@ interface Named {
 export interface Waiting {
   readonly goal: Goal;
   readonly seconds: number;
-  /** The status before a change: what is still the same may be of before it. */
-  readonly before?: StatusView | undefined;
 }
 
 /** The version of before is back. */
 export class RolledBack extends Refused {}
 
-/** The host has not been heard of since the change. */
-const isStale = (view: StatusView, before: StatusView, watchedMs: number): boolean =>
-  view.generation !== before.generation &&
-  view.observed_at === before.observed_at &&
-  view.status === before.status &&
-  watchedMs < limits.cliStaleMs;
-
-/** An update that was under way, or has begun since, was taken back. */
-const isRolledBack = ({ update }: StatusView, before: StatusView | undefined): boolean =>
-  update?.phase === 'rolled_back' &&
-  before !== undefined &&
-  (update.at !== before.update?.at || before.update.phase !== 'rolled_back');
-
 /**
- * Tells each change until the container is done, and resolves to the status then.
- * @throws Refused as soon as that can't come any more, or after the time; InterruptedError
+ * Tells each change until the server says what became of the container, and resolves to the status
+ * then.
+ * @throws Refused as soon as it can't be done any more, or after the time; InterruptedError
  */
-export async function watchDone(
-  context: Context,
-  container: Named,
-  { goal, seconds, before }: Waiting,
-): Promise<StatusView> {
-  const { tell, terminal } = context;
-  const { name } = container;
+export async function watchDone(context: Context, container: Named, { goal, seconds }: Waiting): Promise<StatusView> {
+  const { api, tell, terminal } = context;
+  const { id, name } = container;
   const paint = paintOf(context, 'stderr');
-  const startMs = performance.now();
-  const endMs = startMs + seconds * 1000;
-  let [told, held, sinceMs, isVerified] = ['', '', startMs, false];
-  for (;;) {
-    const view = await statusOf(context, container.id, endMs);
+  const endMs = performance.now() + seconds * 1000;
+  let told = '';
+  const show = (view: StatusView): void => {
     const line = lineOf(view);
     if (line !== told) tell(`${name}: ${paint(line)}`);
     told = line;
-    const nowMs = performance.now();
-    const state = JSON.stringify([view.status, view.reason, view.started_at, view.restart_count]);
-    if (state !== held) sinceMs = nowMs;
-    held = state;
-    isVerified ||= isUnderWay(view);
-    if (isRolledBack(view, before)) throw new RolledBack(`${name} was rolled back${whyText(view.update ?? {})}`);
-    const look = { heldMs: nowMs - sinceMs, nowMs: terminal.nowMs(), isVerified };
-    const isOfBefore = before !== undefined && isStale(view, before, nowMs - startMs);
-    const verdict = isOfBefore ? 'waiting' : verdictOf(view, goal, look);
-    if (verdict === 'done') return view;
-    if (verdict === 'over') throw new Refused(await endText(context, container, view));
-    if (nowMs >= endMs)
-      throw new Refused(`${name} is still ${line} after ${seconds} s; it goes on: "longshore wait ${name}"`);
-    await sleep(limits.cliLookMs, terminal.signal);
-    if (terminal.signal.aborted) throw new InterruptedError();
+  };
+  const look = async (signal = terminal.signal): Promise<StatusView> => {
+    const view = await statusOf(context, id, endMs);
+    if (!signal.aborted) show(view);
+    return view;
+  };
+  let { generation } = await look();
+  for (;;) {
+    const left = new AbortController();
+    const signal = AbortSignal.any([left.signal, terminal.signal]);
+    const asked = settled(api, id, { ...goal, generation }, Math.max(0, endMs - performance.now()), signal);
+    const end = await whileLooking(asked, look, signal).finally(() => left.abort());
+    if (end === undefined)
+      throw new Refused(`${name} is still ${told} after ${seconds} s; it goes on: "longshore wait ${name}"`);
+    show(end);
+    switch (end.outcome) {
+      case 'done':
+        return end;
+      case 'superseded':
+        // Another change, or another value of a secret: what it becomes counts.
+        generation = end.generation;
+        break;
+      case 'rolled_back':
+        throw new RolledBack(`${name} was rolled back${whyText(end.update ?? {})}`);
+      case 'failed':
+      case 'stopped':
+      case 'removed':
+        throw new Refused(await endText(context, container, end));
+    }
   }
+}
+
+/**
+ * Looks again and again, for its lines, until what was asked is answered.
+ * @param signal the answer is there, or nobody waits for it any more
+ */
+async function whileLooking<T>(
+  asked: Promise<T>,
+  look: (signal: AbortSignal) => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<T> {
+  const looks = async (): Promise<T> => {
+    for (;;) {
+      await sleep(limits.cliLookMs, signal);
+      if (signal.aborted) return asked;
+      await look(signal);
+    }
+  };
+  return Promise.race([asked, looks()]);
 }
 
 export const statusOf = (

@@ -156,7 +156,7 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     const goal = goalOf(await storedPolicy(context, container.id), options.stable);
     // One that runs on under another policy is not waited for to its end.
     const isJob = goal.isJob && after.update?.at !== before.update?.at;
-    await watchDone(context, container, { goal: { ...goal, isJob }, seconds: options.timeout, before }).catch(
+    await watchDone(context, container, { goal: { ...goal, isJob }, seconds: options.timeout }).catch(
       (error: unknown) => {
         throw policy === undefined || !(error instanceof RolledBack)
           ? error

@@ -34,10 +34,8 @@ export const cli = {
   /** How long a container without a health check must stay up, unless `--stable` says otherwise. */
   cliStableSeconds: 5,
   cliStableSecondsMax: 300,
-  /** How long a status from before a change may stand for the one after it. */
-  cliStaleMs: 5 * seconds,
-  /** How far the clocks of this machine and of a host may be apart. */
-  cliClockMarginMs: 1 * minutes,
+  /** The question whether a container that `apply` keeps is done already. */
+  cliKeptLookMs: 1 * seconds,
   /** What is shown of the log of one that failed, and the time for its first line to arrive. */
   cliEndLines: 10,
   cliEndLogMs: 1 * seconds,

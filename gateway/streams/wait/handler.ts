@@ -15,18 +15,18 @@ import { goneAs, judgeWait, type Goal } from './judge.ts';
 type WaitCall = CallOf<'container.wait'>;
 
 /**
- * For how long a container has run without an end, as far as is known: since this wait saw it
- * first, or since its owner heard that it runs. A host's clock does not decide.
+ * For how long a container has run without an end, well or unhealthy, as far as is known: since
+ * this wait saw it first, or since its owner heard of it. A host's clock does not decide.
  */
 function uptimes({ clock }: Pick<Services, 'clock'>): (view: StatusSeen) => number {
   let run = '';
   let sinceMs = 0;
   return ({ status, reason, started_at: startedAt, restart_count: restarts, observed_at: observedAt }) => {
-    if (status !== 'running' || reason !== null) {
+    if (status !== 'running' || (reason !== null && reason !== 'unhealthy')) {
       run = '';
       return 0;
     }
-    const seen = `${startedAt} ${restarts}`;
+    const seen = `${reason} ${startedAt} ${restarts}`;
     if (run !== seen) [run, sinceMs] = [seen, clock.monotonicMs()];
     const heardMs = observedAt === null ? 0 : clock.nowMs() - Date.parse(observedAt);
     return Math.max(clock.monotonicMs() - sinceMs, heardMs);
@@ -95,10 +95,10 @@ function late(goal: Goal, last: StatusSeen | undefined): string {
   return `the container was not settled within the timeout (${seen}); ask again`;
 }
 
-function goalOf({ until, status, generation, stable_seconds: stableSeconds }: WaitCall['query']): Goal {
+function goalOf({ until, status, generation, stable_seconds: stableSeconds, job }: WaitCall['query']): Goal {
   return until === undefined
     ? { until: 'status', status }
-    : { until: 'settled', generation, stableMs: stableSeconds * 1000 };
+    : { until: 'settled', generation, stableMs: stableSeconds * 1000, isJob: job };
 }
 
 export const waitHandler =

@@ -1,5 +1,6 @@
 /** Whether a wait has its answer, by a look at the status. Pure. */
 import type { WaitOutcome } from '../../../schemas/api/container.ts';
+import { limits } from '../../../schemas/limits.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
 import type { Outcome } from '../../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../../lib/rpc/decode.ts';
@@ -9,7 +10,13 @@ import { failure, ok } from '../../http/respond.ts';
 export type Goal =
   | { readonly until: 'status'; readonly status: string }
   /** `generation`: undefined before the first look, where the client named none. */
-  | { readonly until: 'settled'; readonly generation: number | undefined; readonly stableMs: number };
+  | {
+      readonly until: 'settled';
+      readonly generation: number | undefined;
+      readonly stableMs: number;
+      /** Its end alone counts; undefined: if its policy says so. */
+      readonly isJob?: boolean | undefined;
+    };
 
 export type WaitStep =
   | { readonly kind: 'answer'; readonly outcome: Outcome }
@@ -21,7 +28,7 @@ const answer = (outcome: Outcome): WaitStep => ({ kind: 'answer', outcome });
 
 /**
  * The next step of a wait, given the status.
- * @param upMs for how long the container has been seen to run
+ * @param upMs for how long the container has been seen to run as it does, well or unhealthy
  */
 export function judgeWait(
   goal: Goal,
@@ -76,7 +83,11 @@ const isOf = ({ observed_generation: observed, host_key: host }: StatusSeen, gen
 /** What became of the declaration; undefined: that is not known yet. */
 function settledAs(
   view: StatusSeen,
-  { generation: of = view.generation, stableMs }: Extract<Goal, { until: 'settled' }>,
+  {
+    generation: of = view.generation,
+    stableMs,
+    isJob = view.restart_policy === 'never',
+  }: Extract<Goal, { until: 'settled' }>,
   upMs: number,
 ): WaitOutcome | undefined {
   const { status, desired, reason, update } = view;
@@ -89,8 +100,10 @@ function settledAs(
   if (phase === 'preparing' || phase === 'verifying') return undefined;
   if (isFailure(view, of)) return 'failed';
   // The run before the change is still up. An owner of the release before names no generation.
-  const runs = status === 'running' && reason === null && (view.observed_generation ?? of) >= of;
-  if (!runs || view.restart_policy === 'never') return undefined;
+  if (status !== 'running' || (view.observed_generation ?? of) < of) return undefined;
+  // One that is started again for that is not seen running for so long.
+  if (reason === 'unhealthy') return upMs >= Math.max(stableMs, limits.waitUnhealthyMs) ? 'failed' : undefined;
+  if (reason !== null || isJob) return undefined;
   return phase === 'done' || upMs >= stableMs ? 'done' : undefined;
 }
 

@@ -24,6 +24,8 @@ export const streams = {
   /** How long a container without a health check is up before it counts as done. */
   waitStableSeconds: 5,
   waitStableMaxSeconds: 300,
+  /** For how long an unhealthy container may become healthy again before it counts as failed. */
+  waitUnhealthyMs: 5 * seconds,
   /** The deadline of one ask to the owner by a stream or a wait. */
   watchAskMs: 5 * seconds,
   /** `Retry-After` if every place for streams is taken. */

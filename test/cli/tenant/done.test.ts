@@ -1,13 +1,13 @@
 import t, { type Test } from 'tap';
 import { createApi } from '../../../cli/client/api.ts';
 import type { Context } from '../../../cli/context.ts';
-import { cannotCome, goalOf, verdictOf, type Goal, type Look, type StatusView } from '../../../cli/tenant/done.ts';
+import { cannotCome, goalOf, type StatusView } from '../../../cli/tenant/done.ts';
 import { watchDone, type Waiting } from '../../../cli/tenant/progress.ts';
 import { defaultPolicy, healthDefaults } from '../../../schemas/api/policy.ts';
+import { limits } from '../../../schemas/limits.ts';
 import { farEnd } from '../client/server.ts';
 
 const startedAt = '2026-11-25T12:00:00.000Z';
-const startedMs = Date.parse(startedAt);
 
 const seen = (change: Partial<StatusView> = {}): StatusView => ({
   id: '01890000-0000-7000-8000-000000000001',
@@ -26,65 +26,21 @@ const seen = (change: Partial<StatusView> = {}): StatusView => ({
   addresses: [],
   ...change,
 });
-const update = (
-  phase: 'preparing' | 'verifying' | 'done' | 'rolled_back',
-  at = startedAt,
-): NonNullable<StatusView['update']> => ({
-  phase,
-  from: {},
-  to: {},
-  reason: phase === 'rolled_back' ? 'unhealthy' : null,
-  message: null,
-  at,
-});
 const completed = { status: 'stopped', desired: 'stopped', reason: 'completed', exit_code: 0 } as const;
 const failed = { status: 'failed', desired: 'stopped', reason: 'exited', exit_code: 3 } as const;
 const crashLoop = { status: 'backoff', reason: 'crash_loop', exit_code: 1 } as const;
 
-const usual = goalOf(defaultPolicy);
-const job = goalOf({ ...defaultPolicy, restart: 'never' });
 const check = { ...healthDefaults, tcp: { port: 80 } };
-const checked = goalOf({ ...defaultPolicy, health: check });
-const unchecked = goalOf({ ...defaultPolicy, health: { none: true } });
-const restarted = goalOf({ ...defaultPolicy, health: { ...check, restart_unhealthy: true } });
-const just: Look = { heldMs: 0, nowMs: startedMs };
-const held: Look = { heldMs: 5_000, nowMs: startedMs + 5_000 };
 
-t.test('what is done, and what can no longer be', (t) => {
-  const rows: readonly (readonly [
-    name: string,
-    change: Partial<StatusView>,
-    goal: Goal,
-    look: Look,
-    verdict: string,
-  ])[] = [
-    ['it has just come up', {}, usual, just, 'waiting'],
-    ['it has stayed up', {}, usual, held, 'done'],
-    ['up for a minute more than the clocks may differ', {}, usual, { heldMs: 0, nowMs: startedMs + 66_000 }, 'done'],
-    ['its host has watched it', {}, usual, { ...just, isVerified: true }, 'done'],
-    ['at once, as asked', {}, { ...usual, stableMs: 0 }, just, 'done'],
-    ['its check passes', {}, checked, just, 'done'],
-    ['its image may check, and its policy does not', {}, unchecked, just, 'waiting'],
-    ['unhealthy, perhaps by the check of before', { reason: 'unhealthy' }, checked, just, 'waiting'],
-    ['unhealthy', { reason: 'unhealthy' }, checked, held, 'over'],
-    ['unhealthy by the check of its image', { reason: 'unhealthy' }, usual, held, 'over'],
-    ['unhealthy, and it will be started again', { reason: 'unhealthy' }, restarted, held, 'waiting'],
-    ['a job runs', {}, job, { heldMs: 3_600_000, nowMs: startedMs + 3_600_000 }, 'waiting'],
-    ['a job with a check is a server', {}, { ...checked, isJob: true }, just, 'done'],
-    ['a job has ended', completed, job, just, 'done'],
-    ['one that is started again on failure has ended', completed, usual, just, 'done'],
-    ['a job has failed', failed, job, just, 'over'],
-    ['it was stopped', { status: 'stopped', desired: 'stopped' }, usual, just, 'over'],
-    ['it has stopped, to start again', { status: 'stopped' }, usual, just, 'waiting'],
-    ['it is stopping', { status: 'stopping', desired: 'stopped' }, usual, just, 'waiting'],
-    ['it is being removed', { status: 'removing', desired: 'removed' }, usual, just, 'over'],
-    ['it ended once', { status: 'backoff', reason: 'exited', exit_code: 1 }, usual, just, 'waiting'],
-    ['it crashes again and again', crashLoop, usual, just, 'over'],
-    ['its image is pulled', { status: 'pulling' }, usual, held, 'waiting'],
-    ['its host is silent', { status: 'unknown' }, usual, held, 'waiting'],
-    ['its update is under way', { update: update('verifying') }, usual, held, 'waiting'],
-  ];
-  for (const [name, change, goal, look, verdict] of rows) t.equal(verdictOf(seen(change), goal, look), verdict, name);
+t.test('what is asked of the server', (t) => {
+  const stableSeconds = limits.cliStableSeconds;
+  t.same(goalOf(defaultPolicy), { isJob: false, stableSeconds });
+  t.same(goalOf(defaultPolicy, 0), { isJob: false, stableSeconds: 0 });
+  t.same(goalOf({ ...defaultPolicy, health: check }), { isJob: false, stableSeconds: 0 }, 'the check says it');
+  t.same(goalOf({ ...defaultPolicy, health: { none: true } }), { isJob: false, stableSeconds });
+  t.same(goalOf({ ...defaultPolicy, restart: 'never' }), { isJob: true, stableSeconds });
+  t.match(goalOf({ ...defaultPolicy, restart: 'never', health: check }), { isJob: false }, 'a server');
+  t.match(goalOf({ ...defaultPolicy, restart: 'on_failure' }, 5, true), { isJob: true }, 'a job of a Compose file');
   t.end();
 });
 
@@ -109,12 +65,28 @@ t.test('which status nothing but a command can bring', (t) => {
   t.end();
 });
 
-/** Each look sees the next status; the last one stays. */
-async function watching(t: Test, views: readonly StatusView[], waiting: Partial<Waiting> = {}, lines: string[] = []) {
+type Answer = (Partial<StatusView> & { readonly outcome?: string }) | undefined;
+
+/**
+ * Each look sees the next status, and each wait the next answer, after the looks; the last one
+ * stays. Undefined: the time of the question is over.
+ */
+async function watching(t: Test, views: readonly StatusView[], answers: readonly Answer[], more = {}) {
   let looks = 0;
+  const asked: URLSearchParams[] = [];
   const { url } = await farEnd(t, (response, { path }) => {
-    const data = path.includes('/logs') ? lines.map((line) => ({ line })) : views[Math.min(looks++, views.length - 1)];
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
+    const say = (status: number, body: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (path.includes('/logs')) return say(200, { data: [{ line: 'one' }, { line: 'no such table' }] });
+    const last = views.at(-1);
+    if (!path.includes('/wait')) return say(200, { data: views[looks++] ?? last });
+    const answer = answers[Math.min(asked.length, answers.length - 1)];
+    asked.push(new URL(path, 'http://x').searchParams);
+    const answerLater = (): unknown => {
+      if (looks < views.length) return setTimeout(answerLater, 10);
+      return answer === undefined ? say(504, { error: 'timeout' }) : say(200, { data: { ...last, ...answer } });
+    };
+    return answerLater();
   });
   const { env, stdin, stdout, stderr } = process;
   const { signal } = new AbortController();
@@ -124,52 +96,65 @@ async function watching(t: Test, views: readonly StatusView[], waiting: Partial<
     server: url,
     token: '',
     isJson: true,
-    terminal: { env, stdin, stdout, stderr, signal, nowMs: () => startedMs },
+    terminal: { env, stdin, stdout, stderr, signal, nowMs: Date.now },
     show: () => {},
     tell: (text) => void told.push(text),
   };
-  const goal = { ...usual, stableMs: 0 };
-  const answer = watchDone(context, { id: 'x', name: 'web' }, { goal, seconds: 10, ...waiting });
-  return { told, answer };
+  const waiting: Waiting = { goal: goalOf(defaultPolicy, 3), seconds: 10, ...more };
+  return { told, asked, answer: watchDone(context, { id: 'x', name: 'web' }, waiting) };
 }
 
-t.test('it must stay up, and a new start counts from its own beginning', async (t) => {
-  const goal = { ...usual, stableMs: 700 };
-  const again = seen({ started_at: '2026-11-25T12:00:09.000Z', restart_count: 1 });
-  const { answer, told } = await watching(t, [seen({ status: 'pending' }), seen(), again, again], { goal });
+t.test('each change is told once, until the server says that it is done', async (t) => {
+  const views = [seen({ status: 'pending', generation: 4 }), seen({ status: 'pulling' }), seen()];
+  const { answer, told, asked } = await watching(t, views, [{ outcome: 'done', restart_count: 1 }]);
   t.match(await answer, { restart_count: 1 });
-  t.same(told, ['web: pending', 'web: running']);
+  t.same(told, ['web: pending', 'web: pulling', 'web: running']);
+  const { timeout, ...query } = Object.fromEntries(asked[0] ?? []);
+  t.same(query, { until: 'settled', generation: '4', stable_seconds: '3', job: 'false', status: 'running' });
+  t.ok(Number(timeout) <= 10);
 });
 
-t.test('a crash loop ends the wait, with its exit code and the last lines of its log', async (t) => {
-  const { answer } = await watching(t, [seen({ ...crashLoop, message: 'three times' })], {}, ['one', 'no such table']);
+t.test('what failed ends the wait, with its exit code and the last lines of its log', async (t) => {
+  const crashLoop = { status: 'backoff', reason: 'crash_loop', exit_code: 1, message: 'three times' } as const;
+  const { answer } = await watching(t, [seen()], [{ ...crashLoop, outcome: 'failed' }]);
   await t.rejects(answer, {
     name: 'Refused',
     message:
       'web is backoff: crash_loop (three times), exit code 1; see "longshore logs web" and "longshore events web"\n' +
       'Its log ends with:\n  one\n  no such table',
   });
+  for (const outcome of ['stopped', 'removed'])
+    await t.rejects((await watching(t, [seen()], [{ outcome }])).answer, { name: 'Refused' }, outcome);
 });
 
-t.test('what is from before a change decides nothing', async (t) => {
-  const before = seen({ ...crashLoop });
-  const views = [{ ...before, generation: 2 }, seen({ generation: 2, observed_at: '2026-11-25T12:00:05.000Z' })];
-  const { answer } = await watching(t, views, { before });
-  t.match(await answer, { status: 'running' });
+t.test('an update that was taken back, and one that another came after', async (t) => {
+  const update = { phase: 'rolled_back', from: {}, to: {}, reason: 'unhealthy', message: null, at: startedAt } as const;
+  const back = await watching(t, [seen()], [{ outcome: 'rolled_back', update }]);
+  await t.rejects(back.answer, /web was rolled back: unhealthy/);
+  const { answer, asked } = await watching(
+    t,
+    [seen()],
+    [{ outcome: 'superseded', generation: 3 }, { outcome: 'done' }],
+  );
+  await answer;
+  t.same(
+    asked.map((query) => query.get('generation')),
+    ['1', '3'],
+    'what the newest becomes counts',
+  );
 });
 
-t.test('an update: verified by its host, or taken back', async (t) => {
-  const before = seen({ update: update('rolled_back') });
-  const under = seen({ generation: 2, update: update('preparing', '2026-11-25T12:01:00.000Z') });
-  const done = seen({ generation: 2, update: update('done', '2026-11-25T12:02:00.000Z') });
-  const goal = { ...usual, stableMs: 60_000 };
-  t.match(await (await watching(t, [under, done], { before, goal })).answer, { update: { phase: 'done' } });
-  const back = seen({ generation: 2, update: update('rolled_back', '2026-11-25T12:02:00.000Z') });
-  await t.rejects((await watching(t, [under, back], { before })).answer, /web was rolled back: unhealthy/);
-  t.match(await (await watching(t, [before], { before })).answer, { status: 'running' }, 'that of before says nothing');
+t.test('a server of the release before, which knows statuses alone', async (t) => {
+  t.match(await (await watching(t, [seen()], [{}])).answer, { status: 'running' });
+  const job = { goal: goalOf({ ...defaultPolicy, restart: 'never' }) };
+  const { answer, asked } = await watching(t, [seen()], [completed], job);
+  t.match(await answer, { reason: 'completed' });
+  t.equal(asked[0]?.get('status'), 'stopped');
+  const broken = { ...completed, reason: null };
+  await t.rejects((await watching(t, [seen()], [broken], job)).answer, /web is stopped/);
 });
 
 t.test('after the time it goes on', async (t) => {
-  const { answer } = await watching(t, [seen({ status: 'pulling' })], { seconds: 1 });
+  const { answer } = await watching(t, [seen({ status: 'pulling' })], [undefined], { seconds: 1 });
   await t.rejects(answer, /web is still pulling after 1 s; it goes on: "longshore wait web"/);
 });

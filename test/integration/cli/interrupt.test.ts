@@ -56,8 +56,12 @@ const ok = (data: unknown): Answer => ({ status: 200, body: { data } });
 const never: Answer = { interrupts: true };
 const web = { id: '0197c0de-0000-7000-8000-000000000001', name: 'web', status: 'running', env: {} };
 const db = { ...web, id: '0197c0de-0000-7000-8000-000000000002', name: 'db' };
-const pending = { id: web.id, status: 'pending', desired: 'running', reason: null, message: null, addresses: [] };
+const explained = { reason: null, message: null, addresses: [] };
+const pending = { id: web.id, status: 'pending', desired: 'running', generation: 1, ...explained };
 const atWeb = `${compute}/${web.id}`;
+const policy = { [`GET ${atWeb}/policy`]: ok({ restart: 'always', health: null }) };
+/** It does not become what it is waited for to be. */
+const waited = { ...policy, [`GET ${atWeb}/status`]: ok(pending), [`GET ${atWeb}/wait`]: {} };
 const listed = { [`GET ${compute}`]: ok([web, db]) };
 
 /** Ctrl-C when this was said. */
@@ -79,8 +83,7 @@ t.test('run: a container that was not started is removed', async (t) => {
 
 t.test('run and update: a container that is waited for goes on', async (t) => {
   const watch = after(/^web: pending/m);
-  const status = { [`GET ${atWeb}/status`]: ok(pending) };
-  const run = await interrupted(t, ['run', 'web'], { [`POST ${compute}`]: ok(web), ...status }, { watch });
+  const run = await interrupted(t, ['run', 'web'], { ...waited, [`POST ${compute}`]: ok(web) }, { watch });
   t.notOk(run.requests.some((request) => request.startsWith('DELETE')));
   const changing = ok({ ...pending, update: { phase: 'pulling' } });
   const update = await interrupted(
@@ -88,7 +91,7 @@ t.test('run and update: a container that is waited for goes on', async (t) => {
     ['update', 'web', '--cpu', '1.0'],
     {
       ...listed,
-      [`GET ${atWeb}/policy`]: ok({}),
+      ...waited,
       [`PATCH ${atWeb}`]: ok(web),
       [`GET ${atWeb}/status`]: changing,
     },
@@ -110,7 +113,7 @@ t.test('apply: before its plan is made, nothing changes', async (t) => {
 });
 
 t.test('what waits or follows', async (t) => {
-  await interrupted(t, ['wait', 'web'], { ...listed, [`GET ${atWeb}/wait`]: never });
+  await interrupted(t, ['wait', 'web'], { ...listed, ...waited, [`GET ${atWeb}/wait`]: never });
   await interrupted(t, ['ps'], { [`GET ${compute}`]: { status: 503, headers: { 'retry-after': '20' }, ...never } });
   const headers = { 'content-type': 'text/event-stream' };
   const event = { ts: 'now', name: 'web', type: 'created', status: null, reason: null, host_key: null };

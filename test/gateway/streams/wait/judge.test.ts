@@ -69,7 +69,10 @@ t.test('a declaration is settled by what became of it', (t) => {
     ['just up', {}, 1000, 'wait'],
     ['up for long enough', {}, 5000, 'done'],
     ['the run before', { observed_generation: 2 }, 9000, 'wait'],
-    ['ill', { reason: 'unhealthy' }, 9000, 'wait'],
+    ['unhealthy, for a moment', { reason: 'unhealthy' }, 4000, 'wait'],
+    ['unhealthy, and it stays so', { reason: 'unhealthy' }, 5000, 'failed'],
+    ['unhealthy before the change', { reason: 'unhealthy', observed_generation: 2 }, 9000, 'wait'],
+    ['its host is away', { reason: 'engine_unavailable' }, 9000, 'wait'],
     ['a job that runs', { restart_policy: 'never' }, 9000, 'wait'],
     ['a job at its clean end', { restart_policy: 'never', ...ended }, 0, 'done'],
     ['a job at another end', { restart_policy: 'never', ...crashed }, 0, 'failed'],
@@ -91,6 +94,9 @@ t.test('a declaration is settled by what became of it', (t) => {
     ['a silent host', { status: 'unknown', reason: 'host_silent' }, 9000, 'wait'],
   ] as const)
     t.equal(stepOf(settled(3), of(fields), undefined, upMs), outcome, name);
+  const job = (isJob: boolean) => ({ ...settled(3), isJob }) as Goal;
+  t.equal(stepOf(job(true), of({}), undefined, 9000), 'wait', 'a job by the word of the client');
+  t.equal(stepOf(job(false), of({ restart_policy: 'never' }), undefined, 9000), 'done', 'none by its word');
   t.equal(stepOf(settled(), of({ generation: 4, ...update('preparing', 4) })), 'wait', 'the newest, if none is named');
   t.equal(stepOf(settled(3), refusal('not_found'), statusView('i', 'removing') as never), 'removed');
   t.end();
