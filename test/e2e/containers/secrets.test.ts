@@ -23,7 +23,8 @@ t.test('secrets and logins', async (t) => {
     if (status >= 300) throw new Error(`PUT ${path}: ${status} ${text}`);
   };
   const image = { registry: rig.image.registry, repository: 'longshore/e2e-secrets', tag: '1' };
-  await pushTestImage(image.registry, { ...image, cmd: ['sh', '-c', steady] });
+  // What it declares as VOLUME lives on over an update that another value makes.
+  await pushTestImage(image.registry, { ...image, cmd: ['sh', '-c', steady], volumes: ['/data'] });
 
   await t.test('a container starts with its secrets, and another value updates it', async (t) => {
     for (const name of ['token', 'key']) await put(acme, `/secrets/${name}`, { value: `first ${name}` });
@@ -47,8 +48,16 @@ t.test('secrets and logins', async (t) => {
         .catch(String);
     };
     t.match(await reading(), /first token\s+first key/);
+    const exec = (...command: string[]) =>
+      rig.engine.exec(id as Parameters<typeof rig.engine.exec>[0], ['sh', '-c', ...command]);
+    await exec('echo written > /data/file');
     await put(acme, '/secrets/key', { value: 'second key' });
     await eventually('the second value', reading, (text) => /first token\s+second key/.test(text));
+    await eventually(
+      'what it wrote',
+      () => exec('cat /data/file').catch(String),
+      (text) => /^written/.test(text),
+    );
   });
 
   await t.test('a login of the registry starts what was refused; another tenant does not get the image', async (t) => {
