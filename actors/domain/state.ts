@@ -17,11 +17,12 @@ import {
 } from '../../schemas/ids.ts';
 import { DesiredChanges } from './desired-changes.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
-import { changedAtMs, isOfNetwork, recordKey, type StateRecord } from './records.ts';
+import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
 import type { PreparationSeen } from './turn.ts';
+import { WaitingByTenant, type Waiting } from './turns.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
 
 export interface PartitionView {
@@ -84,10 +85,13 @@ export interface PartitionView {
   /** Hosts whose record is damaged: what runs there is unknown. */
   damagedHosts(): Iterable<HostKey>;
   readonly vpn: VpnView;
-  /** Some containers may be made from another value than the current one. */
-  secretsWithOldValues(): Iterable<SecretOf>;
+  /**
+   * Secrets with a container that is to be brought to the current value, or with a value that no
+   * container needs any more.
+   */
+  secretsToSettle(): Waiting<SecretOf>;
   /** Logins that were put, or loaded, since containers were last tried again because of them. */
-  loginsToTry(): Iterable<LoginRecord>;
+  loginsToTry(): Waiting<LoginRecord>;
   /** Of the cluster, by id; null: the record is damaged. */
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null>;
 }
@@ -148,9 +152,8 @@ export class PartitionState implements PartitionView {
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
-  /** By their key without the version. */
-  readonly #oldValues = new Map<string, SecretOf>();
-  readonly #loginsToTry = new Map<string, LoginRecord>();
+  readonly #secretsToSettle = new WaitingByTenant<SecretOf>();
+  readonly #loginsToTry = new WaitingByTenant<LoginRecord>();
   readonly #signingKeys = new Map<string, SigningKeyRecord | null>();
   /** This partition's share of the ledger. */
   readonly #accounted = new Map<HostKey, { -readonly [Of in keyof PlacedAmounts]: number } & { containers: number }>();
@@ -264,11 +267,11 @@ export class PartitionState implements PartitionView {
   damagedHosts(): Iterable<HostKey> {
     return this.#damagedHosts;
   }
-  secretsWithOldValues(): Iterable<SecretOf> {
-    return this.#oldValues.values();
+  secretsToSettle(): Waiting<SecretOf> {
+    return this.#secretsToSettle;
   }
-  loginsToTry(): Iterable<LoginRecord> {
-    return this.#loginsToTry.values();
+  loginsToTry(): Waiting<LoginRecord> {
+    return this.#loginsToTry;
   }
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null> {
     return this.#signingKeys;
@@ -293,8 +296,13 @@ export class PartitionState implements PartitionView {
 
   /** No container waits for this login; one that was put since is tried by itself. */
   loginTried(login: LoginRecord): void {
-    const key = recordKey(login);
-    if (this.#loginsToTry.get(key) === login) this.#loginsToTry.delete(key);
+    const { tenant, registry } = login;
+    if (this.#loginsToTry.get(tenant, registry) === login) this.#loginsToTry.delete(tenant, registry);
+  }
+
+  served(item: SecretOf | LoginRecord): void {
+    if ('registry' in item) this.#loginsToTry.served(item.tenant, item.registry);
+    else this.#secretsToSettle.served(item.tenant, item.name);
   }
 
   /** What is desired of the container on the host changes. */
@@ -314,7 +322,7 @@ export class PartitionState implements PartitionView {
         tenant.claimKey(record);
         tenant.note(record);
         tenant.count(record, 1);
-        tenant.secrets.note(record, true);
+        this.#noteUses(tenant, record, true);
         this.#place(record);
         return;
       }
@@ -343,7 +351,7 @@ export class PartitionState implements PartitionView {
         return;
       case 'login':
         this.#own(record.tenant).secrets.logins.set(record.registry, record);
-        this.#loginsToTry.set(recordKey(record), record);
+        this.#loginsToTry.put(record.tenant, record.registry, record);
         return;
       case 'key':
         this.#own(record.tenant).keys.set(record.id, record);
@@ -382,7 +390,7 @@ export class PartitionState implements PartitionView {
     if (kind === 'signing_key') this.#signingKeys.delete(first);
     if (kind === 'key' && isTenantId(first) && isKeyId(second)) this.#own(first).keys.delete(second);
     if (kind === 'secret' && isTenantId(first)) this.#deleteSecret(first, second, Number(third));
-    if (kind === 'login' && isTenantId(first)) this.#deleteLogin(key, first, registryIn(second));
+    if (kind === 'login' && isTenantId(first)) this.#deleteLogin(first, registryIn(second));
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
     if (kind === 'peer' && isTenantId(first) && isPeerId(second)) {
       this.vpn.deletePeer(this.#own(first).peers, first, second);
@@ -425,26 +433,32 @@ export class PartitionState implements PartitionView {
     this.#moving.clear();
   }
 
-  #putSecret(tenant: TenantId, name: string, version: number, record: SecretRecord | null): void {
-    const { secrets } = this.#own(tenant);
-    secrets.put(name, version, record);
-    this.#noteOldValues(tenant, name);
+  #putSecret(id: TenantId, name: string, version: number, record: SecretRecord | null): void {
+    const tenant = this.#own(id);
+    tenant.secrets.put(name, version, record);
+    this.#noteSecret(tenant, name);
   }
 
-  #deleteSecret(tenant: TenantId, name: string, version: number): void {
-    this.#own(tenant).secrets.delete(name, version);
-    this.#noteOldValues(tenant, name);
+  #deleteSecret(id: TenantId, name: string, version: number): void {
+    const tenant = this.#own(id);
+    tenant.secrets.delete(name, version);
+    this.#noteSecret(tenant, name);
   }
 
-  #noteOldValues(tenant: TenantId, name: string): void {
-    const count = this.tenant(tenant).secrets.values.get(name)?.size ?? 0;
-    if (count > 1) this.#oldValues.set(`${tenant}.${name}`, { tenant, name });
-    else this.#oldValues.delete(`${tenant}.${name}`);
+  /** A container is put, or taken out. */
+  #noteUses(tenant: TenantState, record: ContainerRecord, isThere: boolean): void {
+    for (const name of tenant.secrets.note(record, isThere)) this.#noteSecret(tenant, name);
   }
 
-  #deleteLogin(key: string, tenant: TenantId, registry: string): void {
+  #noteSecret({ tenant, secrets }: TenantState, name: string): void {
+    const isWaiting = this.#secretsToSettle.get(tenant, name) !== undefined;
+    if (!secrets.isUnsettled(name)) this.#secretsToSettle.delete(tenant, name);
+    else if (!isWaiting) this.#secretsToSettle.put(tenant, name, { tenant, name });
+  }
+
+  #deleteLogin(tenant: TenantId, registry: string): void {
     this.#own(tenant).secrets.logins.delete(registry);
-    this.#loginsToTry.delete(key);
+    this.#loginsToTry.delete(tenant, registry);
   }
 
   #noteRevocations(tenant: TenantId): void {
@@ -468,7 +482,7 @@ export class PartitionState implements PartitionView {
     tenant.names.delete(before.spec.name);
     tenant.releaseKey(before);
     tenant.count(before, -1);
-    tenant.secrets.note(before, false);
+    this.#noteUses(tenant, before, false);
     this.#unplaced.delete(id);
     this.#heard.delete(id);
     this.#pulls.delete(id);

@@ -12,6 +12,7 @@ import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.t
 import type { HostRoom } from '../../schemas/wire/host.ts';
 import type { Reply, SuccessReply } from '../runtime/domain.ts';
 import type { StateRecord } from './records.ts';
+import type { SecretOf } from './state.ts';
 
 export { isEmpty, isSuccess, type Reply, type SuccessReply } from '../runtime/domain.ts';
 
@@ -112,12 +113,14 @@ export interface PreparationSeen {
 
 /**
  * What memory keeps and nothing commits: the order of a report that repeats what is stored, how far
- * a pull is, that a preparation gets on, or that no container waits for a login any more.
+ * a pull is, that a preparation gets on, that a secret or a login has had its turn (turns.ts), or
+ * that no container waits for a login any more.
  */
 export type Heard =
   | { readonly id: ContainerId; readonly order: ObservationOrder }
   | { readonly id: ContainerId; readonly pull: PullProgress }
   | { readonly id: ContainerId; readonly preparation: PreparationSeen }
+  | { readonly served: SecretOf | LoginRecord }
   | { readonly tried: LoginRecord };
 
 export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };

@@ -7,14 +7,6 @@ import { policyOf } from '../../../schemas/api/policy.ts';
 import { noChanges, type Changes, type TurnContext } from '../turn.ts';
 import { changed, eventOf, unplace, want } from './transitions.ts';
 
-/** Whether it runs once only, and may have begun to. */
-export const isRunningOnce = (record: ContainerRecord): boolean =>
-  policyOf(record).restart === 'never' && record.desired === 'running' && record.placement.phase === 'placed';
-
-/** The same, but for what can not have begun: it waits for its image, its values or its start. */
-export const isOnItsOnlyRun = (record: ContainerRecord): boolean =>
-  isRunningOnce(record) && !['pulling', 'backoff', 'failed'].includes(record.observed.status);
-
 /** Its host says that it has run to its end, and that its policy does not start it again. */
 export const hasEnded = (record: ContainerRecord, isEnd: boolean): boolean =>
   isEnd && record.desired === 'running' && policyOf(record).restart !== 'always';

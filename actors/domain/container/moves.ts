@@ -16,7 +16,7 @@ import { excessInRegion } from '../tenant/quota.ts';
 import { regionsThatMayPull } from '../tenant/registries.ts';
 import { quotaAmountsOf, type TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type FleetHost, type PreparationSeen, type TurnContext } from '../turn.ts';
-import { isRunningOnce } from './endings.ts';
+import { isRunningOnce } from './runs.ts';
 import { changed, eventOf, findHost, nextSince, placeOn, rejectionsWith, unplace } from './transitions.ts';
 import { isUpdating, rolledBack } from './updates.ts';
 

@@ -5,7 +5,7 @@ import type { PullItem, ReportItem } from '../../../schemas/wire/host.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
-import { atRest, giveUpRun, hasEnded, isRunningOnce, withLastRun } from './endings.ts';
+import { atRest, giveUpRun, hasEnded, withLastRun } from './endings.ts';
 import {
   hearLeaving,
   hearPreparation,
@@ -28,6 +28,7 @@ import {
   rejectionsWith,
   replace,
 } from './transitions.ts';
+import { isRunningOnce } from './runs.ts';
 import { hearUpdate, isUpdating, withProof } from './updates.ts';
 
 /** Statuses that an agent may report; the others are the control plane's. */

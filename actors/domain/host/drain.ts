@@ -5,7 +5,7 @@ import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { leavingOf, movesFrom } from '../container/moves.ts';
-import { isRunningOnce } from '../container/endings.ts';
+import { isRunningOnce } from '../container/runs.ts';
 import { findHost } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, type Turn, type TurnContext } from '../turn.ts';

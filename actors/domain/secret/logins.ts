@@ -1,14 +1,13 @@
 /** What a tenant asks of its logins at registries; as with secrets (secrets.ts). Pure. */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { LoginRecord, LoginView } from '../../../schemas/api/secret.ts';
-import { registryName } from '../../../schemas/api/registry.ts';
-import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { again, changed, eventOf, withNext } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, noChanges, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
+import { inTurns } from '../turns.ts';
 import { floorAbove } from './secrets.ts';
 import { nextVersion } from './versions.ts';
 
@@ -77,31 +76,25 @@ export function remove(state: PartitionView, ask: Of<'login.remove'>, context: T
   return answer({ code: 'no_content', body: '' }, { ...noChanges, records, deletes });
 }
 
-/** Its pull was refused before the tenant put this login. */
-const waitsFor = ({ spec, desired, observed, observedAtMs }: ContainerRecord, login: LoginRecord): boolean =>
-  desired === 'running' &&
-  observed.reason === 'image_auth' &&
-  (observed.status === 'failed' || observed.status === 'backoff') &&
-  (observedAtMs ?? 0) <= login.updatedAtMs &&
-  registryName(spec.registry) === login.registry;
-
 /**
  * Tries the containers again that a registry refused before its login was put, a bounded number at
  * a time; at the end it says that there are none.
  */
-export function* tryAgain(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
-  let budget: number = limits.secretRollsPerSweep;
-  for (const login of [...state.loginsToTry()]) {
-    let passed = 0;
-    for (const { id } of [...state.tenant(login.tenant).containers.values()]) {
-      if (++passed % limits.sweepStepRecords === 0) yield noChanges;
-      // It may have changed since the sweep began.
-      const record = state.tenant(login.tenant).containers.get(id);
-      if (record === undefined || !waitsFor(record, login)) continue;
-      if (budget-- === 0) return;
-      const next = withNext(record, context, { observed: again(record.observed, 'pending') });
-      yield changed(next, [eventOf('registry_changed', next, context)]);
+export const tryAgain = (state: PartitionView, context: TurnContext): Generator<Changes, void, void> =>
+  inTurns(state.loginsToTry(), (login) => trying(state, login, context), limits.secretRollsPerSweep);
+
+/** One container in each turn. */
+function* trying(state: PartitionView, login: LoginRecord, context: TurnContext): Generator<Changes, void, void> {
+  const { secrets, containers } = state.tenant(login.tenant);
+  for (const id of secrets.refusedBy(login.registry)) {
+    const record = containers.get(id);
+    // Refused with this login too.
+    if (record === undefined || (record.observedAtMs ?? 0) > login.updatedAtMs) {
+      yield noChanges;
+      continue;
     }
-    yield { ...noChanges, heard: { tried: login } };
+    const next = withNext(record, context, { observed: again(record.observed, 'pending') });
+    yield changed(next, [eventOf('registry_changed', next, context)]);
   }
+  yield { ...noChanges, heard: { tried: login } };
 }

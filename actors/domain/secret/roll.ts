@@ -1,62 +1,48 @@
 /**
  * Brings containers to the current values of their secrets, and forgets values that none needs any
- * more. Level-triggered, as the sweep that calls it: it looks only at secrets that have more than
- * one value. Pure.
+ * more. Level-triggered, as the sweep that calls it: it looks only at secrets with such a container
+ * or value. Pure.
  */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
-import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { changed, eventOf, updated } from '../container/transitions.ts';
-import { isOnItsOnlyRun } from '../container/endings.ts';
-import { isUpdating, versionOf } from '../container/updates.ts';
-import type { PartitionView } from '../state.ts';
+import { versionOf } from '../container/updates.ts';
+import type { PartitionView, SecretOf } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type TurnContext } from '../turn.ts';
+import { inTurns } from '../turns.ts';
 import { unusedOf } from './secrets.ts';
 import { currentOf } from './state.ts';
-import { isBehind, newest, usersOf } from './versions.ts';
+import { isBehind, newest } from './versions.ts';
 
 /** A decision about one container threw (our bug); the others are still decided. */
 export type OnFault = (record: ContainerRecord, error: unknown) => void;
 
-/** One container of each secret in turn, so that no secret waits for another. */
-export function* rollSecrets(
+export const rollSecrets = (
   state: PartitionView,
   context: TurnContext,
   onFault: OnFault,
-): Generator<Changes, void, void> {
-  const unsettled = [...state.secretsWithOldValues()];
-  let budget: number = limits.secretRollsPerSweep;
-  let queues = unsettled.map(({ tenant, name }) => behind(state, tenant, name));
-  while (queues.length > 0 && budget > 0) {
-    const left: typeof queues = [];
-    for (const queue of queues) {
-      const { value: record, done } = queue.next();
-      if (done === true) continue;
-      left.push(queue);
-      if (record === undefined) yield noChanges;
-      else if (budget-- > 0) yield rolled(state, record, context, onFault);
-    }
-    queues = left;
-  }
-  for (const { tenant, name } of unsettled) yield forget(state.tenant(tenant), name);
-}
+): Generator<Changes, void, void> =>
+  inTurns(state.secretsToSettle(), (secret) => settling(state, secret, context, onFault), limits.secretRollsPerSweep);
 
-/** Containers to update; undefined: a step, because the caller runs this in slices. */
-function* behind(state: PartitionView, id: TenantId, name: string): Generator<ContainerRecord | undefined, void, void> {
+/** One container in each turn, and then what no container needs any more. */
+function* settling(
+  state: PartitionView,
+  { tenant: id, name }: SecretOf,
+  context: TurnContext,
+  onFault: OnFault,
+): Generator<Changes, void, void> {
   const tenant = state.tenant(id);
   const version = currentOf(tenant.secrets.values.get(name));
-  let passed = 0;
-  for (const { id: user } of [...usersOf(tenant, name)]) {
-    if (++passed % limits.sweepStepRecords === 0) yield undefined;
-    // It may have changed since the sweep began.
+  if (version === undefined) return;
+  for (const user of tenant.secrets.users(name).behind(version)) {
+    // Another turn may have changed it since.
     const record = tenant.containers.get(user);
-    if (record === undefined) continue;
-    // One update after another: one that fails takes back what it brought, and nothing else.
-    const mayChange = !isUpdating(record) && !isOnItsOnlyRun(record);
-    if (version !== undefined && mayChange && isBehind(record, name, version)) yield record;
+    if (record === undefined || !isBehind(record, name, version)) yield noChanges;
+    else yield rolled(state, record, context, onFault);
   }
+  yield forget(tenant, name);
 }
 
 function rolled(state: PartitionView, record: ContainerRecord, context: TurnContext, onFault: OnFault): Changes {

@@ -4,6 +4,7 @@
  */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { SecretFloorRecord, SecretRecord, SecretView } from '../../../schemas/api/secret.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -11,7 +12,7 @@ import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
 import { answer, data, invalid, noChanges, refuse, type Turn, type TurnContext } from '../turn.ts';
 import { currentOf, type Values } from './state.ts';
-import { nextVersion, userIds, usersOf, versionsInUse } from './versions.ts';
+import { nextVersion } from './versions.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -23,8 +24,17 @@ function viewOf(
   version: number,
   record: SecretRecord | null | undefined,
 ): SecretView {
-  const used_by = userIds(tenant, name).slice(0, limits.secretUsersShown);
+  const used_by = firstOf(tenant.secrets.users(name).ids, limits.secretUsersShown);
   return { name, version, updated_at: timeOf(record?.updatedAtMs), used_by };
+}
+
+function firstOf<T>(items: Iterable<T>, most: number): T[] {
+  const first: T[] = [];
+  for (const item of items) {
+    if (first.length === most) break;
+    first.push(item);
+  }
+  return first;
 }
 
 const shownAt = (tenant: TenantView, name: string, values: Values): SecretView => {
@@ -74,10 +84,10 @@ export function put(state: PartitionView, ask: Of<'secret.put'>, context: TurnCo
       'conflict',
       `there are already ${limits.secretsPerTenant} secrets, which is the most: delete one first`,
     );
-  if (binary === true && isVariable(tenant, name))
+  const users = secrets.users(name);
+  if (binary === true && users.isVariable)
     return invalid({ value: ['must be text without NUL: a container has it in an environment variable'] });
-  const inUse = versionsInUse(tenant, name);
-  if (inUse.size >= limits.secretVersions)
+  if (users.versions >= limits.secretVersions)
     return refuse('conflict', 'updates to earlier values are under way: wait until they have ended');
   const record: SecretRecord = {
     kind: 'secret',
@@ -92,15 +102,12 @@ export function put(state: PartitionView, ask: Of<'secret.put'>, context: TurnCo
   return answer(data('ok', viewOf(tenant, name, version, record)), { ...noChanges, records: [record], deletes });
 }
 
-const isVariable = (tenant: TenantView, name: string): boolean =>
-  [...usersOf(tenant, name)].some(({ secrets }) => Object.values(secrets?.env ?? {}).some((use) => use.name === name));
-
 /** Versions that no container needs, the current one among them. */
 export function unusedOf(tenant: TenantView, name: string): readonly number[] {
   // What a damaged container is made from is unknown.
   if (tenant.damaged.size > 0) return [];
-  const inUse = versionsInUse(tenant, name);
-  return [...(tenant.secrets.values.get(name)?.keys() ?? [])].filter((version) => !inUse.has(version));
+  const users = tenant.secrets.users(name);
+  return [...(tenant.secrets.values.get(name)?.keys() ?? [])].filter((version) => !users.need(version));
 }
 
 export function remove(state: PartitionView, ask: Of<'secret.remove'>, context: TurnContext): Turn {
@@ -109,16 +116,16 @@ export function remove(state: PartitionView, ask: Of<'secret.remove'>, context: 
   if (values === undefined) return refuse('not_found');
   if (tenant.damaged.size > 0)
     return refuse('conflict', 'the record of a container is damaged, which may use it: contact support');
-  const users = Array.from(usersOf(tenant, ask.name), ({ spec }) => spec.name);
-  if (users.length > 0) return refuse('conflict', usedBy(users));
+  const users = tenant.secrets.users(ask.name).ids;
+  if (users.size > 0) return refuse('conflict', usedBy(tenant, users));
   const deletes = [...values.keys()].map((version) => keys.secret(ask.tenant, ask.name, version));
   const records = [floorAbove(tenant, currentOf(values) ?? 0, context)];
   return answer({ code: 'no_content', body: '' }, { ...noChanges, records, deletes });
 }
 
-function usedBy(users: readonly string[]): string {
-  const shown = users.slice(0, limits.secretUsersNamed);
-  const more = users.length - shown.length;
+function usedBy({ containers }: TenantView, users: ReadonlySet<ContainerId>): string {
+  const shown = firstOf(users, limits.secretUsersNamed).map((id) => containers.get(id)?.spec.name ?? id);
+  const more = users.size - shown.length;
   return `it is used by ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}: take it out of their secrets first`;
 }
 

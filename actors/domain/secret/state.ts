@@ -1,16 +1,9 @@
-/**
- * The secrets and registry logins of a tenant in memory, and which of its containers use which
- * secret (ADR 37).
- */
+/** The secrets and registry logins of a tenant in memory (ADR 37). */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
-import {
-  type LoginRecord,
-  namesIn,
-  type SecretFloorRecord,
-  type SecretRecord,
-  usesIn,
-} from '../../../schemas/api/secret.ts';
+import type { LoginRecord, SecretFloorRecord, SecretRecord } from '../../../schemas/api/secret.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
+import { registryName } from '../../../schemas/api/registry.ts';
+import { SecretUsers, type UsersView } from './users.ts';
 
 /** The values of one secret by version; null: the record is damaged. */
 export type Values = ReadonlyMap<number, SecretRecord | null>;
@@ -22,37 +15,28 @@ export interface SecretsView {
   readonly logins: ReadonlyMap<string, LoginRecord | null>;
   /** The highest version that a deleted one had. */
   readonly floor: number;
-  /** Containers that are made from the secret, or may go back to a version of it. */
-  users(name: string): ReadonlySet<ContainerId>;
+  users(name: string): UsersView;
+  /**
+   * Containers that should run and whose last pull this registry refused. Goes on over changes that
+   * are made meanwhile.
+   */
+  refusedBy(registry: string): Iterable<ContainerId>;
 }
-
-const nobody: ReadonlySet<ContainerId> = new Set();
-
-/** The versions of the secret that a container is made from, or may go back to. */
-export function* versionsIn({ secrets, update }: ContainerRecord, name: string): Generator<number, void, void> {
-  for (const uses of [secrets, update?.previous?.secrets]) {
-    if (uses === undefined) continue;
-    for (const use of usesIn(uses)) if (use.name === name) yield use.version;
-  }
-}
-
-function namesOf({ secrets, update }: ContainerRecord): ReadonlySet<string> {
-  const previous = update?.previous?.secrets;
-  if (secrets === undefined && previous === undefined) return noNames;
-  return new Set([secrets, previous].flatMap((uses) => (uses === undefined ? [] : [...namesIn(uses)])));
-}
-
-const noNames: ReadonlySet<string> = new Set();
 
 /** The version that new containers get; undefined: there is no such secret. */
 export function currentOf(values: Values | undefined): number | undefined {
   return values === undefined ? undefined : Math.max(...values.keys());
 }
 
+const isRefused = ({ desired, observed: { status, reason } }: ContainerRecord): boolean =>
+  desired === 'running' && reason === 'image_auth' && (status === 'failed' || status === 'backoff');
+
 export class TenantSecrets implements SecretsView {
   readonly values = new Map<string, Map<number, SecretRecord | null>>();
   readonly logins = new Map<string, LoginRecord | null>();
-  readonly #users = new Map<string, Set<ContainerId>>();
+  readonly #users = new SecretUsers();
+  /** By registry. */
+  readonly #refused = new Map<string, Set<ContainerId>>();
   #floor: SecretFloorRecord | undefined;
 
   get floor(): number {
@@ -62,8 +46,23 @@ export class TenantSecrets implements SecretsView {
     this.#floor = record;
   }
 
-  users(name: string): ReadonlySet<ContainerId> {
-    return this.#users.get(name) ?? nobody;
+  users(name: string): UsersView {
+    return this.#users.of(name);
+  }
+
+  refusedBy(registry: string): Iterable<ContainerId> {
+    return this.#refused.get(registry) ?? [];
+  }
+
+  /** Whether a sweep has something to do for it. */
+  isUnsettled(name: string): boolean {
+    const values = this.values.get(name);
+    const current = currentOf(values);
+    if (values === undefined || current === undefined || values.size < 2) return false;
+    const users = this.users(name);
+    if (users.hasBehind(current)) return true;
+    for (const version of values.keys()) if (version !== current && !users.need(version)) return true;
+    return false;
   }
 
   put(name: string, version: number, record: SecretRecord | null): void {
@@ -78,14 +77,21 @@ export class TenantSecrets implements SecretsView {
     if (values?.size === 0) this.values.delete(name);
   }
 
-  /** A container is put, or taken out. */
-  note(record: ContainerRecord, isThere: boolean): void {
-    for (const name of namesOf(record)) {
-      const users = this.#users.get(name) ?? new Set();
-      if (isThere) users.add(record.id);
-      else users.delete(record.id);
-      if (users.size === 0) this.#users.delete(name);
-      else this.#users.set(name, users);
-    }
+  /**
+   * A container is put, or taken out.
+   * @returns the names of its secrets
+   */
+  note(record: ContainerRecord, isThere: boolean): Iterable<string> {
+    if (isRefused(record)) this.#noteRefused(record, isThere);
+    return this.#users.note(record, isThere);
+  }
+
+  #noteRefused({ id, spec }: ContainerRecord, isThere: boolean): void {
+    const registry = registryName(spec.registry);
+    const refused = this.#refused.get(registry) ?? new Set();
+    if (isThere) refused.add(id);
+    else refused.delete(id);
+    if (refused.size === 0) this.#refused.delete(registry);
+    else this.#refused.set(registry, refused);
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
+import { usesIn } from '../../../schemas/api/secret.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { otherHostsOf } from '../container/moves.ts';
@@ -11,7 +12,6 @@ import { previousOf } from '../container/updates.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
 import { answer, data, refuse, type Turn, type TurnContext } from '../turn.ts';
-import { versionsIn } from './state.ts';
 
 type Unseal = Extract<Ask, { type: 'secret.unseal' }>;
 
@@ -38,6 +38,14 @@ function refusalOf(host: HostKey, user: string, { fleet }: TurnContext): Turn | 
 
 const isOn = (record: ContainerRecord, host: HostKey): boolean =>
   (record.placement.phase === 'placed' && record.placement.host === host) || otherHostsOf(record).includes(host);
+
+/** The versions of the secret that a container is made from, or may go back to. */
+function* versionsIn({ secrets, update }: ContainerRecord, name: string): Generator<number, void, void> {
+  for (const uses of [secrets, update?.previous?.secrets]) {
+    if (uses === undefined) continue;
+    for (const use of usesIn(uses)) if (use.name === name) yield use.version;
+  }
+}
 
 function secretFor(
   tenant: TenantView,

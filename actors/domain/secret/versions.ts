@@ -1,27 +1,8 @@
 /** Which values of a secret containers need, and which they should be made from. Pure. */
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { noSecrets, usesIn, type SecretUse, type SecretUses } from '../../../schemas/api/secret.ts';
-import type { ContainerId } from '../../../schemas/ids.ts';
 import type { TenantView } from '../tenant/state.ts';
-import { currentOf, versionsIn } from './state.ts';
-
-/** Those that are not being removed. */
-export function* usersOf({ secrets, containers }: TenantView, name: string): Generator<ContainerRecord, void, void> {
-  for (const id of secrets.users(name)) {
-    const record = containers.get(id);
-    if (record !== undefined && record.desired !== 'removed') yield record;
-  }
-}
-
-export const userIds = (tenant: TenantView, name: string): readonly ContainerId[] =>
-  Array.from(usersOf(tenant, name), ({ id }) => id);
-
-/** What containers are made from, or may go back to. */
-export function versionsInUse(tenant: TenantView, name: string): ReadonlySet<number> {
-  const versions = new Set<number>();
-  for (const record of usersOf(tenant, name)) for (const version of versionsIn(record, name)) versions.add(version);
-  return versions;
-}
+import { currentOf } from './state.ts';
 
 /**
  * Above every version that the tenant ever had under the name, also before a delete, and before a

@@ -10,6 +10,7 @@ import { expired, sweep, type SweepContext } from '../../../actors/domain/sweep.
 import * as tenantDecide from '../../../actors/domain/tenant/decide.ts';
 import { noChanges, type Changes, type FleetView, type HostStanding } from '../../../actors/domain/turn.ts';
 import { runAtOnce } from '../../../lib/time/slices.ts';
+import { WaitingByTenant } from '../../../actors/domain/turns.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../../schemas/api/container.ts';
 import type { Capacity, HostRecord } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
@@ -450,8 +451,8 @@ t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t 
   });
   const onFault = ({ id }: ContainerRecord): void => void outcomes.push(`fault ${id}`);
   faulty.hosts = () => [];
-  faulty.secretsWithOldValues = () => [];
-  faulty.loginsToTry = () => [];
+  faulty.secretsToSettle = () => new WaitingByTenant();
+  faulty.loginsToTry = () => new WaitingByTenant();
   faulty.hostsWithContainers = () => [];
   faulty.moving = () => [];
   for (const { records } of sweep(faulty, sweepContext(undefined, { onFault }))) {

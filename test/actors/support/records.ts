@@ -129,6 +129,7 @@ export function apply(state: PartitionState, changes: Changes): void {
   if (heard === undefined) return;
   if ('pull' in heard) state.hearPull(heard.id, heard.pull);
   else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
+  else if ('served' in heard) state.served(heard.served);
   else if ('tried' in heard) state.loginTried(heard.tried);
   else state.hear(heard.id, heard.order);
 }

@@ -4,7 +4,7 @@ import type { Changes } from '../../../../actors/domain/turn.ts';
 import type { ContainerRecord } from '../../../../schemas/api/container.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
-import { specOf } from '../../support.ts';
+import { specOf, tenantId } from '../../support.ts';
 import { acme, container, doorbellsOf, h1, observation } from '../../support/records.ts';
 import { bodyOf, sealedAs, secretWorld } from '../../support/secrets.ts';
 
@@ -96,6 +96,42 @@ t.test('a refusal of the new login is not tried again; a sweep tries a bounded n
   crowd.login();
   t.equal(tried(crowd.tryAgain()).length, limits.secretRollsPerSweep);
   t.equal(tried(crowd.tryAgain()).length, 1);
-  t.same([...crowd.state.loginsToTry()], [], 'then nobody looks any more');
+  t.same([...crowd.state.loginsToTry().tenants()], [], 'then nobody looks any more');
+  t.end();
+});
+
+t.test('a login that is put again and again holds up no login of another tenant', (t) => {
+  const others = tenantId('zeta');
+  const many = Array.from({ length: 4 * limits.secretRollsPerSweep }, (_, index) =>
+    refused(registry, { spec: { ...specOf(`c${index}`), registry } }),
+  );
+  const theirs = Array.from({ length: 3 }, (_, index) =>
+    refused(registry, { tenant: others, spec: { ...specOf(`t${index}`), registry } }),
+  );
+  const world = loginWorld([...many, ...theirs]);
+  world.login();
+  world.state.put({
+    kind: 'login',
+    tenant: others,
+    registry,
+    version: 1,
+    username: 'ci',
+    sealed: sealedAs('login@1'),
+    updatedAtMs: 1_000_000,
+  });
+  const first = tried(world.tryAgain());
+  for (const { id } of theirs) t.ok(first.includes(id));
+  t.equal(first.length, limits.secretRollsPerSweep);
+
+  const { containers } = world.state.tenant(acme);
+  let looks = 0;
+  const { get } = containers;
+  containers.get = (id) => {
+    looks++;
+    return get.call(containers, id);
+  };
+  world.login();
+  t.equal(tried(world.tryAgain()).length, limits.secretRollsPerSweep);
+  t.ok(looks <= 4 * limits.secretRollsPerSweep, `the walk goes on where it ended: ${looks} looks`);
   t.end();
 });

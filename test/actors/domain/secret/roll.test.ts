@@ -4,8 +4,9 @@ import { desiredOf } from '../../../../actors/domain/desired.ts';
 import type { Changes } from '../../../../actors/domain/turn.ts';
 import { defaultPolicy } from '../../../../schemas/api/policy.ts';
 import { limits } from '../../../../schemas/limits.ts';
+import { tenantId } from '../../support.ts';
 import { acme, container, h1, observation, unplaced } from '../../support/records.ts';
-import { secretWorld, using } from '../../support/secrets.ts';
+import { secretRecord, secretWorld, using } from '../../support/secrets.ts';
 
 const updated = (changes: readonly Changes[]): string[] =>
   changes.flatMap(({ records }) => records.flatMap((record) => (record.kind === 'container' ? [record.id] : [])));
@@ -119,6 +120,48 @@ t.test('one sweep updates a bounded number, and no secret waits for another', (t
   for (; seen.size <= many.length && sweeps < 20; sweeps++) for (const id of updated(world.roll())) seen.add(id);
   t.equal(seen.size, many.length + 1, 'all of them in the end');
   t.equal(sweeps, 3);
+  t.end();
+});
+
+t.test('containers whose value failed cost no sweep, list or next value a look', (t) => {
+  const all = Array.from({ length: 20 }, (_, index) => using('db', 1, {}, `c${index}`));
+  const world = secretWorld(all);
+  world.put('db', 1);
+  world.put('db');
+  world.roll();
+  for (const { id } of all) world.tell(id, 'rolled_back');
+  const { containers } = world.state.tenant(acme);
+  let looks = 0;
+  const { get } = containers;
+  containers.get = (id) => {
+    looks++;
+    return get.call(containers, id);
+  };
+  t.same(world.roll(), []);
+  t.match(world.list(), [{ used_by: { length: all.length } }]);
+  t.equal(looks, 0);
+  world.put('db');
+  t.equal(looks, 0, 'the turn of the next value goes through no users');
+  t.equal(updated(world.roll()).length, all.length);
+  t.end();
+});
+
+t.test('no tenant waits because another has many secrets', (t) => {
+  const others = tenantId('zeta');
+  const secrets = Array.from({ length: limits.secretRollsPerSweep + 10 }, (_, index) => `s${index}`);
+  const many = secrets.flatMap((name) => [0, 1, 2].map((index) => using(name, 1, {}, `${name}-${index}`)));
+  const one = using('db', 1, { tenant: others });
+  const values = [1, 2].flatMap((version) => [
+    ...secrets.map((name) => secretRecord(name, version)),
+    { ...secretRecord('db', version), tenant: others },
+  ]);
+  const world = secretWorld([...many, one, ...values]);
+  const first = updated(world.roll());
+  t.ok(first.includes(one.id));
+  t.equal(first.length, limits.secretRollsPerSweep);
+  const both = [...first, ...updated(world.roll())];
+  const nameOf = (id: string) => many.find((record) => record.id === id)?.secrets?.env['TOKEN']?.name;
+  t.equal(new Set(both.map(nameOf)).size, secrets.length + 1, 'the next sweep begins with those that had no turn');
   t.end();
 });
 

@@ -1,0 +1,151 @@
+/**
+ * Which containers of a tenant use which version of a secret (ADR 37), by name. Kept with each
+ * record, so that no ask and no sweep goes through all users of a secret.
+ */
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { usesIn, type SecretUses } from '../../../schemas/api/secret.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { isOnItsOnlyRun } from '../container/runs.ts';
+
+/** The containers that use one secret, but for those that are being removed. */
+export interface UsersView {
+  /** Those that are made from the secret, or may go back to a version of it. */
+  readonly ids: ReadonlySet<ContainerId>;
+  /** Whether one of them has it in a variable. */
+  readonly isVariable: boolean;
+  /** How many versions they are made from, or may go back to. */
+  readonly versions: number;
+  /** Whether one of them is made from this version, or may go back to it. */
+  need(version: number): boolean;
+  /** Whether some may be brought to this version, which is the current one. */
+  hasBehind(version: number): boolean;
+  /**
+   * Those, and perhaps a few others. Goes on over changes that are made meanwhile.
+   */
+  behind(version: number): Iterable<ContainerId>;
+}
+
+/** Containers that may be updated, and are alike in what they are made from. */
+interface Alike {
+  readonly version: number;
+  /** The newest version that failed, and was taken back; 0: none. */
+  readonly failed: number;
+  readonly ids: Set<ContainerId>;
+}
+
+class Users implements UsersView {
+  readonly ids = new Set<ContainerId>();
+  variables = 0;
+  /** By version, how many need it. */
+  readonly #needed = new Map<number, number>();
+  readonly #alike = new Map<string, Alike>();
+
+  get isVariable(): boolean {
+    return this.variables > 0;
+  }
+  get versions(): number {
+    return this.#needed.size;
+  }
+  need(version: number): boolean {
+    return this.#needed.has(version);
+  }
+  hasBehind(version: number): boolean {
+    for (const alike of this.#alike.values()) if (isBehindAt(alike, version)) return true;
+    return false;
+  }
+  *behind(version: number): Generator<ContainerId, void, void> {
+    for (const alike of this.#alike.values()) if (isBehindAt(alike, version)) yield* alike.ids;
+  }
+
+  countNeeded(version: number, sign: 1 | -1): void {
+    const count = (this.#needed.get(version) ?? 0) + sign;
+    if (count === 0) this.#needed.delete(version);
+    else this.#needed.set(version, count);
+  }
+
+  add(id: ContainerId, version: number, failed: number): void {
+    const key = `${version} ${failed}`;
+    let alike = this.#alike.get(key);
+    if (alike === undefined) this.#alike.set(key, (alike = { version, failed, ids: new Set() }));
+    alike.ids.add(id);
+  }
+
+  remove(id: ContainerId, version: number, failed: number): void {
+    const key = `${version} ${failed}`;
+    const ids = this.#alike.get(key)?.ids;
+    ids?.delete(id);
+    if (ids?.size === 0) this.#alike.delete(key);
+  }
+}
+
+const isBehindAt = ({ version, failed }: Alike, current: number): boolean => version !== current && failed !== current;
+
+const nobody: UsersView = new Users();
+
+/** How one container uses one secret. */
+interface Use {
+  readonly made: Set<number>;
+  readonly previous: Set<number>;
+  isVariable: boolean;
+  failed: number;
+}
+
+const noUses: ReadonlyMap<string, Use> = new Map();
+
+/** By the name of the secret. */
+function usesOf({ secrets, update }: ContainerRecord): ReadonlyMap<string, Use> {
+  const previous = update?.previous?.secrets;
+  if (secrets === undefined && previous === undefined) return noUses;
+  const uses = new Map<string, Use>();
+  const useOf = (name: string): Use => {
+    let use = uses.get(name);
+    if (use === undefined)
+      uses.set(name, (use = { made: new Set(), previous: new Set(), isVariable: false, failed: 0 }));
+    return use;
+  };
+  for (const { name, version } of of(secrets)) useOf(name).made.add(version);
+  for (const { name, version } of of(previous)) useOf(name).previous.add(version);
+  for (const { name } of Object.values(secrets?.env ?? {})) useOf(name).isVariable = true;
+  if (update?.phase !== 'rolled_back') return uses;
+  for (const { name, version } of of(update.to.secrets)) {
+    const use = uses.get(name);
+    if (use !== undefined) use.failed = Math.max(use.failed, version);
+  }
+  return uses;
+}
+
+const of = (uses: SecretUses | undefined) => (uses === undefined ? [] : usesIn(uses));
+
+export class SecretUsers {
+  readonly #users = new Map<string, Users>();
+
+  of(name: string): UsersView {
+    return this.#users.get(name) ?? nobody;
+  }
+
+  /**
+   * A container is put, or taken out.
+   * @returns the names of its secrets
+   */
+  note(record: ContainerRecord, isThere: boolean): Iterable<string> {
+    if (record.desired === 'removed') return [];
+    const { id, update } = record;
+    const uses = usesOf(record);
+    // One update after another: one that fails takes back what it brought, and nothing else.
+    const mayChange = update?.previous === undefined && !isOnItsOnlyRun(record);
+    for (const [name, { made, previous, isVariable, failed }] of uses) {
+      let users = this.#users.get(name);
+      if (users === undefined) this.#users.set(name, (users = new Users()));
+      if (isThere) users.ids.add(id);
+      else users.ids.delete(id);
+      if (isVariable) users.variables += isThere ? 1 : -1;
+      for (const version of new Set([...made, ...previous])) users.countNeeded(version, isThere ? 1 : -1);
+      for (const version of mayChange ? made : []) {
+        if (isThere) users.add(id, version, failed);
+        else users.remove(id, version, failed);
+      }
+      if (users.ids.size === 0) this.#users.delete(name);
+    }
+    return uses.keys();
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * What waits for a sweep that changes a bounded number of containers: the tenants take turns, and
+ * so do the secrets or logins of a tenant. Who has had a turn goes behind the others, also for the
+ * next sweep, as in a lane (lib/rpc/lane.ts). So nobody waits longer because another has much.
+ */
+import type { LoginRecord } from '../../schemas/api/secret.ts';
+import type { TenantId } from '../../schemas/ids.ts';
+import type { SecretOf } from './state.ts';
+import type { Changes } from './turn.ts';
+
+export interface Waiting<T> {
+  /** In the order of their turns. Goes on while turns are taken, and so comes to a tenant again. */
+  tenants(): Iterable<TenantId>;
+  of(tenant: TenantId): Iterable<T>;
+}
+
+export class WaitingByTenant<T> implements Waiting<T> {
+  readonly #items = new Map<TenantId, Map<string, T>>();
+
+  tenants(): Iterable<TenantId> {
+    return this.#items.keys();
+  }
+
+  of(tenant: TenantId): Iterable<T> {
+    return this.#items.get(tenant)?.values() ?? [];
+  }
+
+  get(tenant: TenantId, name: string): T | undefined {
+    return this.#items.get(tenant)?.get(name);
+  }
+
+  /** In the place of the one under its name. */
+  put(tenant: TenantId, name: string, item: T): void {
+    let items = this.#items.get(tenant);
+    if (items === undefined) this.#items.set(tenant, (items = new Map()));
+    items.set(name, item);
+  }
+
+  delete(tenant: TenantId, name: string): void {
+    const items = this.#items.get(tenant);
+    items?.delete(name);
+    if (items?.size === 0) this.#items.delete(tenant);
+  }
+
+  served(tenant: TenantId, name: string): void {
+    const items = this.#items.get(tenant);
+    if (items === undefined) return;
+    const item = items.get(name);
+    items.delete(name);
+    // It may be done by its turn.
+    if (item !== undefined) items.set(name, item);
+    this.#items.delete(tenant);
+    this.#items.set(tenant, items);
+  }
+}
+
+/**
+ * @param changesOf of one item; without records and deletes they are a step, and not a turn
+ * @param most turns
+ */
+export function* inTurns<T extends SecretOf | LoginRecord>(
+  waiting: Waiting<T>,
+  changesOf: (item: T) => Iterator<Changes, void, void>,
+  most: number,
+): Generator<Changes, void, void> {
+  const works = new Map<T, Iterator<Changes, void, void>>();
+  /** @returns whether it had its turn; else it has nothing more to do */
+  function* turnOf(item: T): Generator<Changes, boolean, void> {
+    let work = works.get(item);
+    if (work === undefined) works.set(item, (work = changesOf(item)));
+    for (let next = work.next(); next.done !== true; next = work.next()) {
+      const isTurn = next.value.records.length + next.value.deletes.length > 0;
+      yield isTurn ? { ...next.value, heard: { served: item } } : next.value;
+      if (isTurn) return true;
+    }
+    return false;
+  }
+  let left = most;
+  for (const tenant of waiting.tenants()) {
+    for (const item of waiting.of(tenant)) {
+      if (!(yield* turnOf(item))) continue;
+      if (--left === 0) return;
+      break;
+    }
+  }
+}
