@@ -1,7 +1,7 @@
 /** Pages of lists: as many items as a page may have and a message holds. Pure. */
 import { fill, line } from '../../lib/fill.ts';
 import { encodeCursor, type ListCursor } from '../../schemas/api/cursor.ts';
-import { isBefore, type Listed } from './order.ts';
+import type { Listed, ListView } from './order.ts';
 import { answer, type Turn } from './turn.ts';
 
 export interface Page<T> {
@@ -27,15 +27,14 @@ export function pageByKey<T>(
   return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"more":${next !== undefined}}` });
 }
 
-/**
- * Newest first; `oldestFirst` is in the order of creation. A page ends at its limit, or before it
- * would outgrow a message.
- */
-export function page<T extends Listed>(oldestFirst: Iterable<T>, { limit, before, maxBytes, render }: Page<T>): Turn {
-  const all = [...oldestFirst].reverse();
-  const rest = before === null ? all : all.filter((item) => isBefore(item, before));
-  const { values, passed, next } = fill(rest, { bytes: maxBytes, items: limit }, (item) => line(render(item)));
-  const last = rest[passed - 1];
+/** A page ends at its limit, or before it would outgrow a message. */
+export function page<T extends Listed>(list: ListView<T>, { limit, before, maxBytes, render }: Page<T>): Turn {
+  const seen: T[] = [];
+  const { values, passed, next } = fill(list.newestFirst(before), { bytes: maxBytes, items: limit }, (item) => {
+    seen.push(item);
+    return line(render(item));
+  });
+  const last = seen[passed - 1];
   const more = last !== undefined && next !== undefined;
   const cursor = more ? `,"next_cursor":${JSON.stringify(encodeCursor(last))}` : '';
   return answer({ code: 'ok', body: `{"data":[${values.join(',')}]${cursor}}` });

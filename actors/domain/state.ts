@@ -18,6 +18,7 @@ import {
 import { DesiredChanges } from './desired-changes.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
+import { Ordered } from './order.ts';
 import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
@@ -123,22 +124,9 @@ export interface PlacementLedger {
 
 const noContainers: ReadonlyMap<ContainerId, ContainerRecord> = new Map();
 
-/** The place of the first text that is not below this one. */
-function indexFrom(sorted: readonly string[], first: string): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] ?? '') < first) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 export class PartitionState implements PartitionView {
   readonly #tenants = new Map<TenantId, TenantState>();
-  /** Their ids, in order while `#isOrdered`. */
-  readonly #tenantIds: TenantId[] = [];
-  #isOrdered = true;
+  readonly #tenantIds = new Ordered<TenantId>((one, other) => (one < other ? -1 : one > other ? 1 : 0));
   readonly #hosts = new Map<HostKey, HostRecord>();
   readonly #revokedKeys = new Map<string, RevokedKeyRecord>();
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
@@ -202,14 +190,8 @@ export class PartitionState implements PartitionView {
   tenants(): Iterable<TenantView> {
     return this.#tenants.values();
   }
-  /** Most reads find the ids in order; new ones at the end cost a sort little. */
   *tenantsFrom(first: string): Generator<TenantView, void, void> {
-    if (!this.#isOrdered) this.#tenantIds.sort();
-    this.#isOrdered = true;
-    for (let at = indexFrom(this.#tenantIds, first); at < this.#tenantIds.length; at++) {
-      const tenant = this.#tenants.get(this.#tenantIds[at] as TenantId);
-      if (tenant !== undefined) yield tenant;
-    }
+    for (const id of this.#tenantIds.from((tenant) => tenant < first)) yield this.tenant(id);
   }
   host(key: HostKey): HostRecord | undefined {
     return this.#hosts.get(key);
@@ -470,12 +452,11 @@ export class PartitionState implements PartitionView {
     let state = this.#tenants.get(tenant);
     if (state !== undefined) return state;
     this.#tenants.set(tenant, (state = new TenantState(tenant)));
-    this.#tenantIds.push(tenant);
-    this.#isOrdered = false;
+    this.#tenantIds.add(tenant);
     return state;
   }
 
-  /** Takes a container out of every index but the map that keeps the order of creation. */
+  /** Takes a container out of every index but the list. */
   #forget(tenant: TenantState, id: ContainerId): void {
     const before = tenant.containers.get(id);
     if (before === undefined) return;

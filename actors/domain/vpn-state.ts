@@ -10,13 +10,12 @@ import type { ListCursor } from '../../schemas/api/cursor.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
 import type { PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
 import { NetworkState, type KnownNetwork } from './network/state.ts';
-import { newestOf } from './order.ts';
+import { List, newestOf, type ListView } from './order.ts';
 import { vpnRecordKey, type NetworkKind } from './records.ts';
 
 /** Of one tenant. */
 export interface PeersView {
-  /** In the order of their creation. */
-  readonly records: ReadonlyMap<PeerId, PeerRecord>;
+  readonly records: ListView<PeerRecord>;
   readonly tombstones: ReadonlyMap<PeerId, PeerTombstoneRecord>;
   readonly names: ReadonlyMap<string, PeerId>;
   /**
@@ -43,7 +42,7 @@ export interface VpnView {
 }
 
 export class TenantPeers implements PeersView {
-  readonly records = new Map<PeerId, PeerRecord>();
+  readonly records = new List<PeerRecord>();
   readonly tombstones = new Map<PeerId, PeerTombstoneRecord>();
   readonly names = new Map<string, PeerId>();
   newest: ListCursor | null = null;
@@ -180,7 +179,7 @@ export class VpnState implements VpnView {
     else this.#untold.set(vpnRecordKey(record), record);
   }
 
-  /** Takes a peer out of every index but the map that keeps the order of creation. */
+  /** Takes a peer out of every index but the list. */
   #forget(tenant: TenantPeers, id: PeerId): void {
     const before = tenant.records.get(id);
     if (before === undefined) return;

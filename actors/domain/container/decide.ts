@@ -421,7 +421,7 @@ export function inspect(state: PartitionView, ask: Of<'container.inspect'>, cont
 
 /** A hundred environments of 64 KiB are more than one message holds. */
 export const list = (state: PartitionView, ask: Of<'container.list'>, context: TurnContext): Turn =>
-  page(state.tenant(ask.tenant).containers.values(), {
+  page(state.tenant(ask.tenant).containers, {
     ...ask,
     maxBytes: limits.answerPartBytes,
     render: (record) => containerJson(record, context.fleet),

@@ -31,9 +31,10 @@ const isBelow = (one: Place, other: Place): boolean =>
       : one.id < other.id;
 
 /** A tenant counts as a step, so that many tenants without containers have their bound too. */
-function* stepsOf({ tenant, containers }: TenantView): Generator<Step, void, void> {
+function* stepsOf({ tenant, containers }: TenantView, from: Place | null): Generator<Step, void, void> {
   yield { place: { tenant, insertedAtMs: 0, id: '' } };
-  for (const record of containers.values()) yield { place: placeOf(record), record };
+  const records = containers.oldestFirst(from?.tenant === tenant ? from : null);
+  for (const record of records) yield { place: placeOf(record), record };
 }
 
 /** The containers of a host are looked at alone, and those of a tenant. */
@@ -44,7 +45,7 @@ function* stepsFrom(state: PartitionView, { from, only }: FindAsk): Generator<St
     return;
   }
   const tenants = only.tenant === undefined ? state.tenantsFrom(from?.tenant ?? '') : [state.tenant(only.tenant)];
-  for (const tenant of tenants) yield* stepsOf(tenant);
+  for (const tenant of tenants) yield* stepsOf(tenant, from);
 }
 
 function matches(record: ContainerRecord, { tenant, status }: FindFilter, fleet: FleetView): boolean {
@@ -53,8 +54,8 @@ function matches(record: ContainerRecord, { tenant, status }: FindFilter, fleet:
 }
 
 /**
- * Looks at `operatorScan` containers at most, however few of them match. Those before `from` are
- * passed over and not looked at.
+ * Looks at `operatorScan` containers at most, however few of them match, and at none before `from`;
+ * the containers of a host are sorted for each page.
  */
 export function find(state: PartitionView, ask: FindAsk, { fleet, nowMs }: TurnContext): Turn {
   const { limit, from, only } = ask;

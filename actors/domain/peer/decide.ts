@@ -213,7 +213,7 @@ export function material(state: PartitionView, ask: Of<'peer.material'>, { nowMs
 }
 
 export const list = (state: PartitionView, ask: Of<'peer.list'>, context: TurnContext): Turn =>
-  page(state.tenant(ask.tenant).peers.records.values(), {
+  page(state.tenant(ask.tenant).peers.records, {
     ...ask,
     maxBytes: limits.vpnPageBytes,
     render: (record) => JSON.stringify(peerView(record, context.nowMs)),

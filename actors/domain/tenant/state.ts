@@ -7,15 +7,14 @@ import { quotaDimensions, type QuotaDimension } from '../../../schemas/errors.ts
 import type { ContainerId, KeyId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
-import { newestOf } from '../order.ts';
+import { List, newestOf, type ListView } from '../order.ts';
 import { TenantSecrets, type SecretsView } from '../secret/state.ts';
 import { TenantPeers, type PeersView } from '../vpn-state.ts';
 
 export interface TenantView {
   readonly tenant: TenantId;
   readonly record: TenantRecord;
-  /** In the order of their creation. */
-  readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
+  readonly containers: ListView<ContainerRecord>;
   readonly tombstones: ReadonlyMap<ContainerId, TombstoneRecord>;
   /** When its containers were deleted, oldest first: all of the last hour, and some before. */
   readonly deletions: readonly number[];
@@ -86,7 +85,7 @@ export class TenantState implements TenantView {
   readonly tenant: TenantId;
   record: TenantRecord;
   settingsDamaged = false;
-  readonly containers = new Map<ContainerId, ContainerRecord>();
+  readonly containers = new List<ContainerRecord>();
   readonly tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly deletions: number[] = [];
   readonly names = new Map<string, ContainerId>();
