@@ -36,6 +36,8 @@ export interface VpnView {
   readonly incarnation: number;
   /** The peers and tombstones whose last change their network has not acknowledged. */
   untold(): Iterable<PeerRecord | PeerTombstoneRecord>;
+  /** The same by network. */
+  untoldBy(): ReadonlyMap<NetworkName, ReadonlyMap<string, PeerRecord | PeerTombstoneRecord>>;
   tombstones(): Iterable<PeerTombstoneRecord>;
   /** Tombstones that have been kept long enough. */
   outlived(nowMs: number): PeerTombstoneRecord[];
@@ -67,7 +69,9 @@ export const tombstoneEndMs = ({ goneAtMs, revoked }: PeerTombstoneRecord): numb
 export class VpnState implements VpnView {
   readonly #networks = new Map<NetworkName, NetworkState>();
   readonly #tokens = new Map<string, PeerRecord>();
-  readonly #untold = new Map<string, PeerRecord | PeerTombstoneRecord>();
+  readonly #untold = new Map<NetworkName, Map<string, PeerRecord | PeerTombstoneRecord>>();
+  /** Of what is untold, by its key. */
+  readonly #untoldTo = new Map<string, NetworkName>();
   readonly #tombstones = new Map<string, PeerTombstoneRecord>();
   readonly incarnation: number;
   /** No tombstone ends before this. */
@@ -86,8 +90,11 @@ export class VpnState implements VpnView {
   peerOfToken(hash: string): PeerRecord | undefined {
     return this.#tokens.get(hash);
   }
-  untold(): Iterable<PeerRecord | PeerTombstoneRecord> {
-    return this.#untold.values();
+  *untold(): Generator<PeerRecord | PeerTombstoneRecord, void, void> {
+    for (const records of this.#untold.values()) yield* records.values();
+  }
+  untoldBy(): ReadonlyMap<NetworkName, ReadonlyMap<string, PeerRecord | PeerTombstoneRecord>> {
+    return this.#untold;
   }
   tombstones(): Iterable<PeerTombstoneRecord> {
     return this.#tombstones.values();
@@ -133,7 +140,7 @@ export class VpnState implements VpnView {
     this.#unbury(tenant, { tenant: tenantId, id });
     tenant.records.delete(id);
     tenant.damaged.delete(id);
-    this.#untold.delete(keys.peer(tenantId, id));
+    this.#tell(keys.peer(tenantId, id));
   }
 
   put(record: NetworkRecord | LeaseRecord | RevokedRecord): void {
@@ -175,8 +182,27 @@ export class VpnState implements VpnView {
   }
 
   #note(record: PeerRecord | PeerTombstoneRecord): void {
-    if (isTold(record, this.incarnation)) this.#untold.delete(vpnRecordKey(record));
-    else this.#untold.set(vpnRecordKey(record), record);
+    const key = vpnRecordKey(record);
+    const { network } = record;
+    if (network === null || isTold(record, this.incarnation)) {
+      this.#tell(key);
+      return;
+    }
+    if (this.#untoldTo.get(key) !== network) this.#tell(key);
+    let records = this.#untold.get(network);
+    if (records === undefined) this.#untold.set(network, (records = new Map()));
+    records.set(key, record);
+    this.#untoldTo.set(key, network);
+  }
+
+  /** Its network has nothing to hear of it. */
+  #tell(key: string): void {
+    const network = this.#untoldTo.get(key);
+    if (network === undefined) return;
+    const records = this.#untold.get(network);
+    records?.delete(key);
+    if (records?.size === 0) this.#untold.delete(network);
+    this.#untoldTo.delete(key);
   }
 
   /** Takes a peer out of every index but the list. */

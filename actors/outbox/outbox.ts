@@ -11,10 +11,10 @@
 import { backoffMs } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { runAtOnce, type Slices } from '../../lib/time/slices.ts';
+import type { Slices } from '../../lib/time/slices.ts';
 import type { NetworkName, OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { addressOf, type Question } from '../../schemas/wire/asks.ts';
+import type { Question } from '../../schemas/wire/asks.ts';
 import type { Answer } from '../../schemas/wire/codec.ts';
 import type { LeaseRecord } from '../../schemas/api/network.ts';
 import type { PeerProblem, PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
@@ -22,6 +22,7 @@ import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { lapse } from '../domain/network/learn.ts';
 import type { PartitionClient, Outcome } from '../../lib/rpc/partition-client.ts';
 import { acknowledge, refusedBy } from '../domain/peer/decide.ts';
+import type { KnownNetwork } from '../domain/network/state.ts';
 import { toldOf } from '../domain/peer/view.ts';
 import type { Partition } from '../partition.ts';
 import type { PartitionView } from '../domain/state.ts';
@@ -44,22 +45,43 @@ export type OutboxItem = { readonly about: string; readonly version: number } & 
 
 type Reply = Pick<Answer, 'code' | 'body'>;
 
+/** Items that wait for one network, or that one network has. */
+export interface OutboxLine {
+  readonly name: string;
+  readonly items: Iterable<OutboxItem>;
+}
+
+/** Pure. */
+export function* outboxLines(state: PartitionView, nowMs: number): Generator<OutboxLine, void, void> {
+  for (const [network, records] of state.vpn.untoldBy()) {
+    yield { name: `to ${network}`, items: tellsOf(network, records.values(), state.vpn.incarnation) };
+  }
+  for (const network of state.vpn.networks()) yield { name: `of ${network.name}`, items: releasesOf(network, nowMs) };
+}
+
 /** Pure. */
 export function* outboxOf(state: PartitionView, nowMs: number): Generator<OutboxItem, void, void> {
-  for (const record of state.vpn.untold()) {
-    const { id, network, generation } = record;
-    const { incarnation } = state.vpn;
-    if (network !== null)
-      yield { kind: 'tell', about: `tell ${id}`, version: generation, network, record, incarnation };
+  for (const { items } of outboxLines(state, nowMs)) yield* items;
+}
+
+function* tellsOf(
+  network: NetworkName,
+  records: Iterable<PeerRecord | PeerTombstoneRecord>,
+  incarnation: number,
+): Generator<OutboxItem, void, void> {
+  for (const record of records) {
+    const { id, generation: version } = record;
+    yield { kind: 'tell', about: `tell ${id}`, version, network, record, incarnation };
   }
-  for (const network of state.vpn.networks()) {
-    for (const lease of network.reservations()) {
-      if (lease.state.phase !== 'reserved' || lease.state.atMs + limits.reservationTtlMs > nowMs) continue;
-      yield { kind: 'release', about: `release ${lease.peer} ${lease.network}`, version: lease.state.atMs, lease };
-    }
-    for (const lease of network.unconfirmed()) {
-      yield { kind: 'release', about: `release ${lease.peer} ${lease.network}`, version: 0, lease };
-    }
+}
+
+function* releasesOf(network: KnownNetwork, nowMs: number): Generator<OutboxItem, void, void> {
+  for (const lease of network.reservations()) {
+    if (lease.state.phase !== 'reserved' || lease.state.atMs + limits.reservationTtlMs > nowMs) continue;
+    yield { kind: 'release', about: `release ${lease.peer} ${lease.network}`, version: lease.state.atMs, lease };
+  }
+  for (const lease of network.unconfirmed()) {
+    yield { kind: 'release', about: `release ${lease.peer} ${lease.network}`, version: 0, lease };
   }
 }
 
@@ -121,13 +143,16 @@ export interface Outgoing {
   readonly question: Question;
 }
 
+/** The partition that it goes to: as `addressOf` says of its question. */
+const destinationOf = (item: OutboxItem, partitions: number): number =>
+  partitionOf(item.kind === 'tell' ? item.network : item.lease.tenant, partitions);
+
 /** Groups items by destination, so that the answers of one owner are settled together. Pure. */
 export function byPartition(items: readonly OutboxItem[], partitions: number): Outgoing[][] {
   const groups = new Map<number, Outgoing[]>();
   for (const item of items) {
     const question = questionOf(item);
-    const address = addressOf(question);
-    const to = typeof address === 'number' ? address : partitionOf(address, partitions);
+    const to = destinationOf(item, partitions);
     const group = groups.get(to);
     if (group === undefined) groups.set(to, [{ item, question }]);
     else group.push({ item, question });
@@ -151,13 +176,25 @@ const saidOf = (partition: Partition, item: OutboxItem) => ({
 
 /** The items of one partition that are under way, and those that failed and are not due yet. */
 interface Round {
-  readonly underWay: Set<string>;
+  /** By what they are about, and the partition that they went to. */
+  readonly underWay: Map<string, number>;
   readonly failures: Map<string, { readonly version: number; readonly count: number; readonly dueMs: number }>;
+  /** So many failures are worth a look for those of items that no longer exist. */
+  forgetAt: number;
+  /** The lines in the order of their turns: who had one goes behind those that had none. */
+  turns: Set<string>;
   isLooking: boolean;
   isLookWanted: boolean;
 }
 
-const newRound = (): Round => ({ underWay: new Set(), failures: new Map(), isLooking: false, isLookWanted: false });
+const newRound = (): Round => ({
+  underWay: new Map(),
+  failures: new Map(),
+  forgetAt: 2 * limits.outboxItemsPerSweep,
+  turns: new Set(),
+  isLooking: false,
+  isLookWanted: false,
+});
 
 export interface Outbox {
   /** Looks through a partition, and sends what is due. */
@@ -185,18 +222,45 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
   }
 
   /**
-   * The items that are due, as many as there is room for. Each item is a step of its own, because a
-   * hundred thousand may be waiting for their next attempt.
+   * What is due: each partition that they go to has places of its own, and the lines take turns in
+   * them. So nothing waits for a partition that is away, or for a network that refuses. Each item
+   * is a step of its own, because a hundred thousand may be waiting for their next attempt.
    */
-  function* due({ underWay, failures }: Round, items: Iterable<OutboxItem>): Generator<void, OutboxItem[], void> {
+  function* due(round: Round, lines: Iterable<OutboxLine>): Generator<void, OutboxItem[], void> {
+    const { underWay, failures } = round;
     const nowMs = clock.monotonicMs();
+    const places = new Map<number, number>();
+    for (const to of underWay.values()) places.set(to, (places.get(to) ?? 0) + 1);
+    const isFull = (to: number): boolean => (places.get(to) ?? 0) >= limits.outboxItemsPerSweep;
+    const isDue = ({ about, version }: OutboxItem): boolean => {
+      const failed = failures.get(about);
+      const rests = failed !== undefined && failed.version === version && failed.dueMs > nowMs;
+      return !rests && !underWay.has(about);
+    };
+    function* next(items: Iterator<OutboxItem>): Generator<void, OutboxItem | undefined, void> {
+      for (let one = items.next(); one.done !== true; one = items.next()) {
+        yield;
+        const item = one.value;
+        const to = destinationOf(item, partitions);
+        // The others of its line go there too.
+        if (isFull(to) && item.kind === 'tell') return undefined;
+        if (isFull(to) || !isDue(item)) continue;
+        places.set(to, (places.get(to) ?? 0) + 1);
+        return item;
+      }
+      return undefined;
+    }
     const found: OutboxItem[] = [];
-    for (const item of items) {
-      yield;
-      if (underWay.size + found.length >= limits.outboxItemsPerSweep) break;
-      const failed = failures.get(item.about);
-      const rests = failed !== undefined && failed.version === item.version && failed.dueMs > nowMs;
-      if (!rests && !underWay.has(item.about)) found.push(item);
+    const waiting = new Map(Array.from(lines, ({ name, items }) => [name, items[Symbol.iterator]()]));
+    const known = [...round.turns].filter((name) => waiting.has(name));
+    round.turns = new Set([...[...waiting.keys()].filter((name) => !round.turns.has(name)), ...known]);
+    for (const name of round.turns) {
+      const items = waiting.get(name);
+      const item = items && (yield* next(items));
+      if (item === undefined) continue;
+      found.push(item);
+      round.turns.delete(name);
+      round.turns.add(name);
     }
     return found;
   }
@@ -222,7 +286,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
       round.isLookWanted = false;
       yield* forget(partition, round);
       const looked = partition.view;
-      const found = yield* due(round, outboxOf(looked, clock.nowMs()));
+      const found = yield* due(round, outboxLines(looked, clock.nowMs()));
       partition.survey(
         // The partition was loaded again, so what was found may never have been committed. The next
         // look reads the new state.
@@ -234,8 +298,8 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
 
   function setOutAll(partition: Partition, round: Round, found: readonly OutboxItem[]): void {
     // Another look may have sent some of them meanwhile.
-    const items = runAtOnce(due(round, found));
-    for (const { about } of items) round.underWay.add(about);
+    const items = found.filter(({ about }) => !round.underWay.has(about));
+    for (const item of items) round.underWay.set(item.about, destinationOf(item, partitions));
     for (const group of byPartition(items, partitions)) {
       setOut(partition, round, group).catch((error: unknown) =>
         log.error('outbox_item_failed', { partition: partition.number, error }),
@@ -286,8 +350,9 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
   }
 
   /** Forgets failures of items that no longer exist, once there are enough failures to look for. */
-  function* forget(partition: Partition, { failures }: Round): Generator<void, void, void> {
-    if (failures.size < limits.outboxItemsPerSweep * 2) return;
+  function* forget(partition: Partition, round: Round): Generator<void, void, void> {
+    const { failures } = round;
+    if (failures.size < round.forgetAt) return;
     const wanted = new Set<string>();
     for (const { about } of outboxOf(partition.view, clock.nowMs())) {
       wanted.add(about);
@@ -297,6 +362,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
       if (!wanted.has(about)) failures.delete(about);
       yield;
     }
+    round.forgetAt = 2 * Math.max(failures.size, limits.outboxItemsPerSweep);
   }
 
   return {

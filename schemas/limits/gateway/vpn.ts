@@ -50,7 +50,10 @@ export const vpn = {
   /** The size of a page of leases, revocations or secrets between gateway and actor. */
   vpnPage: 500,
   vpnPageBytes: 640 * KiB,
-  /** Messages between partitions (actors/outbox/outbox.ts). */
+  /**
+   * Messages between partitions (actors/outbox/outbox.ts): from one partition to another without an
+   * answer.
+   */
   outboxItemsPerSweep: 100,
   outboxTimeoutMs: 3 * seconds,
   caLifetimeMs: 10 * 365 * days,

@@ -2,23 +2,26 @@
  * Two partitions over stores whose acknowledgements get lost and whose writes land late, the
  * outbox items between them, and requests that stop anywhere. A run that fails names its seed.
  */
-import t from 'tap';
+import t, { type Test } from 'tap';
+import { recordKey } from '../../../actors/domain/records.ts';
+import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { createOutbox, type OutboxOptions } from '../../../actors/outbox/outbox.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/time/clock.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
-import type { PeerId } from '../../../schemas/ids.ts';
+import type { NetworkName, PeerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { addressOf } from '../../../schemas/wire/asks.ts';
 import { notOwner } from '../../../schemas/wire/codec.ts';
 import type { Reservation } from '../../../schemas/api/network.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import { until } from '../../support/until.ts';
 import { operation, quietLog, tenantId } from '../support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore, stormy, type Network } from '../support/memory-store.ts';
 import { createPartition, writeOf, type Answered, type LooseWrite } from '../support/partition.ts';
 import { createRandom } from '../support/random.ts';
-import { home, madeNetwork, madePeer, peerId } from '../support/vpn.ts';
+import { home, madeNetwork, madePeer, peerId, peerRecord } from '../support/vpn.ts';
 
 const here = partitionOf(home, 2);
 const tenant = tenantId(['a', 'b', 'c'].find((name) => partitionOf(name, 2) !== here) ?? 'a');
@@ -140,3 +143,47 @@ t.test(
     for (let seed = 1; seed <= 20; seed++) t.same(await run(seed), [], `seed ${seed}`);
   },
 );
+
+/** The peers of each network are put in this order; what is asked first of all is the outcome. */
+async function firstAsked(t: Test, peers: readonly (readonly [network: string, count: number])[]): Promise<string[]> {
+  const bucket = new MemoryBucket();
+  let index = 1;
+  for (const [network, count] of peers) {
+    for (let number = 0; number < count; number++) {
+      const more = { told: 0, network: network as NetworkName, insertedAtMs: ++index };
+      const record = peerRecord(more, `p${index}`, index);
+      bucket.set(recordKey(record), encodeValue(record));
+    }
+  }
+  const partition = createPartition({ store: createMemoryStore(bucket), events: createMemorySink([]) });
+  await partition.start();
+  t.teardown(() => partition.release());
+  const asked: string[] = [];
+  const client: OutboxOptions['client'] = {
+    // Nobody answers.
+    ask: async (_kind, question) => new Promise(() => void asked.push(String(addressOf(question)))),
+    stop: () => {},
+  };
+  const slices = createSlices(systemClock);
+  const outbox = createOutbox({ client, partitions: 2, clock: systemClock, slices, log: quietLog });
+  outbox.look(partition);
+  await until('it asks', () => asked.length > 0);
+  return asked;
+}
+
+t.test('peers of a network that does not answer hold up no peer of another', async (t) => {
+  const many = 3 * limits.outboxItemsPerSweep;
+  const names = Array.from({ length: 20 }, (_, number) => `net${number}`);
+  const [dead = ''] = names;
+  const beside = names.find((name) => name !== dead && partitionOf(name, 2) === partitionOf(dead, 2)) ?? '';
+  const elsewhere = names.find((name) => partitionOf(name, 2) !== partitionOf(dead, 2)) ?? '';
+  const asked = await firstAsked(t, [
+    [dead, many],
+    [beside, 1],
+    [elsewhere, many],
+  ]);
+  const count = (network: string): number => asked.filter((name) => name === network).length;
+  t.equal(count(beside), 1, 'of the same partition');
+  t.equal(count(elsewhere), limits.outboxItemsPerSweep, 'of another partition, which has places of its own');
+  t.equal(count(dead), limits.outboxItemsPerSweep - 1);
+});
