@@ -25,6 +25,7 @@ export class WaitingTurns<Serving> {
   readonly #options: WaitingTurnsOptions<Serving>;
   readonly #turns = new Set<WaitingTurn<Serving>>();
   #isRunning = false;
+  #expiredMs = -Infinity;
 
   constructor(options: WaitingTurnsOptions<Serving>) {
     this.#options = options;
@@ -35,12 +36,16 @@ export class WaitingTurns<Serving> {
   }
 
   add(turn: WaitingTurn<Serving>): void {
-    if (this.#turns.size >= limits.turnsQueued) {
-      const nowMs = this.#options.clock.monotonicMs();
-      for (const waiting of this.#turns) if (waiting.untilMs <= nowMs) this.#turns.delete(waiting);
-    }
+    if (this.#turns.size >= limits.turnsQueued) this.#expire(this.#options.clock.monotonicMs());
     if (this.#turns.size < limits.turnsQueued) this.#turns.add(turn);
     else turn.refuse();
+  }
+
+  /** At intervals: each turn that finds no room would look at all of them otherwise. */
+  #expire(nowMs: number): void {
+    if (nowMs < this.#expiredMs + limits.turnsQueuedLookMs) return;
+    this.#expiredMs = nowMs;
+    for (const waiting of this.#turns) if (waiting.untilMs <= nowMs) this.#turns.delete(waiting);
   }
 
   /** Runs them, unless they still have to wait, or are being run. */

@@ -63,6 +63,8 @@ export const partition = {
   /** Bytes of one stored record; it still fits into an entry that is half full. */
   recordBytes: 320 * KiB,
   turnsQueued: 20_000,
+  /** How often turns whose senders have given up make room, while all places are taken. */
+  turnsQueuedLookMs: 100,
   /** How long changes of a container are announced after its status was asked for. */
   watchedMs: 1 * minutes,
   watchedContainers: 50_000,

@@ -108,12 +108,12 @@ t.test('one that throws is told and not run again; the next run has the rest', a
 
 t.test('too many: those whose senders have given up make room, else the new one is refused', async (t) => {
   const { turns, add, serve, pass, told, steps } = createWaiting();
-  add('short', 10);
+  add('short', limits.turnsQueuedLookMs + 9);
   for (let count = 1; count < limits.turnsQueued; count++) add('long');
   pass(9);
   add('x');
   t.same(told(), ['no x'], 'while all of them still wait');
-  pass(1);
+  pass(limits.turnsQueuedLookMs);
   add('y');
   add('z');
   t.same(told(), ['no z'], 'the room of one is room for one');
@@ -123,6 +123,27 @@ t.test('too many: those whose senders have given up make room, else the new one 
   t.same(told(), ['long on m'], 'and "short" has made it');
   turns.refuseAll();
   t.match(told(), { length: limits.turnsQueued - 1, 0: 'no long', [limits.turnsQueued - 2]: 'no y' });
+});
+
+t.test('those that find no room do not look at all that wait', (t) => {
+  const { turns, pass } = createWaiting();
+  let looks = 0;
+  const add = (): void =>
+    turns.add({
+      get untilMs() {
+        looks++;
+        return 1000;
+      },
+      run: () => {},
+      refuse: () => {},
+    });
+  for (let count = 0; count < limits.turnsQueued; count++) add();
+  for (let count = 0; count < 512; count++) add();
+  t.equal(looks, limits.turnsQueued, 'one look for a whole batch');
+  pass(limits.turnsQueuedLookMs);
+  add();
+  t.equal(looks, 2 * limits.turnsQueued);
+  t.end();
 });
 
 t.test('when the partition is given away each is refused once, and none runs later', async (t) => {
