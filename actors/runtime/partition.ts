@@ -299,6 +299,13 @@ export class Partition<D extends DomainTypes> {
       respond('unavailable', errorBody({ error: 'unavailable', ...message }));
       return;
     }
+    const full = 'tenant' in ask ? outbox.fullFor(ask.tenant) : undefined;
+    if (full !== undefined) {
+      const message = `the stream ${full} takes no events, and as many of yours wait as may: try again later`;
+      const retry_after_seconds = limits.eventsRetryMs / 1000;
+      respond('rate_limited', errorBody({ error: 'rate_limited', message, retry_after_seconds }));
+      return;
+    }
     const turn = this.#turnOf(() => domain.write(state, ask, this.#context(serving, ask), prepared), ask.rid);
     if (isEmpty(turn.changes)) this.#answerUnchanged(serving, write, turn);
     else this.#commit(serving, write, turn);

@@ -194,6 +194,10 @@ export class EventOutbox<Item extends Identified = EventBody> {
   get isFull(): boolean {
     return this.#isFull;
   }
+  /** While the stream is away, whether a reader may add to what waits for it. */
+  hasShare(reader: string): boolean {
+    return !this.#isFailing || this.#recent.hasShare(reader, limits.eventsParkedBytes);
+  }
   get parkedEvents(): number {
     return this.#parked.flatMap(({ entries }) => entries).reduce((sum, { events }) => sum + events.length, 0);
   }

@@ -4,6 +4,7 @@
  */
 import type { AuditLine } from '../../../schemas/api/audit/line.ts';
 import type { EventBody } from '../../../schemas/api/event.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
 import { keys, streams } from '../../../schemas/records/buckets.ts';
 import type { RecentEvents, RecentLines } from '../../../schemas/wire/answers.ts';
 import type { RecentAsk, RecentLinesAsk } from '../../../schemas/wire/asks.ts';
@@ -48,6 +49,11 @@ export class Outboxes {
   get full(): string | undefined {
     if (this.events.isFull) return streams.events.name;
     return this.audit.isFull ? streams.audit.name : undefined;
+  }
+  /** The stream that is away and for which as much of this tenant waits as may. */
+  fullFor(tenant: TenantId): string | undefined {
+    if (!this.events.hasShare(tenant)) return streams.events.name;
+    return this.audit.hasShare(subjects.auditOfTenant(tenant)) ? undefined : streams.audit.name;
   }
   get parkedEvents(): number {
     return this.events.parkedEvents + this.audit.parkedEvents;

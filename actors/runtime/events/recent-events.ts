@@ -58,6 +58,9 @@ export class RecentEvents<Item extends Identified> {
   readonly #shown = new Map<string, Outgoing<Item>[]>();
   #publications: Publication[] = [];
   #publishedBytes = 0;
+  /** Not published, by reader. */
+  readonly #waiting = new Map<string, number>();
+  #waitingBytes = 0;
 
   constructor(kind: OutboxKind<Item>, clock: Clock) {
     this.#kind = kind;
@@ -70,7 +73,23 @@ export class RecentEvents<Item extends Identified> {
       const shown = this.#shown.get(reader);
       if (shown === undefined) this.#shown.set(reader, [event]);
       else shown.push(event);
+      this.#countWaiting(reader, this.#kind.bytesOf(event));
     }
+  }
+
+  /**
+   * Whether what waits of one reader is no more than what is left of the room for all. So one alone
+   * gets half of the room, two get a third each, and there is always some for another.
+   */
+  hasShare(reader: string, room: number): boolean {
+    return (this.#waiting.get(reader) ?? 0) <= room - this.#waitingBytes;
+  }
+
+  #countWaiting(reader: string, bytes: number): void {
+    const sum = (this.#waiting.get(reader) ?? 0) + bytes;
+    if (sum > 0) this.#waiting.set(reader, sum);
+    else this.#waiting.delete(reader);
+    this.#waitingBytes += bytes;
   }
 
   /**
@@ -83,6 +102,7 @@ export class RecentEvents<Item extends Identified> {
     for (const event of events) {
       const reader = this.#kind.readerOf(event.subject);
       counts.set(reader, (counts.get(reader) ?? 0) + 1);
+      this.#countWaiting(reader, -this.#kind.bytesOf(event));
     }
     const bytes = bytesOfAll(this.#kind, events);
     this.#publications.push({ atMs: this.#clock.monotonicMs(), bytes, counts });

@@ -21,6 +21,8 @@ export const events = {
    * until some are published.
    */
   eventsParkedBytes: 16 * MiB,
+  /** The `Retry-After` for a tenant of which as many wait as may, while the stream is away. */
+  eventsRetryMs: 10 * seconds,
   /** Bytes of one key of parked events, which is written again until it is full. */
   eventsParkedKeyBytes: 128 * KiB,
   /**

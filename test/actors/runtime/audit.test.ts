@@ -115,3 +115,35 @@ t.test('an ask that comes again leaves no second line, at the same owner and at 
   const ids = new Map(linesIn(told).map((line) => [line.id, `${line.action} ${line.outcome}`]));
   t.same([...ids.values()], [...expected, 'container.start not_found']);
 });
+
+t.test('while AUDIT is away, what one tenant is refused takes no write from another', async (t) => {
+  const partition = createPartition({
+    store: createMemoryStore(new MemoryBucket()),
+    events: createMemorySink([]),
+    audit: { publish: async () => Promise.reject(new Error('the stream is away')) },
+  });
+  t.teardown(() => partition.drop());
+  await partition.start();
+  const cause = {
+    by: { ...by, subject: 'x'.repeat(200) },
+    action: 'container.start',
+    target: { id: 'y'.repeat(4000) },
+  };
+  const refuse = () => writeOf(partition, { ...refused, cause, op: operation() });
+  const codes = new Set<string>();
+  let count = 0;
+  for (; count < 6000 && !codes.has('rate_limited'); count += 200)
+    for (const { code } of await Promise.all(Array.from({ length: 200 }, refuse))) codes.add(code);
+  t.same([...codes], ['not_found', 'rate_limited']);
+  t.ok(count > 1500, `a tenant alone has half of the room: ${count}`);
+  const { code, body } = await refuse();
+  t.match(JSON.parse(body), { message: /AUDIT takes no events/, retry_after_seconds: 10 }, code);
+  const other = tenantId('other');
+  const theirs = {
+    ...create,
+    tenant: other,
+    id: containerId(),
+    cause: { ...create.cause, by: { ...by, tenant: other } },
+  };
+  t.equal((await writeOf(partition, { ...theirs, op: operation() })).code, 'created');
+});
