@@ -298,13 +298,13 @@ export class PartitionState implements PartitionView {
     switch (record.kind) {
       case 'container': {
         const tenant = this.#own(record.tenant);
+        this.#noteUses(tenant, tenant.containers.get(record.id), record);
         this.#forget(tenant, record.id);
         tenant.containers.set(record.id, record);
         tenant.names.set(record.spec.name, record.id);
         tenant.claimKey(record);
         tenant.note(record);
         tenant.count(record, 1);
-        this.#noteUses(tenant, record, true);
         this.#place(record);
         return;
       }
@@ -378,6 +378,7 @@ export class PartitionState implements PartitionView {
       this.vpn.deletePeer(this.#own(first).peers, first, second);
     }
     if (isOfNetwork(kind)) this.vpn.delete(kind, first, second);
+    else if (isTenantId(first)) this.#drop(first);
   }
 
   /** The record under a key can't be read: keeps what the key itself says, and fails closed. */
@@ -427,9 +428,9 @@ export class PartitionState implements PartitionView {
     this.#noteSecret(tenant, name);
   }
 
-  /** A container is put, or taken out. */
-  #noteUses(tenant: TenantState, record: ContainerRecord, isThere: boolean): void {
-    for (const name of tenant.secrets.note(record, isThere)) this.#noteSecret(tenant, name);
+  /** A container is put, changed or taken out. */
+  #noteUses(tenant: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
+    for (const name of tenant.secrets.note(before, after)) this.#noteSecret(tenant, name);
   }
 
   #noteSecret({ tenant, secrets }: TenantState, name: string): void {
@@ -456,6 +457,14 @@ export class PartitionState implements PartitionView {
     return state;
   }
 
+  /** A tenant of which nothing is stored any more is as one that never was. */
+  #drop(id: TenantId): void {
+    const tenant = this.#tenants.get(id);
+    if (tenant === undefined || tenant.isStored || tenant.secrets.floor > 0) return;
+    this.#tenants.delete(id);
+    this.#tenantIds.delete(id);
+  }
+
   /** Takes a container out of every index but the list. */
   #forget(tenant: TenantState, id: ContainerId): void {
     const before = tenant.containers.get(id);
@@ -463,7 +472,6 @@ export class PartitionState implements PartitionView {
     tenant.names.delete(before.spec.name);
     tenant.releaseKey(before);
     tenant.count(before, -1);
-    this.#noteUses(tenant, before, false);
     this.#unplaced.delete(id);
     this.#heard.delete(id);
     this.#pulls.delete(id);
@@ -478,6 +486,7 @@ export class PartitionState implements PartitionView {
   }
 
   #remove(tenant: TenantState, id: ContainerId): void {
+    this.#noteUses(tenant, tenant.containers.get(id), undefined);
     this.#forget(tenant, id);
     this.#preparations.delete(id);
     tenant.containers.delete(id);

@@ -78,12 +78,13 @@ export class TenantSecrets implements SecretsView {
   }
 
   /**
-   * A container is put, or taken out.
-   * @returns the names of its secrets
+   * A container is put, changed or taken out.
+   * @returns the names of its secrets, if it uses them in another way
    */
-  note(record: ContainerRecord, isThere: boolean): Iterable<string> {
-    if (isRefused(record)) this.#noteRefused(record, isThere);
-    return this.#users.note(record, isThere);
+  note(before: ContainerRecord | undefined, after: ContainerRecord | undefined): Iterable<string> {
+    if (before !== undefined && isRefused(before)) this.#noteRefused(before, false);
+    if (after !== undefined && isRefused(after)) this.#noteRefused(after, true);
+    return this.#users.note(before, after);
   }
 
   #noteRefused({ id, spec }: ContainerRecord, isThere: boolean): void {

@@ -124,24 +124,29 @@ export class SecretUsers {
   }
 
   /**
-   * A container is put, or taken out.
-   * @returns the names of its secrets
+   * A container is put, changed or taken out.
+   * @returns the names of its secrets, if it uses them in another way
    */
-  note(record: ContainerRecord, isThere: boolean): Iterable<string> {
-    if (record.desired === 'removed') return [];
-    const { id, update } = record;
+  note(before: ContainerRecord | undefined, after: ContainerRecord | undefined): Iterable<string> {
+    // Most changes are reports.
+    if (before !== undefined && after !== undefined && isSameUse(before, after)) return [];
+    return [...this.#count(before, -1), ...this.#count(after, 1)];
+  }
+
+  #count(record: ContainerRecord | undefined, sign: 1 | -1): Iterable<string> {
+    if (record === undefined || record.desired === 'removed') return [];
+    const { id } = record;
     const uses = usesOf(record);
-    // One update after another: one that fails takes back what it brought, and nothing else.
-    const mayChange = update?.previous === undefined && !isOnItsOnlyRun(record);
+    const isFree = mayChange(record);
     for (const [name, { made, previous, isVariable, failed }] of uses) {
       let users = this.#users.get(name);
       if (users === undefined) this.#users.set(name, (users = new Users()));
-      if (isThere) users.ids.add(id);
+      if (sign === 1) users.ids.add(id);
       else users.ids.delete(id);
-      if (isVariable) users.variables += isThere ? 1 : -1;
-      for (const version of new Set([...made, ...previous])) users.countNeeded(version, isThere ? 1 : -1);
-      for (const version of mayChange ? made : []) {
-        if (isThere) users.add(id, version, failed);
+      if (isVariable) users.variables += sign;
+      for (const version of new Set([...made, ...previous])) users.countNeeded(version, sign);
+      for (const version of isFree ? made : []) {
+        if (sign === 1) users.add(id, version, failed);
         else users.remove(id, version, failed);
       }
       if (users.ids.size === 0) this.#users.delete(name);
@@ -149,3 +154,13 @@ export class SecretUsers {
     return uses.keys();
   }
 }
+
+/** One update after another: one that fails takes back what it brought, and nothing else. */
+const mayChange = (record: ContainerRecord): boolean =>
+  record.update?.previous === undefined && !isOnItsOnlyRun(record);
+
+const isSameUse = (before: ContainerRecord, after: ContainerRecord): boolean =>
+  before.secrets === after.secrets &&
+  before.update === after.update &&
+  (before.desired === 'removed') === (after.desired === 'removed') &&
+  mayChange(before) === mayChange(after);
