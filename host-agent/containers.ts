@@ -313,7 +313,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
 
 /** Counts what containers use, and reports it. */
 function createUsage(
-  { settings, state, control, reporter, sender, containerUse, clock, steadyMs, metrics, log }: ContainersParts,
+  { settings, state, control, reporter, sender, containerUse, metrics, log }: ContainersParts,
   engine: CachedEngine,
   cgroups: Cgroups | undefined,
   monitor: () => EngineMonitor,
@@ -335,8 +335,6 @@ function createUsage(
     store,
     isEngineUp: () => monitor().status().phase === 'up',
     intervalMs: settings.USAGE_INTERVAL_MS,
-    clock,
-    steadyMs,
     onSampled: metrics.usageSampled,
     board: containerUse,
     onEnded: reports.ended,

@@ -70,6 +70,7 @@ export async function loadState(parts: StateParts): Promise<State> {
   const usage = await loadUsageStore({
     stateDir,
     nowMs: wallMs,
+    machineTime: parts.machineTime,
     newSource: () => randomBytes(16).toString('hex'),
     onDropped: parts.metrics.usageDropped,
     disk,

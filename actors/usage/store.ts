@@ -29,6 +29,8 @@ export interface UsageStore {
    * @throws if the stream does not take them now
    */
   put(subject: string, items: readonly OwnedItem[]): Promise<'stored' | 'too large'>;
+  /** What the stream has of this message's day. @throws if it does not answer */
+  read(subject: string): Promise<UsageDay>;
 }
 
 export function createUsageStore(nc: NatsConnection): UsageStore {
@@ -71,17 +73,19 @@ export function createUsageStore(nc: NatsConnection): UsageStore {
   };
 
   let waiting = 0;
+  const inPlace = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (waiting >= limits.usagePutsWaiting) throw new Error('too many puts wait for the stream USAGE');
+    waiting += 1;
+    const leave = await places.take();
+    try {
+      return await work();
+    } finally {
+      waiting -= 1;
+      leave();
+    }
+  };
   return {
-    put: async (subject, items) => {
-      if (waiting >= limits.usagePutsWaiting) throw new Error('too many puts wait for the stream USAGE');
-      waiting += 1;
-      const leave = await places.take();
-      try {
-        return await put(subject, items);
-      } finally {
-        waiting -= 1;
-        leave();
-      }
-    },
+    put: (subject, items) => inPlace(() => put(subject, items)),
+    read: async (subject) => (await inPlace(() => read(subject))).day,
   };
 }

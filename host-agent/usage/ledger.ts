@@ -4,26 +4,32 @@
  * state counts nothing twice: the engine's counter of a run only grows, and what came since is
  * counted then. It reads no clock (ADR 40).
  *
- * A run is one start of one of the engine's containers; its counter begins at 0.
+ * How long a run went on is told by machine time, which no one sets and which goes on while the
+ * agent is away; the wall clock tells into which hour it falls. A run is one start of one of the
+ * engine's containers; its counter begins at 0.
  */
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { added, dayOf, hourMs, hourOf, noAmounts, type Amounts } from '../../schemas/records/usage.ts';
+import { WallClock, isSameTime, type ClockSpan, type Moment } from './wall-clock.ts';
 
 export interface Run {
   readonly tenant: TenantId;
   readonly id: ContainerId;
   /** As the engine says it: another start is another run. */
   readonly startedAt: string;
+  /** By the wall clock of then. */
   readonly upToMs: number;
+  /**
+   * The same by machine time. Null: of an earlier boot; undefined: unknown, as in the file of an
+   * older agent.
+   */
+  readonly countedAtMs?: number | null | undefined;
   /** Of the engine's counter; null: a run from before this ledger, which the next sample begins. */
   readonly cpuMs: number | null;
   readonly memBytes: number;
   readonly isOver: boolean;
 }
-
-/** When a run was counted, by a clock that never steps. Not on disk. */
-type SteadyMs = number;
 
 export interface Entry {
   readonly tenant: TenantId;
@@ -49,15 +55,18 @@ export interface Counters {
   readonly memBytes: number;
 }
 
-/** By the wall clock, and by one that never steps. */
-export interface Moment {
-  readonly nowMs: number;
-  readonly steadyMs: number;
-}
-
 export interface LedgerState {
   /** When the ledger was begun: what was used before is in none, or in an earlier one. */
   readonly sinceMs: number;
+  /**
+   * The boot of the machine that machine times are of; null: it is unknown, and they are of this
+   * process; undefined: such times are unknown.
+   */
+  readonly boot?: string | null | undefined;
+  /** The same as `sinceMs` by machine time, if it was begun in this boot. */
+  readonly sinceAtMs?: number | undefined;
+  /** What the wall clock showed in this boot. */
+  readonly clock?: readonly ClockSpan[] | undefined;
   /** The first hour that is not closed. */
   readonly openFrom: number;
   readonly runs: ReadonlyMap<string, Run>;
@@ -73,8 +82,11 @@ export interface LedgerChanges {
   readonly entries: ReadonlyMap<number, ReadonlySet<ContainerId>>;
 }
 
-export const beginLedger = (nowMs: number): LedgerState => ({
+export const beginLedger = ({ nowMs, steadyMs }: Moment, boot: string | null): LedgerState => ({
   sinceMs: nowMs,
+  boot,
+  sinceAtMs: steadyMs,
+  clock: [{ offsetMs: nowMs - steadyMs, fromMs: steadyMs, untilMs: steadyMs }],
   openFrom: hourOf(nowMs),
   runs: new Map(),
   hours: new Map(),
@@ -104,25 +116,52 @@ export function spread(
 
 export class Ledger {
   readonly sinceMs: number;
+  readonly #boot: string | null;
+  /** Machine time of the begin; undefined: it was in an earlier boot, or is unknown. */
+  readonly #sinceAtMs: number | undefined;
+  /** A start by this machine's engine can't be before it. */
+  readonly #bootedAtMs: number;
+  readonly #hasRebooted: boolean;
+  readonly #clock: WallClock;
   readonly #runs: Map<string, Run>;
   readonly #hours: Map<number, Map<ContainerId, Entry>>;
   readonly #counted: { day: string; tenants: Map<TenantId, number> };
-  readonly #countedAt = new Map<string, SteadyMs>();
   #openFrom: number;
   #changedRuns = new Set<string>();
   #changedEntries = new Map<number, Set<ContainerId>>();
 
-  constructor({ sinceMs, openFrom, runs, hours, counted }: LedgerState) {
+  /** @param boot of the machine now; null: unknown, so machine time is that of this process */
+  constructor(state: LedgerState, boot: string | null) {
+    const { sinceMs, openFrom, runs, hours, counted } = state;
+    const isSameBoot = state.boot === boot;
+    this.#hasRebooted = !isSameBoot && boot !== null && typeof state.boot === 'string';
     this.sinceMs = sinceMs;
+    this.#boot = boot;
+    this.#sinceAtMs = isSameBoot ? state.sinceAtMs : undefined;
+    this.#bootedAtMs = boot === null ? -Infinity : 0;
+    this.#clock = new WallClock(isSameBoot ? (state.clock ?? []) : []);
     this.#openFrom = openFrom;
-    this.#runs = new Map(runs);
+    this.#runs = new Map(isSameBoot ? runs : Array.from(runs, ([id, run]) => [id, this.#ofEarlier(run)]));
     this.#hours = new Map(Array.from(hours, ([hour, entries]) => [hour, new Map(entries)]));
     this.#counted = { day: counted.day, tenants: new Map(counted.tenants) };
   }
 
+  #ofEarlier(run: Run): Run {
+    const isKnown = run.countedAtMs !== undefined && this.#boot !== null;
+    return { ...run, countedAtMs: isKnown ? null : undefined };
+  }
+
   state(): LedgerState {
-    const { sinceMs } = this;
-    return { sinceMs, openFrom: this.#openFrom, runs: this.#runs, hours: this.#hours, counted: this.#counted };
+    return {
+      sinceMs: this.sinceMs,
+      boot: this.#boot,
+      sinceAtMs: this.#sinceAtMs,
+      clock: this.#clock.spans,
+      openFrom: this.#openFrom,
+      runs: this.#runs,
+      hours: this.#hours,
+      counted: this.#counted,
+    };
   }
 
   changes(): LedgerChanges {
@@ -143,21 +182,51 @@ export class Ledger {
   }
 
   /** @returns whether a run has ended by this */
-  see({ dockerId, tenant, id, startedAt, finishedAt }: RunSeen, moment: Moment): boolean {
+  see(seen: RunSeen, moment: Moment): boolean {
+    const { dockerId, startedAt, finishedAt } = seen;
     const startedMs = Date.parse(startedAt);
     const finishedMs = finishedAt === undefined ? undefined : Date.parse(finishedAt);
     if (Number.isNaN(startedMs) || Number.isNaN(finishedMs ?? 0)) return false;
+    this.#clock.look(moment);
     if (this.#runs.get(dockerId)?.startedAt !== startedAt) {
-      const isOurs = startedMs >= this.sinceMs;
-      const begun = { tenant, id, startedAt, memBytes: 0, isOver: !isOurs && finishedMs !== undefined };
-      this.#countedAt.delete(dockerId);
-      this.#put(dockerId, { ...begun, upToMs: isOurs ? startedMs : moment.nowMs, cpuMs: isOurs ? 0 : null });
+      this.#put(dockerId, this.#begun(seen, moment, startedMs, finishedMs));
     }
     const run = this.#current(dockerId, startedAt);
     if (run === undefined || finishedMs === undefined) return false;
-    this.#advance(dockerId, run, { ...moment, nowMs: finishedMs }, { cpuMs: run.cpuMs ?? 0, memBytes: run.memBytes });
+    const end = this.#endOf(run, finishedMs, moment);
+    if (end !== undefined) this.#advance(dockerId, run, end, undefined);
     this.#put(dockerId, { ...(this.#runs.get(dockerId) ?? run), isOver: true });
     return true;
+  }
+
+  /** A run that was not known. One from before this ledger counts from the ledger's begin. */
+  #begun({ tenant, id, startedAt }: RunSeen, moment: Moment, startedMs: number, finishedMs: number | undefined): Run {
+    const startedAtMs = this.#clock.machineTimeOf(startedMs, moment, this.#bootedAtMs);
+    const begun = { tenant, id, startedAt, memBytes: 0, isOver: false };
+    const sinceAtMs = this.#sinceAtMs;
+    // After a restart of the machine with a wrong clock, its boot says that the start came later.
+    const isOfThisBoot = this.#hasRebooted && startedAtMs > this.#bootedAtMs;
+    const isOurs = sinceAtMs === undefined ? startedMs >= this.sinceMs || isOfThisBoot : startedAtMs >= sinceAtMs;
+    if (isOurs) return { ...begun, upToMs: startedMs, countedAtMs: startedAtMs, cpuMs: 0 };
+    const countedAtMs = sinceAtMs ?? moment.steadyMs;
+    const upToMs = Math.round(moment.nowMs - (moment.steadyMs - countedAtMs));
+    const isOver = finishedMs !== undefined && this.#clock.machineTimeOf(finishedMs, moment, -Infinity) <= countedAtMs;
+    return { ...begun, upToMs, countedAtMs, cpuMs: null, isOver };
+  }
+
+  /**
+   * When a run ended, by today's wall clock. Undefined: the machine went down and took it along, so
+   * the engine dates the end by its own next start; what was counted before is all that is known.
+   */
+  #endOf({ upToMs, countedAtMs }: Run, finishedMs: number, moment: Moment): Moment | undefined {
+    const shownNow = finishedMs - (moment.nowMs - moment.steadyMs);
+    if (countedAtMs === null && shownNow > this.#bootedAtMs && shownNow <= moment.steadyMs) return undefined;
+    if (typeof countedAtMs !== 'number') return { nowMs: Math.max(upToMs, finishedMs), steadyMs: moment.steadyMs };
+    const steadyMs = this.#clock.machineTimeOf(finishedMs, moment, countedAtMs);
+    return {
+      nowMs: isSameTime(shownNow, steadyMs) ? finishedMs : moment.nowMs - (moment.steadyMs - steadyMs),
+      steadyMs,
+    };
   }
 
   /** @param counters undefined: unknown now, so only its time counts */
@@ -166,11 +235,8 @@ export class Ledger {
     if (run === undefined) return;
     // Less than was counted: of another run, whose start is not known yet.
     if (counters !== undefined && counters.cpuMs < (run.cpuMs ?? 0)) return;
-    if (run.cpuMs !== null) {
-      this.#advance(dockerId, run, moment, counters ?? { cpuMs: run.cpuMs, memBytes: run.memBytes });
-    } else if (counters !== undefined) {
-      this.#put(dockerId, { ...run, ...counters, upToMs: moment.nowMs });
-    }
+    this.#clock.look(moment);
+    this.#advance(dockerId, run, moment, counters);
   }
 
   /** The runs that it knows of: ids of the engine's containers. */
@@ -181,9 +247,7 @@ export class Ledger {
   /** The engine has these containers no more. */
   forget(dockerIds: Iterable<string>): void {
     for (const dockerId of dockerIds) {
-      if (!this.#runs.delete(dockerId)) continue;
-      this.#countedAt.delete(dockerId);
-      this.#changedRuns.add(dockerId);
+      if (this.#runs.delete(dockerId)) this.#changedRuns.add(dockerId);
     }
   }
 
@@ -192,10 +256,29 @@ export class Ledger {
    * heard of them later counts for the first hour that is open.
    */
   close(nowMs: number): [hour: number, entries: HourEntries][] {
-    const open = [...this.#runs.values()].filter(({ isOver, cpuMs }) => !isOver && cpuMs !== null);
+    const open = [...this.#runs.values()].filter(({ isOver }) => !isOver);
     const counted = Math.min(...open.map(({ upToMs }) => hourOf(upToMs)));
     this.#openFrom = Math.max(this.#openFrom, Math.min(hourOf(nowMs - limits.usageHourGraceMs), counted));
     return [...this.#hours].filter(([hour]) => hour < this.#openFrom).sort(([one], [other]) => one - other);
+  }
+
+  /** Whether the wall clock was ahead when hours were closed or begun. */
+  isAheadOf(nowMs: number): boolean {
+    const hour = hourOf(nowMs);
+    return hour < this.#openFrom || [...this.#hours.keys()].some((begun) => begun > hour + 1);
+  }
+
+  /**
+   * Goes on from an earlier hour, because the wall clock was set back. The caller reports the hours
+   * that were begun, and what comes now under another source: sums of one source only grow.
+   */
+  goBack(nowMs: number): [hour: number, entries: HourEntries][] {
+    const hours = [...this.#hours];
+    for (const [hour] of hours) this.forgetHour(hour);
+    this.#openFrom = hourOf(nowMs);
+    this.#counted.day = dayOf(this.#openFrom);
+    this.#counted.tenants.clear();
+    return hours;
   }
 
   forgetHour(hour: number): void {
@@ -205,16 +288,15 @@ export class Ledger {
     this.#changedEntries.set(hour, new Set(entries.keys()));
   }
 
-  #advance(dockerId: string, run: Run, { nowMs, steadyMs }: Moment, counters: Counters): void {
-    const countedAt = this.#countedAt.get(dockerId);
-    const fromMs = countedFrom(run.upToMs, nowMs, countedAt === undefined ? undefined : steadyMs - countedAt);
-    const cpuMs = counters.cpuMs - (run.cpuMs ?? 0);
-    const span = { fromMs, toMs: Math.max(fromMs, nowMs) };
-    for (const [hour, used] of spread(span, { ...counters, cpuMs })) {
+  #advance(dockerId: string, run: Run, { nowMs, steadyMs }: Moment, counters: Counters | undefined): void {
+    const span = spanOf(run, nowMs, steadyMs);
+    const memBytes = counters?.memBytes ?? run.memBytes;
+    const cpuMs = counters === undefined ? 0 : counters.cpuMs - (run.cpuMs ?? counters.cpuMs);
+    for (const [hour, used] of spread(span, { cpuMs, memBytes })) {
       this.#add(run, Math.max(hour, this.#openFrom), used);
     }
-    this.#countedAt.set(dockerId, steadyMs);
-    this.#put(dockerId, { ...run, ...counters, upToMs: span.toMs });
+    const countedAtMs = Math.max(steadyMs, run.countedAtMs ?? -Infinity);
+    this.#put(dockerId, { ...run, memBytes, cpuMs: counters?.cpuMs ?? run.cpuMs, upToMs: span.toMs, countedAtMs });
   }
 
   #put(dockerId: string, run: Run): void {
@@ -248,11 +330,14 @@ export class Ledger {
 }
 
 /**
- * Where the time begins that is counted now. The wall clock may have been set meanwhile: then as
- * much is counted as the other clock says.
+ * The time that is counted now, by today's wall clock. If that was set meanwhile, as much is counted
+ * as machine time says.
  */
-function countedFrom(upToMs: number, nowMs: number, elapsedMs: number | undefined): number {
-  if (upToMs - nowMs > limits.usageClockStepMs) return nowMs;
-  if (elapsedMs === undefined || nowMs - upToMs - elapsedMs <= limits.usageClockStepMs) return upToMs;
-  return Math.round(nowMs - elapsedMs);
+function spanOf({ upToMs, countedAtMs }: Run, nowMs: number, steadyMs: number): { fromMs: number; toMs: number } {
+  const toMs = Math.round(nowMs);
+  const elapsedMs = typeof countedAtMs === 'number' ? Math.max(0, steadyMs - countedAtMs) : undefined;
+  if (isSameTime(toMs - upToMs, elapsedMs ?? Math.max(0, toMs - upToMs))) {
+    return { fromMs: upToMs, toMs: Math.max(upToMs, toMs) };
+  }
+  return { fromMs: Math.round(toMs - (elapsedMs ?? 0)), toMs };
 }

@@ -15,7 +15,7 @@ import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Request } from '../control-plane/line.ts';
 import type { HourEntries } from './ledger.ts';
-import type { UsageStore } from './store.ts';
+import type { KeptHour, UsageStore } from './store.ts';
 
 const decodeAnswer = messageDecoder(UsageAnswer);
 
@@ -41,6 +41,14 @@ export interface UsageReports {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** What an owner said of an item; `outOfTime` is a case of `later`. */
+type Outcome = 'taken' | 'refused' | 'later' | 'outOfTime';
+
+/** By item; items without an outcome got no answer. */
+type Outcomes = ReadonlyMap<Item, Outcome>;
+
+const isSettled = (outcome: Outcome | undefined): boolean => outcome === 'taken' || outcome === 'refused';
+
 type Item = UsageItem & { readonly sum: Amounts };
 
 function* itemsOf(hour: number, entries: HourEntries): Generator<Item, void, void> {
@@ -49,14 +57,22 @@ function* itemsOf(hour: number, entries: HourEntries): Generator<Item, void, voi
   }
 }
 
+/** `waits`: owners can't take some of it now. What comes after may still be sent. */
+type Progress = 'whole' | 'waits' | 'unanswered';
+
+function progressOf(items: readonly Item[], outcomes: Outcomes): Progress {
+  if (items.some((item) => !outcomes.has(item))) return 'unanswered';
+  return items.every((item) => isSettled(outcomes.get(item))) ? 'whole' : 'waits';
+}
+
 export function createUsageReports(parts: UsageReportsParts): UsageReports {
   const { store, log } = parts;
   const news = createNotify();
   /** Sums of open hours that owners have. A sum that grows is another one. */
   const taken = new Map<number, Map<ContainerId, Amounts>>();
 
-  /** @returns the items that need not be sent again; undefined: none was taken */
-  const send = async (partition: number, source: string, items: readonly Item[]): Promise<Item[] | undefined> => {
+  /** @returns undefined: no answer */
+  const send = async (partition: number, source: string, items: readonly Item[]): Promise<Outcomes | undefined> => {
     const wired = items.map(({ tenant, id, hour, part, used }): UsageItem => ({ tenant, id, hour, part, used }));
     const message: UsageReport = { v: 1, ...spoken, partition, source, items: wired };
     const subject = subjects.hostUsage(parts.sender);
@@ -65,8 +81,14 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
       if (!answer.ok) throw new Error(`the owner answered ${answer.error}`);
       parts.onReport('acknowledged');
       if (answer.refused !== undefined) parts.onRefused(answer.refused.length);
-      const later = new Set(answer.later);
-      return items.filter((_, place) => !later.has(place));
+      const [refused, later, outOfTime] = [answer.refused, answer.later, answer.outOfTime].map((of) => new Set(of));
+      return new Map(
+        items.map((item, place) => {
+          if (outOfTime?.has(place) === true) return [item, 'outOfTime'];
+          if (later?.has(place) === true) return [item, 'later'];
+          return [item, refused?.has(place) === true ? 'refused' : 'taken'];
+        }),
+      );
     } catch (error) {
       parts.onReport('failed');
       log.debug('usage_not_reported', { partition, error });
@@ -75,7 +97,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
   };
 
   /** Partition by partition. One that does not answer holds up no other. */
-  const sendAll = async (source: string, items: Iterable<Item>, partitions: number): Promise<Item[]> => {
+  const sendAll = async (source: string, items: Iterable<Item>, partitions: number): Promise<Outcomes> => {
     const byPartition = new Map<number, Item[]>();
     for (const item of items) {
       const partition = partitionOf(item.tenant, partitions);
@@ -83,50 +105,60 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
       byPartition.set(partition, ofPartition);
       ofPartition.push(item);
     }
-    const done: Item[] = [];
+    const outcomes = new Map<Item, Outcome>();
     for (const [partition, ofPartition] of byPartition) {
       for (let from = 0; from < ofPartition.length; from += limits.usageReportItems) {
-        const settled = await send(partition, source, ofPartition.slice(from, from + limits.usageReportItems));
-        if (settled === undefined) break;
-        done.push(...settled);
+        const answered = await send(partition, source, ofPartition.slice(from, from + limits.usageReportItems));
+        if (answered === undefined) break;
+        for (const [item, outcome] of answered) outcomes.set(item, outcome);
       }
     }
-    return done;
+    return outcomes;
   };
 
-  const reportOpen = async (partitions: number): Promise<boolean> => {
+  const reportOpen = async (partitions: number): Promise<Progress> => {
+    const source = store.source();
     const { hours } = store.ledger.state();
     for (const hour of taken.keys()) if (!hours.has(hour)) taken.delete(hour);
     const due = [...hours]
       .flatMap(([hour, entries]) => [...itemsOf(hour, entries)])
       .filter(({ hour, id, sum }) => taken.get(hour)?.get(id) !== sum);
-    if (due.length === 0) return true;
+    if (due.length === 0) return 'whole';
     // What owners have must be on the disk, or an agent that is killed would count it again.
     await store.flush();
-    const done = await sendAll(store.source, due, partitions);
-    for (const { hour, id, sum } of done)
+    const outcomes = await sendAll(source, due, partitions);
+    for (const [{ hour, id, sum }, outcome] of outcomes) {
+      if (!isSettled(outcome)) continue;
       taken.set(hour, (taken.get(hour) ?? new Map<ContainerId, Amounts>()).set(id, sum));
-    return done.length === due.length;
+    }
+    return progressOf(due, outcomes);
   };
 
-  const reportClosed = async (hour: number, partitions: number): Promise<boolean> => {
-    const closed = await store.read(hour);
-    const items = closed === undefined ? [] : [...itemsOf(hour, closed.entries)];
-    const done = closed === undefined ? [] : await sendAll(closed.source, items, partitions);
-    if (done.length < items.length) return false;
-    await store.drop(hour);
-    return true;
+  const reportClosed = async (kept: KeptHour, partitions: number): Promise<Progress> => {
+    const closed = await store.read(kept);
+    const items = closed === undefined ? [] : [...itemsOf(kept.hour, closed.entries)];
+    const outcomes = closed === undefined ? new Map<Item, Outcome>() : await sendAll(closed.source, items, partitions);
+    const progress = progressOf(items, outcomes);
+    if (progress === 'whole') await store.drop(kept);
+    const said = new Set(items.map((item) => outcomes.get(item)));
+    const hasNone = said.has('outOfTime') && [...said].every((one) => one === 'outOfTime' || one === 'refused');
+    if (closed !== undefined && hasNone) await store.redate(closed, kept);
+    return progress;
   };
 
   const report = async (): Promise<boolean> => {
     const partitions = parts.partitions();
     if (partitions === undefined) return false;
-    let isWhole = await reportOpen(partitions);
-    for (const hour of store.kept()) {
-      if (!isWhole) break;
-      isWhole = await reportClosed(hour, partitions);
+    let progress = await reportOpen(partitions);
+    const kept = store.kept();
+    // As of the open hours: what a file has is on the disk before it is sent.
+    if (kept.length > 0) await store.flush();
+    for (const each of kept) {
+      if (progress === 'unanswered') break;
+      const next = await reportClosed(each, partitions);
+      if (next !== 'whole') progress = next;
     }
-    return isWhole;
+    return progress === 'whole';
   };
 
   let hasEnded = false;

@@ -6,7 +6,6 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { sleep } from '../../lib/time/backoff.ts';
-import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { createPlaces } from '../../lib/places.ts';
 import { isTenantId } from '../../schemas/ids.ts';
@@ -15,7 +14,6 @@ import type { Inspection } from '../docker/answers.ts';
 import type { CachedEngine, KnownContainer } from '../docker/cached-engine.ts';
 import { containerIn, tenantIn } from '../docker/ownership.ts';
 import type { Cgroups } from './cgroups.ts';
-import type { Moment } from './ledger.ts';
 import type { UsageStore } from './store.ts';
 import { isRunning, startIn, useFromEngine, useFromFiles, type Use } from './use.ts';
 
@@ -28,8 +26,6 @@ export interface SamplerParts {
   readonly store: UsageStore;
   readonly isEngineUp: () => boolean;
   readonly intervalMs: number;
-  readonly clock: Pick<Clock, 'nowMs'>;
-  readonly steadyMs: () => number;
   readonly onSampled: (from: SampledFrom) => void;
   /** Shows what each container used at its last sample; undefined: nobody asks for that. */
   readonly board: UseBoard | undefined;
@@ -56,10 +52,9 @@ export interface UseBoard {
 }
 
 export function createSampler(parts: SamplerParts): Sampler {
-  const { engine, cgroups, store, clock, steadyMs, log } = parts;
-  const { ledger } = store;
+  const { engine, cgroups, store, log } = parts;
+  const { ledger, moment } = store;
   const places = createPlaces(limits.usageSamplesAtOnce);
-  const moment = (): Moment => ({ nowMs: clock.nowMs(), steadyMs: steadyMs() });
   let rounds = 0;
 
   const see = (inspection: Inspection): void => {
@@ -134,11 +129,7 @@ export function createSampler(parts: SamplerParts): Sampler {
         }
       }),
     );
-    for (const [hour, entries] of ledger.close(clock.nowMs())) {
-      await store.keep(hour, entries);
-      ledger.forgetHour(hour);
-    }
-    if (ledger.hasChanged) store.touch();
+    await store.close();
   };
 
   return {

@@ -2,8 +2,13 @@
  * The ledger on disk: `usage.json` with its log of changes, and a file in `usage/` for each closed
  * hour that no owner has taken yet. What was sent is on disk before, so that an agent that was
  * killed goes on from there and never says less, or the same in another hour.
+ *
+ * Owners keep the larger of two sums of one source and hour. So where an hour is begun again after
+ * the wall clock was set back, and where an hour of a wrong clock gets another date, the sums have
+ * another source; readers add up all sources.
  */
-import { readdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
@@ -11,11 +16,13 @@ import type { Log } from '../../lib/log.ts';
 import { nullable } from '../../schemas/api/nullable.ts';
 import { ContainerId, TenantId, isContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { StoredAmounts, UsageSource, fromStored, toStored } from '../../schemas/records/usage.ts';
+import { StoredAmounts, UsageSource, fromStored, hourOf, isInTime, toStored } from '../../schemas/records/usage.ts';
+import type { MachineTime } from '../control-plane/machine-time.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
-import { readDecoded, removeFile, writeAtomically } from '../disk/files.ts';
+import { readDecoded, removeFile, syncFolder, writeAtomically } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 import { Ledger, beginLedger, type Entry, type HourEntries, type LedgerState, type Run } from './ledger.ts';
+import type { Moment } from './wall-clock.ts';
 
 const Count = Type.Integer({ minimum: 0 });
 const byHour = <T extends Type.TSchema>(schema: T) => Type.Record(Type.String({ pattern: '^\\d+$' }), schema);
@@ -25,6 +32,7 @@ const RunStored = Type.Object({
   id: ContainerId,
   startedAt: Type.String(),
   upToMs: Count,
+  countedAtMs: Type.Optional(nullable(Type.Number())),
   cpuMs: nullable(Count),
   memBytes: Count,
   isOver: Type.Boolean(),
@@ -32,13 +40,16 @@ const RunStored = Type.Object({
 const EntryStored = Type.Tuple([TenantId, Count, StoredAmounts]);
 const EntriesStored = Type.Record(Type.String(), EntryStored);
 const CountedStored = Type.Object({ day: Type.String(), tenants: Type.Record(Type.String(), Count) });
-const heads = { openFrom: Count, counted: CountedStored };
+const ClockStored = Type.Array(Type.Object({ offsetMs: Type.Number(), fromMs: Type.Number(), untilMs: Type.Number() }));
+const heads = { openFrom: Count, counted: CountedStored, clock: Type.Optional(ClockStored) };
 
 const decodeFile = decoder(
   Type.Object({
     ...fileMarks,
     source: UsageSource,
     sinceMs: Count,
+    boot: Type.Optional(nullable(Type.String())),
+    sinceAtMs: Type.Optional(Type.Number()),
     ...heads,
     runs: Type.Record(Type.String(), RunStored),
     hours: byHour(EntriesStored),
@@ -47,6 +58,8 @@ const decodeFile = decoder(
 const decodeLine = decoder(
   Type.Object({
     ...lineMarks,
+    /** Absent: that of the file. */
+    source: Type.Optional(UsageSource),
     ...heads,
     /** Null: gone. */
     runs: Type.Record(Type.String(), nullable(RunStored)),
@@ -75,26 +88,44 @@ export interface ClosedHour {
   readonly entries: HourEntries;
 }
 
+/** A file of a closed hour. */
+export interface KeptHour {
+  readonly hour: number;
+  readonly name: string;
+}
+
 export interface UsageStore {
   readonly ledger: Ledger;
-  readonly source: string;
+  /** Under which the ledger's sums are reported now. */
+  source(): string;
+  /** The time now. */
+  moment(): Moment;
   /** Something of the ledger has changed. */
   touch(): void;
   /** Resolves when the ledger is on disk, or when the disk refused it. */
   flush(): Promise<void>;
-  /** Puts a closed hour beside the ledger, before the ledger forgets it on disk. */
-  keep(hour: number, entries: HourEntries): Promise<void>;
+  /**
+   * Puts each hour that is over beside the ledger, before the ledger forgets it on disk; if the
+   * wall clock was set back, each hour that was begun.
+   */
+  close(): Promise<void>;
   /** The closed hours that are kept, oldest first. */
-  kept(): readonly number[];
+  kept(): readonly KeptHour[];
   /** Undefined: it can't be read. */
-  read(hour: number): Promise<ClosedHour | undefined>;
+  read(kept: KeptHour): Promise<ClosedHour | undefined>;
   /** An owner has it. */
-  drop(hour: number): Promise<void>;
+  drop(kept: KeptHour): Promise<void>;
+  /**
+   * Gives an hour that was counted while the wall clock was wrong the date of now, if no owner has
+   * any of it.
+   */
+  redate(closed: ClosedHour, kept: KeptHour): Promise<void>;
 }
 
 export interface UsageStoreParts {
   readonly stateDir: string;
   readonly nowMs: () => number;
+  readonly machineTime: MachineTime;
   /** 16 random bytes, hexadecimal. */
   readonly newSource: () => string;
   readonly onDropped: (hours: number) => void;
@@ -102,12 +133,23 @@ export interface UsageStoreParts {
   readonly log: Log;
 }
 
-const hourFile = /^(\d+)\.json$/;
+/** A name without a source: the file says it. */
+const hourFile = /^(\d+)(?:-([0-9a-f]{32}))?\.json$/;
+
+const keptOf = (name: string): KeptHour[] => {
+  const hour = hourFile.exec(name)?.[1];
+  return hour === undefined ? [] : [{ hour: Number(hour), name }];
+};
+
+/** Always the same one, whenever the hour is given another date. */
+const sourceOfRedated = ({ source, hour }: ClosedHour): string =>
+  createHash('sha256').update(`${source} ${hour}`).digest('hex').slice(0, 32);
 
 export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore> {
-  const { stateDir, disk, log } = parts;
+  const { stateDir, machineTime, disk, log } = parts;
   const folder = join(stateDir, 'usage');
-  const pathOf = (hour: number): string => join(folder, `${hour}.json`);
+  const pathOf = (name: string): string => join(folder, name);
+  const moment = (): Moment => ({ nowMs: parts.nowMs(), steadyMs: machineTime.nowMs() });
   const { file, lines, follow } = await readContinuedFile({
     stateDir,
     name: 'usage',
@@ -117,19 +159,27 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
     disk,
     log,
   });
-  const source = file?.source ?? parts.newSource();
-  const ledger = new Ledger(file === undefined ? beginLedger(parts.nowMs()) : stateIn(file, lines));
-  const kept = new Set(await hoursIn(folder));
+  let source = lines.findLast((line) => line.source !== undefined)?.source ?? file?.source ?? parts.newSource();
+  const { boot } = machineTime;
+  const ledger = new Ledger(file === undefined ? beginLedger(moment(), boot) : stateIn(file, lines), boot);
+  const kept = new Map((await namesIn(folder)).flatMap(keptOf).map((each) => [each.name, each]));
 
   const headsNow = () => {
-    const { openFrom, counted } = ledger.state();
-    return { openFrom, counted: { day: counted.day, tenants: Object.fromEntries(counted.tenants) } };
+    const { openFrom, counted, clock = [] } = ledger.state();
+    return { openFrom, counted: { day: counted.day, tenants: Object.fromEntries(counted.tenants) }, clock };
   };
+  /**
+   * Its begin is written at once: one that is only in memory would begin again after a kill. So is
+   * the first of a boot, as the times in a file are all of one boot.
+   */
+  let isBeginDue = file === undefined || file.boot !== boot;
   const changes = () => {
-    if (!ledger.hasChanged) return undefined;
+    if (!ledger.hasChanged && !isBeginDue) return undefined;
+    isBeginDue = false;
     const { runs, hours } = ledger.state();
     const changed = ledger.changes();
     return {
+      source,
       ...headsNow(),
       runs: Object.fromEntries([...changed.runs].map((dockerId) => [dockerId, runs.get(dockerId) ?? null])),
       hours: Object.fromEntries(
@@ -146,10 +196,12 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
     };
   };
   const whole = () => {
-    const { sinceMs, runs, hours } = ledger.state();
+    const { sinceMs, sinceAtMs, runs, hours } = ledger.state();
     return {
       source,
       sinceMs,
+      boot,
+      ...(sinceAtMs === undefined ? {} : { sinceAtMs }),
       ...headsNow(),
       runs: Object.fromEntries(runs),
       hours: Object.fromEntries(Array.from(hours, ([hour, entries]) => [hour, entriesStored(entries)])),
@@ -157,47 +209,85 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
   };
   const writer = follow({ whole, changes });
   // Of a source that is not on disk nothing may be sent.
-  if (file === undefined) {
+  if (isBeginDue) {
     writer.touch();
     await writer.flush();
   }
 
-  const drop = async (hour: number): Promise<void> => {
-    kept.delete(hour);
-    await removeFile(pathOf(hour)).catch((error: unknown) => log.warn('usage_hour_not_removed', { hour, error }));
+  const drop = async ({ hour, name }: KeptHour): Promise<void> => {
+    kept.delete(name);
+    await removeFile(pathOf(name)).catch((error: unknown) => log.warn('usage_hour_not_removed', { hour, error }));
   };
-  const oldestFirst = (): number[] => [...kept].sort((one, other) => one - other);
+  const oldestFirst = (): KeptHour[] => [...kept.values()].sort((one, other) => one.hour - other.hour);
+  const read = async ({ hour, name }: KeptHour): Promise<ClosedHour | undefined> => {
+    const stored = await readDecoded(pathOf(name), decodeHour, log);
+    if (stored === undefined) return undefined;
+    return { hour, source: hourFile.exec(name)?.[2] ?? stored.source, entries: new Map(entriesOf(stored.entries)) };
+  };
+  /** A name that no file of another source has. */
+  const nameFor = async ({ hour, source }: Omit<ClosedHour, 'entries'>): Promise<string> => {
+    const plain = kept.get(`${hour}.json`);
+    const isOthers = plain !== undefined && (await read(plain))?.source !== source;
+    return isOthers ? `${hour}-${source}.json` : `${hour}.json`;
+  };
+  const keep = async (closed: ClosedHour): Promise<void> => {
+    const { hour, source, entries } = closed;
+    const name = await nameFor(closed);
+    try {
+      await writeAtomically(pathOf(name), JSON.stringify({ v: 1, source, entries: entriesStored(entries) }));
+      disk.written(pathOf(name));
+      kept.set(name, { hour, name });
+    } catch (error) {
+      disk.failed(pathOf(name), error);
+      parts.onDropped(1);
+      return;
+    }
+    const excess = oldestFirst().slice(0, Math.max(0, kept.size - limits.usageHoursKept));
+    for (const old of excess) await drop(old);
+    if (excess.length > 0) parts.onDropped(excess.length);
+  };
+  const goBack = async (nowMs: number): Promise<void> => {
+    const former = source;
+    source = parts.newSource();
+    log.warn('usage_clock_set_back', { now: new Date(nowMs).toISOString() });
+    for (const [hour, entries] of ledger.goBack(nowMs)) await keep({ hour, source: former, entries });
+    writer.touch();
+    await writer.flush();
+  };
   return {
     ledger,
-    source,
+    source: () => source,
+    moment,
     touch: () => writer.touch(),
     flush: () => writer.flush(),
-    keep: async (hour, entries) => {
-      const content = JSON.stringify({ v: 1, source, entries: entriesStored(entries) });
-      try {
-        await writeAtomically(pathOf(hour), content);
-        disk.written(pathOf(hour));
-        kept.add(hour);
-      } catch (error) {
-        disk.failed(pathOf(hour), error);
-        parts.onDropped(1);
-        return;
+    close: async () => {
+      const { nowMs } = moment();
+      if (ledger.isAheadOf(nowMs)) return goBack(nowMs);
+      for (const [hour, entries] of ledger.close(nowMs)) {
+        await keep({ hour, source, entries });
+        ledger.forgetHour(hour);
       }
-      const excess = oldestFirst().slice(0, Math.max(0, kept.size - limits.usageHoursKept));
-      for (const old of excess) await drop(old);
-      if (excess.length > 0) parts.onDropped(excess.length);
+      if (ledger.hasChanged) writer.touch();
     },
     kept: oldestFirst,
-    read: async (hour) => {
-      const read = await readDecoded(pathOf(hour), decodeHour, log);
-      return read === undefined ? undefined : { hour, source: read.source, entries: new Map(entriesOf(read.entries)) };
-    },
+    read,
     drop,
+    redate: async (closed, { name }) => {
+      const nowMs = parts.nowMs();
+      if (isInTime(closed.hour, nowMs)) return;
+      const hour = hourOf(nowMs);
+      const next = `${hour}-${sourceOfRedated(closed)}.json`;
+      await rename(pathOf(name), pathOf(next));
+      await syncFolder(folder);
+      kept.delete(name);
+      kept.set(next, { hour, name: next });
+      log.warn('usage_hour_redated', { from: closed.hour, to: hour });
+    },
   };
 }
 
 function stateIn(file: ReturnType<typeof decodeFile>, lines: readonly ReturnType<typeof decodeLine>[]): LedgerState {
-  const { openFrom, counted } = lines.at(-1) ?? file;
+  const { openFrom, counted, clock } = lines.at(-1) ?? file;
   const runs = new Map<string, Run>();
   const hours = new Map<number, Map<ContainerId, Entry>>();
   for (const read of [file, ...lines]) {
@@ -217,13 +307,15 @@ function stateIn(file: ReturnType<typeof decodeFile>, lines: readonly ReturnType
   }
   for (const [hour, entries] of hours) if (entries.size === 0) hours.delete(hour);
   const tenants = new Map(Object.entries(counted.tenants) as [TenantId, number][]);
-  return { sinceMs: file.sinceMs, openFrom, runs, hours, counted: { day: counted.day, tenants } };
+  const { sinceMs, sinceAtMs, boot } = file;
+  // Without a boot, machine times are of a process that has ended.
+  const machine = typeof boot === 'string' ? { boot, sinceAtMs, clock } : {};
+  return { sinceMs, ...machine, openFrom, runs, hours, counted: { day: counted.day, tenants } };
 }
 
-async function hoursIn(folder: string): Promise<number[]> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
     throw error;
   });
-  return names.flatMap((name) => hourFile.exec(name)?.[1] ?? []).map(Number);
 }

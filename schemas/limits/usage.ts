@@ -30,14 +30,19 @@ export const usage = {
   usageHourGraceMs: 2 * minutes,
   /** Closed hours that no owner has taken yet, on the agent's disk: 35 days. */
   usageHoursKept: 35 * 24,
-  /** With a larger difference between two clocks, one of them was set. */
-  usageClockStepMs: 5 * seconds,
+  /**
+   * With a larger difference between the wall clock and machine time, the wall clock was set.
+   * Machine time is known to 10 ms, and a busy process reads the two some time apart.
+   */
+  usageClockStepMs: 250,
+  /** Settings of the wall clock that are remembered within a boot. */
+  usageClockSpans: 8,
   usageReportItems: 500,
   usageReportTimeoutMs: 5 * seconds,
   /** Containers of one message of the stream. With 24 hours each, that is about 300 KiB. */
   usagePartContainers: 256,
   usageParts: 1024,
-  /** How far ahead of the owner's clock the hour of a report may be. */
+  /** How far ahead of the owner's clock the hour of a report may be, and how old. */
   usageAheadMs: 1 * hours,
   usageAgeMs: 90 * days,
   usageStreamBytes: 2 * 1024 * MiB,

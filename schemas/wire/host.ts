@@ -331,8 +331,13 @@ export const UsageAnswer = Type.Union([
     ok: Type.Literal(true),
     /** Places of items that are not the sender's to report, which it drops. */
     refused: Type.Optional(Places),
-    /** Places of items whose record can't be read now, which it sends again later. */
+    /** Places of items that can't be taken now, which it sends again later. */
     later: Type.Optional(Places),
+    /**
+     * Those of `later` whose hour is too far from the owner's clock, and of which the owner has
+     * nothing. Whose clock is wrong is not known.
+     */
+    outOfTime: Type.Optional(Places),
   }),
   Type.Object({ protocol: Protocol, ok: Type.Literal(false), error: Type.Enum(['invalid', 'unavailable']) }),
 ]);

@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
-import { dayOf, hourMs, type OwnedItem } from '../../../schemas/records/usage.ts';
+import { dayOf, hasHour, isInTime, type OwnedItem } from '../../../schemas/records/usage.ts';
 import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
 import { judgeUsage } from '../../domain/host/usage.ts';
@@ -53,10 +52,11 @@ async function store(
   const nowMs = clock.nowMs();
   const refused: number[] = [];
   const later: number[] = [];
+  const outOfTime: number[] = [];
   const messages = new Map<string, (OwnedItem & { readonly place: number })[]>();
   for (const [place, item] of items.entries()) {
     const { tenant, hour, part } = item;
-    const isOfOurs = partitionOf(tenant, cluster.partitions) === number && isInTime(hour, nowMs);
+    const isOfOurs = partitionOf(tenant, cluster.partitions) === number;
     const verdict = isOfOurs ? judgeUsage(view, host, item) : { kind: 'refused' as const };
     if (verdict.kind === 'refused') refused.push(place);
     if (verdict.kind === 'unreadable') later.push(place);
@@ -68,17 +68,23 @@ async function store(
   }
   await Promise.all(
     Array.from(messages, async ([subject, ofMessage]) => {
-      const outcome = await usage.put(subject, ofMessage);
-      if (outcome === 'too large') refused.push(...ofMessage.map(({ place }) => place));
+      // An owner whose clock was wrong may have taken the hour: then this one goes on with it.
+      const isAllInTime = ofMessage.every(({ hour }) => isInTime(hour, nowMs));
+      const day = isAllInTime ? undefined : await usage.read(subject);
+      const due = ofMessage.filter((item) => day === undefined || isInTime(item.hour, nowMs) || hasHour(day, item));
+      outOfTime.push(...ofMessage.filter((item) => !due.includes(item)).map(({ place }) => place));
+      if (due.length === 0) return;
+      const outcome = await usage.put(subject, due);
+      if (outcome === 'too large') refused.push(...due.map(({ place }) => place));
     }),
   );
   if (refused.length > 0) refusals.warn('usage_refused', { host, items: refused.length, of: items.length });
+  if (outOfTime.length > 0) refusals.warn('usage_out_of_time', { host, items: outOfTime.length, of: items.length });
+  later.push(...outOfTime);
   return {
     ok: true,
     ...(refused.length === 0 ? {} : { refused }),
     ...(later.length === 0 ? {} : { later }),
+    ...(outOfTime.length === 0 ? {} : { outOfTime }),
   };
 }
-
-const isInTime = (hour: number, nowMs: number): boolean =>
-  hour * hourMs <= nowMs + limits.usageAheadMs && hour * hourMs > nowMs - limits.usageAgeMs;

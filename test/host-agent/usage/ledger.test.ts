@@ -1,7 +1,8 @@
 /** What the ledger of an agent makes of samples, ends, restarts and clocks. */
 import fc from 'fast-check';
 import t from 'tap';
-import { Ledger, beginLedger, spread, type LedgerState, type Moment } from '../../../host-agent/usage/ledger.ts';
+import { Ledger, beginLedger, spread, type LedgerState } from '../../../host-agent/usage/ledger.ts';
+import type { Moment } from '../../../host-agent/usage/wall-clock.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import {
@@ -19,7 +20,9 @@ const tenant = 'acme' as TenantId;
 const id = '0190a000-0000-7000-8000-000000000001' as ContainerId;
 const noon = Date.parse('2026-11-24T12:00:00Z');
 const at = (ms: number): string => new Date(noon + ms).toISOString();
-const moment = (ms: number): Moment => ({ nowMs: noon + ms, steadyMs: ms });
+/** The machine has run for a day at noon, by a clock that is ahead by so much. */
+const upMs = 24 * hourMs;
+const moment = (ms: number, aheadMs = 0): Moment => ({ nowMs: noon + ms + aheadMs, steadyMs: upMs + ms });
 const seen = (startedAt: string, finishedAt?: string, dockerId = 'd1') => ({
   dockerId,
   tenant,
@@ -27,7 +30,10 @@ const seen = (startedAt: string, finishedAt?: string, dockerId = 'd1') => ({
   startedAt,
   finishedAt,
 });
-const begun = (): Ledger => new Ledger(beginLedger(noon));
+const boot = 'b1';
+const begun = (aheadMs = 0): Ledger => new Ledger(beginLedger(moment(0, aheadMs), boot), boot);
+/** After a restart of the agent. */
+const again = (ledger: Ledger): Ledger => new Ledger(stored(ledger), boot);
 
 const sumsOf = ({ hours }: LedgerState): Amounts =>
   [...hours.values()]
@@ -78,9 +84,11 @@ t.test('what was used before the ledger was begun is not counted', (t) => {
   ledger.see(seen(at(-90_000), at(-60_000), 'd0'), moment(0));
   ledger.see(seen(at(-90_000)), moment(0));
   ledger.sample('d1', at(-90_000), moment(10_000), { cpuMs: 9_000, memBytes: 1 });
-  t.same(sumsOf(ledger.state()), noAmounts);
+  t.match(sumsOf(ledger.state()), { cpuMs: 0, runMs: 10_000 }, 'its time from then on is');
   ledger.sample('d1', at(-90_000), moment(25_000), { cpuMs: 9_100, memBytes: 1 });
-  t.match(sumsOf(ledger.state()), { cpuMs: 100, runMs: 15_000 });
+  t.match(sumsOf(ledger.state()), { cpuMs: 100, runMs: 25_000 });
+  ledger.see(seen(at(-90_000), at(20_000), 'd2'), moment(25_000));
+  t.match(sumsOf(ledger.state()), { cpuMs: 100, runMs: 45_000 }, 'one that ended before it was seen');
   t.end();
 });
 
@@ -127,19 +135,92 @@ t.test('a closed hour that was not forgotten is closed again', (t) => {
   ledger.see(seen(at(0), at(1_000)), moment(1_000));
   const closed = ledger.close(noon + 2 * hourMs);
   t.equal(closed.length, 1);
-  t.same(new Ledger(stored(ledger)).close(noon + 2 * hourMs), closed);
+  t.same(again(ledger).close(noon + 2 * hourMs), closed);
   t.end();
 });
 
 t.test('a wall clock that is set neither adds time nor takes any', (t) => {
   const ledger = begun();
+  const sample = (ms: number, aheadMs: number, cpuMs: number): void =>
+    ledger.sample('d1', at(0), moment(ms, aheadMs), { cpuMs, memBytes: 0 });
   ledger.see(seen(at(0)), moment(0));
-  ledger.sample('d1', at(0), { nowMs: noon + 10_000, steadyMs: 10_000 }, { cpuMs: 0, memBytes: 0 });
-  ledger.sample('d1', at(0), { nowMs: noon + 5 * hourMs, steadyMs: 20_000 }, { cpuMs: 5, memBytes: 0 });
+  sample(10_000, 0, 0);
+  sample(20_000, 5 * hourMs, 5);
   t.equal(sumsOf(ledger.state()).runMs, 20_000, 'forward');
-  ledger.sample('d1', at(0), { nowMs: noon + 30_000, steadyMs: 30_000 }, { cpuMs: 6, memBytes: 0 });
-  ledger.sample('d1', at(0), { nowMs: noon + 40_000, steadyMs: 40_000 }, { cpuMs: 7, memBytes: 0 });
-  t.match(sumsOf(ledger.state()), { runMs: 30_000, cpuMs: 7 }, 'back: the sample that finds it counts no time');
+  sample(30_000, 0, 6);
+  sample(40_000, 0, 7);
+  t.match(sumsOf(ledger.state()), { runMs: 40_000, cpuMs: 7 }, 'back');
+  sample(45_000, 4_000, 8);
+  t.equal(sumsOf(ledger.state()).runMs, 45_000, 'by a little');
+  t.end();
+});
+
+t.test('a clock that is set while the agent is away neither adds time nor takes any', (t) => {
+  for (const aheadMs of [-3 * hourMs, 48 * hourMs, -60_000, 1_000]) {
+    const ledger = begun(aheadMs);
+    ledger.see(seen(at(1_000 + aheadMs)), moment(1_000, aheadMs));
+    ledger.sample('d1', at(1_000 + aheadMs), moment(9_000, aheadMs), { cpuMs: 1, memBytes: 0 });
+    const next = again(ledger);
+    next.see(seen(at(1_000 + aheadMs), at(19_000)), moment(20_000));
+    t.equal(sumsOf(next.state()).runMs, 18_000, `${aheadMs}`);
+  }
+  t.end();
+});
+
+t.test('starts and ends are of the clock that dated them', (t) => {
+  for (const aheadMs of [-3 * hourMs, 48 * hourMs]) {
+    const ledger = begun(aheadMs);
+    const [startedAt, endedAt] = [at(1_000 + aheadMs), at(9_000 + aheadMs)];
+    ledger.see(seen(startedAt), moment(1_000, aheadMs));
+    ledger.sample('d1', startedAt, moment(5_000, aheadMs), { cpuMs: 1, memBytes: 0 });
+    ledger.see(seen(at(9_500 + aheadMs), undefined, 'd2'), moment(10_000, aheadMs));
+    ledger.see(seen(at(11_000), undefined, 'd3'), moment(12_000));
+    ledger.see(seen(startedAt, endedAt), moment(12_000));
+    t.equal(sumsOf(ledger.state()).runMs, 8_000, `an end before the clock was set, heard of later: ${aheadMs}`);
+    ledger.see(seen(at(9_500 + aheadMs), at(13_500), 'd2'), moment(14_000));
+    t.equal(sumsOf(ledger.state()).runMs, 12_000, `a start before and an end after: ${aheadMs}`);
+    ledger.see(seen(at(11_000), at(13_000), 'd3'), moment(14_000));
+    t.equal(sumsOf(ledger.state()).runMs, 14_000, `a run by the right clock: ${aheadMs}`);
+  }
+  t.end();
+});
+
+t.test('after a ledger was begun by a clock that was ahead, runs by the right one are counted', (t) => {
+  const ledger = begun(48 * hourMs);
+  ledger.see(seen(at(5_000), at(7_000)), moment(8_000));
+  t.equal(sumsOf(ledger.state()).runMs, 2_000);
+  const rebooted = new Ledger(stored(ledger), 'b2');
+  rebooted.see(seen(at(hourMs), at(hourMs + 500), 'd2'), { nowMs: noon + hourMs + 900, steadyMs: 60_000 });
+  t.equal(sumsOf(rebooted.state()).runMs, 2_500, 'and those of the next boot');
+  t.end();
+});
+
+t.test('a machine that was down is not billed', (t) => {
+  const ledger = begun();
+  ledger.see(seen(at(0)), moment(0));
+  ledger.sample('d1', at(0), moment(10_000), { cpuMs: 5, memBytes: 0 });
+  ledger.see(seen(at(0), undefined, 'd2'), moment(10_000));
+  ledger.sample('d2', at(0), moment(10_000), { cpuMs: 5, memBytes: 0 });
+  // It lost its power at once, and came back two hours later.
+  const after = again(new Ledger(stored(ledger), 'b2'));
+  const rebooted = new Ledger(stored(after), 'b2');
+  const now = { nowMs: noon + 2 * hourMs, steadyMs: 30_000 };
+  rebooted.see(seen(at(0), at(2 * hourMs - 20_000)), now);
+  t.equal(sumsOf(rebooted.state()).runMs, 20_000, 'its engine dates the end by its own start');
+  rebooted.see(seen(at(0), at(12_000), 'd2'), now);
+  t.equal(sumsOf(rebooted.state()).runMs, 22_000, 'an end before the machine went down');
+  t.end();
+});
+
+t.test('a ledger of an older agent goes on by the wall clock', (t) => {
+  const ledger = begun();
+  ledger.see(seen(at(0)), moment(0));
+  ledger.sample('d1', at(0), moment(10_000), { cpuMs: 5, memBytes: 0 });
+  const { sinceMs, openFrom, hours, counted, runs } = stored(ledger);
+  const older = new Map(Array.from(runs, ([id, { countedAtMs: _, ...run }]) => [id, run]));
+  const next = new Ledger({ sinceMs, openFrom, hours, counted, runs: older }, boot);
+  next.see(seen(at(0), at(30_000)), moment(31_000));
+  t.equal(sumsOf(next.state()).runMs, 30_000);
   t.end();
 });
 
@@ -155,7 +236,7 @@ t.test('containers of a tenant are spread over messages of so many', (t) => {
   const parts = [...ledger.state().hours.values()].flatMap((entries) => [...entries.values()].map(({ part }) => part));
   t.equal(parts.filter((part) => part === 0).length, most + 1);
   t.equal(parts.filter((part) => part === 1).length, 1);
-  const next = new Ledger(stored(ledger));
+  const next = again(ledger);
   next.see({ ...seen(at(20), at(hourMs + 10), 'd0'), id: idOf(0) }, moment(hourMs));
   t.equal(
     next
@@ -197,6 +278,14 @@ const happening = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('write' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('set' as const),
+      // A smaller step than usageClockStepMs can't be told from two readings that lie apart.
+      aheadMs: fc.oneof(fc.constant(0), fc.integer({ min: -36_000, max: 360_000 })).map((seconds) => seconds * 1000),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('report' as const) }) },
   {
     weight: 2,
@@ -208,19 +297,19 @@ const happening = fc.oneof(
   },
 );
 
-t.test('whenever an agent is killed, its owner has every millisecond once', (t) => {
+t.test('whenever an agent is killed or its clock is set, its owner has every millisecond once', (t) => {
   fc.assert(
     fc.property(fc.array(happening, { maxLength: 40 }), (happenings) => {
-      let [nowMs, cpuMs] = [0, 0];
+      let [nowMs, cpuMs, aheadMs] = [0, 0, 0];
+      let source = 1;
       let ledger = begun();
-      let disk = stored(ledger);
+      let disk = { source, state: stored(ledger) };
       let owner = noUsage;
-      const report = (): void => {
-        disk = stored(ledger);
-        for (const [hour, entries] of disk.hours) {
+      const send = (of: number, hours: LedgerState['hours']): void => {
+        for (const [hour, entries] of hours) {
           // One message for each hour: the test needs no days.
           const items = Array.from(entries, ([, { used }]) => ({
-            id: `${hour}` as ContainerId,
+            id: `${of}-${hour}` as ContainerId,
             hour: 0,
             used: toStored(used),
             name: undefined,
@@ -228,24 +317,44 @@ t.test('whenever an agent is killed, its owner has every millisecond once', (t) 
           owner = merged(owner, items);
         }
       };
+      const write = (): void => void (disk = { source, state: stored(ledger) });
+      const report = (): void => {
+        write();
+        send(source, disk.state.hours);
+      };
       const sample = (): void => {
-        ledger.see(seen(at(0)), moment(nowMs));
-        ledger.sample('d1', at(0), moment(nowMs), { cpuMs, memBytes: 7 });
-        for (const [hour] of ledger.close(noon + nowMs)) {
+        const now = moment(nowMs, aheadMs);
+        ledger.see(seen(at(0)), now);
+        ledger.sample('d1', at(0), now, { cpuMs, memBytes: 7 });
+        if (ledger.isAheadOf(now.nowMs)) {
+          const former = new Map(ledger.goBack(now.nowMs));
+          source += 1;
+          write();
+          send(source - 1, former);
+          return;
+        }
+        for (const [hour] of ledger.close(now.nowMs)) {
           report();
           ledger.forgetHour(hour);
         }
       };
       sample();
+      // A start that is first heard of after the clock was set may be of either time.
+      write();
       for (const each of happenings) {
         if (each.kind === 'sample' || each.kind === 'kill') {
           nowMs += each.ms;
           cpuMs += each.cpuMs;
         }
         if (each.kind === 'sample') sample();
-        if (each.kind === 'write') disk = stored(ledger);
+        if (each.kind === 'set') aheadMs = each.aheadMs;
+        if (each.kind === 'write') write();
         if (each.kind === 'report') report();
-        if (each.kind === 'kill') ledger = new Ledger(disk);
+        if (each.kind === 'kill') {
+          ledger = new Ledger(structuredClone(disk.state), boot);
+          // Random in life.
+          source = disk.source;
+        }
       }
       sample();
       report();

@@ -8,7 +8,7 @@ import { createUsageReports } from '../../../host-agent/usage/reports.ts';
 import { loadUsageStore, type UsageStore } from '../../../host-agent/usage/store.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { hourMs } from '../../../schemas/records/usage.ts';
+import { hourMs, isInTime } from '../../../schemas/records/usage.ts';
 import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
 import { quietLog } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -20,11 +20,31 @@ const at = (ms: number): string => new Date(noon + ms).toISOString();
 const idOf = (number: number): ContainerId =>
   `0190a000-0000-7000-8000-${String(number).padStart(12, '0')}` as ContainerId;
 
-async function storeIn(stateDir: string, onDropped: (hours: number) => void = () => {}): Promise<UsageStore> {
+/** What the clocks of the machine show. */
+interface Clocks {
+  nowMs: number;
+  steadyMs: number;
+}
+
+let sources = 0;
+
+async function storeIn(
+  stateDir: string,
+  clocks: Clocks,
+  onDropped: (hours: number) => void = () => {},
+): Promise<UsageStore> {
   const disk = createStateDisk(createFaults(quietLog), { minMs: 1, maxMs: 10 }, quietLog);
-  let sources = 0;
   const newSource = () => `${++sources}`.padStart(32, '0');
-  return loadUsageStore({ stateDir, nowMs: () => noon, newSource, onDropped, disk, log: quietLog });
+  const machineTime = { boot: 'b1', nowMs: () => clocks.steadyMs };
+  return loadUsageStore({
+    stateDir,
+    nowMs: () => clocks.nowMs,
+    machineTime,
+    newSource,
+    onDropped,
+    disk,
+    log: quietLog,
+  });
 }
 
 /** A run of a container, from its start to its end. */
@@ -38,9 +58,11 @@ async function agent(t: Test) {
   const stateDir = temporaryFolder(t);
   const sent: UsageReport[] = [];
   const counts = { refused: 0, dropped: 0 };
+  const clocks = { nowMs: noon, steadyMs: 0 };
   let answer: (report: UsageReport) => Partial<UsageAnswer> | 'silent' = () => ({ ok: true });
   const load = async () => {
-    const store = await storeIn(stateDir, (hours) => (counts.dropped += hours));
+    const store = await storeIn(stateDir, clocks, (hours) => (counts.dropped += hours));
+    t.teardown(() => store.flush());
     const reports = createUsageReports({
       store,
       partitions: () => 4,
@@ -62,6 +84,7 @@ async function agent(t: Test) {
   return {
     ...(await load()),
     load,
+    clocks,
     sent,
     counts,
     stateDir,
@@ -72,13 +95,6 @@ async function agent(t: Test) {
     hoursOnDisk: () => readdirSync(join(stateDir, 'usage')).sort(),
   };
 }
-
-const close = async ({ store }: { store: UsageStore }, nowMs: number): Promise<void> => {
-  for (const [hour, entries] of store.ledger.close(noon + nowMs)) {
-    await store.keep(hour, entries);
-    store.ledger.forgetHour(hour);
-  }
-};
 
 t.test('sums are sent once, and again when they have grown', async (t) => {
   const { store, reports, items } = await agent(t);
@@ -121,21 +137,22 @@ t.test('a killed agent goes on from its disk, under the same source', async (t) 
   await store.flush();
   const again = await load();
   t.same(again.store.ledger.state(), store.ledger.state());
-  t.equal(again.store.source, store.source);
+  t.equal(again.store.source(), store.source());
   await again.reports.report();
-  t.match(sent[0], { source: store.source });
+  t.match(sent[0], { source: store.source() });
 });
 
 t.test('a closed hour stays on the disk until all of it is taken', async (t) => {
-  const { store, reports, load, answerWith, items, hoursOnDisk, counts } = await agent(t);
+  const { store, reports, load, answerWith, items, hoursOnDisk, counts, clocks } = await agent(t);
   ran(store, 1, 0, 1_000);
   ran(store, 2, 0, 500, 'other');
-  await close({ store }, 2 * hourMs);
+  clocks.nowMs = noon + 2 * hourMs;
+  await store.close();
   await store.flush();
   answerWith(() => 'silent');
   t.equal(await reports.report(), false);
   const again = await load();
-  t.same(again.store.kept(), [noonHour]);
+  t.match(again.store.kept(), [{ hour: noonHour }]);
   answerWith(({ items: [item] }) => (item?.tenant === 'other' ? { ok: true, later: [0] } : { ok: true }));
   t.equal(await again.reports.report(), false, 'a part of it can’t be taken yet');
   t.same(hoursOnDisk(), [`${noonHour}.json`]);
@@ -163,9 +180,130 @@ t.test('one partition that does not answer holds up no other', async (t) => {
 });
 
 t.test('an agent that is cut off for very long drops the oldest hours', async (t) => {
-  const { store, counts } = await agent(t);
-  for (let hour = 0; hour < limits.usageHoursKept + 2; hour++) await store.keep(hour, new Map());
+  const { store, counts, clocks } = await agent(t);
+  for (let hour = 0; hour < limits.usageHoursKept + 2; hour++) {
+    ran(store, 1, hour * hourMs, hour * hourMs + 1);
+    clocks.nowMs = noon + (hour + 2) * hourMs;
+    await store.close();
+  }
   t.equal(store.kept().length, limits.usageHoursKept);
-  t.equal(store.kept()[0], 2);
+  t.match(store.kept()[0], { hour: noonHour + 2 });
   t.equal(counts.dropped, 2);
+});
+
+t.test('a new ledger is on the disk at once: an agent that is killed goes on from its begin', async (t) => {
+  const { store, load, clocks } = await agent(t);
+  clocks.nowMs += 20_000;
+  clocks.steadyMs += 20_000;
+  const { store: next } = await load();
+  t.equal(next.source(), store.source());
+  t.equal(next.ledger.sinceMs, noon);
+  ran(next, 1, 5_000, 19_000);
+  t.equal([...next.ledger.state().hours.values()][0]?.get(idOf(1))?.used.runMs, 14_000);
+});
+
+/** A run by a clock that is ahead by so much, which is set right then. */
+async function afterClockAhead(t: Test, aheadMs: number) {
+  const all = await agent(t);
+  const { store, clocks } = all;
+  ran(store, 1, 0, 1_000);
+  const pass = (ms: number, ahead: number): void => {
+    clocks.steadyMs += ms;
+    clocks.nowMs = noon + clocks.steadyMs + ahead;
+  };
+  pass(10_000, aheadMs);
+  const startedAt = new Date(clocks.nowMs).toISOString();
+  store.ledger.see(
+    { dockerId: 'd', tenant: 'acme' as TenantId, id: idOf(2), startedAt, finishedAt: undefined },
+    store.moment(),
+  );
+  pass(4_000, aheadMs);
+  store.ledger.sample('d', startedAt, store.moment(), { cpuMs: 1, memBytes: 0 });
+  await store.close();
+  pass(3_000, 0);
+  store.ledger.sample('d', startedAt, store.moment(), { cpuMs: 2, memBytes: 0 });
+  await store.close();
+  pass(2_000, 0);
+  store.ledger.sample('d', startedAt, store.moment(), { cpuMs: 3, memBytes: 0 });
+  return all;
+}
+
+/** As an owner does: takes what is in time, and sums up what it has taken by container and hour. */
+function ownerOf(nowMs: () => number) {
+  const taken = new Map<string, number>();
+  return {
+    answer: ({ source, items }: UsageReport): Partial<UsageAnswer> => {
+      const outOfTime = items.flatMap(({ hour }, place) => (isInTime(hour, nowMs()) ? [] : [place]));
+      for (const [place, { id, hour, used }] of items.entries()) {
+        const key = [id.at(-1), hour - noonHour, source].join(' ');
+        if (!outOfTime.includes(place)) taken.set(key, Math.max(taken.get(key) ?? 0, used[0]));
+      }
+      return { ok: true, ...(outOfTime.length === 0 ? {} : { later: outOfTime, outOfTime }) };
+    },
+    sums: () => {
+      const sums: Record<string, number> = {};
+      for (const [key, runMs] of taken) {
+        const [id, hour] = key.split(' ');
+        sums[`${id} ${hour}`] = (sums[`${id} ${hour}`] ?? 0) + runMs;
+      }
+      return sums;
+    },
+  };
+}
+
+t.test('what was counted by a clock that was ahead is billed when it is set right, once', async (t) => {
+  for (const aheadMs of [48 * hourMs, 365 * 24 * hourMs, 3 * hourMs]) {
+    const { reports, answerWith, clocks, load } = await afterClockAhead(t, aheadMs);
+    const owner = ownerOf(() => clocks.nowMs);
+    answerWith(owner.answer);
+    t.equal(await reports.report(), false, 'the hour of the wrong clock is not taken');
+    t.equal(await reports.report(), true, 'it has the date of now');
+    t.same(owner.sums(), { '1 0': 1_000, '2 0': 9_000 });
+    const next = await load();
+    t.equal(await next.reports.report(), true);
+    t.same(owner.sums(), { '1 0': 1_000, '2 0': 9_000 }, 'a restart counts nothing again');
+  }
+});
+
+t.test('an hour of which an owner with a wrong clock has a part keeps its date', async (t) => {
+  const { reports, answerWith, store, clocks } = await afterClockAhead(t, 48 * hourMs);
+  let isFirst = true;
+  answerWith(({ items }) => {
+    const places = items.flatMap(({ hour }, place) => (isInTime(hour, clocks.nowMs) ? [] : [place]));
+    const some = isFirst ? [] : places;
+    isFirst = false;
+    return { ok: true, later: places, outOfTime: some.slice(1) };
+  });
+  await reports.report();
+  await reports.report();
+  t.ok(store.kept().some(({ hour }) => hour === noonHour + 48));
+});
+
+t.test('what an owner whose clock is behind can’t take is kept, and keeps its hour', async (t) => {
+  const { store, reports, answerWith, clocks, hoursOnDisk, counts } = await agent(t);
+  ran(store, 1, 0, 1_000);
+  clocks.nowMs = noon + 2 * hourMs;
+  await store.close();
+  ran(store, 1, 2 * hourMs, 2 * hourMs + 500);
+  const owner = ownerOf(() => clocks.nowMs - 4 * hourMs);
+  answerWith(owner.answer);
+  t.equal(await reports.report(), false);
+  t.equal(await reports.report(), false);
+  t.same(hoursOnDisk(), [`${noonHour}.json`]);
+  t.equal(counts.refused, 0);
+  const right = ownerOf(() => clocks.nowMs);
+  answerWith(right.answer);
+  t.equal(await reports.report(), true);
+  t.same(right.sums(), { '1 0': 1_000, '1 2': 500 });
+});
+
+t.test('an open hour that can’t be taken holds up no closed one', async (t) => {
+  const { store, reports, answerWith, clocks, hoursOnDisk } = await agent(t);
+  ran(store, 1, 0, 1_000);
+  clocks.nowMs = noon + 2 * hourMs;
+  await store.close();
+  ran(store, 2, 2 * hourMs, 2 * hourMs + 500);
+  answerWith(({ items: [item] }) => (item?.id === idOf(2) ? { ok: true, later: [0] } : { ok: true }));
+  t.equal(await reports.report(), false);
+  t.same(hoursOnDisk(), []);
 });

@@ -121,17 +121,31 @@ t.test('usage of hosts', async (t) => {
     t.same(await usedBy(acme, mine), [[61_000, 501, '123456789012345678902']]);
   });
 
-  await t.test('hours to come and hours of long ago are refused', async (t) => {
+  await t.test('hours to come and hours of long ago can’t be taken now', async (t) => {
     const days = limits.usageAgeMs / 3_600_000;
     for (const wrong of [hour + 3, hour - days - 1]) {
-      t.match(await send(agentOf(h1), [item(acme, mine, [99_000, 1, '1'], { hour: wrong })]), {
+      t.same(await send(agentOf(h1), [item(acme, mine, [99_000, 1, '1'], { hour: wrong })]), {
+        ...spoken,
         ok: true,
-        refused: [0],
+        later: [0],
+        outOfTime: [0],
       });
     }
+    t.match(await send(agentOf(h1), [item(other, theirs, [1, 1, '1'], { hour: hour + 3 })]), { refused: [0] });
     t.match(await send(agentOf(h1), [item(acme, mine, [-1, 1, '1'])]), { ok: false, error: 'invalid' });
     t.match(await send(agentOf(h1), [item(acme, mine, [1, 1, 'x'])]), { ok: false, error: 'invalid' });
     t.same(await usedBy(acme, mine), [[61_000, 501, '123456789012345678902']]);
+  });
+
+  await t.test('of an hour that an owner with a wrong clock has taken, the rest is taken', async (t) => {
+    const ahead = hour + 48;
+    const day = new Date(ahead * 3_600_000).toISOString().slice(0, 10);
+    const subject = subjects.usage({ tenant: acme, day, host: h1, source, part: 0 });
+    await createUsageStore(nc).put(subject, [{ id: mine, hour: ahead, used: [5, 0, '0'], name: undefined }]);
+    const items = [ahead, ahead + 1].map((wrong) => item(acme, mine, [9, 0, '0'], { hour: wrong }));
+    // An hour of the same day, unless it is the last one.
+    t.match(await send(agentOf(h1), items), { ok: true, later: [1], outOfTime: [1] });
+    t.ok((await usedBy(acme, mine)).some(([runMs]) => runMs === 9));
   });
 
   await t.test('of two owners that put at once, neither loses what the other has put', async (t) => {

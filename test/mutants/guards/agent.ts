@@ -488,7 +488,14 @@ export const agentMutants: readonly Mutant[] = [
     name: 'usage of before the ledger counted',
     guard: 'An agent that has lost its state folder bills nothing again (ADR 40)',
     file: 'host-agent/usage/ledger.ts',
-    changes: [{ in: 'Ledger.see', always: 'startedMs >= this.sinceMs' }],
+    changes: [{ in: 'Ledger.#begun', always: 'startedAtMs >= sinceAtMs' }],
+    killedBy: 'test/host-agent/usage/ledger.test.ts',
+  },
+  {
+    name: 'time of a run told by a wall clock that was set',
+    guard: 'A wall clock that is set bills nobody for the step (ADR 40)',
+    file: 'host-agent/usage/ledger.ts',
+    changes: [{ in: 'spanOf', always: 'isSameTime(toMs - upToMs, elapsedMs ?? Math.max(0, toMs - upToMs))' }],
     killedBy: 'test/host-agent/usage/ledger.test.ts',
   },
   {

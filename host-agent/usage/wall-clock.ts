@@ -1,0 +1,67 @@
+/**
+ * What the wall clock showed when, in this boot of the machine. The engine dates starts and ends by
+ * the wall clock, which may be set; this finds the machine time at which the clock showed a date.
+ */
+import { limits } from '../../schemas/limits.ts';
+
+/** By the wall clock, and by machine time (`MachineTime`). */
+export interface Moment {
+  readonly nowMs: number;
+  /** Comparable within one boot, and never steps. */
+  readonly steadyMs: number;
+}
+
+/** While the wall clock was not set. */
+export interface ClockSpan {
+  /** Wall clock minus machine time. */
+  readonly offsetMs: number;
+  /** The first and the last look, by machine time. */
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** Whether two clocks agree: if not, the wall clock was set in between. */
+export const isSameTime = (oneMs: number, otherMs: number): boolean =>
+  Math.abs(oneMs - otherMs) <= limits.usageClockStepMs;
+
+export class WallClock {
+  readonly #spans: ClockSpan[];
+
+  constructor(spans: readonly ClockSpan[]) {
+    this.#spans = [...spans];
+  }
+
+  get spans(): readonly ClockSpan[] {
+    return this.#spans;
+  }
+
+  look({ nowMs, steadyMs }: Moment): void {
+    const offsetMs = nowMs - steadyMs;
+    const last = this.#spans.at(-1);
+    if (last !== undefined && steadyMs < last.untilMs) return;
+    if (last !== undefined && isSameTime(offsetMs, last.offsetMs)) {
+      this.#spans[this.#spans.length - 1] = { ...last, untilMs: steadyMs };
+      return;
+    }
+    this.#spans.push({ offsetMs, fromMs: steadyMs, untilMs: steadyMs });
+    if (this.#spans.length > limits.usageClockSpans) this.#spans.shift();
+  }
+
+  /**
+   * When the clock showed this, by machine time: the latest such time, if it was set back. A date
+   * that it never showed is the nearest one between `notBeforeMs` and now.
+   */
+  machineTimeOf(wallMs: number, { nowMs, steadyMs }: Moment, notBeforeMs: number): number {
+    const step = limits.usageClockStepMs;
+    for (const [index, { offsetMs }] of [...this.#spans.entries()].reverse()) {
+      const atMs = wallMs - offsetMs;
+      // It was set between the last look at one span and the first at the next.
+      const fromMs = Math.max(notBeforeMs, this.#spans[index - 1]?.untilMs ?? -Infinity);
+      const untilMs = this.#spans[index + 1]?.fromMs ?? steadyMs;
+      if (atMs >= fromMs - step && atMs <= untilMs + step) return clamp(atMs, notBeforeMs, steadyMs);
+    }
+    return clamp(wallMs - (nowMs - steadyMs), notBeforeMs, steadyMs);
+  }
+}
+
+const clamp = (value: number, least: number, most: number): number => Math.min(most, Math.max(least, value));
