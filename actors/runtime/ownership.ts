@@ -275,6 +275,7 @@ export class Ownership<D extends DomainTypes> {
         log.warn('write_unknown', { partition: number, epoch, error });
         observer.unknown();
       },
+      onRefused: (error) => log.error('write_refused', { partition: number, epoch, error }),
       onLost: () => this.#lost(epoch),
     });
     this.#ended.signal.addEventListener('abort', () => fence.close(), { once: true });

@@ -16,6 +16,8 @@ export const wrongLastSequence = 10071;
  * one, which may be retried.
  */
 export const checkInFlight = 10164;
+/** A message, its headers, or an atomic batch is larger than the stream takes (NATS ADR-50). */
+export const tooLarge: ReadonlySet<number | undefined> = new Set([10054, 10097, 10199]);
 
 const ApiError = Type.Object({
   code: Type.Integer(),

@@ -46,6 +46,8 @@ export const nats = {
    * of asks fits, with the protocol's headers.
    */
   natsPayloadBytes: 1 * MiB,
+  /** Messages of an atomic batch, of which a server takes no more (NATS ADR-50). */
+  natsBatchMessages: 1000,
   /** How many failed reads of the cluster record make one log line. */
   clusterLogEveryAttempts: 20,
   /** Unanswered pings in a row after which a server counts as away. */

@@ -221,15 +221,17 @@ export class EventOutbox<Item extends Identified = EventBody> {
 
   /**
    * What has to be written together with a mark at `entry`: the events up to there that are not
-   * published, and the deletion of keys whose events are. Undefined: too many are parked. When it
-   * is not written, the epoch ends, and this outbox.
+   * published, and the deletion of keys whose events are, of the `most` oldest. Undefined: too many
+   * are parked. When it is not written, the epoch ends, and this outbox.
    */
-  park(entry: number): readonly StoreWrite[] | undefined {
+  park(entry: number, most: number = limits.eventsFreedPerBatch): readonly StoreWrite[] | undefined {
     if (!this.fits(entry)) return undefined;
     const adding = this.#adding(entry);
-    const freed = this.#parked.filter((one) => this.#isPublished(one));
+    const published = this.#parked.filter((one) => this.#isPublished(one));
+    const freed = published.slice(0, most);
+    const later = published.slice(most);
     const kept = this.#parked.filter((one) => !this.#isPublished(one));
-    this.#parked = kept;
+    this.#parked = [...later, ...kept];
     this.#parkedTo = Math.max(this.#parkedTo, entry);
     const deletions = freed.map(({ key }): StoreWrite => ({ key, value: null }));
     const [first] = adding;
@@ -239,7 +241,7 @@ export class EventOutbox<Item extends Identified = EventBody> {
     const grown = isOpen
       ? { key: newest.key, entries: [...newest.entries, ...adding] }
       : { key: this.#options.kind.keyOf(first.number), entries: adding };
-    this.#parked = [...(isOpen ? kept.slice(0, -1) : kept), grown];
+    this.#parked = [...later, ...(isOpen ? kept.slice(0, -1) : kept), grown];
     return [...deletions, { key: grown.key, value: encodeValue(grown.entries) }];
   }
 

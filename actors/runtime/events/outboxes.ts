@@ -5,6 +5,7 @@
 import type { AuditLine } from '../../../schemas/api/audit/line.ts';
 import type { EventBody } from '../../../schemas/api/event.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
 import { keys, streams } from '../../../schemas/records/buckets.ts';
 import type { RecentEvents, RecentLines } from '../../../schemas/wire/answers.ts';
 import type { RecentAsk, RecentLinesAsk } from '../../../schemas/wire/asks.ts';
@@ -80,7 +81,9 @@ export class Outboxes {
   park(entry: number): readonly StoreWrite[] | undefined {
     const fit = [this.events.fits(entry), this.audit.fits(entry)];
     if (fit.includes(false)) return undefined;
-    return [...(this.events.park(entry) ?? []), ...(this.audit.park(entry) ?? [])];
+    const events = this.events.park(entry) ?? [];
+    const freed = events.filter(({ value }) => value === null).length;
+    return [...events, ...(this.audit.park(entry, limits.eventsFreedPerBatch - freed) ?? [])];
   }
 
   parkPublished(): readonly StoreWrite[] {

@@ -115,6 +115,7 @@ export class Journals {
         log.warn('write_unknown', { journal: member, error });
         observer.unknown();
       },
+      onRefused: (error) => log.error('write_refused', { journal: member, error }),
       onLost: () => {
         log.error('journal_sealed', { member });
         onSealed(member);

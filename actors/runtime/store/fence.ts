@@ -5,6 +5,9 @@
  * A write without an answer may still land. The owner resolves it in place: it moves its own epoch,
  * so the write can no longer land, and writes the same values to the same keys again. Memory stays
  * as it is, because all of its turns will be committed in their order (ADR 26).
+ *
+ * A write that the server refuses for its size is not repeated: its owner loses what it owns, as to
+ * another process, and loads again what is stored.
  */
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -18,6 +21,8 @@ export interface FenceOptions {
   readonly move: (from: number, to: { readonly released: boolean }) => Promise<Moved>;
   /** A write has no answer: it is resolved now. */
   readonly onUnknown: (cause: unknown) => void;
+  /** The server takes no write of this size, now or later. `onLost` follows. */
+  readonly onRefused: (cause: unknown) => void;
   /** Another process has the partition. Not called after `close` or `release`. */
   readonly onLost: () => void;
 }
@@ -51,6 +56,11 @@ export class Fence {
       const revision = this.#revision;
       const outcome = await attempt(revision);
       if (outcome.kind === 'written') return outcome;
+      if (outcome.kind === 'refused') {
+        this.#options.onRefused(outcome.cause);
+        this.#lose();
+        continue;
+      }
       // Another write has moved the fence meanwhile, so this one landed before or never will.
       if (this.#moving !== undefined || revision !== this.#revision) continue;
       if (outcome.kind === 'fenced') {

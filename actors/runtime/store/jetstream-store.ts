@@ -4,7 +4,7 @@
  * ADR-50, batched direct reads those of ADR-31. The client's own BatchPublisher hides the server's
  * error, which tells a fenced write from an unknown one.
  */
-import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+import { headers, InvalidArgumentError, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import { readPages, readStream, type ReadMessage, type StreamRead } from '../../../lib/nats/direct-reads.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
@@ -18,6 +18,7 @@ import {
   compareAndSet,
   expectedSequence,
   readLast,
+  tooLarge,
   ttl,
   wrongLastSequence,
   decodeAck,
@@ -38,7 +39,8 @@ function outcomeOf({ error, seq }: PublishAck): WriteOutcome {
   if (error === undefined && seq !== undefined) return { kind: 'written', sequence: seq };
   if (error === undefined) return { kind: 'unknown', cause: new StoreError('an acknowledgement without a sequence') };
   if (error.err_code === wrongLastSequence) return { kind: 'fenced' };
-  return { kind: 'unknown', cause: new StoreError(`${error.err_code} ${error.description ?? ''}`) };
+  const cause = new StoreError(`${error.err_code} ${error.description ?? ''}`);
+  return { kind: tooLarge.has(error.err_code) ? 'refused' : 'unknown', cause };
 }
 
 /**
@@ -52,7 +54,8 @@ async function acknowledged(send: () => Promise<Msg>): Promise<WriteOutcome> {
       const isRefused = ack.error?.err_code === checkInFlight;
       if (!isRefused || attempt === limits.checkInFlightRetries) return outcomeOf(ack);
     } catch (cause) {
-      return { kind: 'unknown', cause };
+      // The client itself refuses a message above the server's `max_payload`.
+      return { kind: cause instanceof InvalidArgumentError ? 'refused' : 'unknown', cause };
     }
     await sleep(backoffMs(attempt, { minMs: limits.checkInFlightMinMs, maxMs: limits.checkInFlightMaxMs }));
   }

@@ -30,6 +30,8 @@ export type WriteOutcome =
   | { readonly kind: 'written'; readonly sequence: number }
   /** The epoch has moved: another process owns the partition. Nothing was written. */
   | { readonly kind: 'fenced' }
+  /** Larger than the server takes: nothing was written, and never will be (our bug). */
+  | { readonly kind: 'refused'; readonly cause: unknown }
   /** No answer, or an inconclusive one. The write may have happened, or may yet happen. */
   | { readonly kind: 'unknown'; readonly cause: unknown };
 

@@ -26,6 +26,11 @@ export const events = {
   /** Bytes of one key of parked events, which is written again until it is full. */
   eventsParkedKeyBytes: 128 * KiB,
   /**
+   * Keys of parked events that one batch deletes once they are published: with these and
+   * `checkpointBatchMessages`, a batch has fewer than `natsBatchMessages`.
+   */
+  eventsFreedPerBatch: 200,
+  /**
    * Bytes of the header of a message that says who caused its events; an author takes 4 KiB at
    * most. NATS allows 64 KiB for all headers of a message.
    */

@@ -1,10 +1,12 @@
 /**
  * A bucket in memory, as honest as the server's: one sequence for all keys, writes fenced by the
  * revision of the epoch key, batches whole or not at all, a fence looked at when a write lands and
- * not when it is sent. It outlives the stores that speak to it, each of which stands for one
+ * not when it is sent. It takes no larger message and no longer batch than a server does. It outlives the stores that speak to it, each of which stands for one
  * process and its connection.
  */
 import { setImmediate as turn } from 'node:timers/promises';
+import { bytesOf } from '../../../actors/runtime/journal/codec.ts';
+import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { EventSink, Store, StoreWrite, StoredValue, WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import type { Random } from './random.ts';
@@ -28,6 +30,8 @@ export class MemoryBucket {
     this.#values.delete(key);
   }
   write(writes: readonly StoreWrite[], epoch: number): WriteOutcome {
+    const refusal = refusalOf(writes);
+    if (refusal !== undefined) return { kind: 'refused', cause: new Error(refusal) };
     if (this.epoch !== epoch) return { kind: 'fenced' };
     for (const { key, value } of writes) this.set(key, value);
     return { kind: 'written', sequence: this.#sequence };
@@ -41,6 +45,16 @@ export class MemoryBucket {
     return [...this.#values.values()].sort((a, b) => a.revision - b.revision);
   }
 }
+
+/** What a server with the least `max_payload` says of writes that are too large for it. */
+function refusalOf(writes: readonly StoreWrite[]): string | undefined {
+  if (writes.length > limits.natsBatchMessages) return `${writes.length} messages in a batch`;
+  const bytes = Math.max(0, ...writes.map(({ key, value }) => headerBytes + key.length + bytesOf(value ?? '')));
+  return bytes > limits.natsPayloadBytes ? `a message of ${bytes} bytes` : undefined;
+}
+
+/** Bytes of the headers of a message: its fence, its place in a batch, its lifetime. */
+const headerBytes = 512;
 
 /** A bucket that is loaded with these values, and takes writes without keeping them. */
 export function storeWith(values: readonly StoredValue[]): Store {

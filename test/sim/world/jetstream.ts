@@ -2,7 +2,8 @@
  * JetStream's far end in memory, in its own protocol, with only the parts that are used here: a KV
  * bucket as the stream `KV_<bucket>` (NATS ADR-8), publishing with an expected sequence, atomic
  * batches (ADR-50), reading the last message of a subject, batched direct reads (ADR-31). It checks
- * a fence when a message arrives, and only if the message asks for it.
+ * a fence when a message arrives, and only if the message asks for it. A batch is as long as a
+ * server's at most.
  */
 import { headers, type MsgHdrs } from '@nats-io/transport-node';
 
@@ -33,6 +34,10 @@ export interface Reply {
 const wrongLastSequence = 10071;
 const checkInFlight = 10164;
 const batchIncomplete = 10176;
+const batchTooLarge = 10199;
+
+/** The server's own bound (NATS ADR-50). */
+const batchMessages = 1000;
 
 const expected = 'Nats-Expected-Last-Subject-Sequence';
 
@@ -94,6 +99,10 @@ export class JetStream {
       return head?.get('Nats-Batch-Commit') === '1'
         ? refusal(batchIncomplete, 'batch publish is incomplete')
         : undefined;
+    }
+    if (number > batchMessages) {
+      this.#batches.delete(batch);
+      return refusal(batchTooLarge, `atomic publish batch is too large: ${batchMessages}`);
     }
     const whole = [...before, message];
     if (head?.get('Nats-Batch-Commit') !== '1') {

@@ -4,7 +4,7 @@
  * those that the weather delays.
  */
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
-import { headers } from '@nats-io/transport-node';
+import { headers, InvalidArgumentError } from '@nats-io/transport-node';
 import { JetStream, type Published, type Reply } from './jetstream.ts';
 import type { Process, World } from './time.ts';
 
@@ -190,6 +190,9 @@ export class Connection {
   ): void {
     if (this.#isClosed) throw new Error('closed');
     const text = typeof payload === 'string' ? payload : utf8.decode(payload);
+    // As the client does; a fence and a batch take so much.
+    const bytes = Buffer.byteLength(text) + (options.headers === undefined ? 0 : 512);
+    if (bytes > this.info.max_payload) throw InvalidArgumentError.format('payload', 'max_payload size exceeded');
     this.#nats.send(this, { subject, payload: text, head: options.headers, reply: options.reply });
   }
 

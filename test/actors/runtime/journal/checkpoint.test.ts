@@ -5,6 +5,7 @@ import type { Commit } from '../../../../actors/runtime/journal/codec.ts';
 import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 import { EventOutbox } from '../../../../actors/runtime/events/event-outbox.ts';
 import { eventKind } from '../../../../actors/runtime/events/outboxes.ts';
+import { Outboxes, lineKind } from '../../../../actors/runtime/events/outboxes.ts';
 import { Fence } from '../../../../actors/runtime/store/fence.ts';
 import { noReading } from '../../../../lib/time/cautious-clock.ts';
 import { CautiousClock } from '../../../../lib/time/cautious-clock.ts';
@@ -65,6 +66,7 @@ function startBehind({ clock }: Process, commits: number) {
         revision: bucket.epoch,
         move: async () => Promise.reject(new Error('a calm store')),
         onUnknown: () => {},
+        onRefused: () => {},
         onLost: () => {},
       }),
       clock,
@@ -164,4 +166,70 @@ t.test('a partition rests between two checkpoints until the journal fills', asyn
     await checkpointer.stop();
     await outbox.stop();
   });
+});
+
+t.test('a checkpoint after a long outage of both streams is no longer than a server takes', async (t) => {
+  await inWorld(t, 120_000, async ({ clock }) => {
+    const perStream = 260;
+    const parkedIn = (kind: 'events' | 'audit') =>
+      Array.from({ length: perStream }, (_, index) => ({
+        key: `${kind}.${index + 1}`,
+        entries: [
+          { number: index + 1, events: [{ subject: 'x.a', event: { id: `0-${index + 1}-0`, message: null } }] },
+        ],
+      }));
+    const bucket = new MemoryBucket();
+    bucket.takeEpoch('epoch', 0);
+    for (const { key } of [...parkedIn('events'), ...parkedIn('audit')]) bucket.set(key, 'parked');
+    const changed = Array.from({ length: 3 }, (_, index) => wideCommit(perStream + 1 + index));
+    const last = perStream + changed.length;
+    const at = { sink: { publish: async () => Promise.resolve() }, clock, last, mark: perStream, onFailure: () => {} };
+    const empty = { pending: [], checkpointed: [] };
+    const events = runAtOnce(
+      EventOutbox.opening({ ...at, ...empty, kind: eventKind, parked: parkedIn('events') as never }),
+    );
+    const audit = runAtOnce(
+      EventOutbox.opening({ ...at, ...empty, kind: lineKind, parked: parkedIn('audit') as never }),
+    );
+    const outbox = new Outboxes(events, audit);
+    await outbox.publishTo(last, 10_000);
+    const memory = createMemoryStore(bucket);
+    const faults: unknown[] = [];
+    const checkpointer = startCheckpointer({
+      store: memory,
+      outbox,
+      fence: new Fence({
+        revision: bucket.epoch,
+        move: async () => Promise.resolve({ kind: 'refused' }),
+        onUnknown: (cause) => faults.push(cause),
+        onRefused: (cause) => faults.push(cause),
+        onLost: () => faults.push('lost'),
+      }),
+      clock,
+      expiry: new CautiousClock(clock, limits.clockAgreedMs, undefined),
+      mark: perStream,
+      pending: changed,
+      digest: new RecordsDigest({ isKey: (key) => key.startsWith('container.'), isNewKey: () => false }),
+      journal: { isFilling: () => false, inTurn: (write) => write() },
+      markAt: (number) => ({ number, journals: [] }),
+      onMark: () => {},
+    });
+    await sleep(limits.checkpointPaceMs * 10);
+    t.same(faults, []);
+    t.equal(checkpointer.mark, last);
+    const parked = bucket.values().filter(({ key, value }) => /^(events|audit)\./.test(key) && value !== null);
+    t.same(parked, [], 'all that was parked is deleted in the end');
+    await checkpointer.stop();
+    await outbox.stop();
+  });
+});
+
+/** Changes as many records as a batch may. */
+const wideCommit = (number: number): Commit => ({
+  ...commit(number),
+  changes: Array.from({ length: limits.checkpointBatchMessages }, (_, index) => [
+    `container.${number}-${index}`,
+    Buffer.from('1 00000000 {}'),
+  ]),
+  events: [],
 });

@@ -51,6 +51,7 @@ function createCommits(last = 100) {
     revision: 7,
     move: async () => Promise.resolve({ kind: 'moved', epoch: 8 }),
     onUnknown: () => void did.push('unknown'),
+    onRefused: (cause) => void did.push(String(cause)),
     onLost: () => void did.push('lost'),
   });
   const journal = new Journal({

@@ -112,6 +112,7 @@ function createJournal({ isHeld = false, clock = systemClock } = {}) {
       return Promise.resolve({ kind: 'moved', epoch: bucket.epoch });
     },
     onUnknown: () => void told.push('unknown'),
+    onRefused: (cause) => void told.push(String(cause)),
     onLost: () => void told.push('lost'),
   });
   const journal = new Journal({

@@ -11,11 +11,12 @@ const unknown: WriteOutcome = { kind: 'unknown', cause: new Error('no answer') }
 /** A fence at revision 1, whose moves are decided by hand. */
 function fenceOf() {
   const moves: { readonly from: number; readonly released: boolean; decide(moved: Moved): void }[] = [];
-  const counts = { unknown: 0, lost: 0 };
+  const counts = { unknown: 0, refused: 0, lost: 0 };
   const fence = new Fence({
     revision: 1,
     move: (from, { released }) => new Promise((decide) => void moves.push({ from, released, decide })),
     onUnknown: () => counts.unknown++,
+    onRefused: () => counts.refused++,
     onLost: () => counts.lost++,
   });
   return { fence, moves, counts };
@@ -46,7 +47,7 @@ t.test('a write without an answer is written again at the moved epoch', async (t
   t.same(await outcome, written);
   t.same(at, [1, 7]);
   t.equal(fence.revision, 7);
-  t.same(counts, { unknown: 1, lost: 0 });
+  t.same(counts, { unknown: 1, refused: 0, lost: 0 });
 });
 
 t.test('writes that the own move refuses are written again, and those that come wait for it', async (t) => {
@@ -76,7 +77,7 @@ t.test('writes that the own move refuses are written again, and those that come 
 t.test('a refused write, or a refused move, means that another process has the partition', async (t) => {
   const refused = fenceOf();
   t.same(await refused.fence.write(attempts(fenced).attempt), { kind: 'lost' });
-  t.same(refused.counts, { unknown: 0, lost: 1 });
+  t.same(refused.counts, { unknown: 0, refused: 0, lost: 1 });
   t.same(refused.moves, []);
 
   const moved = fenceOf();
@@ -86,9 +87,17 @@ t.test('a refused write, or a refused move, means that another process has the p
   moved.moves[0]?.decide({ kind: 'refused' });
   t.same(await outcome, { kind: 'lost' });
   t.same(at, [1]);
-  t.same(moved.counts, { unknown: 1, lost: 1 });
+  t.same(moved.counts, { unknown: 1, refused: 0, lost: 1 });
   t.same(await moved.fence.write(attempts().attempt), { kind: 'lost' }, 'nothing is written any more');
   t.equal(moved.counts.lost, 1);
+});
+
+t.test('what is larger than the server takes is not written again and again', async (t) => {
+  const { fence, moves, counts } = fenceOf();
+  const { at, attempt } = attempts({ kind: 'refused', cause: new Error('max_payload size exceeded') });
+  t.same(await fence.write(attempt), { kind: 'lost' });
+  t.same([at, moves], [[1], []]);
+  t.same(counts, { unknown: 0, refused: 1, lost: 1 });
 });
 
 t.test('a release comes after the move under way, and ends all writes', async (t) => {
