@@ -60,7 +60,7 @@ export interface SuccessReply {
   readonly repeat?: Repeat;
   /**
    * Asked again, the turn gives the same answer and changes nothing: its outcome, which may be
-   * long, is not kept.
+   * long, is kept only where the write leaves a line in the audit, so that it leaves no other.
    */
   readonly isIdempotent?: true;
 }

@@ -12,12 +12,11 @@ import type { Span, Tracer } from '../../lib/trace/tracer.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { errorBody } from '../../schemas/errors.ts';
-import { limits } from '../../schemas/limits.ts';
 import { traceIdOf } from '../../schemas/wire/trace.ts';
 import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
-import { bytesOf, encodeValue, type Encoded } from './journal/codec.ts';
 import type { Journals } from './journal/journals.ts';
+import { addTo, draftOf, isTooLarge, type Draft } from './draft.ts';
 import {
   isEmpty,
   isSuccess,
@@ -25,7 +24,6 @@ import {
   type Changes,
   type Domain,
   type DomainTypes,
-  type LineDraft,
   type Reply,
   type Turn,
 } from './domain.ts';
@@ -36,6 +34,7 @@ import type { KnownOperation } from './operations.ts';
 import { Ownership, type OwnershipObserver } from './ownership.ts';
 import type { Reading } from './reading.ts';
 import { causeOf, type Serving } from './serving.ts';
+import type { MadeAnswer } from './waiting-answers.ts';
 import type { EventSink, Store } from './store/store.ts';
 
 export interface PartitionOptions<D extends DomainTypes> {
@@ -86,6 +85,12 @@ export type Respond = (code: AnswerCode, body: string) => void;
 
 const nothing = { records: [], deletes: [], events: [], effects: [] } as const;
 
+const tooLarge: Reply = { code: 'too_large', body: errorBody({ error: 'too_large' }) };
+const tooManyWait = errorBody({ error: 'unavailable', message: 'too many requests wait for a commit; try again' });
+
+/** Of whom it is, among those that share what may wait. */
+const tenantOf = (ask: Ask): string => ('tenant' in ask ? ask.tenant : '');
+
 const refusal = (respond: Respond) => (): void => respond(notOwner, '');
 
 /** A write, from its arrival to its answer; it runs again if its commit's outcome is unknown. */
@@ -95,14 +100,6 @@ interface Write<D extends DomainTypes> {
   readonly respond: Respond;
   /** Monotonic. */
   readonly untilMs: number;
-}
-
-/** No message holds it, or no entry of the journal. */
-function isTooLarge(records: readonly Encoded[]): boolean {
-  const bytes = records.map((record) => bytesOf(record));
-  return (
-    bytes.some((each) => each > limits.recordBytes) || bytes.reduce((sum, each) => sum + each, 0) > limits.turnBytes
-  );
 }
 
 export class Partition<D extends DomainTypes> {
@@ -237,8 +234,11 @@ export class Partition<D extends DomainTypes> {
 
   /** At every sweep. */
   keepTime(): void {
-    this.#ownership.serving?.operations.expire(this.#options.clock.monotonicMs());
-    this.#ownership.serving?.checkpointer.keepClock();
+    const { serving } = this.#ownership;
+    const nowMs = this.#options.clock.monotonicMs();
+    serving?.operations.expire(nowMs);
+    serving?.answers.expire(nowMs);
+    serving?.checkpointer.keepClock();
   }
 
   // Turns
@@ -259,7 +259,7 @@ export class Partition<D extends DomainTypes> {
   }
 
   #read(serving: Serving<D>, ask: ReadAsk, untilMs: number, respond: Respond): void {
-    const { state, commits, outbox } = serving;
+    const { state, answers, commits, outbox } = serving;
     const { domain, observer } = this.#options;
     observer.turn(ask.type);
     if (ask.type === 'event.recent') {
@@ -270,10 +270,15 @@ export class Partition<D extends DomainTypes> {
       respond('ok', JSON.stringify({ data: outbox.recentLines(ask) }));
       return;
     }
-    const { code, body } = this.#turnOf(() => domain.read(state, ask, this.#context(serving, ask)), ask.rid).reply;
-    commits.after(commits.dirtyUntil(domain.dirtyKeyOf(ask)), (committed) => {
-      if (committed) respond(code, body);
-      else this.read(ask, respond, untilMs);
+    answers.add(commits.dirtyUntil(domain.dirtyKeyOf(ask)), {
+      tenant: tenantOf(ask),
+      untilMs,
+      make: () => {
+        const { reply } = this.#turnOf(() => domain.read(state, ask, this.#context(serving, ask)), ask.rid);
+        return { bytes: reply.body.length, give: () => respond(reply.code, reply.body) };
+      },
+      again: () => this.read(ask, respond, untilMs),
+      refuse: () => respond('unavailable', tooManyWait),
     });
   }
 
@@ -320,12 +325,23 @@ export class Partition<D extends DomainTypes> {
     const { ask, respond } = write;
     const { domain } = this.#options;
     const isKept = answer.kind === 'body';
-    const body = isKept ? answer.body : domain.repeated(state, answer, this.#context(serving, ask));
     const dirty = isKept ? 0 : commits.dirtyUntil(domain.dirtyKeyOfRepeat(answer));
-    commits.after(Math.max(commit, dirty), (committed) => {
-      if (!committed) this.#write(write);
-      else if (body === undefined) respond('not_found', errorBody({ error: 'not_found' }));
-      else respond(code, body);
+    this.#answerAfter(serving, write, Math.max(commit, dirty), () => {
+      const body = isKept ? answer.body : domain.repeated(state, answer, this.#context(serving, ask));
+      if (body !== undefined) return { bytes: body.length, give: () => respond(code, body) };
+      return { bytes: 0, give: () => respond('not_found', errorBody({ error: 'not_found' })) };
+    });
+  }
+
+  /** The answer to a write that needs no commit of its own. */
+  #answerAfter({ answers }: Serving<D>, write: Write<D>, commit: number, make: () => MadeAnswer): void {
+    const { ask, untilMs, respond } = write;
+    answers.add(commit, {
+      tenant: tenantOf(ask),
+      untilMs,
+      make,
+      again: () => this.#write(write),
+      refuse: () => respond('unavailable', tooManyWait),
     });
   }
 
@@ -341,29 +357,34 @@ export class Partition<D extends DomainTypes> {
       this,
       changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
     );
-    const lines = this.#linesOf(ask, reply);
-    if (lines.length > 0) {
-      const group = commits.open();
-      this.#account(serving, ask, { reply, lines }, group);
+    const draft = this.#draftOf(nothing, ask, reply);
+    if (isTooLarge(draft)) {
+      this.#answerUnchanged(serving, write, { reply: tooLarge, changes: nothing });
+      return;
+    }
+    if (draft.lines.length > 0) {
+      const group = this.#add(serving, draft);
+      group.answer(reply.body.length);
       group.waiters.push(this.#waiterOf(write, reply));
       return;
     }
     const commit = commits.dirtyUntil(domain.dirtyKeyAround(ask));
     if (domain.isFinal(ask, reply)) operations.addUnchanged({ record: this.#outcomeOf(ask, reply), commit });
-    commits.after(commit, this.#waiterOf(write, reply));
+    this.#answerAfter(serving, write, commit, () => {
+      const waiter = this.#waiterOf(write, reply);
+      return { bytes: reply.body.length, give: () => waiter(true) };
+    });
   }
 
   /** Applies the turn to memory; its answer leaves with the commit (invariant A3). */
   #commit(serving: Serving<D>, write: Write<D>, { reply, changes }: Turn<D>): void {
-    const { ask } = write;
-    const encoded = changes.records.map((record) => encodeValue(record));
-    if (isTooLarge(encoded)) {
-      const refusal = { code: 'too_large', body: errorBody({ error: 'too_large' }) } as const;
-      this.#answerUnchanged(serving, write, { reply: refusal, changes: nothing });
+    const draft = this.#draftOf(changes, write.ask, reply);
+    if (isTooLarge(draft)) {
+      this.#answerUnchanged(serving, write, { reply: tooLarge, changes: nothing });
       return;
     }
-    const group = this.#apply(serving, changes, encoded, ask);
-    this.#account(serving, ask, { reply, lines: this.#linesOf(ask, reply) }, group);
+    const group = this.#apply(serving, changes, draft, write.ask.rid);
+    group.answer(reply.body.length);
     group.waiters.push(this.#waiterOf(write, reply));
   }
 
@@ -406,15 +427,15 @@ export class Partition<D extends DomainTypes> {
       for (const changes of decide(state, this.#context(serving, null))) {
         if (changes.heard !== undefined) domain.hear(state, changes.heard);
         if (isEmpty(changes)) continue;
-        const encoded = changes.records.map((record) => encodeValue(record));
-        if (isTooLarge(encoded)) {
+        const draft = this.#draftOf(changes);
+        if (isTooLarge(draft)) {
           // It would fill a message that the server refuses for ever. What a host reports is not
           // worth that.
           const keys = changes.records.map((record) => domain.records.keyOf(record));
           log.error('record_too_large', { partition: this.number, kind, keys });
           continue;
         }
-        this.#apply(serving, changes, encoded, null);
+        this.#apply(serving, changes, draft, null);
         if (!commits.hasRoom()) return false;
       }
     } catch (error) {
@@ -453,52 +474,40 @@ export class Partition<D extends DomainTypes> {
     return { op, atMs: this.#now(), code: reply.code, answer };
   }
 
-  #linesOf(ask: WriteAsk, reply: Reply): readonly LineDraft[] {
-    return this.#options.domain.lines(ask, reply, this.#now());
-  }
-
-  /** The lines of the audit, and the outcome: it is kept if the turn may not run again. */
-  #account(
-    { operations }: Serving<D>,
-    ask: WriteAsk,
-    { reply, lines }: { readonly reply: Reply; readonly lines: readonly LineDraft[] },
-    group: Group<D['Effect']>,
-  ): void {
-    for (const { subject, line } of lines) {
-      group.line({ subject, event: { id: `${this.number}-${group.number}-${group.lines}`, ...line } });
+  /**
+   * With the lines of the audit, and the outcome: it is kept if the turn may not run again.
+   * @param ask undefined: nobody asked for it
+   */
+  #draftOf(changes: Changes<D>, ask?: WriteAsk, reply?: Reply): Draft {
+    const { domain } = this.#options;
+    const nowMs = this.#now();
+    const head = { nowMs, requestId: ask?.rid ?? null, by: ask?.cause?.by };
+    if (ask === undefined || reply === undefined) {
+      return draftOf(domain, { changes, head, lines: [], outcome: undefined });
     }
+    const lines = domain.lines(ask, reply, nowMs);
     const mayRepeat = !isSuccess(reply) || reply.isIdempotent === true;
-    if (mayRepeat && lines.length === 0) return;
-    const record: OperationRecord = this.#outcomeOf(ask, reply);
-    group.operation(record);
-    operations.add({ record, commit: group.number });
+    const outcome = mayRepeat && lines.length === 0 ? undefined : this.#outcomeOf(ask, reply);
+    return draftOf(domain, { changes, head, lines, outcome });
   }
 
   /**
    * Puts what a turn changes into memory, and into the group that commits it.
-   * @param ask null: nobody asked for it
+   * @param requestId null: nobody asked for it
    */
-  #apply(
-    { state, commits }: Serving<D>,
-    changes: Changes<D>,
-    encoded: readonly Encoded[],
-    ask: WriteAsk | null,
-  ): Group<D['Effect']> {
+  #apply(serving: Serving<D>, changes: Changes<D>, draft: Draft, requestId: string | null): Group<D['Effect']> {
     const { domain } = this.#options;
-    const requestId = ask?.rid ?? null;
-    const by = ask?.cause?.by;
-    const group = commits.open();
-    domain.apply(state, changes, group);
+    const group = this.#add(serving, draft);
+    domain.apply(serving.state, changes, group);
     group.markDirty(wholePartition);
-    for (const [index, record] of changes.records.entries()) {
-      group.change(domain.records.keyOf(record), encoded[index] ?? null);
-    }
-    for (const key of changes.deletes) group.change(key, null);
-    for (const event of changes.events) {
-      const id = `${this.number}-${group.number}-${group.events}`;
-      group.event(domain.event(event, { id, nowMs: this.#now(), requestId, by }));
-    }
     for (const effect of changes.effects) group.effect(domain.effectKey(effect), { ...effect, requestId });
+    return group;
+  }
+
+  #add({ commits, operations }: Serving<D>, draft: Draft): Group<D['Effect']> {
+    const group = commits.open(draft.bytes);
+    addTo(group, draft, this.number);
+    if (draft.outcome !== undefined) operations.add({ record: draft.outcome, commit: group.number });
     return group;
   }
 }

@@ -21,6 +21,7 @@ import { encodeMark, type Mark } from './journal/mark.ts';
 import { Operations } from './operations.ts';
 import type { Fence } from './store/fence.ts';
 import type { EventSink, Store } from './store/store.ts';
+import { WaitingAnswers } from './waiting-answers.ts';
 
 /** What only a serving partition has, so that nothing of it is used outside. */
 export interface Serving<D extends DomainTypes> {
@@ -32,6 +33,7 @@ export interface Serving<D extends DomainTypes> {
   readonly operations: Operations;
   readonly commits: Commits<D['Effect']>;
   readonly checkpointer: Checkpointer;
+  readonly answers: WaitingAnswers;
   readonly outbox: Outboxes;
   /** Deletions by time go by this clock. */
   readonly expiry: CautiousClock;
@@ -71,9 +73,14 @@ export interface Start<D extends DomainTypes> {
 }
 
 /** Why the partition refuses writes. */
-export function causeOf({ outbox, journal }: { readonly outbox: Outboxes; readonly journal: Journal }): string {
+export function causeOf({
+  outbox,
+  journal,
+  commits,
+}: Pick<Serving<DomainTypes>, 'outbox' | 'journal' | 'commits'>): string {
   if (outbox.full !== undefined) return `the stream ${outbox.full} takes no events, and no more can be parked`;
-  return journal.isStalled ? 'the journal does not acknowledge its next entry' : 'the checkpoint is behind';
+  if (journal.isStalled) return 'the journal does not acknowledge its next entry';
+  return commits.isQueueFull ? 'too many writes wait for the journal' : 'the checkpoint is behind';
 }
 
 export async function startServing<D extends DomainTypes>(
@@ -94,7 +101,9 @@ export async function startServing<D extends DomainTypes>(
   const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);
   const outbox = await openOutboxes(options, start);
   const { checkpointer, commits } = await startWriting(options, start, { outbox, expiry });
-  return { epoch, fence, journal, state, operations, commits, checkpointer, outbox, expiry };
+  const onFault = (error: unknown): void => options.log.error('answer_failed', { partition: options.number, error });
+  const answers = new WaitingAnswers({ commits, clock, slices: options.slices, onFault });
+  return { epoch, fence, journal, state, operations, commits, checkpointer, answers, outbox, expiry };
 }
 
 async function fill<D extends DomainTypes>(
@@ -213,7 +222,7 @@ async function startWriting<D extends DomainTypes>(
     onRoom: (hasRoom, load) => {
       observer.room(number, hasRoom);
       const event = hasRoom ? 'writes_taken_again' : 'writes_refused';
-      log.warn(event, { partition: number, ...load, cause: causeOf({ outbox, journal }) });
+      log.warn(event, { partition: number, ...load, cause: causeOf({ outbox, journal, commits }) });
     },
     onFault: (error) => log.error('answer_failed', { partition: number, error }),
   });

@@ -33,7 +33,7 @@ type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const stored = (record: NetworkRecord): Changes => ({ ...noChanges, records: [record] });
 
-/** A repeated ask is answered from the record, so the outcome, which may be long, is not kept. */
+/** A repeated ask is answered from the record. */
 const shown = (code: 'ok' | 'created', record: NetworkRecord, { allocated }: KnownNetwork): Reply =>
   repeatable(code, networkView(record, allocated));
 

@@ -75,24 +75,33 @@ export class Commits<Effect extends object> implements CommitSource {
     return this.#last - this.#options.checkpointer.mark;
   }
 
+  get #queued(): number {
+    return this.#groups.reduce((sum, { waiters }) => sum + waiters.length, 0);
+  }
+
+  /** So much waits for the journal that writes are refused. */
+  get isQueueFull(): boolean {
+    const bytes = this.#groups.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
+    return this.#queued >= limits.turnsQueued || bytes >= limits.uncommittedBytes;
+  }
+
   hasRoom(): boolean {
     const { journal, onRoom } = this.#options;
-    const queued = this.#groups.reduce((sum, group) => sum + group.waiters.length, 0);
-    const hasRoom = journal.hasRoom(this.partition) && queued < limits.turnsQueued;
-    if (hasRoom !== this.#hadRoom) onRoom(hasRoom, { commits: this.commitsAboveMark, queued });
+    const hasRoom = journal.hasRoom(this.partition) && !this.isQueueFull;
+    if (hasRoom !== this.#hadRoom) onRoom(hasRoom, { commits: this.commitsAboveMark, queued: this.#queued });
     this.#hadRoom = hasRoom;
     return hasRoom;
   }
 
   /**
-   * The group that the changes of a turn go into. It is committed after the tick in which it was
+   * The group that so many bytes of a turn go into. It is committed after the tick in which it was
    * asked for.
    */
-  open(): Group<Effect> {
+  open(bytes = 0): Group<Effect> {
     const open = this.#groups.at(-1);
     this.#options.journal.ask(this);
     const isClosed = open === undefined || open.number <= this.#taken || open === this.#closed?.group || open.isFull;
-    if (!isClosed) return open;
+    if (!isClosed && open.fits(bytes)) return open;
     const group = new Group<Effect>(++this.#last, this.#dirtyKeys);
     this.#groups.push(group);
     return group;

@@ -30,6 +30,10 @@ export type OutgoingEffect<E extends object> = E & { readonly requestId: string 
 /** Quotes, brackets, commas and a length, around a key in the head of a section. */
 const headBytesOfKey = 16;
 
+/** In a section. */
+export const changeBytes = (key: string, value: Encoded | null): number =>
+  key.length + headBytesOfKey + (value === null ? 0 : bytesOf(value));
+
 export class Group<Effect extends object> implements DirtyMarks {
   readonly number: number;
   readonly #changes = new Map<string, Encoded | null>();
@@ -41,6 +45,7 @@ export class Group<Effect extends object> implements DirtyMarks {
   readonly dirtyKeys = new Set<string>();
   readonly #dirty: DirtyKeys;
   #bytes = 0;
+  #answerBytes = 0;
 
   constructor(number: number, dirty: DirtyKeys) {
     this.number = number;
@@ -49,6 +54,16 @@ export class Group<Effect extends object> implements DirtyMarks {
 
   get isFull(): boolean {
     return this.#bytes >= limits.journalEntryBytes / 2 || this.#changes.size >= limits.batchItems;
+  }
+
+  /** Whether so much more still fits an entry of the journal; one turn always does. */
+  fits(bytes: number): boolean {
+    return this.#bytes === 0 || this.#bytes + bytes <= limits.journalEntryBytes;
+  }
+
+  /** Of the changes, and of the answers to them that wait. */
+  get waitingBytes(): number {
+    return this.#bytes + this.#answerBytes;
   }
 
   get events(): number {
@@ -61,7 +76,7 @@ export class Group<Effect extends object> implements DirtyMarks {
 
   change(key: string, value: Encoded | null): void {
     this.#changes.set(key, value);
-    this.#bytes += key.length + headBytesOfKey + (value === null ? 0 : bytesOf(value));
+    this.#bytes += changeBytes(key, value);
   }
 
   operation(record: OperationRecord): void {
@@ -77,6 +92,11 @@ export class Group<Effect extends object> implements DirtyMarks {
   line(outgoing: OutgoingLine): void {
     this.#lines.push(outgoing);
     this.#bytes += lineBytes(outgoing);
+  }
+
+  /** An answer of so many bytes waits for the commit. */
+  answer(bytes: number): void {
+    this.#answerBytes += bytes;
   }
 
   /** Of effects with the same key, the last is carried out. */

@@ -310,6 +310,9 @@ export class Journal {
   }
 }
 
+/** In the head of an entry: partition, length, checksum. */
+const headBytesOfSection = 80;
+
 /** What goes into one entry. */
 class Gathered {
   readonly sections: EncodedSection[] = [];
@@ -329,6 +332,6 @@ class Gathered {
 
   #section(section: EncodedSection): void {
     this.sections.push(section);
-    this.bytes += section.bytes.length;
+    this.bytes += section.bytes.length + headBytesOfSection;
   }
 }

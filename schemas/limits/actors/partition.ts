@@ -52,7 +52,10 @@ export const partition = {
   journalPurgeMessages: 128,
   /** The seal of an emptied journal stays for this long: a late put still meets it. */
   journalSealTtlMs: 1 * days,
-  /** Bytes of the records that one turn may change. */
+  /**
+   * Bytes of the records that one turn may change. With its events, its lines and its outcome it
+   * has at most `journalEntryBytes`.
+   */
   turnBytes: 384 * KiB,
   /**
    * The pause between two entries when the ring is full; from half full on it grows with the
@@ -65,6 +68,23 @@ export const partition = {
   turnsQueued: 20_000,
   /** How often turns whose senders have given up make room, while all places are taken. */
   turnsQueuedLookMs: 100,
+  /**
+   * Bytes of changes that wait for the journal, and of the answers to them, in a partition; then
+   * its writes are refused.
+   */
+  uncommittedBytes: 32 * MiB,
+  /**
+   * Reads and repeated writes that wait for a commit, of a partition and of one tenant; further
+   * ones are refused.
+   */
+  answersWaiting: 20_000,
+  answersWaitingOfTenant: 5000,
+  /**
+   * Bytes of the answers to these, which one more answer may exceed. The rest are made when the
+   * commit is there.
+   */
+  answersWaitingBytes: 16 * MiB,
+  answersWaitingBytesOfTenant: 4 * MiB,
   /** How long changes of a container are announced after its status was asked for. */
   watchedMs: 1 * minutes,
   watchedContainers: 50_000,

@@ -10,6 +10,7 @@ import { moveEpoch } from '../../../../actors/runtime/store/epoch.ts';
 import type { Store } from '../../../../actors/runtime/store/store.ts';
 import { readBatch } from '../../../../lib/nats/direct-reads.ts';
 import type { MemberId } from '../../../../schemas/ids.ts';
+import { limits } from '../../../../schemas/limits.ts';
 import { buckets } from '../../../../schemas/records/buckets.ts';
 import { startCluster } from '../support.ts';
 
@@ -47,6 +48,20 @@ t.test('the bucket of a partition', async (t) => {
     const values = new Map((await store.load(second.epoch)).map(({ key, value }) => [key, value]));
     t.same(values.get('tenant.c'), bytes('mine'));
     t.notOk(values.has('tenant.a'));
+  });
+
+  t.test('what is larger than the server takes is refused, and not of unknown outcome', async (t) => {
+    const store = storeOf(0);
+    const taken = await take(store);
+    if (taken.kind !== 'moved') return t.fail();
+    const large = { key: 'tenant.a', value: 'x'.repeat(limits.natsPayloadBytes) };
+    t.match(await store.put(large, taken.epoch), { kind: 'refused' }, 'a message');
+    const writes = Array.from({ length: limits.natsBatchMessages + 1 }, (_, index) => ({
+      key: `container.t.${index}`,
+      value: bytes('v'),
+    }));
+    t.match(await store.putBatch(writes, taken.epoch), { kind: 'refused' }, 'a batch');
+    t.match(await store.putBatch(writes.slice(1), taken.epoch), { kind: 'written' }, 'as long as it may be');
   });
 
   t.test('a batch is written as a whole, with deletions and outcomes that have a TTL', async (t) => {

@@ -1,0 +1,155 @@
+/** What a partition holds while its journal takes nothing, and what it puts into one message. */
+import t from 'tap';
+import type { Partition } from '../../../actors/partition.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import type { NetworkName, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { MiB } from '../../../schemas/limits/units.ts';
+import { containerId, operation, specOf, tenantId } from '../support.ts';
+import { gatedJournals, memoryJournals } from '../support/journals.ts';
+import { createMemorySink, createMemoryStore, MemoryBucket } from '../support/memory-store.ts';
+import { createPartition, isPending, readOf, writeOf } from '../support/partition.ts';
+import { madeNetwork, settingsOf } from '../support/vpn.ts';
+
+const acme = tenantId('acme');
+const bolt = tenantId('bolt');
+
+async function serving(more: Partial<Parameters<typeof createPartition>[0]>): Promise<Partition> {
+  const store = createMemoryStore(new MemoryBucket());
+  const partition = createPartition({ store, events: createMemorySink([]), ...more });
+  await partition.start();
+  return partition;
+}
+
+const createAsk = (tenant: TenantId, name: string, envBytes = 0) =>
+  ({
+    type: 'container.create',
+    tenant,
+    id: containerId(),
+    op: operation(),
+    spec: specOf(name, { env: { LONG: 'x'.repeat(envBytes) } }),
+    idempotency: null,
+  }) as const;
+
+const listOf = (tenant: TenantId) => ({ type: 'container.list', tenant, limit: 100, before: null }) as const;
+
+/** Bytes of the heap that `work` has left in use, at most. */
+async function heapTaken(work: () => Promise<void>): Promise<number> {
+  const before = process.memoryUsage();
+  await work();
+  const after = process.memoryUsage();
+  return after.heapUsed + after.external - before.heapUsed - before.external;
+}
+
+t.test('reads of what is not committed keep few answers, and none beyond their deadline', async (t) => {
+  const gate = gatedJournals();
+  const partition = await serving(gate);
+  t.teardown(() => partition.release());
+  const creates = Array.from({ length: 20 }, (_, index) => createAsk(acme, `c${index}`, 30_000));
+  for (const create of creates) t.equal((await writeOf(partition, create)).code, 'created');
+  gate.shut();
+  const stop = writeOf(partition, { type: 'container.stop', tenant: acme, id: creates[0]!.id, op: operation() });
+  const codes: string[] = [];
+  const ask = (count: number, budgetMs: number): void => {
+    for (let index = 0; index < count; index++) {
+      partition.read({ ...listOf(acme), rid: 'r', budgetMs }, (code) => codes.push(code));
+    }
+  };
+  const bytes = await heapTaken(async () => {
+    ask(500, 100);
+    await sleep(150);
+    partition.keepTime();
+    ask(500, 10_000);
+    await sleep(10);
+  });
+  t.ok(bytes < 100 * MiB, `${Math.round(bytes / MiB)} MiB for a thousand lists of 0.6 MiB`);
+  t.same(codes, []);
+  gate.open();
+  await stop;
+  while (codes.length < 500) await sleep(10);
+  await sleep(20);
+  t.same([codes.length, new Set(codes)], [500, new Set(['ok'])], 'those in time are answered, and no others');
+});
+
+t.test('reads of one tenant that wait refuse neither writes nor reads of another', async (t) => {
+  const gate = gatedJournals();
+  const partition = await serving(gate);
+  t.teardown(() => partition.release());
+  for (const tenant of [acme, bolt]) await writeOf(partition, createAsk(tenant, 'a'));
+  gate.shut();
+  const writes = [acme, bolt].map((tenant) => writeOf(partition, createAsk(tenant, 'b')));
+  const codes: string[] = [];
+  for (let index = 0; index < limits.turnsQueued + 1; index++) {
+    partition.read({ ...listOf(acme), rid: 'r', budgetMs: 10_000 }, (code) => codes.push(code));
+  }
+  t.equal(codes.length, limits.turnsQueued + 1 - limits.answersWaitingOfTenant);
+  t.same(new Set(codes), new Set(['unavailable']));
+  const read = readOf(partition, listOf(bolt));
+  const write = writeOf(partition, createAsk(bolt, 'c'));
+  t.ok(await isPending(read));
+  t.ok(await isPending(write));
+  gate.open();
+  for (const answer of [...writes, write]) t.equal((await answer).code, 'created');
+  t.equal((await read).code, 'ok');
+});
+
+t.test('writes that wait for the journal are bounded in bytes', async (t) => {
+  const gate = gatedJournals();
+  const partition = await serving(gate);
+  t.teardown(() => partition.release());
+  await writeOf(partition, createAsk(acme, 'first'));
+  gate.shut();
+  const first = writeOf(partition, createAsk(acme, 'second'));
+  t.ok(await isPending(first));
+  const codes: string[] = [];
+  const bytes = await heapTaken(async () => {
+    for (let index = 0; index < 2000; index++) {
+      const create = createAsk(tenantId(`t${Math.floor(index / 20)}`), `c${index}`, 30_000);
+      partition.write({ ...create, rid: 'r', budgetMs: 10_000 }, undefined, (code) => codes.push(code));
+    }
+    await sleep(1);
+  });
+  t.ok(codes.length > 1000, `${codes.length} are refused`);
+  t.same(new Set(codes), new Set(['unavailable']));
+  t.ok(bytes < 5 * limits.uncommittedBytes, `${Math.round(bytes / MiB)} MiB`);
+  gate.open();
+  await first;
+  while (codes.length < 2000) await sleep(10);
+  await partition.checkpointed();
+  t.equal((await writeOf(partition, createAsk(acme, 'last'))).code, 'created');
+});
+
+t.test('turns of one tick that are together too large for a message are two commits', async (t) => {
+  const buckets = new Map();
+  const partition = await serving({ journals: memoryJournals(buckets) });
+  t.teardown(() => partition.release());
+  const [one, other] = ['one', 'other'] as [NetworkName, NetworkName];
+  for (const network of [one, other]) {
+    const made = madeNetwork();
+    t.equal((await writeOf(partition, { type: 'network.create', network, made, op: operation() })).code, 'created');
+  }
+  const put = (network: NetworkName, tenants: number) =>
+    writeOf(partition, {
+      type: 'network.put',
+      network,
+      server: null,
+      settings: settingsOf({ tenants: Array.from({ length: tenants }, (_, index) => nameOf(index)) }),
+      op: operation(),
+      cause: {
+        by: { tenant: acme, subject: 'ann', token: 't1', address: '192.0.2.7' },
+        action: 'network.put',
+        target: {},
+      },
+    });
+  // The first leaves the group not full; each outcome is as long as its record.
+  const answers = await Promise.all([put(one, 9650), put(other, 16_900), writeOf(partition, createAsk(bolt, 'a'))]);
+  t.same(
+    answers.map(({ code }) => code),
+    ['ok', 'ok', 'created'],
+  );
+  t.ok(answers[1]!.body.length > limits.recordBytes * 0.9, `${answers[1]!.body.length} bytes`);
+  t.equal((await writeOf(partition, createAsk(bolt, 'b'))).code, 'created');
+  await partition.checkpointed();
+});
+
+const nameOf = (index: number): TenantId => tenantId(String(index).padStart(16, 'x'));
