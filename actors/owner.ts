@@ -198,6 +198,9 @@ class OwnerProcess implements Owner {
         observer.sealed(lease.member === member && lease.isValid() ? 'valid' : 'lapsed');
         membership.abandon(member);
       },
+      onWentBack: () => {
+        for (const partition of this.manager.serving()) partition.rewrite();
+      },
       observer,
     });
     this.#readAhead = new ReadAhead({

@@ -14,6 +14,7 @@ import { eventKind, lineKind, Outboxes } from './events/outboxes.ts';
 import { startCheckpointer, type Checkpointer } from './journal/checkpoint.ts';
 import type { Commit } from './journal/codec.ts';
 import { Commits } from './journal/commits.ts';
+import type { RecordsDigest } from './journal/digest.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Group } from './journal/group.ts';
 import type { Loaded } from './journal/load.ts';
@@ -37,6 +38,8 @@ export interface Serving<D extends DomainTypes> {
   readonly outbox: Outboxes;
   /** Deletions by time go by this clock. */
   readonly expiry: CautiousClock;
+  /** Of the records under their own keys. */
+  readonly digest: RecordsDigest;
 }
 
 export interface ServingOptions<D extends DomainTypes> {
@@ -49,6 +52,8 @@ export interface ServingOptions<D extends DomainTypes> {
   readonly slices: Slices;
   readonly log: Log;
   readonly onCommitted: (group: Group<D['Effect']>, seconds: number) => void;
+  /** The store has an older state than what was written to it. */
+  readonly onWentBack: () => void;
   readonly observer: ServingObserver;
 }
 
@@ -103,7 +108,19 @@ export async function startServing<D extends DomainTypes>(
   const { checkpointer, commits } = await startWriting(options, start, { outbox, expiry });
   const onFault = (error: unknown): void => options.log.error('answer_failed', { partition: options.number, error });
   const answers = new WaitingAnswers({ commits, clock, slices: options.slices, onFault });
-  return { epoch, fence, journal, state, operations, commits, checkpointer, answers, outbox, expiry };
+  return {
+    epoch,
+    fence,
+    journal,
+    state,
+    operations,
+    commits,
+    checkpointer,
+    answers,
+    outbox,
+    expiry,
+    digest: loaded.digest,
+  };
 }
 
 async function fill<D extends DomainTypes>(
@@ -208,6 +225,7 @@ async function startWriting<D extends DomainTypes>(
     digest,
     markAt,
     journal: { isFilling: () => journal.isFilling(number), inTurn: (write) => journal.inTurn(write) },
+    onWentBack: options.onWentBack,
     onMark,
   });
   observer.room(number, true);
