@@ -23,7 +23,7 @@ import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
 import type { PreparationSeen } from './turn.ts';
-import { WaitingByTenant, type Waiting } from './turns.ts';
+import { WaitingByTenant, type Waiting } from './tenant/turns.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
 
 export interface PartitionView {

@@ -7,7 +7,7 @@ import type { Ask } from '../../../schemas/wire/asks.ts';
 import { again, changed, eventOf, withNext } from '../container/transitions.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, noChanges, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
-import { inTurns } from '../turns.ts';
+import { inTurns } from '../tenant/turns.ts';
 import { floorAbove } from './secrets.ts';
 import { nextVersion } from './versions.ts';
 

@@ -11,7 +11,7 @@ import { versionOf } from '../container/updates.ts';
 import type { PartitionView, SecretOf } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type TurnContext } from '../turn.ts';
-import { inTurns } from '../turns.ts';
+import { inTurns } from '../tenant/turns.ts';
 import { unusedOf } from './secrets.ts';
 import { currentOf } from './state.ts';
 import { isBehind, newest } from './versions.ts';

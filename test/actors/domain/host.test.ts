@@ -10,7 +10,7 @@ import { expired, sweep, type SweepContext } from '../../../actors/domain/sweep.
 import * as tenantDecide from '../../../actors/domain/tenant/decide.ts';
 import { noChanges, type Changes, type FleetView, type HostStanding } from '../../../actors/domain/turn.ts';
 import { runAtOnce } from '../../../lib/time/slices.ts';
-import { WaitingByTenant } from '../../../actors/domain/turns.ts';
+import { WaitingByTenant } from '../../../actors/domain/tenant/turns.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../../schemas/api/container.ts';
 import type { Capacity, HostRecord } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';

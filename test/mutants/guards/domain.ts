@@ -432,7 +432,7 @@ export const domainMutants: readonly Mutant[] = [
     name: 'value forgotten that is in use',
     guard: 'Owners keep every value that a container is made from, or may go back to (ADR 37)',
     file: 'actors/domain/secret/secrets.ts',
-    changes: [{ in: 'unusedOf', replace: '!inUse.has(version)', by: 'true' }],
+    changes: [{ in: 'unusedOf', replace: '!users.need(version)', by: 'true' }],
     killedBy: 'test/actors/domain/secret/roll.test.ts',
   },
   {

@@ -3,10 +3,10 @@
  * so do the secrets or logins of a tenant. Who has had a turn goes behind the others, also for the
  * next sweep, as in a lane (lib/rpc/lane.ts). So nobody waits longer because another has much.
  */
-import type { LoginRecord } from '../../schemas/api/secret.ts';
-import type { TenantId } from '../../schemas/ids.ts';
-import type { SecretOf } from './state.ts';
-import type { Changes } from './turn.ts';
+import type { LoginRecord } from '../../../schemas/api/secret.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
+import type { SecretOf } from '../state.ts';
+import type { Changes } from '../turn.ts';
 
 export interface Waiting<T> {
   /** In the order of their turns. Goes on while turns are taken, and so comes to a tenant again. */
