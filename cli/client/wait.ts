@@ -22,7 +22,7 @@ export async function persist<T>(endMs: number, ask: () => Promise<T>): Promise<
 export type StatusView = Schemas['ContainerStatusView'];
 export type WaitedStatus = Schemas['ContainerStatus'] | 'removed';
 
-export type Settled = Schemas['WaitedStatusView'];
+export type Settled = Schemas['WaitedStatus'];
 type WaitQuery = NonNullable<paths['/api/v2/compute/{id}/wait']['get']['parameters']['query']>;
 
 /**

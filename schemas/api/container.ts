@@ -330,6 +330,7 @@ export const WaitedStatusView = Type.Object(
   },
   { additionalProperties: false },
 );
+export type WaitedStatusView = Static<typeof WaitedStatusView>;
 
 /** A container in an operator's list. */
 export const OperatorContainer = Type.Object(
