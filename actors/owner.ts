@@ -198,9 +198,6 @@ class OwnerProcess implements Owner {
         observer.sealed(lease.member === member && lease.isValid() ? 'valid' : 'lapsed');
         membership.abandon(member);
       },
-      onWentBack: () => {
-        for (const partition of this.manager.serving()) partition.rewrite();
-      },
       observer,
     });
     this.#readAhead = new ReadAhead({

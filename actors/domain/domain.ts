@@ -20,7 +20,7 @@ import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { linesOf } from './audit/lines.ts';
 import { isWellFormed } from './record-shapes.ts';
 import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
-import { allRecords, recordKey, type StateRecord } from './records.ts';
+import { recordKey, type StateRecord } from './records.ts';
 import { refuse, type Effect, type EventDraft, type FleetView, type Heard, type TurnContext } from './turn.ts';
 import { isOfNetwork } from './records.ts';
 
@@ -240,7 +240,6 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
     },
     release: (state) => state.release(),
     newestMs: (state) => state.newestMs,
-    all: allRecords,
     records,
 
     event: outgoingEvent,

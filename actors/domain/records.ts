@@ -8,8 +8,6 @@ import type { KeyRecord } from '../../schemas/api/keys/key.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { TenantRecord } from '../../schemas/api/tenant.ts';
 import { keys } from '../../schemas/records/buckets.ts';
-import type { PartitionView } from './state.ts';
-import type { TenantView } from './tenant/state.ts';
 
 export type VpnRecord = PeerRecord | PeerTombstoneRecord | NetworkRecord | LeaseRecord | RevokedRecord;
 
@@ -91,36 +89,4 @@ export function changedAtMs(record: StateRecord): number {
     default:
       return record.updatedAtMs;
   }
-}
-
-/**
- * Every record that memory has, as it would be stored. Damaged ones are not in memory; records that
- * are changed while this runs may be left out, or come twice.
- */
-export function* allRecords(state: PartitionView): Generator<StateRecord, void, void> {
-  yield* state.hosts();
-  yield* state.revokedKeys().values();
-  yield* present(state.signingKeys().values());
-  for (const tenant of state.tenants()) yield* ofTenant(tenant);
-  for (const network of state.vpn.networks()) {
-    if (network.record !== undefined) yield network.record;
-    yield* network.leases(0);
-    yield* present(network.refusable().revoked.values());
-  }
-}
-
-function* ofTenant({ record, settingsDamaged, containers, tombstones, peers, secrets, keys }: TenantView) {
-  if (!settingsDamaged) yield record;
-  yield* containers.values();
-  yield* tombstones.values();
-  yield* peers.records.values();
-  yield* peers.tombstones.values();
-  for (const versions of secrets.values.values()) yield* present(versions.values());
-  if (secrets.floorRecord !== undefined) yield secrets.floorRecord;
-  yield* present(secrets.logins.values());
-  yield* present(keys.values());
-}
-
-function* present<R>(records: Iterable<R | null>): Generator<R, void, void> {
-  for (const record of records) if (record !== null) yield record;
 }

@@ -159,11 +159,6 @@ export interface Domain<D extends DomainTypes> {
   release(state: Memory<D>): void;
   /** The newest time that a record says; undefined where none says one. */
   newestMs(state: Memory<D>): number | undefined;
-  /**
-   * Every record in memory; some are not stored, because they say nothing. Records that are changed
-   * meanwhile may be left out.
-   */
-  all(state: D['View']): Iterable<D['Record']>;
   readonly records: RecordFormat<D['Record']>;
 
   // What leaves after the commit

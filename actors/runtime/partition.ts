@@ -6,19 +6,16 @@
  * owns the partition, and what becomes of a turn whose commit has an unknown outcome, is in
  * ownership.ts.
  */
-import { backoffMs, sleep } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Span, Tracer } from '../../lib/trace/tracer.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { errorBody } from '../../schemas/errors.ts';
-import { limits } from '../../schemas/limits.ts';
 import { traceIdOf } from '../../schemas/wire/trace.ts';
 import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
 import type { Journals } from './journal/journals.ts';
-import { rewrite, type Rewritten } from './rewriting.ts';
 import { addTo, draftOf, isTooLarge, type Draft } from './draft.ts';
 import {
   isEmpty,
@@ -89,7 +86,6 @@ export type Respond = (code: AnswerCode, body: string) => void;
 const nothing = { records: [], deletes: [], events: [], effects: [] } as const;
 
 const tooLarge: Reply = { code: 'too_large', body: errorBody({ error: 'too_large' }) };
-const wentBack = errorBody({ error: 'unavailable', message: 'the store lost data and is being repaired; try again' });
 const tooManyWait = errorBody({ error: 'unavailable', message: 'too many requests wait for a commit; try again' });
 
 /** Of whom it is, among those that share what may wait. */
@@ -111,8 +107,6 @@ export class Partition<D extends DomainTypes> {
   readonly #options: PartitionOptions<D>;
   readonly #ownership: Ownership<D>;
   #nowMs = 0;
-  /** Its records are being written again; it takes no writes meanwhile. */
-  #rewriting: Serving<D> | undefined;
 
   constructor(options: PartitionOptions<D>) {
     this.number = options.number;
@@ -124,10 +118,6 @@ export class Partition<D extends DomainTypes> {
         observer.commit(seconds, group.waiters.length);
         observer.uncheckpointed(this.number, this.#ownership.owned?.commits.commitsAboveMark ?? 0);
         options.onEffects(this, group.effects());
-      },
-      onWentBack: () => {
-        options.log.error('store_went_back', { partition: options.number });
-        this.rewrite();
       },
       onLoaded: () => options.onLoaded(this),
       onLost: () => options.onLost(this),
@@ -179,37 +169,6 @@ export class Partition<D extends DomainTypes> {
   /** The lease is valid again: the turns that waited for it run. */
   resume(): void {
     this.#ownership.resume();
-  }
-
-  /** Its store may have gone back in time: all that memory has is written again. */
-  rewrite(): void {
-    const { serving } = this.#ownership;
-    if (serving === undefined || this.#rewriting === serving) return;
-    this.#rewriting = serving;
-    void this.#rewrite(serving);
-  }
-
-  async #rewrite(serving: Serving<D>): Promise<void> {
-    const { domain, store, slices, log } = this.#options;
-    const isOver = (): boolean => this.#ownership.serving !== serving;
-    for (let attempt = 0; !isOver(); attempt++) {
-      try {
-        await rewrite({ serving, domain, store, slices, isOver, commit: (part) => this.#commitAgain(serving, part) });
-        if (!isOver()) log.warn('store_rewritten', { partition: this.number });
-        break;
-      } catch (error) {
-        log.warn('store_not_rewritten', { partition: this.number, error });
-        await sleep(backoffMs(attempt, { minMs: limits.storeRetryMinMs, maxMs: limits.storeRetryMaxMs }));
-      }
-    }
-    if (this.#rewriting === serving) this.#rewriting = undefined;
-  }
-
-  /** Memory has it already. */
-  #commitAgain(serving: Serving<D>, part: Rewritten<D>): boolean {
-    if (!serving.commits.hasRoom()) return false;
-    this.#add(serving, this.#draftOf({ ...nothing, ...part }));
-    return true;
   }
 
   /** Resolves when every committed value is in its own key. */
@@ -340,10 +299,6 @@ export class Partition<D extends DomainTypes> {
     }
     // Its sender has given up, and may have sent something else since.
     if (clock.monotonicMs() > untilMs) return;
-    if (this.#rewriting === serving) {
-      respond('unavailable', wentBack);
-      return;
-    }
     if (!commits.hasRoom()) {
       const message = outbox.full !== undefined ? { message: causeOf(serving) } : {};
       respond('unavailable', errorBody({ error: 'unavailable', ...message }));

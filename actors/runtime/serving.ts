@@ -14,7 +14,6 @@ import { eventKind, lineKind, Outboxes } from './events/outboxes.ts';
 import { startCheckpointer, type Checkpointer } from './journal/checkpoint.ts';
 import type { Commit } from './journal/codec.ts';
 import { Commits } from './journal/commits.ts';
-import type { RecordsDigest } from './journal/digest.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Group } from './journal/group.ts';
 import type { Loaded } from './journal/load.ts';
@@ -38,8 +37,6 @@ export interface Serving<D extends DomainTypes> {
   readonly outbox: Outboxes;
   /** Deletions by time go by this clock. */
   readonly expiry: CautiousClock;
-  /** Of the records under their own keys. */
-  readonly digest: RecordsDigest;
 }
 
 export interface ServingOptions<D extends DomainTypes> {
@@ -52,8 +49,6 @@ export interface ServingOptions<D extends DomainTypes> {
   readonly slices: Slices;
   readonly log: Log;
   readonly onCommitted: (group: Group<D['Effect']>, seconds: number) => void;
-  /** The store has an older state than what was written to it. */
-  readonly onWentBack: () => void;
   readonly observer: ServingObserver;
 }
 
@@ -108,19 +103,7 @@ export async function startServing<D extends DomainTypes>(
   const { checkpointer, commits } = await startWriting(options, start, { outbox, expiry });
   const onFault = (error: unknown): void => options.log.error('answer_failed', { partition: options.number, error });
   const answers = new WaitingAnswers({ commits, clock, slices: options.slices, onFault });
-  return {
-    epoch,
-    fence,
-    journal,
-    state,
-    operations,
-    commits,
-    checkpointer,
-    answers,
-    outbox,
-    expiry,
-    digest: loaded.digest,
-  };
+  return { epoch, fence, journal, state, operations, commits, checkpointer, answers, outbox, expiry };
 }
 
 async function fill<D extends DomainTypes>(
@@ -225,7 +208,6 @@ async function startWriting<D extends DomainTypes>(
     digest,
     markAt,
     journal: { isFilling: () => journal.isFilling(number), inTurn: (write) => journal.inTurn(write) },
-    onWentBack: options.onWentBack,
     onMark,
   });
   observer.room(number, true);

@@ -15,7 +15,6 @@ export interface SecretsView {
   readonly logins: ReadonlyMap<string, LoginRecord | null>;
   /** The highest version that a deleted one had. */
   readonly floor: number;
-  readonly floorRecord: SecretFloorRecord | undefined;
   users(name: string): UsersView;
   /**
    * Containers that should run and whose last pull this registry refused. Goes on over changes that

@@ -65,8 +65,6 @@ export interface CheckpointerOptions {
     readonly isFilling: () => boolean;
     readonly inTurn: Journal['inTurn'];
   };
-  /** The bucket has an older state than what was written to it. */
-  readonly onWentBack: () => void;
   /** The mark has moved. */
   readonly onMark: (mark: number) => void;
 }
@@ -148,8 +146,6 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   const { store, outbox, fence, clock, expiry, journal } = options;
   let queue: Commit[] = [...options.pending];
   let mark = options.mark;
-  /** Of the last batch. */
-  let sequence = fence.revision;
   let keptAtMs = clock.monotonicMs();
   /** When the mark last moved, or the first commit began to wait. */
   let movedAtMs = keptAtMs;
@@ -213,8 +209,6 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
         stopped.abort();
         return;
       }
-      if (all.length > 0 && written.sequence <= sequence) options.onWentBack();
-      if (all.length > 0) sequence = written.sequence;
       if (hasEnd) keptAtMs = clock.monotonicMs();
       queue = queue.slice(batch.length);
       mark = batch.at(-1)?.number ?? mark;

@@ -60,10 +60,6 @@ export class RecordsDigest {
     this.#format = format;
   }
 
-  has(key: string): boolean {
-    return this.#checksums.has(key);
-  }
-
   /** Null: the key is deleted. Keys of other values do not count. */
   set(key: string, value: Encoded | null): void {
     if (!this.#format.isKey(key)) return;

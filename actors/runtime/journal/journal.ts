@@ -54,8 +54,6 @@ export interface JournalOptions {
   readonly fence: Fence;
   readonly clock: Clock;
   readonly observer: JournalObserver;
-  /** The store has an older state than this journal: entries that it acknowledged are gone. */
-  readonly onWentBack: () => void;
   /** A listener threw (our bug); the others still run. */
   readonly onFault: (error: unknown) => void;
 }
@@ -224,9 +222,7 @@ export class Journal {
       const waitMs = throttleMs(this.entries);
       if (waitMs > 0) await sleep(waitMs, signal);
       const isStuck = this.entries >= limits.journalSlots * limits.journalCarryShare;
-      const oldest = this.#live.at(0)?.number ?? 0;
-      const until = oldest + limits.journalSlots * (1 - limits.journalCarryShare);
-      const carried = isStuck ? this.#carried(until) : new Gathered();
+      const carried = isStuck ? this.#carried() : new Gathered();
       const putting = this.#put(carried.sections.length > 0 ? carried : this.#gathered());
       this.#putting = putting;
       if ((await putting) === 'lost') break;
@@ -250,9 +246,11 @@ export class Journal {
     return gathered;
   }
 
-  /** Commits of entries before this one, which are in no checkpoint. */
-  #carried(until: number): Gathered {
+  /** Commits of the oldest entries, whose partitions do not checkpoint. */
+  #carried(): Gathered {
     const gathered = new Gathered();
+    const oldest = this.#live.at(0)?.number ?? 0;
+    const until = oldest + limits.journalSlots * (1 - limits.journalCarryShare);
     for (const [partition, { commits }] of this.#partitions) {
       for (const live of commits) {
         if (live.entry.number >= until) continue;
@@ -276,7 +274,6 @@ export class Journal {
     const outcome = await fence.write((revision) => store.put(write, revision));
     this.#puttingSinceMs = undefined;
     if (outcome.kind === 'lost') return 'lost';
-    const wentBack = outcome.sequence <= this.#lastSequence;
     this.#last = number;
     this.#lastSequence = outcome.sequence;
     const entry: LiveEntry = { number, bytes, sequence: outcome.sequence, needed: 0 };
@@ -293,7 +290,6 @@ export class Journal {
       this.#add(partition, { commit, bytes: section.length, entry, isSettled: false });
     }
     this.#free();
-    if (wentBack && (await this.#putAgain(number)) === 'lost') return 'lost';
     const seconds = (clock.monotonicMs() - startedMs) / 1000;
     for (const { onWritten } of puts) {
       try {
@@ -303,16 +299,6 @@ export class Journal {
       }
     }
     return 'written';
-  }
-
-  /** What the store has forgotten is put again before anything more is acknowledged. */
-  async #putAgain(until: number): Promise<'written' | 'lost'> {
-    this.#options.onWentBack();
-    for (;;) {
-      const carried = this.#carried(until);
-      if (carried.sections.length === 0) return 'written';
-      if ((await this.#put(carried)) === 'lost') return 'lost';
-    }
   }
 
   #add(partition: number, commit: LiveCommit): void {

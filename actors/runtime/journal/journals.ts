@@ -24,8 +24,6 @@ export interface JournalsOptions {
   readonly newToken: () => string;
   /** Another process has sealed the journal of this member, which is dead for the others. */
   readonly onSealed: (member: MemberId) => void;
-  /** The store of the own journal went back in time, and that of partitions may have, too. */
-  readonly onWentBack: () => void;
   readonly observer: JournalsObserver;
 }
 
@@ -101,7 +99,7 @@ export class Journals {
   }
 
   async #open(member: MemberId, signal: AbortSignal): Promise<Journal | undefined> {
-    const { storeOf, clock, log, observer, onSealed, onWentBack } = this.#options;
+    const { storeOf, clock, log, observer, onSealed } = this.#options;
     const store = storeOf(member);
     const moved = await this.#move(
       store,
@@ -124,11 +122,7 @@ export class Journals {
       },
     });
     const onFault = (error: unknown): void => log.error('answer_failed', { journal: member, error });
-    const wentBack = (): void => {
-      log.error('store_went_back', { journal: member });
-      onWentBack();
-    };
-    return new Journal({ member, store, fence, clock, observer, onWentBack: wentBack, onFault });
+    return new Journal({ member, store, fence, clock, observer, onFault });
   }
 
   #move(store: Store, member: MemberId, from: MovableFrom, signal: AbortSignal) {

@@ -28,7 +28,6 @@ export function memoryJournals(
     log: quietLog,
     newToken: randomUUID,
     onSealed: () => {},
-    onWentBack: () => {},
     observer: quietJournals,
     ...more,
   });

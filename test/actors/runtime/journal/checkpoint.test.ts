@@ -76,7 +76,6 @@ function startBehind({ clock }: Process, commits: number) {
       digest: new RecordsDigest({ isKey: (key) => key.startsWith('container.'), isNewKey: () => false }),
       journal: { isFilling: () => journal.isFilling, inTurn: (write) => write() },
       markAt: (number) => ({ number, journals: [] }),
-      onWentBack: () => {},
       onMark: (mark) => void marks.push(mark),
     });
   const offerRest = (): void => {
@@ -213,7 +212,6 @@ t.test('a checkpoint after a long outage of both streams is no longer than a ser
       digest: new RecordsDigest({ isKey: (key) => key.startsWith('container.'), isNewKey: () => false }),
       journal: { isFilling: () => false, inTurn: (write) => write() },
       markAt: (number) => ({ number, journals: [] }),
-      onWentBack: () => faults.push('went back'),
       onMark: () => {},
     });
     await sleep(limits.checkpointPaceMs * 10);

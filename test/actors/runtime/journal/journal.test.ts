@@ -130,7 +130,6 @@ function createJournal({ isHeld = false, clock = systemClock } = {}) {
     fence,
     clock,
     observer: { journal: (entries) => void told.push(`${entries} entries`) },
-    onWentBack: () => void told.push('went back'),
     onFault: (error) => void faults.push(String(error)),
   });
   return {
@@ -567,23 +566,4 @@ t.test('a ring that fills slows entries down before it refuses writes', (t) => {
   t.equal(throttleMs(slots), limits.journalThrottleMs);
   t.equal(throttleMs(slots * 2), limits.journalThrottleMs);
   t.end();
-});
-
-t.test('what a store that went back has forgotten is put again before more is acknowledged', async (t) => {
-  const { journal, bucket, told, puts, readBack } = createJournal();
-  const source = new Source(journal, 1);
-  const commit = async (): Promise<void> => {
-    source.commit();
-    for (let turn = 0; turn < 20 && source.written.length < source.last; turn++) await nextTick();
-  };
-  await commit();
-  const goBack = bucket.snapshot();
-  for (let more = 0; more < 3; more++) await commit();
-  goBack();
-  puts();
-  await commit();
-  t.same(source.written, [1, 2, 3, 4, 5]);
-  t.ok(told().includes('went back'));
-  t.match(puts(), [/^1:5 at /, /^1:1 1:2 1:3 1:4 at /]);
-  t.same(await readBack(1), [1, 2, 3, 4, 5]);
 });
