@@ -113,7 +113,8 @@ export interface PreparationSeen {
 
 /**
  * What memory keeps and nothing commits: the order of a report that repeats what is stored, how far
- * a pull is, that a preparation gets on, that a secret or a login has had its turn (tenant/turns.ts), or
+ * a pull is, that a preparation gets on, that a secret or a login has had its
+ * turn (tenant/turns.ts), or
  * that no container waits for a login any more.
  */
 export type Heard =

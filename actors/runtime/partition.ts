@@ -15,6 +15,7 @@ import { errorBody } from '../../schemas/errors.ts';
 import { traceIdOf } from '../../schemas/wire/trace.ts';
 import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { Journals } from './journal/journals.ts';
 import { addTo, draftOf, isTooLarge, type Draft } from './draft.ts';
 import {

@@ -330,7 +330,8 @@ export class Ledger {
 }
 
 /**
- * The time that is counted now, by today's wall clock. If that was set meanwhile, as much is counted
+ * The time that is counted now, by today's wall clock. If that was set meanwhile, as much is
+ * counted
  * as machine time says.
  */
 function spanOf({ upToMs, countedAtMs }: Run, nowMs: number, steadyMs: number): { fromMs: number; toMs: number } {

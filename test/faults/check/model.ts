@@ -18,8 +18,8 @@ export interface Holding {
    * has shown. None: no update is under way.
    */
   readonly fallbacks: readonly Version[];
-  /** `unproven`: it is over, and shown as under way again while its version has not run. */
-  readonly update: NonNullable<Seen['update']> | 'unproven';
+  /** `done`: it is over, and still shown as under way while its version has not run. */
+  readonly update: NonNullable<Seen['update']>;
 }
 
 export class TenantState {
@@ -167,7 +167,7 @@ export function after(state: TenantState, action: WriteAction, terms: Terms): re
         if (desired === 'stopped' || startsAgain !== true) return [state];
         return [state, state.with(action.id, { ...holding, generation: holding.generation + 1 })];
       }
-      const ended = desired === 'stopped' ? over(holding, 'unproven') : holding;
+      const ended = desired === 'stopped' ? over(holding) : holding;
       return [state.with(action.id, { ...ended, desired, generation: holding.generation + 1 })];
     }
     case 'delete': {
@@ -182,8 +182,8 @@ export function after(state: TenantState, action: WriteAction, terms: Terms): re
 }
 
 /** Its update is over, and the new version stays. */
-const over = (holding: Holding, update: 'done' | 'unproven' = 'done'): Holding =>
-  holding.fallbacks.length === 0 ? holding : { ...holding, fallbacks: [], update };
+const over = (holding: Holding): Holding =>
+  holding.fallbacks.length === 0 ? holding : { ...holding, fallbacks: [], update: 'done' };
 
 function afterPatch(
   state: TenantState,
@@ -201,7 +201,7 @@ function afterPatch(
   // Only its host knows whether it runs; what does not is replaced at once.
   const isUnderWay = holding.desired === 'running';
   const fallbacks = isUnderWay ? distinct([...holding.fallbacks, holding.version], version) : [];
-  const update = isUnderWay ? 'under way' : 'unproven';
+  const update = isUnderWay ? 'under way' : 'done';
   return [state.with(id, { ...holding, version, fallbacks, update, generation: holding.generation + 1 })];
 }
 
@@ -273,7 +273,7 @@ export function updateEnds(state: TenantState, id: string, goodTags: readonly st
 }
 
 const isShownAs = (seen: Seen['update'], update: Holding['update']): boolean =>
-  update === 'unproven' ? seen === 'done' || seen === 'under way' : seen === update;
+  seen === update || (update === 'done' && seen === 'under way');
 
 export const shows = (seen: Seen, holding: Holding): boolean =>
   (seen.name === null || seen.name === holding.name) &&

@@ -685,12 +685,12 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'line of the audit left out of the commit',
     guard: 'A line of the audit is in the commit of what it tells of (ADR 42)',
-    file: 'actors/runtime/partition.ts',
+    file: 'actors/runtime/draft.ts',
     changes: [
       {
-        in: 'Partition.#account',
-        replace: 'group.line({ subject, event: { id: `${this.number}-${group.number}-${group.lines}`, ...line } })',
-        by: 'void [subject, line]',
+        in: 'addTo',
+        replace: 'group.line({ subject, event: { ...event, id: `${partition}-${group.number}-${group.lines}` } })',
+        by: 'void [subject, event]',
       },
     ],
     killedBy: 'test/actors/runtime/audit.test.ts',
@@ -700,8 +700,11 @@ export const runtimeMutants: readonly Mutant[] = [
     guard: 'The answer to a refused write waits for the commit of its line (ADR 42)',
     file: 'actors/runtime/partition.ts',
     changes: [
-      { in: 'Partition.#answerUnchanged', omit: 'group.waiters.push(this.#waiterOf(write, reply))' },
-      { in: 'Partition.#answerUnchanged', omit: 'return' },
+      {
+        in: 'Partition.#answerUnchanged',
+        replace: 'group.waiters.push(this.#waiterOf(write, reply))',
+        by: 'this.#waiterOf(write, reply)(true)',
+      },
     ],
     killedBy: 'test/actors/runtime/audit.test.ts',
   },
@@ -709,7 +712,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'refused write that comes again leaves a second line',
     guard: 'The outcome of a write with a line is kept, also of a refused one (ADR 42)',
     file: 'actors/runtime/partition.ts',
-    changes: [{ in: 'Partition.#account', replace: 'mayRepeat && lines.length === 0', by: 'mayRepeat' }],
+    changes: [{ in: 'Partition.#draftOf', replace: 'mayRepeat && lines.length === 0', by: 'mayRepeat' }],
     killedBy: 'test/actors/runtime/audit.test.ts',
   },
 ];

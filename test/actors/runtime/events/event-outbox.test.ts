@@ -126,7 +126,11 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
   outbox.onFreed(() => (isFreed = true));
   while (outbox.publishedTo < number) await outbox.publishTo(number, 100);
   t.ok(isFreed && outbox.hasFreed);
-  t.ok(park(number));
+  // A checkpoint takes a bounded number of keys.
+  for (let left = Infinity; kept.size > 0 && kept.size < left;) {
+    left = kept.size;
+    t.ok(park(number));
+  }
   t.notOk(outbox.isFull);
   t.equal(kept.size, 0);
   t.equal(outbox.parkedEvents, 0);
