@@ -2,8 +2,8 @@
  * Answers that wait for a commit: reads of what is not committed yet, and repetitions of writes.
  *
  * A body is kept while there is room for it, in bytes, for the partition and for its tenant. Beyond
- * this the ask waits alone, and its turn runs again when the commit is there. Each is dropped at its
- * deadline, when its sender waits no longer.
+ * this the ask waits alone, and its turn runs again when the commit is there. Each is dropped at
+ * its deadline, when its sender waits no longer.
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Slices } from '../../lib/time/slices.ts';

@@ -1,5 +1,5 @@
 /** What becomes of a container, told while somebody waits until it is done (done.ts). */
-import { sleep } from '../../lib/time/backoff.ts';
+import { sleep, withAbort } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf } from '../client/api.ts';
 import { persist, settled } from '../client/wait.ts';
@@ -82,10 +82,10 @@ export async function watchDone(context: Context, container: Named, { goal, seco
   };
   let { generation } = await look();
   for (;;) {
-    const left = new AbortController();
-    const signal = AbortSignal.any([left.signal, terminal.signal]);
-    const asked = settled(api, id, { ...goal, generation }, Math.max(0, endMs - performance.now()), signal);
-    const end = await whileLooking(asked, look, signal).finally(() => left.abort());
+    const leftMs = Math.max(0, endMs - performance.now());
+    const end = await withAbort([terminal.signal], ({ signal }) =>
+      whileLooking(settled(api, id, { ...goal, generation }, leftMs, signal), look, signal),
+    );
     if (end === undefined)
       throw new Refused(`${name} is still ${told} after ${seconds} s; it goes on: "longshore wait ${name}"`);
     show(end);

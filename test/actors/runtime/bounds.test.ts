@@ -147,7 +147,7 @@ t.test('turns of one tick that are together too large for a message are two comm
     answers.map(({ code }) => code),
     ['ok', 'ok', 'created'],
   );
-  t.ok(answers[1]!.body.length > limits.recordBytes * 0.9, `${answers[1]!.body.length} bytes`);
+  t.ok(answers[1].body.length > limits.recordBytes * 0.9, `${answers[1].body.length} bytes`);
   t.equal((await writeOf(partition, createAsk(bolt, 'b'))).code, 'created');
   await partition.checkpointed();
 });

@@ -1,8 +1,8 @@
 /**
  * A bucket in memory, as honest as the server's: one sequence for all keys, writes fenced by the
  * revision of the epoch key, batches whole or not at all, a fence looked at when a write lands and
- * not when it is sent. It takes no larger message and no longer batch than a server does. It outlives the stores that speak to it, each of which stands for one
- * process and its connection.
+ * not when it is sent. It takes no larger message and no longer batch than a server does. It
+ * outlives the stores that speak to it, each of which stands for one process and its connection.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { bytesOf } from '../../../actors/runtime/journal/codec.ts';
