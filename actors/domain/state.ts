@@ -378,7 +378,6 @@ export class PartitionState implements PartitionView {
       this.vpn.deletePeer(this.#own(first).peers, first, second);
     }
     if (isOfNetwork(kind)) this.vpn.delete(kind, first, second);
-    else if (isTenantId(first)) this.#drop(first);
   }
 
   /** The record under a key can't be read: keeps what the key itself says, and fails closed. */
@@ -455,14 +454,6 @@ export class PartitionState implements PartitionView {
     this.#tenants.set(tenant, (state = new TenantState(tenant)));
     this.#tenantIds.add(tenant);
     return state;
-  }
-
-  /** A tenant of which nothing is stored any more is as one that never was. */
-  #drop(id: TenantId): void {
-    const tenant = this.#tenants.get(id);
-    if (tenant === undefined || tenant.isStored || tenant.secrets.floor > 0) return;
-    this.#tenants.delete(id);
-    this.#tenantIds.delete(id);
   }
 
   /** Takes a container out of every index but the list. */
