@@ -22,7 +22,7 @@ import { Ordered } from './order.ts';
 import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
-import type { PreparationSeen } from './turn.ts';
+import type { PreparationSeen, SecretOf } from './turn.ts';
 import { WaitingByTenant, type Waiting } from './tenant/turns.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
 
@@ -95,11 +95,6 @@ export interface PartitionView {
   loginsToTry(): Waiting<LoginRecord>;
   /** Of the cluster, by id; null: the record is damaged. */
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null>;
-}
-
-export interface SecretOf {
-  readonly tenant: TenantId;
-  readonly name: string;
 }
 
 /** Of the key of a login. */

@@ -12,7 +12,6 @@ import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.t
 import type { HostRoom } from '../../schemas/wire/host.ts';
 import type { Reply, SuccessReply } from '../runtime/domain.ts';
 import type { StateRecord } from './records.ts';
-import type { SecretOf } from './state.ts';
 
 export { isEmpty, isSuccess, type Reply, type SuccessReply } from '../runtime/domain.ts';
 
@@ -106,6 +105,11 @@ export interface Changes {
 }
 
 /** When this owner last knew that a preparation gets on; `since` is the preparation's. */
+export interface SecretOf {
+  readonly tenant: TenantId;
+  readonly name: string;
+}
+
 export interface PreparationSeen {
   readonly since: number;
   readonly atMs: number;
@@ -113,9 +117,8 @@ export interface PreparationSeen {
 
 /**
  * What memory keeps and nothing commits: the order of a report that repeats what is stored, how far
- * a pull is, that a preparation gets on, that a secret or a login has had its
- * turn (tenant/turns.ts), or
- * that no container waits for a login any more.
+ * a pull is, that a preparation gets on, that a secret or a login has had its turn
+ * (tenant/turns.ts), or that no container waits for a login any more.
  */
 export type Heard =
   | { readonly id: ContainerId; readonly order: ObservationOrder }

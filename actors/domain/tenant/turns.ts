@@ -5,7 +5,7 @@
  */
 import type { LoginRecord } from '../../../schemas/api/secret.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
-import type { SecretOf } from '../state.ts';
+import type { SecretOf } from '../turn.ts';
 import type { Changes } from '../turn.ts';
 
 export interface Waiting<T> {
