@@ -3,11 +3,10 @@
  * A program that loads 600 files starts in 1.4 s of processor time, and in 0.4 s as one file.
  * `dist/<program>/main.js` still runs alike.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
-import { root, say, seconds } from './run.mjs';
+import { modifiedMs, root, say, seconds } from './run.mjs';
 
 /** By the name of the file that it becomes. The gateway finds its worker beside itself. */
 const entries = {
@@ -19,7 +18,6 @@ const entries = {
 const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent'];
 
 const folder = join(root, 'dist', 'programs');
-const modifiedMs = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 /** The newest of what the bundles are made of. */
 function newestInputMs() {
@@ -37,6 +35,8 @@ export async function bundlePrograms() {
   const oldestMs = Math.min(...Object.keys(entries).map((name) => modifiedMs(join(folder, `${name}.js`))));
   if (oldestMs > newestInputMs()) return;
   const startMs = performance.now();
+  // The commands load this file before anything is installed.
+  const { build } = await import('esbuild');
   // Beside the old ones, which another command may be starting.
   const partial = `${folder}.${process.pid}`;
   await build({
@@ -61,6 +61,4 @@ export async function bundlePrograms() {
   say(`· programs bundled … ${seconds(startMs)}`);
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href && existsSync(join(root, 'dist'))) {
-  await bundlePrograms();
-}
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await bundlePrograms();

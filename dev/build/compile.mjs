@@ -14,14 +14,13 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { bundlePrograms } from './bundle.mjs';
 import { hasDevelopmentTools } from './install.mjs';
-import { bin, fail, root, run, say, seconds, step } from './run.mjs';
+import { bin, fail, modifiedMs, root, run, say, seconds, step } from './run.mjs';
 
 const tscRecord = join(root, '.cache', 'tsbuildinfo');
 const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev'];
@@ -82,8 +81,6 @@ const sourcesIn = (room) =>
     .map((path) => join(room, path));
 
 const outputOf = (source) => join('dist', source.replace(/\.ts$/, '.js'));
-
-const modifiedMs = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 const typesStripped = {
   loader: 'ts',

@@ -2,11 +2,9 @@
  * Installs dependencies that are missing or older than the lock file, and no more than a command
  * needs.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root, say, step } from './run.mjs';
-
-const modifiedMs = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+import { modifiedMs, root, say, step } from './run.mjs';
 
 /** npm writes its record of an installation up to this long before it touches the lock file. */
 const betweenLockFilesMs = 5_000;

@@ -3,13 +3,16 @@
  * `npm ci`.
  */
 import { spawn } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { constants } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const say = (text) => process.stderr.write(`${text}\n`);
 export const seconds = (startMs) => `${((performance.now() - startMs) / 1000).toFixed(1)} s`;
+/** @param path from the root; 0: there is no such file */
+export const modifiedMs = (path) => statSync(resolve(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 export const bin = (name) => join(root, 'node_modules', '.bin', name);
 
 export function fail(message) {
