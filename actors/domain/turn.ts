@@ -104,12 +104,12 @@ export interface Changes {
   readonly heard?: Heard;
 }
 
-/** When this owner last knew that a preparation gets on; `since` is the preparation's. */
 export interface SecretOf {
   readonly tenant: TenantId;
   readonly name: string;
 }
 
+/** When this owner last knew that a preparation gets on; `since` is the preparation's. */
 export interface PreparationSeen {
   readonly since: number;
   readonly atMs: number;

@@ -12,10 +12,10 @@ import type { Span, Tracer } from '../../lib/trace/tracer.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { errorBody } from '../../schemas/errors.ts';
+import { limits } from '../../schemas/limits.ts';
 import { traceIdOf } from '../../schemas/wire/trace.ts';
 import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { Journals } from './journal/journals.ts';
 import { addTo, draftOf, isTooLarge, type Draft } from './draft.ts';
 import {

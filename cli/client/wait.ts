@@ -40,8 +40,9 @@ export const waitFor = (
 /** What of a declaration is waited for. */
 export interface Declared {
   readonly generation: number;
-  /** Its end alone counts. */
+  /** It runs once: its end counts, and the exit code of it. */
   readonly isJob: boolean;
+  /** How long it must stay up: 0 where a health check says when it is up. */
   readonly stableSeconds: number;
 }
 

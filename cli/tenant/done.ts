@@ -4,17 +4,12 @@
  */
 import { limits } from '../../schemas/limits.ts';
 import type { Schemas } from '../client/api.ts';
+import type { Declared, StatusView, WaitedStatus } from '../client/wait.ts';
 
-export type StatusView = Schemas['ContainerStatusView'];
 type Policy = Pick<Schemas['Policy'], 'restart' | 'health'>;
 
 /** What is waited for. */
-export interface Goal {
-  /** It runs once: its end counts, and the exit code of it. */
-  readonly isJob: boolean;
-  /** How long it must stay up: 0 where a health check says when it is up. */
-  readonly stableSeconds: number;
-}
+export type Goal = Omit<Declared, 'generation'>;
 
 export function goalOf(
   { restart, health }: Policy,
@@ -31,13 +26,11 @@ export const isUnderWay = ({ update }: Pick<StatusView, 'update'>): boolean =>
 
 export const isCompleted = ({ status, reason }: StatusView): boolean => status === 'stopped' && reason === 'completed';
 
-type Awaited = Schemas['ContainerStatus'] | 'removed';
-
-const onTheWayUp: readonly Awaited[] = ['pending', 'pulling', 'starting', 'running', 'backoff'];
-const atRest: readonly Awaited[] = ['stopped', 'failed'];
+const onTheWayUp: readonly WaitedStatus[] = ['pending', 'pulling', 'starting', 'running', 'backoff'];
+const atRest: readonly WaitedStatus[] = ['stopped', 'failed'];
 
 /** Whether nothing but another command can bring this status. */
-export function cannotCome({ status, desired }: StatusView, awaited: Awaited): boolean {
+export function cannotCome({ status, desired }: StatusView, awaited: WaitedStatus): boolean {
   if (awaited === 'removed' || awaited === 'removing' || awaited === status) return false;
   if (status === 'removing') return true;
   const isAtRest = atRest.includes(status);

@@ -2,12 +2,12 @@
 import { sleep, withAbort } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf } from '../client/api.ts';
-import { persist, settled } from '../client/wait.ts';
+import { persist, settled, type StatusView } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
 import { bytesText } from '../terminal/table.ts';
-import type { Goal, StatusView } from './done.ts';
+import type { Goal } from './done.ts';
 
 interface Why {
   readonly reason?: string | null;

@@ -24,10 +24,10 @@ function newestInputMs() {
   const compiled = rooms.flatMap((room) =>
     readdirSync(join(root, 'dist', room), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.js'))
-      .map((path) => join(root, 'dist', room, path)),
+      .map((path) => join('dist', room, path)),
   );
-  const others = ['dev/build/bundle.mjs', 'node_modules/.package-lock.json'].map((path) => join(root, path));
-  return Math.max(...[...compiled, ...others].map(modifiedMs));
+  const others = ['dev/build/bundle.mjs', 'node_modules/.package-lock.json'];
+  return Math.max(...[...compiled, ...others].map((path) => modifiedMs(path)));
 }
 
 /** Writes the bundles, unless they are newer than all that they hold. */

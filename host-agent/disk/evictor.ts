@@ -1,8 +1,8 @@
 /**
  * Measures what each container has written, and stops containers over their limit until they are
- * within it again; no limit deletes data (ADR 46). A storage
- * driver with quotas stops a container sooner, but few hosts have one, and none counts volumes.
- * Each container is measured at its own pace (plan.ts), so a slow measurement delays no other.
+ * within it again; no limit deletes data (ADR 46). A storage driver with quotas stops a container
+ * sooner, but few hosts have one, and none counts volumes. Each container is measured at its own
+ * pace (plan.ts), so a slow measurement delays no other.
  */
 import { aborted, sleep, withAbort } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';

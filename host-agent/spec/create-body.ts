@@ -4,7 +4,7 @@ import type { Port } from '../../schemas/api/container.ts';
 import { engineCheckOf, policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
-import type { ContainerBody } from '../docker/calls/containers.ts';
+import type { ContainerBody, EngineLimits } from '../docker/calls/containers.ts';
 import { noSecrets, orderedUses, usesIn } from '../../schemas/api/secret.ts';
 import type { Mount } from '../secrets/files.ts';
 import type { VolumeMount } from '../volumes/names.ts';
@@ -54,12 +54,6 @@ function healthcheckOf(container: DesiredContainer) {
 
 /** `80` and `"80"` → `"80/tcp"`. */
 export const portKey = (port: Port): string => (String(port).includes('/') ? String(port) : `${port}/tcp`);
-
-/** Limits of a container, as the engine names them: memory in bytes, CPU in billionths of one. */
-export interface EngineLimits {
-  readonly Memory: number;
-  readonly NanoCpus: number;
-}
 
 /** @param hostCpuMillis what the engine's host has: the engine refuses more */
 export function limitsOf({ cpu_millis, mem_bytes }: DesiredContainer, hostCpuMillis: number): EngineLimits {

@@ -331,8 +331,7 @@ export class Ledger {
 
 /**
  * The time that is counted now, by today's wall clock. If that was set meanwhile, as much is
- * counted
- * as machine time says.
+ * counted as machine time says.
  */
 function spanOf({ upToMs, countedAtMs }: Run, nowMs: number, steadyMs: number): { fromMs: number; toMs: number } {
   const toMs = Math.round(nowMs);

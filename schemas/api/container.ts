@@ -266,7 +266,6 @@ export const UpdateView = Type.Object(
 );
 export type UpdateView = Static<typeof UpdateView>;
 
-/** `GET /:id/status` */
 export const LeftVolumes = Type.Object(
   {
     host_key: HostKey,
@@ -280,6 +279,7 @@ export const LeftVolumes = Type.Object(
 );
 export type LeftVolumes = Static<typeof LeftVolumes>;
 
+/** `GET /:id/status` */
 export const ContainerStatusView = Type.Object(
   {
     id: ContainerId,

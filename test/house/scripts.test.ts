@@ -1,6 +1,6 @@
-/** Every script of package.json is a command that the bootstrap knows. */
+/** The bootstrap knows each script of package.json, and needs nothing installed. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { repositoryRoot } from '../../dev/paths.ts';
@@ -17,5 +17,17 @@ t.test('package.json has a script for each command', (t) => {
   const [, known = ''] = /bootstrap\.mjs (\S+) \[arguments\]/.exec(stdout + stderr) ?? [];
   const called = Object.values(scripts).flatMap((script) => /^node dev\/bootstrap\.mjs (\w+)$/.exec(script)?.[1] ?? []);
   t.same(known.split('|').sort(), called.sort());
+  t.end();
+});
+
+t.test('what the bootstrap loads at its start imports no package', (t) => {
+  const files = [bootstrap, ...readdirSync(join(repositoryRoot, 'dev/build')).map((name) => `dev/build/${name}`)];
+  for (const file of files) {
+    const text = readFileSync(join(repositoryRoot, file), 'utf8');
+    const packages = [...text.matchAll(/^import [^;]*?from '([^']+)';|^import '([^']+)';/gm)]
+      .map(([, from = '', alone = '']) => from || alone)
+      .filter((name) => !name.startsWith('node:') && !name.startsWith('.'));
+    t.same(packages, [], file);
+  }
   t.end();
 });

@@ -130,7 +130,8 @@ export function findHost(record: ContainerRecord, tenant: TenantView, context: T
   // It would have to stop there before it starts there.
   if (record.leaving !== undefined) excluded.add(record.leaving.host);
   const need = { id: record.id, cpuMillis, memBytes, ports: amounts.ports, diskBytes: amounts.disk_bytes };
-  const last = lostWith(record) === undefined ? undefined : context.fleet.host(lostWith(record)!.host);
+  const lost = lostWith(record);
+  const last = lost && context.fleet.host(lost.host);
   // Its copy may still run there.
   const isBack = last?.standing === 'up' && regions.includes(last.region) && !excluded.has(last.key);
   if (isBack && fits(last, need)) return last;

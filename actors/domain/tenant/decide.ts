@@ -93,6 +93,23 @@ export function get(state: PartitionView, ask: Of<'tenant.get'>): Turn {
   return tenant.settingsDamaged ? damagedTenant : answer(data('ok', view(tenant.record)));
 }
 
+/** Whether something of it is stored: settings, containers, secrets, peers, or their remains. */
+function isStored({
+  record,
+  settingsDamaged,
+  containers,
+  damaged,
+  tombstones,
+  peers,
+  secrets,
+  keys,
+}: KnownTenant): boolean {
+  if (record.updatedAtMs > 0 || settingsDamaged) return true;
+  const ofContainers = [containers, damaged, tombstones];
+  const ofPeers = [peers.records, peers.damaged, peers.tombstones];
+  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins, keys].some(({ size }) => size > 0);
+}
+
 function summary(tenant: KnownTenant): TenantSummary {
   const { record, settingsDamaged } = tenant;
   return {
@@ -104,7 +121,7 @@ function summary(tenant: KnownTenant): TenantSummary {
 }
 
 function* storedAfter(state: PartitionView, after: string): Generator<KnownTenant, void, void> {
-  for (const tenant of state.tenantsFrom(after)) if (tenant.tenant !== after && tenant.isStored) yield tenant;
+  for (const tenant of state.tenantsFrom(after)) if (tenant.tenant !== after && isStored(tenant)) yield tenant;
 }
 
 export function list(state: PartitionView, { limit, after }: Of<'tenant.list'>): Turn {

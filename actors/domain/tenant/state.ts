@@ -38,8 +38,6 @@ export interface TenantView {
   readonly secrets: SecretsView;
   /** Of its programs; null: the record is damaged. */
   readonly keys: ReadonlyMap<KeyId, KeyRecord | null>;
-  /** Whether something of it is stored: settings, containers, secrets, peers, or their remains. */
-  readonly isStored: boolean;
   /** By region; `*` is all. */
   usage(region: string): QuotaAmounts;
 }
@@ -141,15 +139,6 @@ export class TenantState implements TenantView {
     this.deletions.push(atMs);
     const half = this.deletions.length >> 1;
     if ((this.deletions[half] ?? atMs) + limits.anHourMs <= atMs) this.deletions.splice(0, half);
-  }
-
-  get isStored(): boolean {
-    if (this.record.updatedAtMs > 0 || this.settingsDamaged) return true;
-    const ofContainers = [this.containers, this.damaged, this.tombstones];
-    const ofPeers = [this.peers.records, this.peers.damaged, this.peers.tombstones];
-    return [...ofContainers, ...ofPeers, this.secrets.values, this.secrets.logins, this.keys].some(
-      ({ size }) => size > 0,
-    );
   }
 
   note(record: ContainerRecord): void {

@@ -5,8 +5,7 @@
  */
 import type { LoginRecord } from '../../../schemas/api/secret.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
-import type { SecretOf } from '../turn.ts';
-import type { Changes } from '../turn.ts';
+import type { Changes, SecretOf } from '../turn.ts';
 
 export interface Waiting<T> {
   /** In the order of their turns. Goes on while turns are taken, and so comes to a tenant again. */

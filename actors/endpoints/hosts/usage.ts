@@ -71,8 +71,9 @@ async function store(
       // An owner whose clock was wrong may have taken the hour: then this one goes on with it.
       const isAllInTime = ofMessage.every(({ hour }) => isInTime(hour, nowMs));
       const day = isAllInTime ? undefined : await usage.read(subject);
-      const due = ofMessage.filter((item) => day === undefined || isInTime(item.hour, nowMs) || hasHour(day, item));
-      outOfTime.push(...ofMessage.filter((item) => !due.includes(item)).map(({ place }) => place));
+      const isDue = (item: OwnedItem): boolean => day === undefined || isInTime(item.hour, nowMs) || hasHour(day, item);
+      const due = ofMessage.filter(isDue);
+      for (const item of ofMessage) if (!isDue(item)) outOfTime.push(item.place);
       if (due.length === 0) return;
       const outcome = await usage.put(subject, due);
       if (outcome === 'too large') refused.push(...due.map(({ place }) => place));

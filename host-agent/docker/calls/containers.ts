@@ -24,11 +24,15 @@ export interface ContainerBody {
   readonly [setting: string]: unknown;
 }
 
-/** Body of `POST /containers/{id}/update`. */
-export interface UpdateBody {
+/** Limits of a container, as the engine names them: memory in bytes, CPU in billionths of one. */
+export interface EngineLimits {
   readonly Memory: number;
-  readonly MemorySwap: number;
   readonly NanoCpus: number;
+}
+
+/** Body of `POST /containers/{id}/update`. */
+export interface UpdateBody extends EngineLimits {
+  readonly MemorySwap: number;
 }
 
 export interface ContainerCalls {

@@ -3,8 +3,8 @@ import type { PortAddress } from '../../../schemas/api/container.ts';
 import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
 import type { Inspection } from '../../docker/answers.ts';
 import { limits } from '../../../schemas/limits.ts';
+import type { EngineLimits } from '../../docker/calls/containers.ts';
 import { containerIn, labels, tenantIn } from '../../docker/ownership.ts';
-import type { EngineLimits } from '../../spec/create-body.ts';
 import type { Why } from '../step.ts';
 
 /** One run of a container, from a start to its end; a start that fails makes none. */

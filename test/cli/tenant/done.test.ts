@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap';
 import { createApi } from '../../../cli/client/api.ts';
 import type { Context } from '../../../cli/context.ts';
-import { cannotCome, goalOf, type StatusView } from '../../../cli/tenant/done.ts';
+import type { StatusView } from '../../../cli/client/wait.ts';
+import { cannotCome, goalOf } from '../../../cli/tenant/done.ts';
 import { watchDone, type Waiting } from '../../../cli/tenant/progress.ts';
 import { defaultPolicy, healthDefaults } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
