@@ -14,3 +14,12 @@ export const valuesIn = (value: unknown): Values => (isValues(value) ? value : {
 
 export const textIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 export const numberIn = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+
+/** What is given wins, key by key; a list is replaced as a whole. */
+export function merged(before: Values, given: Values): Values {
+  const entries = Object.entries(given).map(([key, value]) => {
+    const stored = before[key];
+    return [key, isValues(stored) && isValues(value) ? merged(stored, value) : value] as const;
+  });
+  return { ...before, ...Object.fromEntries(entries) };
+}

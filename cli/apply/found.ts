@@ -6,8 +6,7 @@ import { answerOf, dataOf, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
 import type { Context } from '../context.ts';
 import { containersOf, type Container } from '../tenant/find.ts';
-import { storedPolicy } from '../tenant/policy.ts';
-import { storedUses } from '../tenant/prepare.ts';
+import { storedPolicy, storedUses } from '../tenant/prepare.ts';
 import { labelVariable } from './file/checks.ts';
 import type { Wanted } from './file/model.ts';
 

@@ -98,15 +98,6 @@ export function checkKeys(schema: TSchema, values: Values): void {
   check(schema, values, '');
 }
 
-/** What is given wins, key by key; a list is replaced as a whole. */
-export function merged(before: Values, given: Values): Values {
-  const entries = Object.entries(given).map(([key, value]) => {
-    const stored = before[key];
-    return [key, isValues(stored) && isValues(value) ? merged(stored, value) : value] as const;
-  });
-  return { ...before, ...Object.fromEntries(entries) };
-}
-
 const textOf = (value: unknown): string => (value === undefined ? 'not set' : JSON.stringify(value));
 
 const hasKeys = (value: unknown): value is Values | undefined => value === undefined || isValues(value);

@@ -4,8 +4,8 @@ import type { TSchema } from 'typebox';
 import type { Context } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { readSource, type Input } from '../terminal/input.ts';
-import { isValues, type Values } from '../../lib/values.ts';
-import { assigned, changesOf, checkKeys, merged } from './assign.ts';
+import { isValues, merged, type Values } from '../../lib/values.ts';
+import { assigned, changesOf, checkKeys } from './assign.ts';
 
 export interface SetOptions {
   readonly file?: string;

@@ -14,8 +14,7 @@ import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { each } from './each.ts';
 import { cannotCome, goalOf } from './done.ts';
 import { containersOf, findContainer, NotFound, type Container } from './find.ts';
-import { storedPolicy } from './policy.ts';
-import { storedUses } from './prepare.ts';
+import { storedPolicy, storedUses } from './prepare.ts';
 import { endText, statusOf, watchDone } from './progress.ts';
 
 const statuses = [...containerStatuses, 'removed'] as const;

@@ -30,11 +30,13 @@ const onTheWayUp: readonly WaitedStatus[] = ['pending', 'pulling', 'starting', '
 const atRest: readonly WaitedStatus[] = ['stopped', 'failed'];
 
 /** Whether nothing but another command can bring this status. */
-export function cannotCome({ status, desired }: StatusView, awaited: WaitedStatus): boolean {
+export function cannotCome({ status, desired, reason }: StatusView, awaited: WaitedStatus): boolean {
   if (awaited === 'removed' || awaited === 'removing' || awaited === status) return false;
   if (status === 'removing') return true;
   const isAtRest = atRest.includes(status);
   if (isAtRest && desired === 'stopped') return awaited !== 'unknown' && awaited !== 'lost';
+  // A login of its registry starts it again.
+  if (desired === 'running' && reason === 'image_auth') return false;
   if (desired === 'stopped' || status === 'failed') return onTheWayUp.includes(awaited);
   return false;
 }

@@ -1,16 +1,16 @@
 /** `policy`, and the options of `run` and `update` that make a policy. */
 import { Option, type Command } from 'commander';
+import { merged, type Values } from '../../lib/values.ts';
 import { limits } from '../../schemas/limits.ts';
 import { restartPolicies, stopSignals } from '../../schemas/words.ts';
 import { dataOf, type Schemas } from '../client/api.ts';
-import type { Values } from '../../lib/values.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { merged } from '../settings/assign.ts';
 import { carryOut, settable, settingsIn, settingsWith, type SetOptions } from '../settings/set.ts';
 import { portNumber, wholeNumber } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import type { Input } from '../terminal/input.ts';
 import { findContainer } from './find.ts';
+import { storedPolicy } from './prepare.ts';
 
 export type PolicyPut = Schemas['PolicyPut'];
 
@@ -102,9 +102,6 @@ export async function policyWith(options: PolicyOptions, stored: Values, input: 
   const isNamed = options.policy !== undefined || next !== base || restart !== undefined;
   return isNamed || stop_grace_seconds !== undefined || stop_signal !== undefined ? next : undefined;
 }
-
-export const storedPolicy = ({ api }: Pick<Context, 'api'>, id: string): Promise<Schemas['Policy']> =>
-  dataOf(api.GET('/api/v2/compute/{id}/policy', { params: { path: { id } } }));
 
 async function get(context: Context, name: string): Promise<void> {
   const policy = await storedPolicy(context, (await findContainer(context, name)).id);

@@ -51,6 +51,9 @@ export function usesWith(options: UseOptions, stored: Uses): Uses | undefined {
   return isDeepStrictEqual(uses, { env: {}, files: {}, ...stored }) ? undefined : uses;
 }
 
+export const storedPolicy = ({ api }: Pick<Context, 'api'>, id: string): Promise<Schemas['Policy']> =>
+  dataOf(api.GET('/api/v2/compute/{id}/policy', { params: { path: { id } } }));
+
 export const storedUses = ({ api }: Pick<Context, 'api'>, id: string): Promise<Schemas['ContainerSecrets']> =>
   dataOf(api.GET('/api/v2/compute/{id}/secrets', { params: { path: { id } } }));
 

@@ -8,8 +8,8 @@ import { readFile } from '../terminal/input.ts';
 import { cpuIn, memoryIn } from '../terminal/quantities.ts';
 import { findContainer } from './find.ts';
 import { imageIn, nameFor } from './image.ts';
-import { policyWith, storedPolicy, withPolicy, type PolicyOptions } from './policy.ts';
-import { namesUses, prepare, refuseUnknown, storedUses, usesWith, type UseOptions } from './prepare.ts';
+import { policyWith, withPolicy, type PolicyOptions } from './policy.ts';
+import { namesUses, prepare, refuseUnknown, storedPolicy, storedUses, usesWith, type UseOptions } from './prepare.ts';
 import { goalOf } from './done.ts';
 import { RolledBack, statusOf, watchDone } from './progress.ts';
 

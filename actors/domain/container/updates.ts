@@ -194,7 +194,8 @@ export function updateShown(record: ContainerRecord, update: Update, nowMs: numb
   const { desired, observed, observedOrder, observedAtMs } = record;
   const nothing = { reason: null, message: null };
   if (observedOrder.generation >= unproven) {
-    const upMs = nowMs - (observedAtMs ?? nowMs);
+    // A report from later than now was timed by a clock that was ahead, and is not new.
+    const upMs = Math.abs(nowMs - (observedAtMs ?? nowMs));
     const isHealthy = desired === 'running' && observed.status === 'running' && observed.reason === null;
     if (observed.reason === 'completed' || (isHealthy && upMs >= limits.waitStableSeconds * 1000))
       return { phase: 'done', ...nothing };

@@ -26,13 +26,13 @@ export async function answerHello(
     return;
   }
   const { renew_key: key } = value;
-  const isDue = (state: PartitionView): boolean => state.host(host)?.publicKey === key;
-  const jwt = key !== undefined && isDue(partition.view) ? await options.signJwt(host, key) : undefined;
+  const isDue = key !== undefined && partition.view.host(host)?.publicKey === key;
+  const jwt = isDue ? await options.signJwt(host, key) : undefined;
   let answer: HelloAnswer = { ok: false, error: 'unknown_host' };
   const isTaken = partition.change(
     'hello',
     (state, context) => {
-      // The host may have enrolled again while the key was signed.
+      // The host may have enrolled again while the key was signed: then nobody gets the credentials.
       const refused = refusalOfHello(state, fleet, sender, value);
       const greeted = refused === undefined ? hello(state, sender, value, context) : undefined;
       if (greeted === undefined) {
@@ -41,8 +41,14 @@ export async function answerHello(
       }
       const { session, orphanWord } = greeted.record;
       const { id: cluster, partitions } = options.cluster;
-      const renewed = jwt !== undefined && isDue(state) ? { jwt } : {};
-      answer = { ok: true, cluster, partitions, session, orphan_word: orphanWord, ...renewed };
+      answer = {
+        ok: true,
+        cluster,
+        partitions,
+        session,
+        orphan_word: orphanWord,
+        ...(jwt === undefined ? {} : { jwt }),
+      };
       return [greeted.changes];
     },
     () => {

@@ -71,6 +71,8 @@ function whyNever(wanted: string, view: StatusSeen): string | undefined {
       ? `the container is ${status}${why}, and becomes ${wanted} only after a start`
       : `the container is to stop, and becomes ${wanted} only after a start`;
   if (desired === 'stopped' && isAtRest && ofAStop.has(wanted)) return `the container is ${status}${why} already`;
+  // A login of its registry starts it again.
+  if (desired === 'running' && reason === 'image_auth') return undefined;
   if (desired === 'running' && status === 'failed' && isAtRest && onItsWay.has(wanted))
     return `the container is failed${why}, and is tried again only after a start or a change`;
   return undefined;

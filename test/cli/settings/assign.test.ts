@@ -1,5 +1,6 @@
 import t from 'tap';
-import { assigned, changesOf, checkKeys, merged } from '../../../cli/settings/assign.ts';
+import { assigned, changesOf, checkKeys } from '../../../cli/settings/assign.ts';
+import { merged } from '../../../lib/values.ts';
 import { NetworkBody } from '../../../schemas/api/network.ts';
 import { PolicyBody } from '../../../schemas/api/policy.ts';
 import { TenantSettings } from '../../../schemas/api/tenant.ts';

@@ -56,6 +56,7 @@ t.test('which status nothing but a command can bring', (t) => {
     [{ status: 'stopping', desired: 'stopped' }, 'running', true],
     [{ status: 'stopping', desired: 'stopped' }, 'stopped', false],
     [{ status: 'failed' }, 'running', true],
+    [{ status: 'failed', reason: 'image_auth' }, 'running', false],
     [{ status: 'failed' }, 'stopped', false],
     [crashLoop, 'running', false],
     [{ status: 'removing', desired: 'removed' }, 'running', true],

@@ -72,7 +72,10 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   t.match(quickStart, /"status":"running"/);
   t.match(quickStart, /"stream":"std/, 'the log');
   t.match(quickStart, /"http":\{"port":8080,"path":"\/"\}/, 'the policy');
-  t.match(quickStart, /"update":\{"phase":"\w+","from":\{"env":\{\}\},"to":\{"env":\{"GREETING":"hello"\}\}/);
+  t.match(
+    quickStart,
+    /"update":\{"phase":"\w+","generation":\d+,"from":\{"env":\{\}\},"to":\{"env":\{"GREETING":"hello"\}\}/,
+  );
   t.match(quickStart, /"type":"update_requested"/, 'events');
   t.match(quickStart, /"status":"stopped"/);
   t.match(quickStart, /"key":"local"/, 'the host');

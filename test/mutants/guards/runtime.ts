@@ -516,9 +516,9 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'credentials renewed for a replaced key',
     guard: 'Credentials go to the key that is enrolled when the hello is committed (A7)',
-    file: 'actors/endpoints/hosts/hello.ts',
-    changes: [{ in: 'answerHello', omit: 'isDue(state)' }],
-    killedBy: 'test/integration/actors/hosts/reports.test.ts',
+    file: 'actors/domain/host/decide.ts',
+    changes: [{ in: 'hello', omit: '!isEnrolled(before, sender)' }],
+    killedBy: 'test/actors/domain/host.test.ts',
   },
   {
     name: 'heartbeat of an older session accepted',

@@ -155,6 +155,8 @@ t.test('an update is done only when its version runs, or has ended with 0', (t) 
   down.tell(undefined, observation('running'));
   t.equal(phaseOf(down, 4999), 'verifying');
   t.equal(phaseOf(down, 5000), 'done');
+  t.equal(phaseOf(down, -40), 'verifying', 'another owner, whose clock is a little behind');
+  t.equal(phaseOf(down, -86_400_000), 'done', 'an owner whose clock is a day behind');
   down.tell(undefined, observation('backoff', { reason: 'crash_loop', message: 'exited with code 3' }));
   t.match(down.status().update, {
     phase: 'failed',

@@ -31,13 +31,13 @@ t.test('a status ends a wait, keeps it waiting or refuses it', (t) => {
 });
 
 t.test('a wait ends when its status can not come any more', (t) => {
-  const at = (status: string, desired: string, observed = 3) =>
+  const at = (status: string, desired: string, observed = 3, reason = 'image_not_found') =>
     okData({
       ...statusView('i', status),
       desired,
       generation: 3,
       host_key: 'h',
-      reason: status === 'failed' ? 'image_not_found' : null,
+      reason: status === 'failed' ? reason : null,
       observed_generation: observed,
     });
   for (const [status, desired, wanted, step] of [
@@ -56,6 +56,7 @@ t.test('a wait ends when its status can not come any more', (t) => {
   ] as const)
     t.equal(stepOf(until(wanted), at(status, desired)), step, `${wanted} of what is ${status} and to be ${desired}`);
   t.equal(stepOf(until('running'), at('failed', 'running', 2)), 'wait', 'what failed is about to be tried again');
+  t.equal(stepOf(until('running'), at('failed', 'running', 3, 'image_auth')), 'wait', 'until a login has access');
   t.end();
 });
 
