@@ -8,8 +8,8 @@ export const kinds = ['fast', 'contract', 'server', 'destructive', 'nightly', 'h
 /**
  * - `fast`: single source files. No server, nothing fetched; many files in one process.
  * - `contract`: parts in the process of the test, on servers that its worker starts once.
- * - `server`: real servers and programs, which nobody kills.
- * - `destructive`: processes killed, disks filled, networks cut, servers damaged.
+ * - `server`: real servers and programs, which nobody kills. Takes turns in `.ci/run`.
+ * - `destructive`: processes killed, disks filled, networks cut, servers damaged. Takes turns, too.
  * - `nightly`: what costs minutes and changes rarely, or what a cheaper test proves nearly as well.
  * - `house`: the rules of the code; a part of `npm run check`.
  */
@@ -65,6 +65,12 @@ export const kindTable: readonly (readonly [start: string, Kind])[] = [
   ['support/runner/processes', 'nightly'],
   ['upgrade/', 'destructive'],
 ];
+
+/** Kinds whose files take turns in `.ci/run`: each commit has some of them, and the next one others. */
+export const takingTurns: readonly Kind[] = ['server', 'destructive'];
+
+/** The simulation takes turns by itself: each commit has other seeds. */
+export const simulation = 'sim/simulation';
 
 /** Whole journeys through the product, which `npm test` runs beside `fast` and `contract`. */
 export const journeys: readonly string[] = [

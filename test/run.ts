@@ -24,7 +24,7 @@ import { inCi } from './support/tools.ts';
 import { runBatches } from './support/runner/batches.ts';
 import { readGraph, type Graph } from './support/runner/choice/graph.ts';
 import { runProcesses } from './support/runner/processes.ts';
-import { changedFiles, keepDurations, longestFirst, select } from './support/runner/choice/selection.ts';
+import { changedFiles, keepDurations, longestFirst, select, whoseTurnItIs } from './support/runner/choice/selection.ts';
 import { sayResult, sum, testFiles, type RunOptions, type Totals } from './support/runner/tap-stream.ts';
 
 const usage = `usage: npm test -- [options] [parts of paths...]
@@ -33,6 +33,7 @@ Without any: the kinds fast and contract, and a few whole journeys.
   --all            the files of all kinds
   --changed        also files, except nightly ones, that import what differs from the last commit
   --since REF      the same, with what differs from REF
+  --turn           of the kinds that take turns, only the files whose turn comes with this commit
   --durations      note how long the files took, in test/durations.json, for the order of later runs`;
 
 const cores = availableParallelism();
@@ -49,6 +50,7 @@ interface Options {
   readonly kinds: readonly Kind[] | undefined;
   readonly names: readonly string[];
   readonly since: string | undefined;
+  readonly takesTurns: boolean;
   readonly keepsDurations: boolean;
 }
 
@@ -61,6 +63,7 @@ function readOptions(args: readonly string[]): Options | undefined {
       all: { type: 'boolean', default: false },
       changed: { type: 'boolean', default: false },
       since: { type: 'string' },
+      turn: { type: 'boolean', default: false },
       durations: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -73,6 +76,7 @@ function readOptions(args: readonly string[]): Options | undefined {
     kinds: values.all ? kinds : named.length === 0 ? undefined : (named as Kind[]),
     names: positionals.map((name) => name.replace(/^(\.\/)?(dist\/)?/, '').replace(/\.ts$/, '.js')),
     since: values.since ?? (values.changed ? 'HEAD' : undefined),
+    takesTurns: values.turn,
     keepsDurations: values.durations,
   };
 }
@@ -192,7 +196,8 @@ async function main(args: readonly string[]): Promise<number> {
 
   const graph = await readGraph();
   const changed = options.since === undefined ? [] : await changedFiles(options.since);
-  const files = select(testFiles(), { ...options, changed }, graph);
+  const chosen = select(testFiles(), { ...options, changed }, graph);
+  const files = options.takesTurns ? whoseTurnItIs(chosen) : chosen;
   if (files.length === 0) throw new Error(`no test file matches ${args.join(' ')}`);
   await bundlePrograms();
   await reapAbandoned();

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Graph } from './graph.ts';
-import { longestFirst, select, type Wish } from './selection.ts';
+import { longestFirst, select, turns, whoseTurnItIs, type Wish } from './selection.ts';
 
 const [slices, http, owner, images] = [
   'dist/test/lib/time/slices.test.js',
@@ -42,5 +42,27 @@ t.test('the longest files come first; one that nobody has timed comes last', (t)
     ['integration/gateway/http', 90],
   ]);
   t.same(longestFirst([slices, owner, http], durations), [http, owner, slices]);
+  t.end();
+});
+
+t.test('files that take turns: each has one, and turns are equally long; others always run', (t) => {
+  const names = Array.from({ length: 8 }, (_, index) => `integration/actors/long-${index}`);
+  const durations = new Map(names.map((name, index) => [name, 80 - 10 * index]));
+  const long = names.map((name) => `dist/test/${name}.test.js`);
+  const always = [slices, http, images, journey, 'dist/test/sim/simulation.test.js'];
+  const seen = Array.from({ length: turns }, (_, turn) => {
+    const files = whoseTurnItIs([...long, ...always], turn, durations);
+    t.same(
+      always.filter((path) => files.includes(path)),
+      always,
+    );
+    const own = long.filter((path) => files.includes(path));
+    t.equal(
+      own.map((path) => 80 - 10 * long.indexOf(path)).reduce((sum, seconds) => sum + seconds),
+      90,
+    );
+    return own;
+  });
+  t.same(seen.flat().sort(), long);
   t.end();
 });

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { format } from 'prettier';
 import { repositoryRoot } from '../../../../dev/paths.ts';
 import { run } from '../../../../dev/process/run.ts';
-import { journeys, kindOf, nameOf, type Kind } from '../../../kinds.ts';
+import { journeys, kindOf, nameOf, simulation, takingTurns, type Kind } from '../../../kinds.ts';
 import { compiledOf, type Graph } from './graph.ts';
+import { partOfCommit } from './rotation.ts';
 
 const gitDeadlineMs = 10_000;
 
@@ -34,6 +35,28 @@ export function select(all: readonly string[], { kinds, names, changed }: Wish, 
     return changed.some((file) => imports.has(file));
   };
   return all.filter((path) => isNamed(path) && (isOfKind(path) || reachesChange(path)));
+}
+
+/** How many commits one after the other run each file that takes turns once. */
+export const turns = 4;
+
+/** Without those of the files whose turn comes with another commit. Each turn takes as long. */
+export function whoseTurnItIs(files: readonly string[], turn = partOfCommit(turns), durations = readDurations()) {
+  const isAlwaysRun = (path: string): boolean => {
+    const name = nameOf(path);
+    return !takingTurns.includes(kindOf(path)) || journeys.includes(name) || name === simulation;
+  };
+  const dealt = longestFirst(
+    files.filter((path) => !isAlwaysRun(path)),
+    durations,
+  );
+  // There and back again, so that no turn has the longer one of each round.
+  const turnOf = (at: number): number => {
+    const place = at % (2 * turns);
+    return place < turns ? place : 2 * turns - 1 - place;
+  };
+  const others = new Set(dealt.filter((_, at) => turnOf(at) !== turn));
+  return files.filter((path) => !others.has(path));
 }
 
 /** The compiled files whose sources differ from the commit `since`, or are new. */
