@@ -20,11 +20,11 @@ function privateKeyOf(pair: KeyPair): KeyObject {
 export function quickPair(seed: Uint8Array): KeyPair {
   const pair = fromSeed(seed);
   const publicKey = pair.getPublicKey();
-  const secret = pair.getPrivateKey();
+  let secret: Uint8Array | undefined;
   const key = privateKeyOf(pair);
   return Object.assign(Object.create(pair) as KeyPair, {
     getPublicKey: () => publicKey,
-    getPrivateKey: () => secret,
+    getPrivateKey: () => (secret ??= pair.getPrivateKey()),
     sign: (data: Uint8Array): Uint8Array => sign(null, data, key),
   });
 }
