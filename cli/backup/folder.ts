@@ -2,6 +2,7 @@
  * A backup on disk: a folder with one file for each stream, and `manifest.json`, which describes
  * them. The folder gets its name only after everything in it is on disk.
  */
+import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
@@ -22,7 +23,7 @@ export type SavedStream = Static<typeof SavedStream>;
 
 const backupFormat = 2;
 
-export const Manifest = Type.Object({
+const manifestFields = {
   format: Type.Literal(backupFormat),
   /** Version of the program that wrote the backup. */
   version: Type.String(),
@@ -46,10 +47,16 @@ export const Manifest = Type.Object({
   usage: SavedStream,
   /** Absent when the operator asked for a backup without log lines. */
   logs: Type.Optional(SavedStream),
-});
+};
+/** A field that is not known may be one whose name was damaged. */
+export const Manifest = Type.Object(manifestFields, { additionalProperties: false });
 export type Manifest = Static<typeof Manifest>;
 
 const manifestName = 'manifest.json';
+/** In the form of `sha256sum`. */
+const checksumName = 'manifest.sha256';
+const checksumOf = (manifest: string | Uint8Array): string =>
+  `${createHash('sha256').update(manifest).digest('hex')}  ${manifestName}\n`;
 const decodeManifest = decoder(Manifest);
 
 export const savedStreams = ({ journals, partitions, events, audit, usage, logs }: Manifest): SavedStream[] => [
@@ -86,8 +93,10 @@ export async function writeBackup(path: string, fill: (folder: string) => Promis
   try {
     await mkdir(unfinished, { recursive: true, mode: 0o700 });
     const manifest = await fill(unfinished);
-    const file = join(unfinished, manifestName);
-    await writeFile(file, `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600, flush: true });
+    const content = `${JSON.stringify(manifest, undefined, 2)}\n`;
+    const how = { mode: 0o600, flush: true };
+    await writeFile(join(unfinished, checksumName), checksumOf(content), how);
+    await writeFile(join(unfinished, manifestName), content, how);
     await syncFolder(unfinished);
     await rename(unfinished, target);
     await syncFolder(dirname(target));
@@ -102,8 +111,10 @@ export async function writeBackup(path: string, fill: (folder: string) => Promis
  * Reads the manifest, and checks the size and the SHA-256 of every file that it names.
  * @throws BackupError if anything is missing or differs from what was written.
  */
-export async function readBackup(path: string): Promise<Manifest> {
-  const manifest = await readManifest(join(path, manifestName));
+export async function readBackup(
+  path: string,
+): Promise<{ readonly manifest: Manifest; /** Whether the manifest has a checksum. */ readonly isChecked: boolean }> {
+  const { manifest, isChecked } = await readManifest(path);
   const { cluster, partitions } = manifest;
   const refusal = refusalOf(cluster);
   if (refusal !== undefined) throw new BackupError(refusal);
@@ -119,13 +130,19 @@ export async function readBackup(path: string): Promise<Manifest> {
     if (found.sha256 !== sha256)
       throw new BackupError(`${file} is damaged (wrong SHA-256): use another copy of the backup`);
   }
-  return manifest;
+  return { manifest, isChecked };
 }
 
-async function readManifest(path: string): Promise<Manifest> {
+async function readManifest(folder: string): Promise<{ readonly manifest: Manifest; readonly isChecked: boolean }> {
+  const path = join(folder, manifestName);
   let bytes: Buffer;
+  let checksum: string | undefined;
   try {
     bytes = await readFile(path);
+    checksum = await readFile(join(folder, checksumName), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
   } catch (error) {
     throw new BackupError(`${path}: ${reasonOf(error)}`, error);
   }
@@ -136,7 +153,9 @@ async function readManifest(path: string): Promise<Manifest> {
         `the backup has format ${JSON.stringify(format)}; this release reads format ${backupFormat}: ` +
           'restore it with the release that made it',
       );
-    return decodeManifest(bytes);
+    if (checksum !== undefined && checksum !== checksumOf(bytes))
+      throw new BackupError(`it is damaged (wrong SHA-256 in ${checksumName}): use another copy of the backup`);
+    return { manifest: decodeManifest(bytes), isChecked: checksum !== undefined };
   } catch (error) {
     throw new BackupError(`${path} can't be read: ${reasonOf(error)}`, error);
   }

@@ -78,7 +78,9 @@ function answerOf<T>(subject: string, message: Msg): T {
   return answer;
 }
 
-interface StreamInfo {
+export interface StreamInfo {
+  /** Another stream of the same name has another one. */
+  readonly created: string;
   readonly config: StreamConfig;
   readonly state: StreamState;
   /** Absent on a server that is not clustered. */

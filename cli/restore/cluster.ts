@@ -17,21 +17,34 @@ import { spoken } from '../../schemas/wire/version.ts';
 import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { BackupError } from '../backup/error.ts';
 import { readBackup, savedStreams, type Manifest, type SavedStream } from '../backup/folder.ts';
-import { api, isNoResponders, restoreStream, streamInfo, type StreamConfig } from '../backup/stream.ts';
+import {
+  api,
+  isNoResponders,
+  restoreStream,
+  streamInfo,
+  type StreamConfig,
+  type StreamInfo,
+} from '../backup/stream.ts';
 import { dropUnknownEvents } from './events.ts';
 import { sealJournals } from './journals.ts';
-import { markRestoring } from './mark.ts';
+import { markRestoring, type RestoreMark } from './mark.ts';
 import { fenceAndLoad, type LoadedPartition } from './partition.ts';
+import { requirePossible } from './possible.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface RestoreOptions {
   readonly folder: string;
   /** Whether to delete the state that NATS holds now. */
   readonly replace: boolean;
+  /** Whether that state may be of another cluster. */
+  readonly otherCluster?: boolean;
   /** Replicas of each stream; undefined: as many as the backed-up stream had. */
   readonly replicas: number | undefined;
+  /** The restored incarnation is above it; undefined: above the clock's time alone. */
+  readonly incarnationAbove?: number | undefined;
   readonly clock: Clock;
-  readonly onChecked: (manifest: Manifest) => void;
+  /** `isChecked`: whether the manifest has a checksum, which backups of the last release lack. */
+  readonly onChecked: (manifest: Manifest, isChecked: boolean) => void;
   /** Called after each stream has been restored. */
   readonly onRestored: (stream: SavedStream) => void;
 }
@@ -48,8 +61,8 @@ export interface Restored {
 const isStateStream = (name: string): boolean => /^KV_(state|journal)-\d+$/.test(name);
 
 export async function restoreCluster(nc: NatsConnection, options: RestoreOptions): Promise<Restored> {
-  const manifest = await readBackup(options.folder);
-  options.onChecked(manifest);
+  const { manifest, isChecked } = await readBackup(options.folder);
+  options.onChecked(manifest, isChecked);
   await checkServer(nc);
   await requireNoActors(nc);
 
@@ -57,17 +70,24 @@ export async function restoreCluster(nc: NatsConnection, options: RestoreOptions
   const inTheWay = await streamsInTheWay(nc, manifest);
   const isInterrupted = present !== undefined && isRestoring(present);
   if (!isInterrupted && !options.replace) requireEmpty(present, inTheWay);
+  if (options.otherCluster !== true) requireSameCluster(present, manifest.cluster);
+  const backedUp = savedStreams(manifest).map(({ config, state }) => ({
+    config: withReplicas(config, options.replicas),
+    state,
+  }));
+  await requirePossible(nc, backedUp, inTheWay);
 
   await ensureClusterBucket(nc, withReplicas(manifest.bucket, options.replicas));
-  const mark = await markRestoring(nc);
+  const mark = await markRestoring(nc, manifest.cluster.id);
   try {
-    for (const name of inTheWay) await api(nc, `STREAM.DELETE.${name}`);
     // A former member that was cut off and reconnects must not find its lease.
-    if ((await streamInfo(nc, membersStream)) !== undefined) await api(nc, `STREAM.DELETE.${membersStream}`);
-    const restored = await restoreStreams(nc, manifest, options, mark.signal);
+    const members = await streamInfo(nc, membersStream);
+    for (const listed of [...inTheWay, ...(members === undefined ? [] : [members])]) await remove(nc, listed, mark);
+    const restored = await restoreStreams(nc, manifest, options, mark);
     const former = present === undefined || isRestoring(present) ? undefined : present;
+    const aboveMs = Math.max(options.clock.nowMs(), options.incarnationAbove ?? 0);
     const revisions = manifest.partitions.map(({ state }) => state.last_seq);
-    const cluster = restoredCluster(manifest.cluster, former, revisions, options.clock.nowMs());
+    const cluster = restoredCluster(manifest.cluster, former, revisions, aboveMs);
     await mark.replace(cluster);
     return { cluster, ...restored };
   } finally {
@@ -79,10 +99,10 @@ async function restoreStreams(
   nc: NatsConnection,
   manifest: Manifest,
   { folder, replicas, onRestored }: RestoreOptions,
-  signal: AbortSignal,
+  mark: Pick<RestoreMark, 'check'>,
 ): Promise<Omit<Restored, 'cluster'>> {
   const restore = async (saved: SavedStream): Promise<void> => {
-    signal.throwIfAborted();
+    await mark.check();
     const snapshot = { config: withReplicas(saved.config, replicas), state: saved.state };
     const { last_seq: last } = await restoreStream(nc, snapshot, join(folder, saved.file));
     // Hosts publish log lines as soon as the stream exists.
@@ -152,16 +172,41 @@ async function hasSubscriber(nc: NatsConnection, subject: string): Promise<boole
  * The streams that the backup brings, and those of all partitions and journals: a former cluster
  * may have had more partitions, and none of them may stay.
  */
-async function streamsInTheWay(nc: NatsConnection, manifest: Manifest): Promise<string[]> {
+async function streamsInTheWay(nc: NatsConnection, manifest: Manifest): Promise<StreamInfo[]> {
   const brought = new Set(savedStreams(manifest).map(({ config }) => config.name));
   const jsm = await jetstreamManager(nc);
-  const names: string[] = [];
-  for await (const name of jsm.streams.names()) if (brought.has(name) || isStateStream(name)) names.push(name);
-  return names;
+  const streams: StreamInfo[] = [];
+  for await (const name of jsm.streams.names()) {
+    const info = brought.has(name) || isStateStream(name) ? await streamInfo(nc, name) : undefined;
+    if (info !== undefined) streams.push(info);
+  }
+  return streams;
 }
 
-function requireEmpty(present: ClusterEntry | undefined, inTheWay: readonly string[]): void {
-  const there = [...(present === undefined ? [] : [clusterStream]), ...inTheWay];
+/** Deletes a stream that was listed, and no later one of its name. */
+async function remove(nc: NatsConnection, listed: StreamInfo, mark: Pick<RestoreMark, 'check'>): Promise<void> {
+  const { name } = listed.config;
+  const now = await streamInfo(nc, name);
+  await mark.check();
+  if (now === undefined) return;
+  if (now.created !== listed.created) {
+    throw new BackupError(`${name} was created while this restore ran: see what runs, then restore again`);
+  }
+  await api(nc, `STREAM.DELETE.${name}`);
+}
+
+/** A backup of staging must not replace production: its hosts would know no container. */
+function requireSameCluster(present: ClusterEntry | undefined, backedUp: Cluster): void {
+  const id = present === undefined ? undefined : isRestoring(present) ? present.cluster : present.id;
+  if (id === undefined || id === backedUp.id) return;
+  throw new BackupError(
+    `NATS holds cluster ${id}, and the backup is of cluster ${backedUp.id}: check NATS_URLS and the folder; ` +
+      'add --other-cluster if you mean it, and enrol all hosts again afterwards',
+  );
+}
+
+function requireEmpty(present: ClusterEntry | undefined, inTheWay: readonly StreamInfo[]): void {
+  const there = [...(present === undefined ? [] : [clusterStream]), ...inTheWay.map(({ config }) => config.name)];
   if (there.length === 0) return;
   throw new BackupError(`NATS already holds a cluster (${there.join(', ')}): add --replace to delete it first`);
 }

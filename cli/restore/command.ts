@@ -8,12 +8,16 @@ import { withTarget } from '../backup/target.ts';
 import { folderArgument, UsageError, type Command } from '../command.ts';
 import { restoreCluster, type Restored } from './cluster.ts';
 
-const help = `usage: longshore restore FOLDER [--replace] [--replicas N]
+const help = `usage: longshore restore FOLDER [--replace] [--replicas N] [--other-cluster]
+                         [--incarnation-above N]
 
 Restores the cluster whose backup is in FOLDER. Stop all actors first; hosts may keep running.
 
   --replace        deletes the state that NATS holds now
+  --other-cluster  allows --replace where NATS holds another cluster than that of the backup
   --replicas N     replicas of each stream: 1, 3 or 5; default: as many as at the time of the backup
+  --incarnation-above N
+                   if hosts ignore the restored cluster: the highest incarnation that they have seen
 
 NATS_URLS, NATS_CREDS_FILE and NATS_CA_FILE name the cluster. Without NATS_URLS the command uses the
 cluster of npm start. See docs/backup.md.`;
@@ -22,19 +26,32 @@ interface Given {
   readonly folder: string;
   readonly replace: boolean;
   readonly replicas: number | undefined;
+  readonly otherCluster: boolean;
+  readonly incarnationAbove: number | undefined;
 }
 
 function read(args: readonly string[]): Given {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { replace: { type: 'boolean', default: false }, replicas: { type: 'string' } },
+    options: {
+      replace: { type: 'boolean', default: false },
+      replicas: { type: 'string' },
+      'other-cluster': { type: 'boolean', default: false },
+      'incarnation-above': { type: 'string' },
+    },
     allowPositionals: true,
   });
   const replicas = values.replicas === undefined ? undefined : Number(values.replicas);
   if (replicas !== undefined && ![1, 3, 5].includes(replicas)) {
     throw new UsageError(`--replicas must be 1, 3 or 5, not ${values.replicas}.`);
   }
-  return { folder: folderArgument(positionals), replace: values.replace, replicas };
+  const above = values['incarnation-above'];
+  const incarnationAbove = above === undefined ? undefined : Number(above);
+  if (incarnationAbove !== undefined && !(Number.isSafeInteger(incarnationAbove) && incarnationAbove >= 0)) {
+    throw new UsageError(`--incarnation-above must be a whole number, not ${above}.`);
+  }
+  const folder = folderArgument(positionals);
+  return { folder, replace: values.replace, replicas, otherCluster: values['other-cluster'], incarnationAbove };
 }
 
 function report({ cluster, partitions, eventsDropped, linesDropped }: Restored): void {
@@ -53,8 +70,10 @@ async function run(given: Given, env: NodeJS.ProcessEnv): Promise<void> {
     restoreCluster(nc, {
       ...given,
       clock: systemClock,
-      onChecked: ({ takenAt, cluster }) =>
-        say(`· the backup of cluster ${cluster.id}, made at ${takenAt}, is complete and undamaged`),
+      onChecked: ({ takenAt, cluster }, isChecked) => {
+        say(`· the backup of cluster ${cluster.id}, made at ${takenAt}, is complete and undamaged`);
+        if (!isChecked) say('· manifest.json has no checksum (backups of the last release): compare it with a copy');
+      },
       onRestored: ({ config, state }) => say(`· ${config.name}: ${state.messages} messages`),
     }),
   );

@@ -3,6 +3,7 @@
  * compare-and-set at its last revision. So one of two concurrent restores finds that it is not
  * alone, and a mark that no longer changes belongs to an interrupted restore.
  */
+import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { clusterSubject, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { compareAndSet } from '../../lib/nats/kv-keys.ts';
@@ -14,6 +15,12 @@ import { limits } from '../../schemas/limits.ts';
 export interface RestoreMark {
   /** Aborts when a renewal fails: another restore may be writing, so this one must stop. */
   readonly signal: AbortSignal;
+  /**
+   * Reads the mark. Called before each step that deletes or writes: a process that was suspended
+   * may wake up when another restore has ended long ago.
+   * @throws BackupError if the mark is not of this restore any more
+   */
+  check(): Promise<void>;
   /** Replaces the mark by the cluster's record. */
   replace(record: Cluster): Promise<void>;
   /** Stops the renewals and leaves the mark in place. */
@@ -23,20 +30,24 @@ export interface RestoreMark {
 const write = (nc: NatsConnection, entry: Restoring | Cluster, revision: number): Promise<number | undefined> =>
   compareAndSet(nc, clusterSubject, JSON.stringify(entry), revision, { timeoutMs: limits.restoreMarkWriteMs });
 
+const slept = 'this restore stood still for too long, and another may have begun: restore again';
 const another = (): BackupError => new BackupError('another restore of this cluster is running: wait until it ends');
 
 /**
  * Marks the cluster as being restored.
+ * @param cluster its id
  * @throws BackupError if another restore is running.
  */
-export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
+export async function markRestoring(nc: NatsConnection, cluster: string): Promise<RestoreMark> {
   const { entry, revision: found } = await readClusterEntry(nc);
   if (entry !== undefined && isRestoring(entry)) {
     await sleep(limits.restoreMarkStillMs);
     if ((await readClusterEntry(nc)).revision !== found) throw another();
   }
+  const by = randomUUID();
   let renewal = 0;
-  let revision = (await write(nc, { restoring: true, renewal }, found)) ?? raise(another());
+  const mark = (): Restoring => ({ restoring: true, renewal, by, cluster });
+  let revision = (await write(nc, mark(), found)) ?? raise(another());
   const ending = new AbortController();
   const lost = new AbortController();
 
@@ -45,7 +56,7 @@ export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
       await sleep(limits.restoreMarkRenewMs, ending.signal);
       if (ending.signal.aborted) return;
       renewal += 1;
-      revision = (await write(nc, { restoring: true, renewal }, revision)) ?? raise(another());
+      revision = (await write(nc, mark(), revision)) ?? raise(another());
     }
   })();
   renewing.catch((error: unknown) => lost.abort(error));
@@ -55,6 +66,15 @@ export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
   };
   return {
     signal: lost.signal,
+    check: async () => {
+      const askedMs = performance.now();
+      const { entry } = await readClusterEntry(nc);
+      lost.signal.throwIfAborted();
+      const isOurs = entry !== undefined && isRestoring(entry) && entry.by === by;
+      if (!isOurs) throw another();
+      // After so long another restore may have taken the mark for an interrupted one's.
+      if (performance.now() - askedMs > limits.restoreMarkStillMs) throw new BackupError(slept);
+    },
     replace: async (record) => {
       await stop();
       lost.signal.throwIfAborted();

@@ -87,6 +87,23 @@ export const securityEventKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> }
     event: 'signing_key_rotated',
     fields: (call) => ({ end_others: call.query.end_others }),
   },
+  // Tenants that a network no longer has may make peers there again.
+  'network.put': {
+    event: 'network_changed',
+    fields: ({ params, body }) => ({ network: params.network, tenants: body.tenants }),
+  },
+  'container.stop': {
+    event: 'container_stopped',
+    fields: (call) => ({ tenant: tenantOf(call), container: call.params.id }),
+  },
+  'container.operate': {
+    event: 'container_operated',
+    fields: ({ params, body }) => ({ tenant: params.tenant, container: params.id, change: body }),
+  },
+  'container.secrets.put': {
+    event: 'container_secrets_changed',
+    fields: (call) => ({ tenant: tenantOf(call), container: call.params.id }),
+  },
   'network.remove': { event: 'network_removed', fields: (call) => ({ network: call.params.network }) },
 };
 

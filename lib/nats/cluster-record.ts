@@ -52,7 +52,7 @@ const isOther = (entry: ClusterEntry | undefined, joined: Cluster): boolean =>
 
 /**
  * Publishes each new value of the cluster's key: a restore writes it while no actors process
- * answers reads.
+ * answers reads. The server may refuse what it forwards, as from a restore that another overtook.
  */
 function hearOther(nc: NatsConnection, joined: Cluster, onHeard: (entry: ClusterEntry) => void): Subscription {
   return nc.subscribe(clusterSubject, {
@@ -85,6 +85,15 @@ export async function watchCluster(
   let heard: ClusterEntry | undefined;
   const watch = async (change: AbortController): Promise<ClusterEntry | undefined> => {
     const onHeard = (entry: ClusterEntry): void => {
+      void readClusterEntry(nc, api).then(
+        ({ entry: stored }) => {
+          if (isOther(stored, joined)) end(stored);
+        },
+        // Nobody serves this cluster now.
+        () => end(entry),
+      );
+    };
+    const end = (entry: ClusterEntry | undefined): void => {
       heard = entry;
       change.abort();
     };

@@ -26,7 +26,14 @@ export type Cluster = Static<typeof Cluster>;
  * Takes the record's place during a restore, so that no program joins a cluster that is not yet
  * whole. The restore renews it, and stops if it finds that another program wrote it.
  */
-export const Restoring = Type.Object({ restoring: Type.Literal(true), renewal: Type.Integer({ minimum: 0 }) });
+export const Restoring = Type.Object({
+  restoring: Type.Literal(true),
+  renewal: Type.Integer({ minimum: 0 }),
+  /** Which restore it is: random. Absent: one of an older release. */
+  by: Type.Optional(Type.String()),
+  /** The id of the cluster that is being restored. */
+  cluster: Type.Optional(Type.String()),
+});
 export type Restoring = Static<typeof Restoring>;
 
 /** The value of `clusterKey`. */
@@ -72,10 +79,11 @@ export function restoredCluster(
   backedUp: Cluster,
   present: Cluster | undefined,
   lastRevisions: readonly number[],
-  nowMs: number,
+  /** The incarnation is above it: the time now, or an incarnation that programs have seen. */
+  aboveMs: number,
 ): Cluster {
   const incarnation = Math.max(
-    Math.floor(nowMs) + 1,
+    Math.floor(aboveMs) + 1,
     incarnationOf(backedUp) + 1,
     present === undefined ? 0 : incarnationOf(present) + 1,
   );

@@ -1,6 +1,6 @@
 /** Backup and restore on a real NATS server. */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -222,6 +222,7 @@ t.test('a cluster is restored to an empty server, twice', async (t) => {
     'LOGS.snapshot',
     'USAGE.snapshot',
     'manifest.json',
+    'manifest.sha256',
   ]);
   await destroy();
   const first = await restore(folder);
@@ -308,8 +309,44 @@ t.test('a restore deletes partitions that the restored cluster does not have', a
   await backUp(folder);
   await destroy();
   await joinCluster(nc, { partitions: 4, replicas: 1, newId: randomUUID });
-  await restore(folder, { replace: true });
+  await t.rejects(restore(folder, { replace: true }), { message: /the backup is of cluster .*--other-cluster/ });
+  t.not(await streamInfo(nc, 'KV_state-3'), undefined, 'another cluster is left as it is');
+  await restore(folder, { replace: true, otherCluster: true });
   t.equal(await streamInfo(nc, 'KV_state-3'), undefined);
+});
+
+t.test('what the servers cannot take is refused before anything is deleted', async (t) => {
+  const folder = newFolder(t);
+  const cluster = await freshCluster();
+  await backUp(folder);
+  const before = await contentOf('KV_state-0');
+  await t.rejects(restore(folder, { replace: true, replicas: 3 }), {
+    message: /can't keep 3 replicas.*nothing was changed.*--replicas 1/,
+  });
+  replaceInManifest(folder, /"max_bytes": \d+/, `"max_bytes": ${2 ** 52}`);
+  await t.rejects(restore(folder, { replace: true }), { message: /lack storage.*restart nats-server/ });
+  t.same(await contentOf('KV_state-0'), before);
+  t.match(await joinRestored(), { id: cluster.id }, 'and the cluster serves on');
+});
+
+t.test('a manifest is under a checksum; one of the last release is restored without', async (t) => {
+  const folder = newFolder(t);
+  await freshCluster();
+  await backUp(folder);
+  const path = join(folder, 'manifest.json');
+  const content = readFileSync(path);
+  for (let index = 0; index < content.length; index += 97) {
+    const damaged = Buffer.from(content);
+    damaged[index] = damaged[index]! ^ 1;
+    writeFileSync(path, damaged);
+    await t.rejects(readBackup(folder), `byte ${index}`);
+  }
+  writeFileSync(path, content);
+  t.match(await readBackup(folder), { isChecked: true });
+  rmSync(join(folder, 'manifest.sha256'));
+  t.match(await readBackup(folder), { isChecked: false });
+  writeFileSync(path, content.toString().replace('"logs"', '"mogs"'));
+  await t.rejects(readBackup(folder), { message: /can't be read/ }, 'a stream that is left out silently');
 });
 
 t.test('a restore is refused while an actors process runs', async (t) => {
@@ -338,6 +375,9 @@ t.test('a restore is refused while an actors process runs', async (t) => {
 function replaceInManifest(folder: string, found: string | RegExp, by: string): void {
   const path = join(folder, 'manifest.json');
   writeFileSync(path, readFileSync(path, 'utf8').replace(found, by));
+  // As by the program that wrote it; without, the damage is found by the checksum alone.
+  const sum = createHash('sha256').update(readFileSync(path)).digest('hex');
+  writeFileSync(join(folder, 'manifest.sha256'), `${sum}  manifest.json\n`);
 }
 
 t.test('a damaged backup is refused before the restore changes anything', async (t) => {
@@ -466,7 +506,7 @@ t.test('the commands print and exit as an operator expects', async (t) => {
   const backup = await program(nats, 'backup/backup.js', [folder, '--without-logs']);
   t.match(backup, { code: 0, stdout: /LOGS: left out/ });
   t.notOk(existsSync(join(folder, 'LOGS.snapshot')));
-  t.equal((await readBackup(folder)).logs, undefined);
+  t.equal((await readBackup(folder)).manifest.logs, undefined);
   const refused = await program(nats, 'restore/restore.js', [folder]);
   t.match(refused, { code: 1, stdout: /restore failed: .*--replace/ });
   const restored = await program(nats, 'restore/restore.js', [folder, '--replace', '--replicas', '1']);

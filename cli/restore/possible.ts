@@ -1,0 +1,64 @@
+/**
+ * Whether the NATS servers can take a backup, asked before a restore deletes anything. The servers
+ * answer themselves: a stream that is as large as what is missing is created, and deleted at once.
+ */
+import { randomUUID } from 'node:crypto';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { BackupError } from '../backup/error.ts';
+import { api, ApiRefusal, type Snapshot } from '../backup/stream.ts';
+
+type Sized = Pick<Snapshot, 'config' | 'state'>;
+
+/** Bytes that a server sets aside for a stream, or that it holds now. */
+function bytesOf({ config, state }: Sized): number {
+  const reserved = Number(config.max_bytes ?? -1);
+  return Math.max(reserved, state.bytes, 0);
+}
+
+const sumOf = (streams: readonly Sized[]): number => streams.reduce((sum, stream) => sum + bytesOf(stream), 0);
+
+/**
+ * @param present streams that the restore deletes
+ * @throws BackupError that says what the servers lack
+ */
+export async function requirePossible(
+  nc: NatsConnection,
+  backedUp: readonly Sized[],
+  present: readonly Sized[],
+): Promise<void> {
+  const replicas = Math.max(...backedUp.map(({ config }) => config.num_replicas));
+  const missing = Math.max(0, sumOf(backedUp) - sumOf(present));
+  const name = `longshore-restore-${randomUUID()}`;
+  const probe = {
+    name,
+    subjects: [`longshore.restore.${name}`],
+    storage: 'file',
+    num_replicas: replicas,
+    max_bytes: Math.max(1, missing),
+  };
+  try {
+    await api(nc, `STREAM.CREATE.${name}`, probe);
+  } catch (error) {
+    if (error instanceof ApiRefusal) throw new BackupError(reasonOf(error, replicas, missing), error);
+    throw error;
+  }
+  await api(nc, `STREAM.DELETE.${name}`);
+}
+
+/** `present` is as it was: nothing has been deleted. */
+function reasonOf({ error: { description } }: ApiRefusal, replicas: number, missing: number): string {
+  const nothing = 'nothing was changed';
+  if (/storage|bytes/.test(description)) {
+    return (
+      `the NATS servers lack storage for ${Math.ceil(missing / 2 ** 20)} MiB more (${description}); ${nothing}: ` +
+      'make room, restart nats-server (it measures its disk only at its start), and restore again'
+    );
+  }
+  if (replicas > 1) {
+    return (
+      `the NATS servers can't keep ${replicas} replicas of a stream (${description}); ${nothing}: ` +
+      'start as many servers, or add --replicas 1'
+    );
+  }
+  return `the NATS servers can't take the backup (${description}); ${nothing}`;
+}
