@@ -221,7 +221,9 @@ export async function joinCluster(nc: NatsConnection, options: JoinOptions): Pro
       `this cluster has ${cluster.partitions} partitions, and keeps them; PARTITIONS says ${partitions}`,
     );
   }
-  await ensureStreams(there, partitions, replicas);
+  // A restore brings these while the cluster serves: a stream of that name would be in its way.
+  const names = new Set([...there.names, ...(cluster.history?.streams ?? [])]);
+  await ensureStreams({ jsm, names }, partitions, replicas);
   return cluster;
 }
 

@@ -264,6 +264,7 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
       volumes: () => containers().volumes,
       standing,
       renewSession: () => control.renewSession(),
+      faults,
     }),
     onGreeted: () => {
       links.renewal.accepted();

@@ -33,6 +33,12 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
     throw new BackupError('no cluster exists on this NATS server: check NATS_URLS');
   if (isRestoring(cluster))
     throw new BackupError('this cluster is being restored: finish the restore, then back it up');
+  if (cluster.history !== undefined) {
+    throw new BackupError(
+      `the history of this cluster is not restored yet (${cluster.history.streams.join(', ')}): wait for the ` +
+        'restore, or finish it with restore --only-history, then back it up',
+    );
+  }
 
   return writeBackup(options.folder, async (folder) => {
     const save = async (name: string): Promise<SavedStream> => {

@@ -59,13 +59,18 @@ const checksumOf = (manifest: string | Uint8Array): string =>
   `${createHash('sha256').update(manifest).digest('hex')}  ${manifestName}\n`;
 const decodeManifest = decoder(Manifest);
 
-export const savedStreams = ({ journals, partitions, events, audit, usage, logs }: Manifest): SavedStream[] => [
-  ...journals,
-  ...partitions,
+/** What is only read, and comes last in a restore. */
+export const historyOf = ({ events, audit, usage, logs }: Manifest): SavedStream[] => [
   events,
   audit,
   usage,
   ...(logs === undefined ? [] : [logs]),
+];
+
+export const savedStreams = (manifest: Manifest): SavedStream[] => [
+  ...manifest.journals,
+  ...manifest.partitions,
+  ...historyOf(manifest),
 ];
 
 async function syncFolder(path: string): Promise<void> {
@@ -109,10 +114,12 @@ export async function writeBackup(path: string, fill: (folder: string) => Promis
 
 /**
  * Reads the manifest, and checks the size and the SHA-256 of every file that it names.
+ * `withoutHistory`: but for those of the history, which may be missing.
  * @throws BackupError if anything is missing or differs from what was written.
  */
 export async function readBackup(
   path: string,
+  { withoutHistory = false }: { readonly withoutHistory?: boolean } = {},
 ): Promise<{ readonly manifest: Manifest; /** Whether the manifest has a checksum. */ readonly isChecked: boolean }> {
   const { manifest, isChecked } = await readManifest(path);
   const { cluster, partitions } = manifest;
@@ -123,7 +130,10 @@ export async function readBackup(
       `the manifest in ${path} names ${partitions.length} of ${cluster.partitions} partitions: use another backup`,
     );
   }
-  for (const { file, bytes, sha256 } of savedStreams(manifest)) {
+  const unread = new Set(withoutHistory ? historyOf(manifest) : []);
+  for (const saved of savedStreams(manifest)) {
+    if (unread.has(saved)) continue;
+    const { file, bytes, sha256 } = saved;
     const found = await digestOf(join(path, file));
     if (found.bytes !== bytes)
       throw new BackupError(`${file} has ${found.bytes} bytes instead of ${bytes}: use another copy of the backup`);

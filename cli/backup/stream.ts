@@ -8,15 +8,9 @@
  */
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
-import {
-  createInbox,
-  NoRespondersError,
-  RequestError,
-  type Msg,
-  type NatsConnection,
-  type Subscription,
-} from '@nats-io/transport-node';
+import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import Type, { type Static } from 'typebox';
+import { isNoResponders } from '../../lib/nats/kv-keys.ts';
 import { sleep, within } from '../../lib/time/backoff.ts';
 import { BackupError, reasonOf } from './error.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -205,9 +199,10 @@ async function sendChunk(nc: NatsConnection, target: string, chunk: Buffer): Pro
   }
 }
 
-/** Whether a request failed because its subject has no subscriber. */
-export const isNoResponders = (error: unknown): boolean =>
-  error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders());
+/** What to do where a server gives up, because it syncs each message that it restores. */
+export const slowDisk =
+  'start nats-server without "sync_interval: always", restore, and start it with it again (docs/backup.md, ' +
+  '"Restore time")';
 
 /** Creates the stream from the file. No stream of that name may exist. */
 export async function restoreStream(
@@ -221,7 +216,10 @@ export async function restoreStream(
   for await (const chunk of chunksOf(path)) {
     const answer = await sendChunk(nc, target, chunk);
     // An answer with content says why the server can't continue.
-    if (answer.data.length > 0) throw new BackupError(`${name}: the server ended the restore: ${answer.string()}`);
+    if (answer.data.length > 0) {
+      const hint = answer.string().includes('closed pipe') ? `; if its disk is slow: ${slowDisk}` : '';
+      throw new BackupError(`${name}: the server ended the restore: ${answer.string()}${hint}`);
+    }
   }
   const end = answerOf<StreamInfo>(subject, await nc.request(target, '', { timeout: limits.backupWholeMs }));
   await waitForLeader(nc, name);

@@ -1,67 +1,66 @@
 /**
- * Restores a cluster from its backup (ADR 9). Until the last step a mark replaces the cluster's
+ * Restores a cluster from its backup (ADR 9). Until all state is back a mark replaces the cluster's
  * record, so that no program serves a half-restored cluster. After an interruption the operator
- * runs the restore again, and it starts from the beginning.
+ * runs the restore again, and it starts from the beginning. History, which nothing needs to serve,
+ * comes after the record (history.ts).
  */
-import { join } from 'node:path';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { checkServer } from '../../actors/cluster.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { buckets, bucketStream } from '../../schemas/records/buckets.ts';
-import { isRestoring, restoredCluster, type Cluster, type ClusterEntry } from '../../schemas/records/cluster.ts';
+import {
+  isRestoring,
+  restoredCluster,
+  usedIncarnation,
+  type Cluster,
+  type ClusterEntry,
+} from '../../schemas/records/cluster.ts';
 import type { DirectoryVersions } from '../../schemas/wire/directory.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
+import { isNoResponders } from '../../lib/nats/kv-keys.ts';
 import { BackupError } from '../backup/error.ts';
-import { readBackup, savedStreams, type Manifest, type SavedStream } from '../backup/folder.ts';
-import {
-  api,
-  isNoResponders,
-  restoreStream,
-  streamInfo,
-  type StreamConfig,
-  type StreamInfo,
-} from '../backup/stream.ts';
-import { dropUnknownEvents } from './events.ts';
+import { historyOf, readBackup, savedStreams, type Manifest } from '../backup/folder.ts';
+import { api, streamInfo, type StreamInfo } from '../backup/stream.ts';
+import { restoreHistory, type HistoryOptions, type RestoredHistory } from './history.ts';
+import { askHosts, type HeardHosts } from './hosts.ts';
 import { sealJournals } from './journals.ts';
 import { markRestoring, type RestoreMark } from './mark.ts';
 import { fenceAndLoad, type LoadedPartition } from './partition.ts';
 import { requirePossible } from './possible.ts';
+import { restoreSaved, withReplicas, type SavedOptions } from './saved.ts';
 import { limits } from '../../schemas/limits.ts';
 
-export interface RestoreOptions {
-  readonly folder: string;
+export interface RestoreOptions extends HistoryOptions {
   /** Whether to delete the state that NATS holds now. */
   readonly replace: boolean;
   /** Whether that state may be of another cluster. */
   readonly otherCluster?: boolean;
-  /** Replicas of each stream; undefined: as many as the backed-up stream had. */
-  readonly replicas: number | undefined;
   /** The restored incarnation is above it; undefined: above the clock's time alone. */
   readonly incarnationAbove?: number | undefined;
   readonly clock: Clock;
   /** `isChecked`: whether the manifest has a checksum, which backups of the last release lack. */
   readonly onChecked: (manifest: Manifest, isChecked: boolean) => void;
-  /** Called after each stream has been restored. */
-  readonly onRestored: (stream: SavedStream) => void;
+  /** All state is back, and actors may start; history follows. */
+  readonly onServable?: (servable: Servable) => void | Promise<void>;
 }
 
-export interface Restored {
+export interface Servable {
   readonly cluster: Cluster;
   /** Indexed by the partition's number. */
   readonly partitions: readonly LoadedPartition[];
-  /** How many messages were deleted because no restored partition knows their events. */
-  readonly eventsDropped: number;
-  readonly linesDropped: number;
+  readonly hosts: HeardHosts;
 }
+
+export interface Restored extends Servable, RestoredHistory {}
 
 const isStateStream = (name: string): boolean => /^KV_(state|journal)-\d+$/.test(name);
 
 export async function restoreCluster(nc: NatsConnection, options: RestoreOptions): Promise<Restored> {
-  const { manifest, isChecked } = await readBackup(options.folder);
+  const { manifest, isChecked } = await readBackup(options.folder, options);
   options.onChecked(manifest, isChecked);
   await checkServer(nc);
   await requireNoActors(nc);
@@ -76,67 +75,80 @@ export async function restoreCluster(nc: NatsConnection, options: RestoreOptions
     state,
   }));
   await requirePossible(nc, backedUp, inTheWay);
+  const above = Math.max(incarnationInUse(present, inTheWay), options.incarnationAbove ?? 0);
 
-  await ensureClusterBucket(nc, withReplicas(manifest.bucket, options.replicas));
-  const mark = await markRestoring(nc, manifest.cluster.id);
+  await ensureClusterBucket(nc, manifest, options);
+  const mark = await markRestoring(nc, { cluster: manifest.cluster.id, above });
   try {
     // A former member that was cut off and reconnects must not find its lease.
     const members = await streamInfo(nc, membersStream);
     for (const listed of [...inTheWay, ...(members === undefined ? [] : [members])]) await remove(nc, listed, mark);
-    const restored = await restoreStreams(nc, manifest, options, mark);
-    const former = present === undefined || isRestoring(present) ? undefined : present;
-    const aboveMs = Math.max(options.clock.nowMs(), options.incarnationAbove ?? 0);
+    const partitions = await restoreState(nc, manifest, options, mark);
+    const notAfterMs = Math.max(options.clock.nowMs(), Date.parse(manifest.takenAt)) + limits.restoreAheadMs;
+    const hosts = await askHosts(nc, partitions.flatMap(hostsOf), notAfterMs);
+    const aboveMs = Math.max(options.clock.nowMs(), above, hosts.incarnation);
     const revisions = manifest.partitions.map(({ state }) => state.last_seq);
-    const cluster = restoredCluster(manifest.cluster, former, revisions, aboveMs);
-    await mark.replace(cluster);
-    return { cluster, ...restored };
+    const record = restoredCluster(manifest.cluster, undefined, revisions, aboveMs);
+    const history = {
+      streams: historyOf(manifest).map(({ config }) => config.name),
+      takenAt: manifest.takenAt,
+      lastEntries: partitions.map((loaded) => (loaded.kind === 'loads' ? loaded.lastEntry : null)),
+    };
+    await mark.check();
+    await mark.replace({ ...record, history });
+    const servable = { cluster: record, partitions, hosts };
+    await options.onServable?.(servable);
+    return { ...servable, ...(await restoreHistory(nc, manifest, options)) };
   } finally {
     await mark.stop();
   }
 }
 
-async function restoreStreams(
+/** Brings the history that an interrupted restore left, whether actors run or not. */
+export async function continueHistory(
   nc: NatsConnection,
-  manifest: Manifest,
-  { folder, replicas, onRestored }: RestoreOptions,
-  mark: Pick<RestoreMark, 'check'>,
-): Promise<Omit<Restored, 'cluster'>> {
-  const restore = async (saved: SavedStream): Promise<void> => {
-    await mark.check();
-    const snapshot = { config: withReplicas(saved.config, replicas), state: saved.state };
-    const { last_seq: last } = await restoreStream(nc, snapshot, join(folder, saved.file));
-    // Hosts publish log lines as soon as the stream exists.
-    const isWhole = saved === manifest.logs ? last >= saved.state.last_seq : last === saved.state.last_seq;
-    if (!isWhole)
-      throw new BackupError(
-        `${saved.config.name} ends at sequence ${last} instead of ${saved.state.last_seq}: restore again`,
-      );
-    onRestored(saved);
-  };
-  for (const saved of manifest.journals) await restore(saved);
-  await sealJournals(nc);
-  const partitions: LoadedPartition[] = [];
-  for (const [partition, saved] of manifest.partitions.entries()) {
-    await restore(saved);
-    partitions.push(await fenceAndLoad(nc, partition, saved.state.last_seq));
-  }
-  const dropUnknown = async (saved: SavedStream, known: number): Promise<number> => {
-    await restore(saved);
-    const range = { stream: saved.config.name, known, last: saved.state.last_seq };
-    return dropUnknownEvents(nc, range, (partition) => {
-      const loaded = partitions[partition];
-      return loaded?.kind === 'loads' ? loaded.lastEntry : undefined;
-    });
-  };
-  const eventsDropped = await dropUnknown(manifest.events, manifest.eventsKnown);
-  const linesDropped = await dropUnknown(manifest.audit, manifest.auditKnown);
-  await restore(manifest.usage);
-  if (manifest.logs !== undefined) await restore(manifest.logs);
-  return { partitions, eventsDropped, linesDropped };
+  options: HistoryOptions & Pick<RestoreOptions, 'onChecked'>,
+): Promise<RestoredHistory> {
+  const { manifest, isChecked } = await readBackup(options.folder, options);
+  options.onChecked(manifest, isChecked);
+  await checkServer(nc);
+  return restoreHistory(nc, manifest, options);
 }
 
-const withReplicas = (config: StreamConfig, replicas: number | undefined): StreamConfig =>
-  replicas === undefined ? config : { ...config, num_replicas: replicas };
+/** What nothing can be served without. */
+async function restoreState(
+  nc: NatsConnection,
+  manifest: Manifest,
+  options: RestoreOptions,
+  mark: Pick<RestoreMark, 'check'>,
+): Promise<LoadedPartition[]> {
+  for (const saved of manifest.journals) {
+    await mark.check();
+    await restoreSaved(nc, saved, options);
+  }
+  await sealJournals(nc, mark);
+  const partitions: LoadedPartition[] = [];
+  for (const [partition, saved] of manifest.partitions.entries()) {
+    await mark.check();
+    await restoreSaved(nc, saved, options);
+    partitions.push(await fenceAndLoad(nc, partition, saved.state.last_seq));
+  }
+  return partitions;
+}
+
+const hostsOf = (loaded: LoadedPartition) => (loaded.kind === 'loads' ? loaded.hosts : []);
+
+/** The last incarnation that programs may have seen, as far as these servers know. */
+function incarnationInUse(present: ClusterEntry | undefined, inTheWay: readonly StreamInfo[]): number {
+  if (present === undefined) return 0;
+  if (isRestoring(present)) return present.above ?? 0;
+  const lastOf = new Map(inTheWay.map(({ config, state }) => [config.name, state.last_seq]));
+  const lasts = Array.from({ length: present.partitions }, (_, number) => bucketStream(buckets.state.bucket(number)));
+  return usedIncarnation(
+    present,
+    lasts.map((name) => lastOf.get(name) ?? 0),
+  );
+}
 
 const membersStream = bucketStream(buckets.members.bucket);
 
@@ -211,6 +223,11 @@ function requireEmpty(present: ClusterEntry | undefined, inTheWay: readonly Stre
   throw new BackupError(`NATS already holds a cluster (${there.join(', ')}): add --replace to delete it first`);
 }
 
-async function ensureClusterBucket(nc: NatsConnection, config: StreamConfig): Promise<void> {
-  if ((await streamInfo(nc, clusterStream)) === undefined) await api(nc, `STREAM.CREATE.${clusterStream}`, config);
+async function ensureClusterBucket(
+  nc: NatsConnection,
+  { bucket }: Manifest,
+  { replicas }: SavedOptions,
+): Promise<void> {
+  if ((await streamInfo(nc, clusterStream)) !== undefined) return;
+  await api(nc, `STREAM.CREATE.${clusterStream}`, withReplicas(bucket, replicas));
 }

@@ -29,12 +29,14 @@ async function nextMessage(
  * @param range `known`: every partition knows the events up to this sequence; `last`: the sequence
  *   of the last restored message
  * @param lastEntry the last journal entry of a partition; undefined if it does not load
+ * @param check called before each deletion; throws if this restore must stop
  * @returns how many messages were deleted
  */
 export async function dropUnknownEvents(
   nc: NatsConnection,
   { stream, known, last }: { readonly stream: string; readonly known: number; readonly last: number },
   lastEntry: (partition: number) => number | undefined,
+  check: () => Promise<void>,
 ): Promise<number> {
   const isUnknown = ({ id }: { readonly id: string }): boolean => {
     const [partition, entry] = id.split('-').map(Number);
@@ -50,6 +52,9 @@ export async function dropUnknownEvents(
     // still holds the known events of this message, so the owner publishes them again.
     if (decodeEvents(Buffer.from(found.data, 'base64')).some(isUnknown)) unknown.push(seq);
   }
-  for (const seq of unknown) await api(nc, `STREAM.MSG.DELETE.${stream}`, { seq, no_erase: true });
+  for (const seq of unknown) {
+    await check();
+    await api(nc, `STREAM.MSG.DELETE.${stream}`, { seq, no_erase: true });
+  }
   return unknown.length;
 }

@@ -13,10 +13,14 @@ import { systemClock } from '../../lib/time/clock.ts';
 import { createSlices, runAtOnce } from '../../lib/time/slices.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import type { RestoreMark } from './mark.ts';
 
-/** Of every restored journal. */
-export async function sealJournals(nc: NatsConnection): Promise<void> {
-  for (const member of await membersWithJournals(nc)) await seal(nc, member);
+/** Of every restored journal. After a sleep they might be those of living members. */
+export async function sealJournals(nc: NatsConnection, mark: Pick<RestoreMark, 'check'>): Promise<void> {
+  for (const member of await membersWithJournals(nc)) {
+    await mark.check();
+    await seal(nc, member);
+  }
 }
 
 /**

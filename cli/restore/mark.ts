@@ -13,8 +13,6 @@ import { BackupError } from '../backup/error.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface RestoreMark {
-  /** Aborts when a renewal fails: another restore may be writing, so this one must stop. */
-  readonly signal: AbortSignal;
   /**
    * Reads the mark. Called before each step that deletes or writes: a process that was suspended
    * may wake up when another restore has ended long ago.
@@ -35,10 +33,12 @@ const another = (): BackupError => new BackupError('another restore of this clus
 
 /**
  * Marks the cluster as being restored.
- * @param cluster its id
  * @throws BackupError if another restore is running.
  */
-export async function markRestoring(nc: NatsConnection, cluster: string): Promise<RestoreMark> {
+export async function markRestoring(
+  nc: NatsConnection,
+  about: Required<Pick<Restoring, 'cluster' | 'above'>>,
+): Promise<RestoreMark> {
   const { entry, revision: found } = await readClusterEntry(nc);
   if (entry !== undefined && isRestoring(entry)) {
     await sleep(limits.restoreMarkStillMs);
@@ -46,7 +46,7 @@ export async function markRestoring(nc: NatsConnection, cluster: string): Promis
   }
   const by = randomUUID();
   let renewal = 0;
-  const mark = (): Restoring => ({ restoring: true, renewal, by, cluster });
+  const mark = (): Restoring => ({ restoring: true, renewal, by, ...about });
   let revision = (await write(nc, mark(), found)) ?? raise(another());
   const ending = new AbortController();
   const lost = new AbortController();
@@ -65,7 +65,6 @@ export async function markRestoring(nc: NatsConnection, cluster: string): Promis
     await renewing.catch(() => undefined);
   };
   return {
-    signal: lost.signal,
     check: async () => {
       const askedMs = performance.now();
       const { entry } = await readClusterEntry(nc);

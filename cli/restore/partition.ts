@@ -6,15 +6,23 @@ import { createJetStreamStore } from '../../actors/runtime/store/jetstream-store
 import { readMark, readPartition } from '../../actors/runtime/journal/load.ts';
 import { LoadError } from '../../actors/runtime/journal/load-error.ts';
 import type { Store } from '../../actors/runtime/store/store.ts';
+import { isNoResponders } from '../../lib/nats/kv-keys.ts';
 import { sleep } from '../../lib/time/backoff.ts';
+import type { HostRecord } from '../../schemas/api/host.ts';
+import type { HostKey } from '../../schemas/ids.ts';
 import { buckets } from '../../schemas/records/buckets.ts';
 import { BackupError } from '../backup/error.ts';
 import { restoredCommits } from './journals.ts';
-import { isNoResponders } from '../backup/stream.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export type LoadedPartition =
-  | { readonly kind: 'loads'; readonly lastEntry: number; readonly quarantined: readonly string[] }
+  | {
+      readonly kind: 'loads';
+      readonly lastEntry: number;
+      readonly quarantined: readonly string[];
+      /** Those that have enrolled and were not removed. */
+      readonly hosts: readonly HostKey[];
+    }
   /** No owner will serve it (runbook: a partition refuses to load). */
   | { readonly kind: 'refuses'; readonly why: string };
 
@@ -30,7 +38,7 @@ export async function fenceAndLoad(
   const store = createJetStreamStore(nc, buckets.state.bucket(partition), randomUUID);
   const { value, revision } = await store.readEpoch();
   // No process has ever owned it.
-  if (value === null) return { kind: 'loads', lastEntry: 0, quarantined: [] };
+  if (value === null) return { kind: 'loads', lastEntry: 0, quarantined: [], hosts: [] };
   // A process that owned it at the time of the backup, and is still running, would pass the fence
   // at the old revision.
   const epoch = await repeated(
@@ -46,9 +54,15 @@ export async function fenceAndLoad(
   return load(nc, partition, store, epoch);
 }
 
+const isAtWork = ({ publicKey, fencedAtMs }: HostRecord): boolean => publicKey !== null && fencedAtMs === undefined;
+
 async function load(nc: NatsConnection, partition: number, store: Store, epoch: number): Promise<LoadedPartition> {
   try {
-    const { last, quarantined } = await repeated(
+    const {
+      last,
+      quarantined,
+      records: loaded,
+    } = await repeated(
       async () => {
         const values = await store.load(epoch);
         return readPartition(values, await restoredCommits(nc, partition, readMark(values)), records);
@@ -56,7 +70,8 @@ async function load(nc: NatsConnection, partition: number, store: Store, epoch: 
       // A replica that lags behind may have answered.
       (error) => !(error instanceof LoadError),
     );
-    return { kind: 'loads', lastEntry: last, quarantined };
+    const hosts = loaded.flatMap((record) => (record.kind === 'host' && isAtWork(record) ? [record.key] : []));
+    return { kind: 'loads', lastEntry: last, quarantined, hosts };
   } catch (error) {
     if (error instanceof LoadError) return { kind: 'refuses', why: error.message };
     throw error;

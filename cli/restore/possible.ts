@@ -1,11 +1,13 @@
 /**
  * Whether the NATS servers can take a backup, asked before a restore deletes anything. The servers
  * answer themselves: a stream that is as large as what is missing is created, and deleted at once.
+ * On a single server it also shows how long a message takes to be on disk.
  */
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { BackupError } from '../backup/error.ts';
-import { api, ApiRefusal, type Snapshot } from '../backup/stream.ts';
+import { api, ApiRefusal, slowDisk, type Snapshot } from '../backup/stream.ts';
+import { limits } from '../../schemas/limits.ts';
 
 type Sized = Pick<Snapshot, 'config' | 'state'>;
 
@@ -29,12 +31,13 @@ export async function requirePossible(
   const replicas = Math.max(...backedUp.map(({ config }) => config.num_replicas));
   const missing = Math.max(0, sumOf(backedUp) - sumOf(present));
   const name = `longshore-restore-${randomUUID()}`;
+  const subject = `longshore.restore.${name}`;
   const probe = {
     name,
-    subjects: [`longshore.restore.${name}`],
+    subjects: [subject],
     storage: 'file',
     num_replicas: replicas,
-    max_bytes: Math.max(1, missing),
+    max_bytes: Math.max(limits.restoreProbeBytes, missing),
   };
   try {
     await api(nc, `STREAM.CREATE.${name}`, probe);
@@ -42,7 +45,38 @@ export async function requirePossible(
     if (error instanceof ApiRefusal) throw new BackupError(reasonOf(error, replicas, missing), error);
     throw error;
   }
-  await api(nc, `STREAM.DELETE.${name}`);
+  try {
+    if (replicas === 1) requireFastDisk(backedUp, await messageMs(nc, subject));
+  } finally {
+    await api(nc, `STREAM.DELETE.${name}`);
+  }
+}
+
+/** How long a single server takes to store a message of a stream. */
+async function messageMs(nc: NatsConnection, subject: string): Promise<number> {
+  const startMs = performance.now();
+  const stored = Array.from({ length: limits.restoreProbeMessages }, () =>
+    nc.request(subject, '', { timeout: limits.backupRequestMs }),
+  );
+  await Promise.all(stored);
+  return (performance.now() - startMs) / limits.restoreProbeMessages;
+}
+
+/**
+ * A server stores what it restores message by message, and gives up if a block of the snapshot
+ * takes too long.
+ * @throws BackupError if one would
+ */
+export function requireFastDisk(backedUp: readonly Sized[], perMessageMs: number): void {
+  for (const { config, state } of backedUp) {
+    const messageBytes = state.bytes / Math.max(1, state.messages);
+    const inBlock = Math.min(state.messages, limits.snapshotBlockBytes / Math.max(1, messageBytes));
+    if (inBlock * perMessageMs <= limits.restoreBlockMs) continue;
+    throw new BackupError(
+      `the NATS server takes ${perMessageMs.toFixed(1)} ms to store a message: it would give up restoring ` +
+        `${config.name}; nothing was changed: ${slowDisk}`,
+    );
+  }
 }
 
 /** `present` is as it was: nothing has been deleted. */

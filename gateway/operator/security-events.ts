@@ -27,6 +27,8 @@ type OfSecret = 'secret.put' | 'secret.remove';
 const ofSecret = (call: CallOf<OfSecret>): Fields => ({ tenant: tenantOf(call), secret: call.params.secret });
 type OfRegistry = 'registry.put' | 'registry.remove';
 const ofRegistry = (call: CallOf<OfRegistry>): Fields => ({ tenant: tenantOf(call), registry: call.params.registry });
+type OfContainer = 'container.stop' | 'container.delete' | 'container.update' | 'container.secrets.put';
+const ofContainer = (call: CallOf<OfContainer>): Fields => ({ tenant: tenantOf(call), container: call.params.id });
 const ofHost = (host: HostKey): Fields => ({ host });
 
 /** Only the changes that decide whether the peer may connect. */
@@ -54,9 +56,10 @@ export const securityEventKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> }
     },
   },
   'host.update': {
-    event: 'host_renewal_changed',
-    fields: ({ params, body }) =>
-      body.renew_expired === undefined ? undefined : { ...ofHost(params.key), renew_expired: body.renew_expired },
+    event: 'host_changed',
+    // The approval of orphans is about those that the operator saw.
+    fields: ({ params, body: { remove_orphans: _, ...change } }) =>
+      Object.keys(change).length === 0 ? undefined : { ...ofHost(params.key), change },
   },
   'host.remove': { event: 'host_removed', fields: (call) => ofHost(call.params.key) },
   'host.join_token': { event: 'join_token_replaced', fields: (call) => ofHost(call.params.key) },
@@ -92,18 +95,18 @@ export const securityEventKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> }
     event: 'network_changed',
     fields: ({ params, body }) => ({ network: params.network, tenants: body.tenants }),
   },
-  'container.stop': {
-    event: 'container_stopped',
-    fields: (call) => ({ tenant: tenantOf(call), container: call.params.id }),
+  'container.stop': { event: 'container_stopped', fields: ofContainer },
+  'container.delete': { event: 'container_removed', fields: ofContainer },
+  // The values may be secret.
+  'container.update': {
+    event: 'container_changed',
+    fields: (call) => ({ ...ofContainer(call), changed: Object.keys(call.body) }),
   },
   'container.operate': {
     event: 'container_operated',
-    fields: ({ params, body }) => ({ tenant: params.tenant, container: params.id, change: body }),
+    fields: ({ params, body }) => ({ tenant: params.tenant, container: params.id, changed: Object.keys(body) }),
   },
-  'container.secrets.put': {
-    event: 'container_secrets_changed',
-    fields: (call) => ({ tenant: tenantOf(call), container: call.params.id }),
-  },
+  'container.secrets.put': { event: 'container_secrets_changed', fields: ofContainer },
   'network.remove': { event: 'network_removed', fields: (call) => ({ network: call.params.network }) },
 };
 

@@ -209,13 +209,16 @@ export function changed(held: PartitionSet, news: PartitionSet, removed: readonl
   return { ...news, containers: [...containers.values()] };
 }
 
+/** The version that an answer is of. */
+export const orderOf = (answer: PartitionAnswer): Order => (answer.kind === 'same' ? answer : answer.set);
+
 /**
  * A verdict about strangers holds for one version of a set: it ignores what changed between that
  * and another.
  */
 export function isOfVersionHeld(desired: DesiredSet, answer: PartitionAnswer): boolean {
   const held = desired.sets.get(answer.partition);
-  return held !== undefined && isOfVersion(held, answer.kind === 'same' ? answer : answer.set);
+  return held !== undefined && isOfVersion(held, orderOf(answer));
 }
 
 export const containersOf = (desired: DesiredSet): DesiredContainer[] =>

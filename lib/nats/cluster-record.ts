@@ -16,7 +16,7 @@ import {
 import { limits } from '../../schemas/limits.ts';
 import { jitter, sleep, withAbort } from '../time/backoff.ts';
 import { DecodeError, decoder } from '../decode.ts';
-import { readLast } from './kv-keys.ts';
+import { isNoResponders, readLast } from './kv-keys.ts';
 
 export const clusterStream = bucketStream(buckets.cluster.bucket);
 export const clusterSubject = bucketPrefix(buckets.cluster.bucket) + clusterKey;
@@ -89,8 +89,11 @@ export async function watchCluster(
         ({ entry: stored }) => {
           if (isOther(stored, joined)) end(stored);
         },
-        // Nobody serves this cluster now.
-        () => end(entry),
+        // Without actors nobody can read it, and nobody serves this cluster. A late answer is no
+        // answer: the watch asks again soon.
+        (error: unknown) => {
+          if (isNoResponders(error)) end(entry);
+        },
       );
     };
     const end = (entry: ClusterEntry | undefined): void => {

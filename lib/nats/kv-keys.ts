@@ -3,7 +3,7 @@
  * server's own protocol. The client's KV hides the server's error, which tells a changed key from
  * an unknown outcome.
  */
-import { headers, type NatsConnection } from '@nats-io/transport-node';
+import { headers, NoRespondersError, RequestError, type NatsConnection } from '@nats-io/transport-node';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../decode.ts';
 
@@ -44,6 +44,10 @@ export class StoreError extends Error {
     this.name = 'StoreError';
   }
 }
+
+/** Whether a request failed because its subject has no subscriber. */
+export const isNoResponders = (error: unknown): boolean =>
+  error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders());
 
 /** A TTL as the header `Nats-TTL` has it (NATS ADR-43): whole seconds. */
 export const ttl = (ms: number): string => `${Math.ceil(ms / 1000)}s`;

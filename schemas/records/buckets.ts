@@ -8,7 +8,7 @@ import type { ContainerId, HostKey, KeyId, MemberId, NetworkName, PeerId, Tenant
 export const buckets = {
   cluster: {
     bucket: 'cluster',
-    writer: 'actors (once, by create); a restore, while none runs',
+    writer: 'actors (once, by create); a restore, while none runs, and when its history is back',
     keys: { cluster: 'cluster id, number of partitions, format version' },
   },
   members: {

@@ -3,6 +3,19 @@
  */
 import Type, { type Static } from 'typebox';
 
+/**
+ * What a restore has yet to bring: streams that nothing reads to serve. The cluster serves without
+ * them meanwhile, and only the restore creates them.
+ */
+export const History = Type.Object({
+  streams: Type.Array(Type.String()),
+  /** Which backup: the time in its manifest. */
+  takenAt: Type.String(),
+  /** By partition: its last restored journal entry; null: the partition did not load. */
+  lastEntries: Type.Array(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])),
+});
+export type History = Static<typeof History>;
+
 export const Cluster = Type.Object({
   /** UUID; the label by which an agent knows its own containers (invariant A4). */
   id: Type.String({ minLength: 1, maxLength: 64 }),
@@ -19,6 +32,8 @@ export const Cluster = Type.Object({
   journals: Type.Optional(Type.Boolean()),
   /** By partition: added to its epoch to announce it. Absent: the cluster was never restored. */
   epochBases: Type.Optional(Type.Array(Type.Integer())),
+  /** Absent: no restore has yet to bring streams. */
+  history: Type.Optional(History),
 });
 export type Cluster = Static<typeof Cluster>;
 
@@ -33,6 +48,8 @@ export const Restoring = Type.Object({
   by: Type.Optional(Type.String()),
   /** The id of the cluster that is being restored. */
   cluster: Type.Optional(Type.String()),
+  /** The restored incarnation is above it, also if the restore is run again. */
+  above: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 export type Restoring = Static<typeof Restoring>;
 
@@ -70,10 +87,24 @@ export const announcedEpoch = ({ epochBases }: Cluster, partition: number, revis
  */
 const revisionsPerMs = 2 ** 11;
 
+/** The incarnation that an announced epoch is of, or a later one: never an earlier one. */
+export const incarnationOfEpoch = (epoch: number): number => Math.max(0, Math.floor(epoch / revisionsPerMs));
+
+/**
+ * An incarnation such that no epoch of the cluster is above those of the next.
+ * @param lastRevisions by partition: the last revision of its bucket
+ */
+export const usedIncarnation = (cluster: Cluster, lastRevisions: readonly number[]): number =>
+  lastRevisions.reduce(
+    (most, last, partition) => Math.max(most, incarnationOfEpoch(announcedEpoch(cluster, partition, last))),
+    incarnationOf(cluster),
+  );
+
 /**
  * The record of a cluster that is restored now from buckets that ended at these revisions. Every
  * epoch announced before time T is below `T × revisionsPerMs`, because no stream makes revisions so
- * fast. Every epoch announced from now on is above that, whichever backup was restored.
+ * fast. Every epoch announced from now on is above that, whichever backup was restored, and above
+ * every epoch of the backup and of `aboveMs`, should the clock be behind.
  */
 export function restoredCluster(
   backedUp: Cluster,
@@ -84,7 +115,7 @@ export function restoredCluster(
 ): Cluster {
   const incarnation = Math.max(
     Math.floor(aboveMs) + 1,
-    incarnationOf(backedUp) + 1,
+    usedIncarnation(backedUp, lastRevisions) + 1,
     present === undefined ? 0 : incarnationOf(present) + 1,
   );
   const epochBases = lastRevisions.map((last) => incarnation * revisionsPerMs - last);

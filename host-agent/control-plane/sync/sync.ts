@@ -15,6 +15,7 @@ import {
   Assembly,
   digestOfSet,
   isOfVersionHeld,
+  orderOf,
   refuse,
   type DesiredSet,
   type Gone,
@@ -59,6 +60,12 @@ export interface SyncTarget {
   verdicts(named: readonly Stranger[], gone: Gone): void;
   /** The incarnation of the cluster that answers. */
   incarnation(announced: number): void;
+  /**
+   * A sync of all partitions is complete. `ahead`: the highest epoch that this host has of a
+   * partition whose owner answered with lower ones alone, so that it was not obeyed; undefined:
+   * there is none.
+   */
+  obeyed?(ahead: number | undefined): void;
 }
 
 /** Asks once. `only`: the partitions that a doorbell named; undefined: all. */
@@ -86,6 +93,8 @@ export function sync(
   const answered = new Set<number>();
   /** Their owners answered with changes that do not lead to the owners' sets. */
   const doubted = new Set<number>();
+  /** By partition whose owner is not obeyed: the epoch that this host has. */
+  const ahead = new Map<number, number>();
   let partitions = before.partitions;
   let isOver = false;
 
@@ -122,6 +131,9 @@ export function sync(
       if (answer.orphan_word !== null) target.orphanWord(answer.orphan_word);
       const whole = assembly.add(answer);
       if (whole === undefined) return;
+      const has = target.current().sets.get(whole.partition);
+      if (has !== undefined && orderOf(whole).epoch < has.epoch) ahead.set(whole.partition, has.epoch);
+      else ahead.delete(whole.partition);
       const next = accept(target.current(), partitions, whole, held);
       if (next !== target.current()) target.update(next);
       if (next.doubted.has(whole.partition)) {
@@ -141,6 +153,7 @@ export function sync(
         return;
       }
       target.settled();
+      if (only === undefined) target.obeyed?.(ahead.size === 0 ? undefined : Math.max(...ahead.values()));
       finish({ kind: 'complete', due: unasked(target.unjudged(), named, partitions) });
     };
     const takeVerdicts = (whole: PartitionAnswer, current: DesiredSet): void => {

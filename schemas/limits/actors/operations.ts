@@ -1,5 +1,5 @@
 /** Backup and restore, run by an operator. */
-import { KiB, MiB, seconds, minutes } from '../units.ts';
+import { days, KiB, MiB, minutes, seconds } from '../units.ts';
 
 export const operations = {
   /** Bytes of one message of a stream that is saved or restored. */
@@ -37,4 +37,20 @@ export const operations = {
   /** The time to seal a restored journal. */
   restoreJournalMs: 30 * seconds,
   restorePauseMs: 500,
+  /**
+   * nats-server 2.15 compresses a snapshot in blocks of this size, and gives up a restore when one
+   * takes it this long.
+   */
+  snapshotBlockBytes: 1 * MiB,
+  restoreBlockMs: 5 * seconds,
+  /** Messages that show how long a server takes to store one, and room for them. */
+  restoreProbeMessages: 32,
+  restoreProbeBytes: 64 * KiB,
+  /** How long a restore waits for hosts to say what they have seen, and how often it rings them. */
+  restoreHostsMs: 6 * seconds,
+  restoreHostsRingMs: 1 * seconds,
+  /** Hosts that the output names. */
+  restoreHostsNamed: 20,
+  /** No host is believed that has seen a restore so long after the clock and the backup. */
+  restoreAheadMs: 10 * 365 * days,
 } as const;

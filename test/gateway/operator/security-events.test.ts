@@ -1,6 +1,8 @@
 import t from 'tap';
-import { securityEventOf } from '../../../gateway/operator/security-events.ts';
+import { securityEventKinds, securityEventOf } from '../../../gateway/operator/security-events.ts';
 import { errorStatus, type ErrorCode } from '../../../schemas/errors.ts';
+import type { ContainerId, HostKey, NetworkName, TenantId } from '../../../schemas/ids.ts';
+import { routes, type RouteName } from '../../../schemas/routes.ts';
 import { callOf } from '../calls.ts';
 import { peerId } from '../vpn/support.ts';
 
@@ -37,5 +39,74 @@ t.test('an enrolment names its host, and a text that is no join token names none
     securityEventOf(callOf('host.enrol', { identity: undefined, body: { join_token, public_key: 'U' } }), ok);
   t.match(enrol(`lsj_h1_${'s'.repeat(43)}`), { event: 'host_enrolled', fields: { host: 'h1' } });
   t.equal(enrol('rubbish'), undefined);
+  t.end();
+});
+
+/** Writes that a restore undoes without opening anything again, and why. */
+const safelyUndone: { readonly [R in RouteName]?: string } = {
+  'container.create': 'hosts keep the container as an orphan',
+  'container.start': 'it is stopped again',
+  'policy.put': 'how a container is restarted, stopped and checked opens nothing',
+  'host.create': 'the host is unknown',
+  'host.renew': 'credentials end by themselves',
+  'key.create': 'the key is refused',
+  'peer.create': 'the peer is refused',
+  'peer.token.create': 'the token is refused',
+  'network.create': 'the network is unknown',
+  'secret.reseal': 'what is sealed with a key that gateways lack is answered with 503',
+  'login.choose': 'a session ends by itself',
+  logout: 'its handler logs `signed_out`',
+  'sign_in.device': 'nobody is signed in yet',
+  'sign_in.device_token': 'sessions are tokens, which `signed_out` and revocations end',
+};
+
+t.test('each write has an event, or is undone safely', (t) => {
+  const writes = routes.filter(({ method }) => method !== 'GET').map(({ name }) => name);
+  t.same(
+    writes.filter((name) => securityEventKinds[name] === undefined && safelyUndone[name] === undefined),
+    [],
+  );
+  t.same(
+    Object.keys(safelyUndone).filter((name) => name in securityEventKinds || !writes.some((write) => write === name)),
+    [],
+    'and none is in both, or gone',
+  );
+  t.end();
+});
+
+t.test('what operators and tenants take away is in the list, without values', (t) => {
+  const id = 'c' as ContainerId;
+  const own = { tenant: 'acme', container: 'c' };
+  const inTenant = { tenant: 'acme' as TenantId, id };
+  const network = 'office' as NetworkName;
+  for (const [call, event, fields] of [
+    [callOf('container.stop', { params: { id } }), 'container_stopped', own],
+    [callOf('container.delete', { params: { id } }), 'container_removed', own],
+    [
+      callOf('container.update', { params: { id }, body: { env: { PASSWORD: 'secret' } } }),
+      'container_changed',
+      { ...own, changed: ['env'] },
+    ],
+    [callOf('container.secrets.put', { params: { id } }), 'container_secrets_changed', own],
+    [
+      callOf('container.operate', { params: inTenant, body: { config_files: [] } }),
+      'container_operated',
+      { ...own, changed: ['config_files'] },
+    ],
+    [
+      callOf('network.put', { params: { network }, body: { tenants: ['other' as TenantId] } as never }),
+      'network_changed',
+      { network, tenants: ['other'] },
+    ],
+    [
+      callOf('host.update', { params: { key: 'h1' as HostKey }, body: { cordoned: true, remove_orphans: true } }),
+      'host_changed',
+      { host: 'h1', change: { cordoned: true } },
+    ],
+  ] as const) {
+    t.same(securityEventOf(call, ok), { event, fields: { ...fields, outcome: 'done', requestId: 'r' } }, event);
+  }
+  const approval = callOf('host.update', { params: { key: 'h1' as HostKey }, body: { remove_orphans: true } });
+  t.equal(securityEventOf(approval, ok), undefined, 'nothing to repeat');
   t.end();
 });

@@ -95,8 +95,8 @@ const cases: readonly Case[] = [
     method: 'PATCH',
     path: `${operator}/hosts/h1`,
     body: { renew_expired: false },
-    event: 'host_renewal_changed',
-    fields: { host: 'h1', renew_expired: false },
+    event: 'host_changed',
+    fields: { host: 'h1', change: { renew_expired: false } },
   },
   {
     method: 'PATCH',

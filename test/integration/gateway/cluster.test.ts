@@ -4,8 +4,10 @@ import { serveReads } from '../../../actors/endpoints/reads.ts';
 import { waitForCluster } from '../../../gateway/backend/cluster.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { clusterSubject, watchCluster } from '../../../lib/nats/cluster-record.ts';
+import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
 import type { Log } from '../../../lib/log.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
 import { quietLog } from '../../actors/support.ts';
 import { startCluster } from '../actors/support.ts';
 import { until } from '../../support/until.ts';
@@ -49,4 +51,29 @@ t.test('a watcher is called once when the cluster is replaced or restored', asyn
     for (const message of heard) t.match(message, told);
     ending.abort();
   }
+});
+
+t.test('a watcher believes what is stored, not what the server refused', async (t) => {
+  const { nc, cluster } = await startCluster(t, 2);
+  serveReads(nc, quietLog);
+  const heard: string[] = [];
+  const ending = new AbortController();
+  const watching = watchCluster(
+    nc,
+    cluster,
+    ({ message }) => heard.push(message),
+    ending.signal,
+    subjects.read('cluster'),
+  );
+  await nc.flush();
+  // As by a restore that slept while another one ran.
+  const late = { restoring: true, renewal: 7, by: 'a restore of before' };
+  const refused = await compareAndSet(nc, clusterSubject, JSON.stringify(late), 17, { timeoutMs: 5_000 });
+  t.equal(refused, undefined);
+  await sleep(2 * limits.clusterPollMs);
+  t.same(heard, []);
+  await nc.request(clusterSubject, JSON.stringify(late));
+  await watching;
+  t.match(heard, [/and now it is being restored/]);
+  ending.abort();
 });

@@ -53,6 +53,9 @@ function ask({ desired = emptyDesired('c1'), only, strangers = [], late = [] }: 
     unjudged: () => [...strangers, ...late],
     verdicts: (named, gone) => void did.push(`${named.map(({ tenant }) => tenant).join()} judged, ${gone.length} gone`),
     incarnation: () => {},
+    obeyed: (ahead) => {
+      if (ahead !== undefined) did.push(`ahead at ${ahead}`);
+    },
   };
   const result = sync(owners.nc, target, only, quietLog, 60_000, ending.signal);
   return { ...owners, did, asked, result, current: () => desired, end: () => ending.abort() };
@@ -245,6 +248,32 @@ t.test('an answer that cannot be read is passed over, and so is an older one', a
   say(answerOf(1, { orphan_word: 7 }));
   t.match(await result, { kind: 'complete' });
   t.same(did, ['word 7', 'updated', 'settled']);
+});
+
+t.test('a whole sync says which epoch this host has of owners that it does not obey', async (t) => {
+  const first = ask();
+  first.say(...all.map((partition) => answerOf(partition, { epoch: 5 + partition })));
+  await first.result;
+  const desired = first.current();
+  const older = (partition: number) => answerOf(partition, { epoch: 4, revision: 9 });
+  const second = ask({ desired });
+  second.say(...all.map(older));
+  t.match(await second.result, { kind: 'complete' });
+  t.equal(second.current(), desired, 'nothing is taken in');
+  t.same(second.did, ['settled', 'ahead at 8']);
+
+  const takeover = ask({ desired });
+  takeover.say(
+    older(0),
+    answerOf(0, { epoch: 9 }),
+    ...all.slice(1).map((partition) => answerOf(partition, { epoch: 9 })),
+  );
+  await takeover.result;
+  t.notMatch(takeover.did.join(), /ahead/, 'the next owner has answered too');
+  const some = ask({ desired, only: [1] });
+  some.say(older(1));
+  await some.result;
+  t.notMatch(some.did.join(), /ahead/, 'a doorbell says nothing of all partitions');
 });
 
 t.test('strangers are named to the owners that are asked, and judged by their own', async (t) => {
