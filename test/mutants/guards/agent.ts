@@ -172,7 +172,7 @@ export const agentMutants: readonly Mutant[] = [
     changes: [
       {
         in: 'isOfVersionHeld',
-        replace: "isOfVersion(held, answer.kind === 'same' ? answer : answer.set)",
+        replace: 'isOfVersion(held, orderOf(answer))',
         by: 'true',
       },
     ],
@@ -531,5 +531,12 @@ export const agentMutants: readonly Mutant[] = [
       },
     ],
     killedBy: 'test/host-agent/reconcile/describe.test.ts',
+  },
+  {
+    name: 'ignored control plane kept quiet',
+    guard: 'A host that ignores a restored control plane says so (ADR 9)',
+    file: 'host-agent/control-plane/sync/sync.ts',
+    changes: [{ in: 'sync', never: 'has !== undefined && orderOf(whole).epoch < has.epoch' }],
+    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
   },
 ];

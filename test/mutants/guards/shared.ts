@@ -135,4 +135,24 @@ export const sharedMutants: readonly Mutant[] = [
     changes: [{ in: 'larger', replace: 'Math.max(one.cpuMs, other.cpuMs)', by: 'other.cpuMs' }],
     killedBy: 'test/schemas/records/usage.test.ts',
   },
+  {
+    name: 'restore that slept goes on',
+    guard: 'A restore that was suspended deletes nothing of a later one (ADR 9)',
+    file: 'cli/restore/mark.ts',
+    changes: [{ in: 'markRestoring', never: 'performance.now() - askedMs > limits.restoreMarkStillMs' }],
+    killedBy: 'test/integration/cli/restore.test.ts',
+  },
+  {
+    name: 'hosts not asked what they have seen',
+    guard: 'A restore is above every epoch that a host has obeyed (ADR 9)',
+    file: 'cli/restore/cluster.ts',
+    changes: [
+      {
+        in: 'restoreCluster',
+        replace: 'Math.max(options.clock.nowMs(), above, hosts.incarnation)',
+        by: 'Math.max(options.clock.nowMs(), above)',
+      },
+    ],
+    killedBy: 'test/integration/cli/incarnation.test.ts',
+  },
 ];
