@@ -36,7 +36,7 @@ export async function dropUnknownEvents(
   nc: NatsConnection,
   { stream, known, last }: { readonly stream: string; readonly known: number; readonly last: number },
   lastEntry: (partition: number) => number | undefined,
-  check: () => Promise<void>,
+  check: () => Promise<unknown>,
 ): Promise<number> {
   const isUnknown = ({ id }: { readonly id: string }): boolean => {
     const [partition, entry] = id.split('-').map(Number);

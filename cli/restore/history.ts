@@ -8,7 +8,7 @@ import { clusterSubject, readClusterEntry } from '../../lib/nats/cluster-record.
 import { compareAndSet } from '../../lib/nats/kv-keys.ts';
 import { limits } from '../../schemas/limits.ts';
 import { streams } from '../../schemas/records/buckets.ts';
-import { isRestoring, type Cluster, type History } from '../../schemas/records/cluster.ts';
+import { isRestoring, isSameCluster, type Cluster, type History } from '../../schemas/records/cluster.ts';
 import { BackupError } from '../backup/error.ts';
 import { historyOf, type Manifest, type SavedStream } from '../backup/folder.ts';
 import { api, streamInfo, type StreamConfig } from '../backup/stream.ts';
@@ -43,8 +43,12 @@ export async function restoreHistory(
   manifest: Manifest,
   options: HistoryOptions,
 ): Promise<RestoredHistory> {
-  const { history } = await readMissing(nc, manifest);
-  const check = async (): Promise<void> => void (await readMissing(nc, manifest));
+  const { record, history } = await readMissing(nc, manifest);
+  const check = async (): Promise<Missing> => {
+    const now = await readMissing(nc, manifest);
+    if (isSameCluster(now.record, record)) return now;
+    throw new BackupError('another restore of this cluster has run since: this one stops');
+  };
   const dropped = new Map<string, number>();
   for (const saved of historyOf(manifest)) {
     const { name } = saved.config;
@@ -58,7 +62,7 @@ export async function restoreHistory(
       await api(nc, `STREAM.CREATE.${name}`, withReplicas(saved.config, options.replicas));
     else dropped.set(name, await restoreOne(nc, saved, { ...options, history, known: knownIn(manifest, name), check }));
   }
-  await endHistory(nc, manifest);
+  await endHistory(nc, await check());
   return {
     eventsDropped: dropped.get(streams.events.name) ?? 0,
     linesDropped: dropped.get(streams.audit.name) ?? 0,
@@ -72,7 +76,7 @@ const knownIn = ({ eventsKnown, auditKnown }: Manifest, stream: string): number 
 interface OneOptions extends SavedOptions {
   readonly history: History;
   readonly known: number | undefined;
-  readonly check: () => Promise<void>;
+  readonly check: () => Promise<unknown>;
 }
 
 /** @returns how many messages were deleted */
@@ -110,8 +114,7 @@ async function readMissing(nc: NatsConnection, { takenAt, cluster }: Manifest): 
   return { record: entry, history, revision };
 }
 
-async function endHistory(nc: NatsConnection, manifest: Manifest): Promise<void> {
-  const { record, revision } = await readMissing(nc, manifest);
+async function endHistory(nc: NatsConnection, { record, revision }: Missing): Promise<void> {
   const { history: _, ...whole } = record;
   const written = { timeoutMs: limits.restoreMarkWriteMs };
   if ((await compareAndSet(nc, clusterSubject, JSON.stringify(whole), revision, written)) === undefined) {

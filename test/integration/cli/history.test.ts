@@ -7,7 +7,7 @@ import { joinCluster } from '../../../actors/cluster.ts';
 import { backUpCluster } from '../../../cli/backup/cluster.ts';
 import { api, streamInfo } from '../../../cli/backup/stream.ts';
 import { continueHistory, restoreCluster } from '../../../cli/restore/cluster.ts';
-import { readClusterEntry } from '../../../lib/nats/cluster-record.ts';
+import { clusterSubject, readClusterEntry } from '../../../lib/nats/cluster-record.ts';
 import { readStream } from '../../../lib/nats/direct-reads.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import type { EventBody } from '../../../schemas/api/event.ts';
@@ -125,6 +125,24 @@ t.test('history of another backup is refused', async (t) => {
   await t.rejects(continueHistory(nc, { folder: other, ...more }), {
     message: /from the backup of .*: name its folder/,
   });
+  t.same(await there(), ['EVENTS closed']);
+});
+
+t.test('one that slept while another restore ran brings nothing', async (t) => {
+  const { folder } = await interrupted(t);
+  const late = continueHistory(nc, {
+    folder,
+    ...more,
+    onRestored: ({ config }) => {
+      if (config.name !== 'EVENTS') return;
+      // As of another restore of the same backup, which has yet to bring its own history.
+      const { subject, entry } = later;
+      nc.publish(subject, JSON.stringify(entry));
+    },
+  });
+  const { entry: cluster } = await readClusterEntry(nc);
+  const later = { subject: clusterSubject, entry: { ...cluster, incarnation: Date.now() + 1_000_000 } };
+  await t.rejects(late, { message: /another restore of this cluster has run since/ });
   t.same(await there(), ['EVENTS closed']);
 });
 
