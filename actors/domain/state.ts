@@ -19,7 +19,7 @@ import { DesiredChanges } from './desired-changes.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
-import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
+import { TenantState, amountsOf, isStored, type TenantView } from './tenant/state.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
 import type { PreparationSeen, SecretOf } from './turn.ts';
@@ -373,6 +373,7 @@ export class PartitionState implements PartitionView {
       this.vpn.deletePeer(this.#own(first).peers, first, second);
     }
     if (isOfNetwork(kind)) this.vpn.delete(kind, first, second);
+    else if (isTenantId(first)) this.#drop(first);
   }
 
   /** The record under a key can't be read: keeps what the key itself says, and fails closed. */
@@ -449,6 +450,14 @@ export class PartitionState implements PartitionView {
     this.#tenants.set(tenant, (state = new TenantState(tenant)));
     this.#tenantIds.add(tenant);
     return state;
+  }
+
+  /** A tenant of which nothing is stored any more is as one that never was. */
+  #drop(id: TenantId): void {
+    const tenant = this.#tenants.get(id);
+    if (tenant === undefined || isStored(tenant) || tenant.secrets.floor > 0) return;
+    this.#tenants.delete(id);
+    this.#tenantIds.delete(id);
   }
 
   /** Takes a container out of every index but the list. */

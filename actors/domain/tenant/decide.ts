@@ -28,7 +28,7 @@ import {
 } from '../turn.ts';
 import { regionCaps } from './quota.ts';
 import { deletedLately } from './remembered.ts';
-import type { TenantView as KnownTenant } from './state.ts';
+import { isStored, type TenantView as KnownTenant } from './state.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -91,23 +91,6 @@ const view = (record: TenantRecord): TenantView => ({
 export function get(state: PartitionView, ask: Of<'tenant.get'>): Turn {
   const tenant = state.tenant(ask.tenant);
   return tenant.settingsDamaged ? damagedTenant : answer(data('ok', view(tenant.record)));
-}
-
-/** Whether something of it is stored: settings, containers, secrets, peers, or their remains. */
-function isStored({
-  record,
-  settingsDamaged,
-  containers,
-  damaged,
-  tombstones,
-  peers,
-  secrets,
-  keys,
-}: KnownTenant): boolean {
-  if (record.updatedAtMs > 0 || settingsDamaged) return true;
-  const ofContainers = [containers, damaged, tombstones];
-  const ofPeers = [peers.records, peers.damaged, peers.tombstones];
-  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins, keys].some(({ size }) => size > 0);
 }
 
 function summary(tenant: KnownTenant): TenantSummary {

@@ -42,6 +42,23 @@ export interface TenantView {
   usage(region: string): QuotaAmounts;
 }
 
+/** Whether something of it is stored: settings, containers, secrets, peers, or their remains. */
+export function isStored({
+  record,
+  settingsDamaged,
+  containers,
+  damaged,
+  tombstones,
+  peers,
+  secrets,
+  keys,
+}: TenantView): boolean {
+  if (record.updatedAtMs > 0 || settingsDamaged) return true;
+  const ofContainers = [containers, damaged, tombstones];
+  const ofPeers = [peers.records, peers.damaged, peers.tombstones];
+  return [...ofContainers, ...ofPeers, secrets.values, secrets.logins, keys].some(({ size }) => size > 0);
+}
+
 interface Amounts {
   readonly cpuMillis: number;
   readonly memBytes: number;

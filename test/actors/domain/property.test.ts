@@ -12,7 +12,7 @@ import { observe } from '../../../actors/domain/container/observe.ts';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { directoryEntry } from '../../../actors/domain/host/decide.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
-import { amountsOf } from '../../../actors/domain/tenant/state.ts';
+import { amountsOf, isStored } from '../../../actors/domain/tenant/state.ts';
 import { expired, sweep } from '../../../actors/domain/sweep.ts';
 import { regionCaps } from '../../../actors/domain/tenant/quota.ts';
 import { capsOf } from '../../../schemas/api/tenant.ts';
@@ -379,6 +379,7 @@ function createWorld() {
         if (isUnderWay !== (record.update?.previous !== undefined)) fail('an update that cannot go back');
         if (isUnderWay && record.desired !== 'running') fail('an update of what is not to run');
       }
+      if (!isStored(tenant) && tenant.secrets.floor === 0) fail('a tenant of which nothing is stored');
       if (names.size !== tenant.names.size) fail('a name is held by nobody');
       for (const region of ['*', ...regions]) {
         const [containers, cpu, mem] = sums.get(region) ?? [0, 0, 0];

@@ -205,3 +205,27 @@ t.test('the largest tenant fits a page', (t) => {
   t.equal(page(stateOf(record), null).data.length, limits.revocationsPerTenant);
   t.end();
 });
+
+t.test('a tenant of which nothing is stored any more is forgotten', (t) => {
+  const gone = container();
+  const state = stateOf(gone);
+  const tombstone = {
+    kind: 'tombstone',
+    id: gone.id,
+    tenant: acme,
+    history: [],
+    goneAtMs: 1,
+    idempotency: null,
+  } as const;
+  state.put(tombstone);
+  t.equal([...state.tenants()].length, 1, 'it may hold an Idempotency-Key');
+  state.delete(keys.container(acme, gone.id));
+  t.same([...state.tenants()], []);
+  t.same([...state.tenantsFrom('')], []);
+
+  state.put(secretRecord('db', 1));
+  state.put({ kind: 'secret_floor', tenant: acme, version: 1, updatedAtMs: 1 });
+  state.delete(keys.secret(acme, 'db', 1));
+  t.equal(state.tenant(acme).secrets.floor, 1, 'but no version of a secret comes again');
+  t.end();
+});
