@@ -17,12 +17,13 @@ import {
 } from '../../schemas/ids.ts';
 import { DesiredChanges } from './desired-changes.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
+import { WaitingContainers } from './container/waiting.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
 import { TenantState, amountsOf, isStored, type TenantView } from './tenant/state.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
-import type { PreparationSeen, SecretOf } from './turn.ts';
+import type { Alike, PreparationSeen, SecretOf } from './turn.ts';
 import { WaitingByTenant, type Waiting } from './tenant/turns.ts';
 import { VpnState, type VpnView } from './vpn-state.ts';
 
@@ -65,7 +66,8 @@ export interface PartitionView {
    * undefined: not known any more.
    */
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined;
-  unplaced(): Iterable<ContainerRecord>;
+  /** Containers that should run and have no host. */
+  waitingForHost(): Waiting<Alike>;
   /**
    * The order of the newest report of the container: stored with it, or heard since and kept in
    * memory alone.
@@ -126,7 +128,7 @@ export class PartitionState implements PartitionView {
   readonly #revokedKeys = new Map<string, RevokedKeyRecord>();
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
   readonly #silent = new Map<HostKey, number>();
-  readonly #unplaced = new Map<ContainerId, ContainerRecord>();
+  readonly #waitingForHost = new WaitingContainers();
   readonly #moving = new Map<ContainerId, ContainerRecord>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
   readonly #pulls = new Map<ContainerId, PullProgress>();
@@ -220,8 +222,8 @@ export class PartitionState implements PartitionView {
   changesSince(host: HostKey, revision: number): ReadonlySet<ContainerId> | undefined {
     return this.#changes.since(host, revision);
   }
-  unplaced(): Iterable<ContainerRecord> {
-    return this.#unplaced.values();
+  waitingForHost(): Waiting<Alike> {
+    return this.#waitingForHost.kinds;
   }
   lastHeard({ id, observedOrder }: ContainerRecord): ObservationOrder {
     return this.#heard.get(id) ?? observedOrder;
@@ -277,8 +279,9 @@ export class PartitionState implements PartitionView {
     if (this.#loginsToTry.get(tenant, registry) === login) this.#loginsToTry.delete(tenant, registry);
   }
 
-  served(item: SecretOf | LoginRecord): void {
-    if ('registry' in item) this.#loginsToTry.served(item.tenant, item.registry);
+  served(item: SecretOf | LoginRecord | Alike): void {
+    if ('containers' in item) this.#waitingForHost.served(item);
+    else if ('registry' in item) this.#loginsToTry.served(item.tenant, item.registry);
     else this.#secretsToSettle.served(item.tenant, item.name);
   }
 
@@ -467,7 +470,7 @@ export class PartitionState implements PartitionView {
     tenant.names.delete(before.spec.name);
     tenant.releaseKey(before);
     tenant.count(before, -1);
-    this.#unplaced.delete(id);
+    this.#waitingForHost.delete(before);
     this.#heard.delete(id);
     this.#pulls.delete(id);
     if (this.#moving.delete(id)) this.#countMove(before, -1);
@@ -502,10 +505,8 @@ export class PartitionState implements PartitionView {
     } else {
       this.#preparations.delete(record.id);
     }
-    if (record.placement.phase === 'unplaced') {
-      this.#unplaced.set(record.id, record);
-      return;
-    }
+    this.#waitingForHost.add(record);
+    if (record.placement.phase !== 'placed') return;
     const { host } = record.placement;
     let placed = this.#placed.get(host);
     if (placed === undefined) this.#placed.set(host, (placed = new Map()));

@@ -7,14 +7,15 @@ import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { movesFrom } from './container/moves.ts';
 import { settle } from './container/observe.ts';
 import { silence } from './container/silence.ts';
+import { kindOf } from './container/waiting.ts';
 import { observeSilence } from './host/decide.ts';
 import { tryAgain } from './secret/logins.ts';
 import { rollSecrets } from './secret/roll.ts';
 import type { PartitionView } from './state.ts';
-import { noChanges, type Changes, type TurnContext } from './turn.ts';
+import { inTurns } from './tenant/turns.ts';
+import { noChanges, type Alike, type Changes, type TurnContext } from './turn.ts';
 
 export interface SweepContext extends TurnContext {
   /**
@@ -42,9 +43,9 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   yield* tellSilence(state, context);
   yield* rollSecrets(state, context, context.onFault);
   yield* tryAgain(state, context);
+  yield* findHosts(state, context);
   let budget: number = limits.sweepChanges;
-  // What found no room a moment ago finds none now: ten thousand that wait cost one look for each
-  // kind of them.
+  // What found no room a moment ago finds none now.
   const noRoom = new Set<string>();
   let passed = 0;
   for (const seen of unsettled(state, context)) {
@@ -71,6 +72,24 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   }
 }
 
+/** Places what waits for a host. Where one finds no room, none of those that are alike does. */
+const findHosts = (state: PartitionView, context: SweepContext): Generator<Changes, void, void> =>
+  inTurns(state.waitingForHost(), (alike) => placing(state, alike, context), limits.sweepChanges);
+
+function* placing(state: PartitionView, alike: Alike, context: SweepContext): Generator<Changes, void, void> {
+  for (const record of alike.containers.values()) {
+    let changes: Changes;
+    try {
+      changes = settle(state, record, context);
+    } catch (error) {
+      context.onFault(record, error);
+      continue;
+    }
+    yield changes;
+    if (changes === noChanges) return;
+  }
+}
+
 /**
  * Events of the containers of hosts that fell silent or are heard again. Records say what has been
  * told, so each change is told once, by whichever process owns the partition then.
@@ -92,19 +111,8 @@ function* tellSilence(state: PartitionView, context: SweepContext): Generator<Ch
   }
 }
 
-/** All that says where a container may go, and whether it wants to. */
-function kindOf(record: ContainerRecord): string {
-  // Each move has times of its own.
-  if (movesFrom(record) !== undefined) return record.id;
-  const { tenant, spec, desired, observed, placement, rejections } = record;
-  const from = placement.phase === 'placed' ? `${placement.host} ${placement.chosenBy}` : '-';
-  const needs = [spec.cpu_limit, spec.mem_limit, spec.ports.length, record.diskBytes, spec.registry];
-  return [tenant, ...needs, desired, observed.status, from, ...rejections.map(({ host }) => host)].join(' ');
-}
-
 function unsettled(state: PartitionView, context: TurnContext) {
-  const records = new Set([...state.unplaced()].filter(({ desired }) => desired === 'running'));
-  for (const record of state.moving()) records.add(record);
+  const records = new Set(state.moving());
   for (const host of state.hostsWithContainers()) {
     const standing = context.fleet.standing(host);
     const leaves = standing === 'lost' || standing === 'removed' || context.fleet.host(host)?.draining === true;

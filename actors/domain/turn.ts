@@ -109,6 +109,13 @@ export interface SecretOf {
   readonly name: string;
 }
 
+/** Containers of a tenant that wait for a host and need the same of it; `name` says what. */
+export interface Alike {
+  readonly tenant: TenantId;
+  readonly name: string;
+  readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
+}
+
 /** When this owner last knew that a preparation gets on; `since` is the preparation's. */
 export interface PreparationSeen {
   readonly since: number;
@@ -117,14 +124,14 @@ export interface PreparationSeen {
 
 /**
  * What memory keeps and nothing commits: the order of a report that repeats what is stored, how far
- * a pull is, that a preparation gets on, that a secret or a login has had its turn
- * (tenant/turns.ts), or that no container waits for a login any more.
+ * a pull is, that a preparation gets on, that a secret, a login or alike containers have had their
+ * turn (tenant/turns.ts), or that no container waits for a login any more.
  */
 export type Heard =
   | { readonly id: ContainerId; readonly order: ObservationOrder }
   | { readonly id: ContainerId; readonly pull: PullProgress }
   | { readonly id: ContainerId; readonly preparation: PreparationSeen }
-  | { readonly served: SecretOf | LoginRecord }
+  | { readonly served: SecretOf | LoginRecord | Alike }
   | { readonly tried: LoginRecord };
 
 export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };

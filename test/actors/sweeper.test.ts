@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 import { quietLog } from './support.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from './support/memory-store.ts';
 import { createPartition, quietObserver } from './support/partition.ts';
-import { container, h1, hostRecord, none, observation, unplaced } from './support/records.ts';
+import { container, h1, hostRecord, none, observation, unplaced, waitingIn } from './support/records.ts';
 
 /** A process with partitions that have these records, and a host that is up. */
 async function start(t: Test, ...partitionRecords: readonly (readonly StateRecord[])[]) {
@@ -64,7 +64,7 @@ const waiting = (count: number) =>
   Array.from({ length: count }, (_, index) =>
     container({ placement: unplaced, observed: observation('pending') }, `c${index}`),
   );
-const leftIn = (partition: Partition | undefined): number => [...(partition?.view.unplaced() ?? [])].length;
+const leftIn = (partition: Partition | undefined): number => (partition === undefined ? 0 : waitingIn(partition.view));
 
 t.test('a sweep takes a turn for each slice, the partitions in turns, and no second one of a partition', async (t) => {
   const { sweeper, partitions, turns, swept } = await start(t, waiting(8), waiting(8));

@@ -1,11 +1,12 @@
 /**
  * What waits for a sweep that changes a bounded number of containers: the tenants take turns, and
- * so do the secrets or logins of a tenant. Who has had a turn goes behind the others, also for the
- * next sweep, as in a lane (lib/rpc/lane.ts). So nobody waits longer because another has much.
+ * so do the secrets, logins or kinds of containers of a tenant. Who has had a turn goes behind the
+ * others, also for the next sweep, as in a lane (lib/rpc/lane.ts). So nobody waits longer because
+ * another has much.
  */
 import type { LoginRecord } from '../../../schemas/api/secret.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
-import type { Changes, SecretOf } from '../turn.ts';
+import type { Alike, Changes, SecretOf } from '../turn.ts';
 
 export interface Waiting<T> {
   /** In the order of their turns. Goes on while turns are taken, and so comes to a tenant again. */
@@ -57,7 +58,7 @@ export class WaitingByTenant<T> implements Waiting<T> {
  * @param changesOf of one item; without records and deletes they are a step, and not a turn
  * @param most turns
  */
-export function* inTurns<T extends SecretOf | LoginRecord>(
+export function* inTurns<T extends SecretOf | LoginRecord | Alike>(
   waiting: Waiting<T>,
   changesOf: (item: T) => Iterator<Changes, void, void>,
   most: number,
@@ -74,10 +75,14 @@ export function* inTurns<T extends SecretOf | LoginRecord>(
     }
     return false;
   }
+  // Who had a turn is behind: each goes on where it was, and looks once at what has nothing to do.
+  const places = new Map<TenantId, Iterator<T, void, void>>();
   let left = most;
   for (const tenant of waiting.tenants()) {
-    for (const item of waiting.of(tenant)) {
-      if (!(yield* turnOf(item))) continue;
+    const items = places.get(tenant) ?? waiting.of(tenant)[Symbol.iterator]();
+    places.set(tenant, items);
+    for (let next = items.next(); next.done !== true; next = items.next()) {
+      if (!(yield* turnOf(next.value))) continue;
       if (--left === 0) return;
       break;
     }

@@ -414,36 +414,46 @@ t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t 
   const waiting = (index: number, more: Partial<ContainerRecord> = {}) =>
     container({ placement: unplaced, observed: observation('pending'), ...more }, `c${index}`);
   const many = Array.from({ length: limits.sweepChanges + 50 }, (_, index) => waiting(index));
-  const placed = [...sweep(stateOf(...many), sweepContext())].filter(({ records }) => records.length > 0);
-  t.equal(placed.length, limits.sweepChanges, 'no more at a time than this');
+  const swept = (state: ReturnType<typeof stateOf>, context = sweepContext()): ContainerRecord[] => {
+    const placed: ContainerRecord[] = [];
+    for (const changes of sweep(state, context)) {
+      apply(state, changes);
+      placed.push(...(changes.records as ContainerRecord[]));
+    }
+    return placed;
+  };
+  t.equal(swept(stateOf(...many)).length, limits.sweepChanges, 'no more at a time than this');
 
   let looks = 0;
   const small = fleetHost(h1, { capacity: { cpu_millis: 50, mem_bytes: 16 * 1024 ** 2, containers: 10 } });
   const fleet = { ...fleetOf(small), hostsIn: () => (looks++, [h1]) };
   const tiny = { spec: specOf('tiny', { cpu_limit: '0.05' }) };
-  const changes = [...sweep(stateOf(...many, waiting(999, tiny)), sweepContext(fleet))];
-  t.equal(changes.filter(({ records }) => records.length > 0).length, 1, 'what fits is placed behind what does not');
+  t.equal(
+    swept(stateOf(...many, waiting(999, tiny)), sweepContext(fleet)).length,
+    1,
+    'what fits is placed behind what does not',
+  );
   t.equal(looks, 2, 'and what does not costs one look for all of its kind');
 
   looks = 0;
   const refused = many.map((record) => ({ ...record, rejections: [{ host: h2, atMs: 999_999 }] }));
-  t.same(
-    [...sweep(stateOf(...refused), sweepContext(fleet))].filter(({ records }) => records.length > 0),
-    [],
-  );
+  t.same(swept(stateOf(...refused), sweepContext(fleet)), []);
   t.equal(looks, 1, 'those that were refused too');
 
   const elsewhere = waiting(1, { spec: specOf('elsewhere', { registry: 'other.example' }) });
   const narrowed = { ...defaultTenant(acme), registries: [waiting(2).spec.registry] };
-  const behind = [...sweep(stateOf(narrowed, elsewhere, waiting(2)), sweepContext())];
-  t.equal(behind.filter(({ records }) => records.length > 0).length, 1, 'one of another registry holds up nobody');
+  t.equal(swept(stateOf(narrowed, elsewhere, waiting(2))).length, 1, 'one of another registry holds up nobody');
+
+  const other = waiting(1, { tenant: 'other' as typeof acme });
+  const [, second] = swept(stateOf(...many, other));
+  t.equal(second?.id, other.id, 'nobody waits because another has much');
 
   const outcomes: string[] = [];
   const [poisoned, sound] = [waiting(1), waiting(2, { desired: 'running', tenant: 'sound' as typeof acme })];
   const state = stateOf(poisoned, sound);
   const faulty = Object.assign(Object.create(state) as typeof state, {
     preparationSeen: () => undefined,
-    unplaced: () => [poisoned, sound],
+    waitingForHost: () => state.waitingForHost(),
     tenant: (tenant: typeof acme) => {
       if (tenant === acme) throw new Error('a bug');
       return state.tenant(tenant);

@@ -30,7 +30,7 @@ import type { HostRecord } from '../../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../../schemas/ids.ts';
 import type { WriteAsk } from '../../../schemas/wire/asks.ts';
 import { containerId, operation, specOf } from '../support.ts';
-import { apply, h1, h2, h3, hostRecord, observation } from '../support/records.ts';
+import { apply, h1, h2, h3, hostRecord, observation, waitingIn } from '../support/records.ts';
 
 const tenants = ['acme', 'bolt'] as TenantId[];
 const hosts = [h1, h2, h3];
@@ -401,8 +401,10 @@ function createWorld() {
         fail(`the ledger of ${host}: ${JSON.stringify(told)}`);
       }
     }
-    const waiting = all().filter(({ placement }) => placement.phase === 'unplaced').length;
-    if ([...state.unplaced()].length !== waiting) fail('what is unplaced');
+    const waiting = all().filter(
+      ({ placement, desired }) => placement.phase === 'unplaced' && desired === 'running',
+    ).length;
+    if (waitingIn(state) !== waiting) fail('what waits for a host');
   }
 
   return { take, check, sweepAll, all };

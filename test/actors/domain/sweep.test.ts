@@ -120,11 +120,16 @@ t.test('what waits is placed if it should run', (t) => {
 });
 
 t.test('those that are passed over are steps too, so that no slice takes them all', (t) => {
-  const many = Array.from({ length: 10 * limits.sweepStepRecords + 1 }, (_, index) =>
-    container({ placement: unplaced }, `c${index}`),
-  );
-  const { steps } = sweepOf([], ...many);
+  const many = Array.from({ length: 10 * limits.sweepStepRecords + 1 }, (_, index) => container({}, `c${index}`));
+  const { steps } = sweepOf([fleetHost(h1, { draining: true, schedulable: false })], ...many);
   t.ok(steps.length >= 10 && steps.length < 20, `${steps.length} steps`);
+  t.end();
+});
+
+t.test('what waits costs a sweep one look for each kind, however many wait', (t) => {
+  const waiting = (count: number) =>
+    Array.from({ length: count }, (_, index) => container({ placement: unplaced }, `c${index}`));
+  t.equal(sweepOf([], ...waiting(1000)).steps.length, sweepOf([], ...waiting(1)).steps.length);
   t.end();
 });
 

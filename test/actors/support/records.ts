@@ -1,5 +1,5 @@
 /** Records, fleets and turns for tests of decisions. */
-import { PartitionState, type PlacementLedger } from '../../../actors/domain/state.ts';
+import { PartitionState, type PartitionView, type PlacementLedger } from '../../../actors/domain/state.ts';
 import type { StateRecord } from '../../../actors/domain/records.ts';
 import type { Changes, FleetHost, FleetView, HostStanding, TurnContext } from '../../../actors/domain/turn.ts';
 import type { ContainerRecord, Observation } from '../../../schemas/api/container.ts';
@@ -120,6 +120,13 @@ export function stateOf(...records: readonly StateRecord[]): PartitionState {
   const state = new PartitionState(noLedger);
   for (const record of records) state.put(record);
   return state;
+}
+
+/** How many containers wait for a host. */
+export function waitingIn(state: PartitionView): number {
+  const kinds = state.waitingForHost();
+  const alike = [...kinds.tenants()].flatMap((tenant) => [...kinds.of(tenant)]);
+  return alike.reduce((sum, { containers }) => sum + containers.size, 0);
 }
 
 export function apply(state: PartitionState, changes: Changes): void {
