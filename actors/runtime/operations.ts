@@ -7,15 +7,18 @@ import type { OperationRecord } from '../../schemas/records/operation.ts';
 import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 
-export interface KnownOperation {
-  readonly record: OperationRecord;
+export interface KnownOperation extends Pick<OperationRecord, 'code' | 'answer'> {
   /** Number of the commit that it is part of, or that it rests on. */
   readonly commit: number;
 }
 
-interface Kept {
-  readonly operation: KnownOperation;
+interface Kept extends KnownOperation {
   readonly addedAtMs: number;
+}
+
+interface NewOperation {
+  readonly record: OperationRecord;
+  readonly commit: number;
 }
 
 /** Between two calls of `expire`, no more than this counts. */
@@ -25,8 +28,8 @@ export class Operations {
   readonly #known = new Map<OperationId, Kept>();
   /**
    * Of writes that changed nothing and left no line in the audit, which memory alone keeps:
-   * refusals, and a start of what runs. The client may have done
-   * something else since, so a second copy of the message, which comes late, must not take effect.
+   * refusals, and a start of what runs. The client may have done something else since, so a second
+   * copy of the message, which comes late, must not take effect.
    */
   readonly #unchanged = new Map<OperationId, Kept>();
   /**
@@ -35,20 +38,35 @@ export class Operations {
    */
   #ranMs = 0;
   #expiredAtMs: number | undefined;
+  /** Short answers with a body, by that: most refusals say the same, and keep it once. */
+  readonly #shared = new Map<string, OperationRecord['answer']>();
 
   get(op: OperationId): KnownOperation | undefined {
-    return (this.#known.get(op) ?? this.#unchanged.get(op))?.operation;
+    return this.#known.get(op) ?? this.#unchanged.get(op);
   }
 
-  add(operation: KnownOperation): void {
-    this.#known.set(operation.record.op, { operation, addedAtMs: this.#ranMs });
+  add(operation: NewOperation): void {
+    this.#known.set(operation.record.op, this.#kept(operation));
   }
 
   /** Bounded: when full, it forgets the oldest. */
-  addUnchanged(operation: KnownOperation): void {
+  addUnchanged(operation: NewOperation): void {
     const [oldest] = this.#unchanged.keys();
     if (this.#unchanged.size >= limits.unchangedKept && oldest !== undefined) this.#unchanged.delete(oldest);
-    this.#unchanged.set(operation.record.op, { operation, addedAtMs: this.#ranMs });
+    this.#unchanged.set(operation.record.op, this.#kept(operation));
+  }
+
+  #kept({ record: { code, answer }, commit }: NewOperation): Kept {
+    return { code, answer: this.#sharedOf(answer), commit, addedAtMs: this.#ranMs };
+  }
+
+  #sharedOf(answer: OperationRecord['answer']): OperationRecord['answer'] {
+    if (answer.kind !== 'body' || answer.body.length > limits.sharedAnswerBytes) return answer;
+    const shared = this.#shared.get(answer.body);
+    if (shared !== undefined) return shared;
+    if (this.#shared.size >= limits.sharedAnswers) this.#shared.clear();
+    this.#shared.set(answer.body, answer);
+    return answer;
   }
 
   /**

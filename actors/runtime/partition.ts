@@ -321,7 +321,7 @@ export class Partition<D extends DomainTypes> {
    * The answer of the first time. A body that is made again shows its subject as it is now, so the
    * newest change of that has to be committed too.
    */
-  #answerKnown(serving: Serving<D>, write: Write<D>, { record: { code, answer }, commit }: KnownOperation): void {
+  #answerKnown(serving: Serving<D>, write: Write<D>, { code, answer, commit }: KnownOperation): void {
     const { state, commits } = serving;
     const { ask, respond } = write;
     const { domain } = this.#options;

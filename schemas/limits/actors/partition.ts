@@ -160,6 +160,9 @@ export const partition = {
    * are kept as long as other outcomes.
    */
   unchangedKept: 20_000,
+  /** Answers that outcomes in memory share, and how long each is at most. */
+  sharedAnswers: 256,
+  sharedAnswerBytes: 512,
   idempotencyTtlMs: 24 * hours,
   /** The period of hourly bounds: deletions, removed peers, new keys of a peer. */
   anHourMs: 1 * hours,

@@ -1,12 +1,13 @@
 /** How long the outcome of an operation is kept; refusals.test.ts has what that is for. */
 import t from 'tap';
-import { Operations, type KnownOperation } from '../../../actors/runtime/operations.ts';
+import { Operations } from '../../../actors/runtime/operations.ts';
+import type { OutcomeCode } from '../../../schemas/errors.ts';
 import type { OperationId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 const idOf = (name: string): OperationId => name as OperationId;
-const operationOf = (name: string, code: KnownOperation['record']['code'] = 'ok'): KnownOperation => ({
-  record: { op: idOf(name), atMs: 0, code, answer: { kind: 'body', body: '' } },
+const operationOf = (name: string, code: OutcomeCode = 'ok', body = '') => ({
+  record: { op: idOf(name), atMs: 0, code, answer: { kind: 'body' as const, body } },
   commit: 1,
 });
 
@@ -73,6 +74,23 @@ t.test('what was committed is never dropped by count, and stands before what cha
   for (let count = 0; count <= limits.unchangedKept; count++) operations.add(operationOf(`op-${count}`));
   t.ok(has('op-0'));
   operations.addUnchanged(operationOf('op-0', 'conflict'));
-  t.equal(operations.get(idOf('op-0'))?.record.code, 'ok');
+  t.equal(operations.get(idOf('op-0'))?.code, 'ok');
+  t.end();
+});
+
+t.test('a short answer is kept once, however many refusals say it', (t) => {
+  const { operations } = keeping();
+  const answerOf = (name: string, body: string) => {
+    operations.add(operationOf(name, 'not_found', body));
+    return operations.get(idOf(name))?.answer;
+  };
+  const short = answerOf('first', 'gone');
+  t.equal(answerOf('second', 'gone'), short);
+  t.same(answerOf('other', 'taken'), { kind: 'body', body: 'taken' });
+  const long = 'x'.repeat(limits.sharedAnswerBytes + 1);
+  t.not(answerOf('long', long), answerOf('long again', long), 'a long one goes with its outcome');
+  for (let n = 0; n < limits.sharedAnswers; n++) answerOf(`of ${n}`, `${n}`);
+  t.not(answerOf('third', 'gone'), short, 'bounded');
+  t.equal(operations.get(idOf('first'))?.answer, short);
   t.end();
 });
