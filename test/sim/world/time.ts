@@ -1,7 +1,8 @@
 /**
  * Virtual time for several processes in one. While a world runs, it replaces the timers of Node
- * (`setTimeout`, `setInterval`, `setImmediate` and `node:timers/promises`), so that the runtime's
- * unchanged code waits in virtual time. Every timer and every message belongs to the process that
+ * (`setTimeout`, `setInterval`, `setImmediate`, `AbortSignal.timeout` and `node:timers/promises`)
+ * and its clocks (`Date.now`, `performance.now`), so that unchanged code waits in virtual time, and
+ * nothing in a run depends on how fast the machine is. Every timer and every message belongs to the process that
  * was running when it was made. A paused process runs none of its own, and all that are due when it
  * continues; a dead one runs nothing. Between two events all microtasks run, so nothing of one
  * process runs in the middle of another's.
@@ -22,6 +23,9 @@ const real = {
   clearImmediate: globalThis.clearImmediate,
   delay: timersPromises.setTimeout,
   random: Math.random,
+  dateNow: Date.now,
+  performanceNow: performance.now,
+  abortAfter: AbortSignal.timeout,
 };
 
 export interface Process {
@@ -206,6 +210,13 @@ export class World {
     };
     Object.assign(globalThis, virtual, { clearTimeout: clear, clearInterval: clear, clearImmediate: clear });
     Math.random = random;
+    Date.now = () => this.#running.clock.nowMs();
+    performance.now = () => this.#running.clock.monotonicMs();
+    AbortSignal.timeout = (ms) => {
+      const ending = new AbortController();
+      timer(() => ending.abort(new DOMException('signal timed out', 'TimeoutError')), ms);
+      return ending.signal;
+    };
     timersPromises.setTimeout = (ms, value, options) =>
       new Promise((resolve, reject) => {
         const { signal } = options ?? {};
@@ -231,9 +242,12 @@ export class World {
 }
 
 function uninstall(): void {
-  const { delay, random, ...timers } = real;
+  const { delay, random, dateNow, performanceNow, abortAfter, ...timers } = real;
   Object.assign(globalThis, timers);
   Math.random = random;
+  Date.now = dateNow;
+  performance.now = performanceNow;
+  AbortSignal.timeout = abortAfter;
   timersPromises.setTimeout = delay;
   syncBuiltinESMExports();
 }
