@@ -4,7 +4,8 @@
  * and delays messages; owners are paused, killed, cut off and replaced; wall clocks step by days.
  * The checker of histories judges the asks and answers. Then all faults end, and what is stored
  * must agree with what runs. In some runs an online backup is restored in the middle, and exactly
- * what was acknowledged after it is gone.
+ * what was acknowledged after it is gone; in some the limits are small, and there are many tenants;
+ * in some secrets and logins change.
  */
 import { createInbox } from '@nats-io/transport-node';
 import type { PartitionState } from '../../actors/domain/state.ts';
@@ -24,8 +25,14 @@ import { limits } from '../../schemas/limits.ts';
 import { agentKey, hostKey, quietLog, tenantId } from '../actors/support.ts';
 import { createRandom, type Random } from '../actors/support/random.ts';
 import { check, explain } from '../faults/check/check.ts';
-import type { History, Result, Seen } from '../faults/check/history.ts';
-import { createScribe, Gateway, historyOf, live, record, type Scribe } from './parts/gateway.ts';
+import type { History, Request, Result, Seen } from '../faults/check/history.ts';
+import type { ContainerRecord } from '../../schemas/api/container.ts';
+import { bucketStream, buckets, journalBuckets, streams } from '../../schemas/records/buckets.ts';
+import { auditFaults } from './parts/audit.ts';
+import { rush } from './parts/rush.ts';
+import { Secrets } from './parts/secrets.ts';
+import { withScarceLimits } from './scarce.ts';
+import { createScribe, first, Gateway, historyOf, live, record, type Scribe } from './parts/gateway.ts';
 import { badTag, isUp } from './parts/engine.ts';
 import { Host } from './parts/host.ts';
 import { Nats, type Connection, type Fate, type Weather } from './world/nats.ts';
@@ -38,6 +45,12 @@ const region = 'default' as Region;
 /** The host that is drained and broken. */
 const emptied = hostKey('h0');
 const cap = 4;
+const tenantCounts = { few: 3, many: 16 };
+/**
+ * In some runs the buckets go back in time under owners that have everything in memory. Off, since
+ * owners do not notice it yet.
+ */
+const storeGoesBack = false;
 const caps: History['caps'] = { containers: cap, cpuMillis: null, memBytes: null };
 
 export interface Run {
@@ -102,6 +115,12 @@ class Simulation {
   #operations = 0;
   #undecided = 0;
   readonly #tenants: readonly TenantId[];
+  /** Secrets and logins of further tenants change in this run. */
+  readonly #secrets: Secrets | undefined;
+  /** The limits of this run are small. */
+  readonly isScarce: boolean;
+  readonly #hasRush: boolean;
+  readonly #goesBack: boolean;
   readonly #faults: string[] = [];
   /** The cost of one step of a load: in some runs partitions are large. */
   readonly #stepMs: number;
@@ -114,9 +133,22 @@ class Simulation {
   #hasOrders = false;
   #tokens = 0;
 
-  constructor(random: Random) {
+  /** @param regime says which run this is; apart from what happens in it */
+  constructor(random: Random, regime: Random) {
     this.#random = random;
-    this.#tenants = ['t0', 't1', 't2'].map(tenantId);
+    this.isScarce = regime.once(3);
+    this.#hasRush = this.isScarce && regime.once(2);
+    this.#goesBack = storeGoesBack && regime.once(4);
+    const tenants = this.isScarce || regime.once(6) ? tenantCounts.many : tenantCounts.few;
+    this.#tenants = Array.from({ length: tenants }, (_, index) => tenantId(`t${index}`));
+    if (regime.once(4)) {
+      const own = ['s0', 's1'].map(tenantId);
+      this.#secrets = new Secrets(
+        own,
+        () => this.#token(),
+        () => this.#scribe.unwanted,
+      );
+    }
     this.#nats = new Nats(this.#world, this.#weather());
     this.#stepMs = random.pick([0, 0, 1, 5, 15]);
     this.#hasRestore = random.once(5);
@@ -160,7 +192,7 @@ class Simulation {
     for (let index = 0; index < this.#actorsCount; index++) this.#actors.push(this.#startActor(`actors-${index}`));
     for (let index = 0; index < 2; index++) {
       const options = { world: this.#world, nats: this.#nats, name: `gateway-${index}`, partitions: this.#partitions };
-      this.#gateways.push(new Gateway({ ...options, newToken: () => this.#token() }));
+      this.#gateways.push(new Gateway({ ...options, newToken: () => this.#token(), hasLarge: this.isScarce }));
     }
     await this.#setUp();
     if (this.#hasRestore) {
@@ -170,6 +202,8 @@ class Simulation {
       await this.#restore(backup);
     }
     await this.#storm();
+    if (this.#hasRush) await this.#rush();
+    if (this.#goesBack) await this.#goBack();
     await this.#judgeEnd();
   }
 
@@ -190,6 +224,9 @@ class Simulation {
       const client = () => liveOnVpn(random, gateway, () => this.#token(), this.#tenants, isOver);
       clients.push(this.#world.spawn(gateway.process, client), this.#world.spawn(gateway.process, client));
     }
+    const secrets = this.#secrets;
+    if (secrets !== undefined && gateway !== undefined)
+      clients.push(this.#world.spawn(gateway.process, () => secrets.live(random, gateway, isOver)));
     this.#isStormy = true;
     await this.#trouble(isOver);
     this.#isStormy = false;
@@ -217,8 +254,12 @@ class Simulation {
     const running = [...this.#hosts.values()].flatMap(({ engine }) => [...engine.ids()]);
     this.#ranBefore = new Set(running);
     const connection = this.#nats.connect(stage);
+    const before = this.#secrets?.valueFaults(await this.#storedStates(connection)) ?? [];
     this.#cluster = await restoreBackup(this.#nats, connection, backup, this.#cluster);
-    this.#refused = refusedIn(await this.#storedStates(connection), this.#tenants);
+    const states = await this.#storedStates(connection);
+    this.#refused = refusedIn(states, this.#tenants);
+    this.#faults.push(...before, ...(this.#secrets?.valueFaults(states) ?? []));
+    for (const { audited } of this.#gateways) audited.clear();
     this.#scribe = createScribe(this.#scribe.unwanted);
     for (const actor of this.#actors) Object.assign(actor, this.#startActor(actor.name));
     await sleep(3000);
@@ -329,11 +370,12 @@ class Simulation {
         onPrepared: (id) => void this.#ran.delete(`${key} ${id}`),
         onStart: (id) => this.#onStart(key, id),
         stopMs: () => this.#random.below(1500),
+        accepts: (tenant, registry) => this.#secrets?.accepts(tenant, registry) ?? true,
       });
       this.#hosts.set(key, host);
       host.start();
     }
-    for (const tenant of this.#tenants) {
+    for (const tenant of [...this.#tenants, ...(this.#secrets?.tenants ?? [])]) {
       const settings = { regions: [region], caps: { containers: cap, cpu_millis: null, mem_bytes: null } };
       await this.#insist('a tenant', () => ({ type: 'tenant.put', tenant, settings, ...this.#ride() }));
     }
@@ -381,7 +423,7 @@ class Simulation {
       if (actor === undefined) return;
       const { process } = actor;
       if (process.state === 'dead') continue;
-      const kind = random.below(15);
+      const kind = random.below(17);
       this.#world.trace('trouble', kind, actor.name);
       switch (kind) {
         case 0:
@@ -427,6 +469,10 @@ class Simulation {
         case 14:
           this.#breakHost();
           break;
+        case 15:
+        case 16:
+          this.#loseStream();
+          break;
       }
     }
   }
@@ -444,6 +490,20 @@ class Simulation {
   #orderDrain(draining: boolean): void {
     const update = { draining, drain_at_once: this.#random.pick([null, 1, 2]) };
     this.#update(update, () => (this.#isDrained = draining));
+  }
+
+  /** One stream alone is away, and often until the storm is over. */
+  #loseStream(): void {
+    const random = this.#random;
+    const stream = random.pick([
+      streams.audit.name,
+      streams.events.name,
+      bucketStream(buckets.state.bucket(random.below(this.#partitions))),
+      bucketStream(buckets.journal.bucket(random.below(journalBuckets))),
+    ]);
+    const ms = random.once(2) ? stormMs : random.below(4000);
+    this.#world.trace('away', stream);
+    this.#nats.jetstream.leave(stream, this.#world.nowMs + ms, random.pick(['silent', 'refusing']));
   }
 
   /** The first host can start nothing for a while. */
@@ -500,11 +560,53 @@ class Simulation {
   }
 
   #calm(): void {
+    this.#nats.jetstream.calm();
     for (const actor of this.#actors) {
       actor.cutOffUntilMs = 0;
       this.#world.resume(actor.process);
     }
     for (const { process } of this.#gateways) this.#world.resume(process);
+  }
+
+  // Calm
+
+  #ask(tenant: TenantId, request: Request, client = 'last'): Promise<Result> {
+    const gateway = this.#gateways[0] as Gateway;
+    const asking = () => record(this.#scribe, gateway, this.#world, client, tenant, request);
+    return this.#world.spawn(gateway.process, asking);
+  }
+
+  async #rush(): Promise<void> {
+    const [gateway] = this.#gateways;
+    if (gateway === undefined) return;
+    await sleep(heardMs);
+    const ends = await this.#lastWords();
+    const faults = await rush({
+      ...{ nats: this.#nats, random: this.#random, gateway },
+      ...{ partitions: this.#partitions, tenants: this.#tenants },
+      newToken: () => this.#token(),
+      ask: (tenant, request) => this.#ask(tenant, request, `rush ${tenant}`),
+      containerOf: (tenant) => ends.find(([of, { isRemoving }]) => of === tenant && !isRemoving)?.[1].id,
+    });
+    this.#faults.push(...faults);
+  }
+
+  /** What is stored is as it was a moment ago, but for the events. Owners have it in memory. */
+  async #goBack(): Promise<void> {
+    const { jetstream } = this.#nats;
+    const create = async (name: string): Promise<void> => {
+      for (const tenant of this.#tenants)
+        await this.#ask(tenant, { kind: 'create', name, version: first, idempotencyKey: null });
+    };
+    await sleep(heardMs);
+    const earlier = jetstream.lengths();
+    await create('before');
+    await sleep(this.#random.below(3000));
+    jetstream.goBack(earlier, (stream) => stream !== streams.events.name && stream !== streams.audit.name);
+    await create('after');
+    await sleep(3000);
+    for (const actor of this.#actors) await this.#restart(actor);
+    await sleep(3000);
   }
 
   // Judgement
@@ -522,10 +624,15 @@ class Simulation {
    * records as revoked still is.
    */
   async #judgeVpn(): Promise<void> {
+    await this.#judgeStored((states) => vpnFaults(states, this.#tenants, this.#refused));
+  }
+
+  /** What is stored comes to be without a fault. */
+  async #judgeStored(faultsOf: (states: readonly PartitionState[]) => string[]): Promise<void> {
     const connection = this.#nats.connect(this.#world.stage);
     const look = async (): Promise<string[]> => {
       try {
-        return vpnFaults(await this.#storedStates(connection), this.#tenants, this.#refused);
+        return faultsOf(await this.#storedStates(connection));
       } catch (error) {
         // Another owner took the partition meanwhile.
         return [`what is stored can't be read: ${String(error)}`];
@@ -537,6 +644,13 @@ class Simulation {
       faults = await look();
     }
     this.#faults.push(...faults);
+  }
+
+  async #judgeAudit(): Promise<void> {
+    const answered = new Map(this.#gateways.flatMap(({ audited }) => [...audited]));
+    const look = (): string[] => auditFaults(answered, this.#nats.jetstream.stored(streams.audit.name));
+    for (let waitedMs = 0; waitedMs < settleMs && look().length > 0; waitedMs += 500) await sleep(500);
+    this.#faults.push(...look());
   }
 
   #onRemoved(host: HostKey, id: ContainerId, why: 'removed' | 'orphan'): void {
@@ -565,6 +679,8 @@ class Simulation {
       waitedMs += 200
     )
       await sleep(200);
+    const [gateway] = this.#gateways;
+    if (gateway !== undefined) await this.#world.spawn(gateway.process, async () => this.#secrets?.finish(gateway));
     // An owner that missed the operator's last word hears it with the next versions.
     if (this.#hasOrders) await sleep(heardMs);
     let ends = await this.#lastWords();
@@ -588,10 +704,19 @@ class Simulation {
       if (!this.#isAsDesired(seen))
         this.#faults.push(`${tenant} ${seen.id}: ${seen.desired} on ${seen.host}, and its host has it otherwise`);
     }
-    await this.#judgeCopies(new Set(ends.map(([, { id }]) => id)));
+    const secrets = this.#secrets;
+    const engines = [...this.#hosts.values()].map(({ engine }) => engine);
+    let others: readonly ContainerRecord[] = [];
+    if (secrets !== undefined)
+      await this.#judgeStored((states) => {
+        others = secrets.containersIn(states);
+        return secrets.faults(states, engines);
+      });
+    await this.#judgeCopies(new Set([...ends.map(([, { id }]) => id), ...others.map(({ id }) => id)]));
     await this.#judgeReports(ends);
     await this.#judgeEvents(ends.map(([, seen]) => seen));
     await this.#judgeTraces();
+    await this.#judgeAudit();
     if (this.#hasRestore) await this.#judgeVpn();
   }
 
@@ -661,23 +786,19 @@ class Simulation {
 
   /** The containers that exist when all is calm, as every tenant's owner reports them. */
   async #lastWords(): Promise<readonly (readonly [TenantId, Seen])[]> {
-    const [gateway] = this.#gateways;
-    if (gateway === undefined) return [];
-    const ask = (tenant: TenantId, request: Parameters<typeof record>[5]) =>
-      this.#world.spawn(gateway.process, () => record(this.#scribe, gateway, this.#world, 'last', tenant, request));
     const ends: (readonly [TenantId, Seen])[] = [];
     for (const tenant of this.#tenants) {
-      let listed = await ask(tenant, { kind: 'list' });
+      let listed = await this.#ask(tenant, { kind: 'list' });
       for (let attempt = 0; attempt < 10 && listed.kind !== 'ok'; attempt++)
-        listed = await ask(tenant, { kind: 'list' });
+        listed = await this.#ask(tenant, { kind: 'list' });
       if (listed.kind !== 'ok' || listed.told.of !== 'list') throw new Error(`${tenant} is not answered`);
-      await ask(tenant, { kind: 'quota' });
+      await this.#ask(tenant, { kind: 'quota' });
       for (const { id, version } of listed.told.containers) {
         const isAnswered = (result: Result): boolean =>
           result.kind === 'ok' || (result.kind === 'refused' && result.code === 'not_found');
-        let status = await ask(tenant, { kind: 'get', id });
+        let status = await this.#ask(tenant, { kind: 'get', id });
         for (let attempt = 0; attempt < 10 && !isAnswered(status); attempt++)
-          status = await ask(tenant, { kind: 'get', id });
+          status = await this.#ask(tenant, { kind: 'get', id });
         // The container may have been removed between the two reads.
         if (status.kind === 'ok' && status.told.of === 'container')
           ends.push([tenant, { ...status.told.container, version }]);
@@ -758,4 +879,8 @@ const settleMs = limits.syncIntervalMs + 10_000;
 // The client's id generator reads Math.random once, which must not happen inside a run.
 createInbox();
 
-export const simulate = (seed: number): Promise<Run> => new Simulation(createRandom(seed)).run(seed);
+export function simulate(seed: number): Promise<Run> {
+  const simulation = new Simulation(createRandom(seed), createRandom(seed + 2 ** 20));
+  const run = (): Promise<Run> => simulation.run(seed);
+  return simulation.isScarce ? withScarceLimits(run) : run();
+}

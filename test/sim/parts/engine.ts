@@ -4,6 +4,7 @@
  */
 import type { EngineState, Found } from '../../../host-agent/reconcile/observe/observed.ts';
 import type { Declared } from '../../../host-agent/workload/wanted.ts';
+import type { SecretUses } from '../../../schemas/api/secret.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import type { World } from '../world/time.ts';
 
@@ -18,6 +19,8 @@ const jobMs = 400;
 
 export interface Copy {
   readonly tag: string | null;
+  /** What it was made with. */
+  readonly secrets: SecretUses | undefined;
   readonly found: Found;
 }
 
@@ -56,9 +59,10 @@ export class Engine {
 
   create({ container, spec }: Declared, imageId: string): void {
     const dockerId = `${this.#options.host}-${++this.#made}`;
-    const { tenant, id, placement, tag } = container;
+    const { tenant, id, placement, tag, secrets } = container;
     const state = { phase: 'created' } as const;
-    this.copies.set(dockerId, { tag, found: { dockerId, tenant, id, placement, spec, imageId, state, sandbox: null } });
+    const found = { dockerId, tenant, id, placement, spec, imageId, state, sandbox: null };
+    this.copies.set(dockerId, { tag, secrets, found });
   }
 
   start(dockerId: string): void {

@@ -17,6 +17,9 @@ import {
   type Result,
   type Version,
 } from '../../faults/check/history.ts';
+import { leavesLine } from '../../../schemas/wire/audit.ts';
+import { variables } from '../scarce.ts';
+import { causeOf } from './audit.ts';
 import { badTag } from './engine.ts';
 import type { Nats } from '../world/nats.ts';
 import type { Process, World } from '../world/time.ts';
@@ -27,11 +30,14 @@ export interface GatewayOptions {
   readonly name: string;
   readonly partitions: number;
   readonly newToken: () => string;
+  /** Some containers have as many variables as a record holds, and some have more. */
+  readonly hasLarge: boolean;
 }
 
 export const requestDeadlineMs = 4000;
 
-const first: Version = { tag: '1', cpuMillis: 100, memBytes: 16 * 1024 * 1024 };
+/** What containers are created as. */
+export const first: Version = { tag: '1', cpuMillis: 100, memBytes: 16 * 1024 * 1024 };
 const tags = ['1', '2', '3', badTag] as const;
 const cpus = [50, 100, 200] as const;
 
@@ -39,6 +45,8 @@ export class Gateway {
   readonly process: Process;
   readonly #options: GatewayOptions;
   readonly #client: PartitionClient;
+  /** Requests whose write was answered, and so left a line in the audit. */
+  readonly audited = new Map<string, string>();
 
   constructor(options: GatewayOptions) {
     const { world, nats, name, partitions } = options;
@@ -59,30 +67,38 @@ export class Gateway {
     );
   }
 
-  ask(kind: LaneKind, question: Question): Promise<Outcome> {
-    return this.#client.ask(kind, question, this.#options.world.nowMs + requestDeadlineMs);
+  async ask(kind: LaneKind, question: Question): Promise<Outcome> {
+    const outcome = await this.#client.ask(kind, question, this.#options.world.nowMs + requestDeadlineMs);
+    const { code } = outcome;
+    const isAudited = 'cause' in question && question.cause !== undefined;
+    if (isAudited && leavesLine(code, question.type) && code !== 'rate_limited')
+      this.audited.set(question.rid, `${question.type}: ${code}`);
+    return outcome;
   }
 
   /** One HTTP request of a tenant, with the asks that the handlers make of it. */
   async request(tenant: TenantId, request: Request, isStatus = true): Promise<Result> {
-    const { newToken } = this.#options;
+    const { newToken, hasLarge } = this.#options;
     const ride = { tenant, rid: newToken() };
     const op = newToken() as OperationId;
+    const cause = causeOf(tenant, request.kind);
     switch (request.kind) {
       case 'create': {
         const { name, idempotencyKey: key } = request;
         const idempotency = key === null ? null : { key, bodyHash: name };
         const id = newToken() as ContainerId;
-        return resultOf(
-          request,
-          await this.ask('write', { type: 'container.create', ...ride, op, id, spec: specOf(name), idempotency }),
-        );
+        const spec = specOf(name, hasLarge ? { env: environmentOf(name) } : {});
+        const ask = { type: 'container.create', ...ride, op, cause, id, spec, idempotency } as const;
+        return resultOf(request, await this.ask('write', ask));
       }
       case 'start':
       case 'stop':
       case 'delete': {
         const id = request.id as ContainerId;
-        return resultOf(request, await this.ask('write', { type: `container.${request.kind}`, ...ride, op, id }));
+        return resultOf(
+          request,
+          await this.ask('write', { type: `container.${request.kind}`, ...ride, op, cause, id }),
+        );
       }
       case 'patch': {
         const { tag, cpuMillis } = request.change;
@@ -91,7 +107,7 @@ export class Gateway {
           ...(cpuMillis === undefined ? {} : { cpu_limit: String(cpuMillis / 1000) }),
         };
         const id = request.id as ContainerId;
-        return resultOf(request, await this.ask('write', { type: 'container.update', ...ride, op, id, patch }));
+        return resultOf(request, await this.ask('write', { type: 'container.update', ...ride, op, cause, id, patch }));
       }
       case 'get': {
         const id = request.id as ContainerId;
@@ -104,6 +120,12 @@ export class Gateway {
         return resultOf(request, await this.ask('read', { type: 'tenant.quota', ...ride, region: '*' }));
     }
   }
+}
+
+/** Those of one name are as large as may be, those of another are larger. */
+function environmentOf(name: string): Record<string, string> {
+  if (name === 'n4') return { A: 'x'.repeat(variables.most) };
+  return name === 'n5' ? { A: 'x'.repeat(variables.tooMany) } : {};
 }
 
 type View = Parameters<typeof seenOf>[0];

@@ -37,6 +37,8 @@ export interface HostOptions {
   readonly onStart: (id: ContainerId, copy: Copy) => void;
   /** How long the next stop or pull takes. */
   readonly stopMs: () => number;
+  /** Whether a registry lets a tenant have its images now. */
+  readonly accepts: (tenant: TenantId, registry: string) => boolean;
 }
 
 const capacity = { cpu_millis: 1_000_000, mem_bytes: 2 ** 40, containers: 10_000 };
@@ -110,14 +112,14 @@ class Agent {
     options: HostOptions,
     host: { readonly engine: Engine; readonly fault: { readonly isThere: boolean }; readonly disk: Disk },
   ) {
-    const { world, nats, key, cluster, stopMs, onPrepared, onRemoved } = options;
+    const { world, nats, key, cluster, stopMs, accepts, onPrepared, onRemoved } = options;
     this.#options = options;
     this.#engine = host.engine;
     this.process = world.process(key);
     this.#connection = nats.connect(this.process);
     this.#desired = emptyDesired(cluster);
     this.#reconciler = new Reconciler({
-      ...{ world, process: this.process, ...host, workload: this.#workload, stopMs, onPrepared, onRemoved },
+      ...{ world, process: this.process, ...host, workload: this.#workload, stopMs, accepts, onPrepared, onRemoved },
       onPresence: () => this.#judge(),
     });
   }

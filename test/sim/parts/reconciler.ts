@@ -25,7 +25,7 @@ import {
 } from '../../../host-agent/reconcile/update.ts';
 import type { Declared, Wanted } from '../../../host-agent/workload/wanted.ts';
 import type { Workload } from '../../../host-agent/workload/workload.ts';
-import type { ContainerId } from '../../../schemas/ids.ts';
+import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import type { Process, World } from '../world/time.ts';
 import type { Engine } from './engine.ts';
 
@@ -33,6 +33,10 @@ const backoff = { minMs: 100, maxMs: 800 };
 export const verifyMs = 800;
 /** How long a change of a restart state may wait for the disk. */
 const flushMs = 300;
+const refusedPull = {
+  kind: 'failed',
+  why: { reason: 'image_auth', message: 'the registry refuses the login', exitCode: null },
+} as const;
 const hostFault = { reason: 'start_failed', message: 'no address is free', exitCode: null } as const;
 
 /** What is said of a container. */
@@ -54,6 +58,8 @@ export interface ReconcilerOptions {
   readonly fault: { readonly isThere: boolean };
   readonly workload: Pick<Workload, 'wanted' | 'knows'>;
   readonly stopMs: () => number;
+  /** Whether a registry lets a tenant have its images now. */
+  readonly accepts: (tenant: TenantId, registry: string) => boolean;
   readonly onPrepared: (id: ContainerId) => void;
   /** Nothing of it is left on the engine. */
   readonly onRemoved: (id: ContainerId, why: 'removed' | 'orphan') => void;
@@ -185,7 +191,7 @@ export class Reconciler {
       case 'pull':
       case 'stop':
       case 'drain':
-        return this.#begin(id, step, { get, set });
+        return this.#begin(id, wanted, step, { get, set });
       case 'fail':
         set(settle(get(), step, { kind: 'failed', why: step.why }, world.nowMs, backoff));
         return this.look(id);
@@ -197,10 +203,11 @@ export class Reconciler {
 
   #begin(
     id: ContainerId,
+    wanted: Wanted,
     step: Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>,
     { get, set }: { readonly get: () => RestartState; readonly set: (next: RestartState) => void },
   ): void {
-    const { world, engine, stopMs } = this.#options;
+    const { world, engine, stopMs, accepts } = this.#options;
     const { generation } = get();
     const operation: Operation =
       step.kind === 'pull'
@@ -213,7 +220,10 @@ export class Reconciler {
     this.#later(ms + 1, () => {
       if (get().operation !== operation) return;
       const imageId = step.kind === 'pull' ? { imageId: step.reference } : {};
-      set(endOperation(get(), step, { kind: 'done', ...imageId }, world.nowMs, backoff));
+      const isRefused =
+        step.kind === 'pull' && 'container' in wanted && !accepts(wanted.container.tenant, wanted.container.registry);
+      const outcome = isRefused ? refusedPull : ({ kind: 'done', ...imageId } as const);
+      set(endOperation(get(), step, outcome, world.nowMs, backoff));
       this.look(id);
     });
   }

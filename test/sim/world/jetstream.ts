@@ -2,10 +2,12 @@
  * JetStream's far end in memory, in its own protocol, with only the parts that are used here: a KV
  * bucket as the stream `KV_<bucket>` (NATS ADR-8), publishing with an expected sequence, atomic
  * batches (ADR-50), reading the last message of a subject, batched direct reads (ADR-31). It checks
- * a fence when a message arrives, and only if the message asks for it. A batch is as long as a
- * server's at most.
+ * a fence when a message arrives, and only if the message asks for it. It takes no longer batch and
+ * no larger message than a server, and a stream may be away alone.
  */
 import { headers, type MsgHdrs } from '@nats-io/transport-node';
+import { limits } from '../../../schemas/limits.ts';
+import { bucketStream, streams } from '../../../schemas/records/buckets.ts';
 
 export interface Published {
   readonly subject: string;
@@ -35,15 +37,21 @@ const wrongLastSequence = 10071;
 const checkInFlight = 10164;
 const batchIncomplete = 10176;
 const batchTooLarge = 10199;
-
-/** The server's own bound (NATS ADR-50). */
-const batchMessages = 1000;
+const messageTooLarge = 10054;
+const unavailable = 10008;
 
 const expected = 'Nats-Expected-Last-Subject-Sequence';
+
+/** As much as a fence and a batch take of a message. */
+export const headBytes = 512;
+
+/** A stream without a leader is silent; one without resources refuses. */
+export type Absence = 'silent' | 'refusing';
 
 export class JetStream {
   readonly #streams = new Map<string, Stream>();
   readonly #batches = new Map<string, Published[]>();
+  readonly #away = new Map<string, { readonly untilMs: number; readonly how: Absence }>();
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number) {
@@ -52,12 +60,36 @@ export class JetStream {
 
   /** Whether the subject is one of JetStream's. */
   static takes(subject: string): boolean {
-    return subject.startsWith('$KV.') || subject.startsWith('$JS.API.') || subject.startsWith('event.');
+    return ['$KV.', '$JS.API.', 'event.', 'audit.'].some((start) => subject.startsWith(start));
+  }
+
+  /** The stream neither takes nor shows anything until then. */
+  leave(stream: string, untilMs: number, how: Absence): void {
+    this.#away.set(stream, { untilMs, how });
+  }
+
+  /** All streams are there again. */
+  calm(): void {
+    this.#away.clear();
+  }
+
+  #absenceOf(stream: string): Absence | undefined {
+    const away = this.#away.get(stream);
+    return away !== undefined && this.#nowMs() < away.untilMs ? away.how : undefined;
   }
 
   /** Every message of a stream, oldest first. */
   stored(stream: string): readonly { readonly subject: string; readonly payload: string }[] {
     return this.#streams.get(stream)?.log ?? [];
+  }
+
+  lengths(): ReadonlyMap<string, number> {
+    return new Map(Array.from(this.#streams, ([name, { log }]) => [name, log.length]));
+  }
+
+  /** These streams are as they were when they had these lengths. */
+  goBack(lengths: ReadonlyMap<string, number>, isChosen: (stream: string) => boolean): void {
+    this.restore(new Map([...this.lengths(), ...[...lengths].filter(([name]) => isChosen(name))]));
   }
 
   /**
@@ -90,6 +122,11 @@ export class JetStream {
    */
   publish(message: Published, isBusy: boolean): Reply | undefined {
     const { head } = message;
+    const absence = this.#absenceOf(streamOf(message.subject));
+    if (absence === 'silent') return undefined;
+    if (absence === 'refusing') return refusal(unavailable, 'JetStream system temporarily unavailable');
+    if (Buffer.byteLength(message.payload) + headBytes > limits.natsPayloadBytes)
+      return refusal(messageTooLarge, 'message size exceeds maximum allowed');
     const batch = head?.get('Nats-Batch-Id') ?? '';
     if (batch === '') return this.#ack([message], isBusy);
     const number = Number(head?.get('Nats-Batch-Sequence'));
@@ -100,9 +137,9 @@ export class JetStream {
         ? refusal(batchIncomplete, 'batch publish is incomplete')
         : undefined;
     }
-    if (number > batchMessages) {
+    if (number > limits.natsBatchMessages) {
       this.#batches.delete(batch);
-      return refusal(batchTooLarge, `atomic publish batch is too large: ${batchMessages}`);
+      return refusal(batchTooLarge, `atomic publish batch is too large: ${limits.natsBatchMessages}`);
     }
     const whole = [...before, message];
     if (head?.get('Nats-Batch-Commit') !== '1') {
@@ -134,13 +171,7 @@ export class JetStream {
   }
 
   #stream(subject: string): Stream {
-    return this.#named(
-      subject.startsWith('$KV.')
-        ? `KV_${subject.split('.')[1] ?? ''}`
-        : subject.startsWith('audit.')
-          ? 'AUDIT'
-          : 'EVENTS',
-    );
+    return this.#named(streamOf(subject));
   }
 
   #named(name: string): Stream {
@@ -155,7 +186,9 @@ export class JetStream {
    */
   read(subject: string, payload: string, lagMs: number, pageMessages: number): readonly Reply[] {
     const [, , api, ...rest] = subject.split('.');
-    const stream = this.#named(rest.at(-1) ?? '');
+    const name = rest.at(-1) ?? '';
+    if (this.#absenceOf(name) !== undefined) return [];
+    const stream = this.#named(name);
     const ask = JSON.parse(payload) as DirectAsk & { last_by_subj: string };
     const last = this.#asOf(stream, lagMs);
     if (api === 'DIRECT') return batchOf(last, { ...ask, batch: Math.min(ask.batch, pageMessages) });
@@ -171,6 +204,12 @@ export class JetStream {
     const untilMs = this.#nowMs() - lagMs;
     return new Map(log.filter(({ atMs }) => atMs <= untilMs).map((stored) => [stored.subject, stored]));
   }
+}
+
+/** The stream of a message. */
+function streamOf(subject: string): string {
+  if (subject.startsWith('$KV.')) return bucketStream(subject.split('.')[1] ?? '');
+  return (subject.startsWith('audit.') ? streams.audit : streams.events).name;
 }
 
 const refusal = (code: number, description: string): Reply => ({

@@ -5,7 +5,7 @@
  */
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { headers, InvalidArgumentError } from '@nats-io/transport-node';
-import { JetStream, type Published, type Reply } from './jetstream.ts';
+import { headBytes, JetStream, type Published, type Reply } from './jetstream.ts';
 import type { Process, World } from './time.ts';
 
 /** What can happen to a message to or from JetStream. */
@@ -43,8 +43,8 @@ type Callback = (error: Error | null, message: Msg) => void;
 interface Interest {
   readonly connection: Connection;
   readonly subject: string;
-  /** Of a pattern. */
-  readonly tokens: RegExp;
+  /** Of a pattern, which has a `*`. */
+  readonly tokens: RegExp | undefined;
   readonly callback: Callback;
 }
 
@@ -77,7 +77,7 @@ export class Nats {
   }
 
   add(interest: Interest): void {
-    if (interest.subject.includes('*')) this.#patterns.add(interest);
+    if (interest.tokens !== undefined) this.#patterns.add(interest);
     else this.#exact.set(interest.subject, (this.#exact.get(interest.subject) ?? new Set()).add(interest));
   }
 
@@ -152,13 +152,15 @@ export class Nats {
   }
 
   #interestedIn(subject: string): readonly Interest[] {
-    return [...(this.#exact.get(subject) ?? []), ...[...this.#patterns].filter(({ tokens }) => tokens.test(subject))];
+    return [...(this.#exact.get(subject) ?? []), ...[...this.#patterns].filter(({ tokens }) => tokens?.test(subject))];
   }
 }
 
-/** Each `*` of a pattern matches one token. */
-const tokensOf = (pattern: string): RegExp =>
-  new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+').replaceAll('$', '\\$')}$`);
+/** Each `*` of a pattern matches one token. Undefined: it is one subject. */
+const tokensOf = (pattern: string): RegExp | undefined =>
+  pattern.includes('*')
+    ? new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+').replaceAll('$', '\\$')}$`)
+    : undefined;
 
 /** The part of a NatsConnection that is used. */
 export class Connection {
@@ -191,7 +193,7 @@ export class Connection {
     if (this.#isClosed) throw new Error('closed');
     const text = typeof payload === 'string' ? payload : utf8.decode(payload);
     // As the client does; a fence and a batch take so much.
-    const bytes = Buffer.byteLength(text) + (options.headers === undefined ? 0 : 512);
+    const bytes = Buffer.byteLength(text) + (options.headers === undefined ? 0 : headBytes);
     if (bytes > this.info.max_payload) throw InvalidArgumentError.format('payload', 'max_payload size exceeded');
     this.#nats.send(this, { subject, payload: text, head: options.headers, reply: options.reply });
   }

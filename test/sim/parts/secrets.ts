@@ -1,0 +1,183 @@
+/**
+ * Secrets and registry logins in virtual time: clients that change them while containers use them,
+ * a registry that refuses images by a wrong login, and what must hold in the end. The checker of
+ * histories knows no updates without a request, so these tenants are judged by what is stored.
+ */
+import type { PartitionState } from '../../../actors/domain/state.ts';
+import { currentOf } from '../../../actors/domain/secret/state.ts';
+import { isBehind } from '../../../actors/domain/secret/versions.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { noSecrets, usesIn, type SecretUses } from '../../../schemas/api/secret.ts';
+import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import { specOf } from '../../actors/support.ts';
+import type { Random } from '../../actors/support/random.ts';
+import { sealedAs } from '../../actors/support/secrets.ts';
+import type { Question } from '../../../lib/rpc/partition-client.ts';
+import { causeOf } from './audit.ts';
+import { badTag, isUp, type Engine } from './engine.ts';
+import type { Gateway } from './gateway.ts';
+
+/** Its images need a login. */
+export const privateRegistry = 'private.test';
+const names = ['a', 'b', 'c'] as const;
+const tags = ['1', '2', badTag] as const;
+
+type Write = Question extends infer Q ? (Q extends { op: OperationId; tenant: TenantId } ? Q : never) : never;
+type Asked = Write extends infer Q ? (Q extends Write ? Omit<Q, 'rid' | 'op' | 'cause' | 'tenant'> : never) : never;
+
+export const textOf = (uses: SecretUses = noSecrets): string =>
+  usesIn(uses)
+    .map(({ name, version }) => `${name}@${version}`)
+    .sort()
+    .join();
+
+export class Secrets {
+  readonly tenants: readonly TenantId[];
+  readonly #newToken: () => string;
+  readonly #unwanted: () => Set<string>;
+  /** Tenants with a login that the registry knows. */
+  readonly #known = new Set<TenantId>();
+  /** `<tenant> <name> <version>`: the value that hosts keep under it. */
+  readonly #values = new Map<string, string>();
+  readonly #containers = new Map<TenantId, ContainerId[]>();
+
+  /** @param unwanted containers whose removal a client at least requested */
+  constructor(tenants: readonly TenantId[], newToken: () => string, unwanted: () => Set<string>) {
+    this.tenants = tenants;
+    this.#newToken = newToken;
+    this.#unwanted = unwanted;
+  }
+
+  accepts(tenant: TenantId, registry: string): boolean {
+    return registry !== privateRegistry || this.#known.has(tenant);
+  }
+
+  async #write(gateway: Gateway, tenant: TenantId, asked: Asked): Promise<string> {
+    const ride = { rid: this.#newToken(), op: this.#newToken() as OperationId };
+    const ask = { ...asked, tenant, ...ride, cause: causeOf(tenant, asked.type) } as Question;
+    return (await gateway.ask('write', ask)).code;
+  }
+
+  async #next(gateway: Gateway, question: Question): Promise<number | undefined> {
+    const { code, body } = await gateway.ask('read', question);
+    return code === 'ok' ? (JSON.parse(body) as { data: { next: number } }).data.next : undefined;
+  }
+
+  async #putSecret(gateway: Gateway, tenant: TenantId, name: string): Promise<string> {
+    const rid = this.#newToken();
+    const version = await this.#next(gateway, { type: 'secret.material', tenant, name, rid });
+    if (version === undefined) return 'unavailable';
+    const sealed = sealedAs(this.#newToken());
+    return this.#write(gateway, tenant, { type: 'secret.put', name, version, sealed });
+  }
+
+  async #putLogin(gateway: Gateway, tenant: TenantId, isRight: boolean): Promise<string> {
+    const registry = privateRegistry;
+    const rid = this.#newToken();
+    const version = await this.#next(gateway, { type: 'login.material', tenant, registry, rid });
+    if (version === undefined) return 'unavailable';
+    // Before: what is tried again because of the login meets the registry as it is by then.
+    if (isRight) this.#known.add(tenant);
+    else this.#known.delete(tenant);
+    const sealed = sealedAs(this.#newToken());
+    return this.#write(gateway, tenant, { type: 'login.put', registry, version, username: 'sim', sealed });
+  }
+
+  async #create(gateway: Gateway, random: Random, tenant: TenantId): Promise<void> {
+    const id = this.#newToken() as ContainerId;
+    const spec = specOf(`c${random.below(4)}`, random.once(2) ? { registry: privateRegistry } : {});
+    const code = await this.#write(gateway, tenant, { type: 'container.create', id, spec, idempotency: null });
+    if (code === 'created' || code === 'timeout')
+      this.#containers.set(tenant, [...(this.#containers.get(tenant) ?? []), id]);
+  }
+
+  /** Changes secrets, logins and what uses them, until it is stopped. */
+  async live(random: Random, gateway: Gateway, isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      const tenant = random.pick(this.tenants as readonly [TenantId, ...TenantId[]]);
+      const known = this.#containers.get(tenant) ?? [];
+      const id = known[random.below(known.length)];
+      const name = random.pick(names);
+      const dice = random.below(12);
+      if (dice < 3) await this.#putSecret(gateway, tenant, name);
+      else if (dice === 3) await this.#putLogin(gateway, tenant, random.once(2));
+      else if (dice === 4) await this.#write(gateway, tenant, { type: 'secret.remove', name });
+      else if (id === undefined || dice < 7) await this.#create(gateway, random, tenant);
+      else if (dice < 9) {
+        const secrets = { env: random.once(4) ? {} : { TOKEN: name }, files: {} };
+        await this.#write(gateway, tenant, { type: 'container.secrets.put', id, secrets });
+      } else if (dice === 9) {
+        await this.#write(gateway, tenant, { type: 'container.update', id, patch: { tag: random.pick(tags) } });
+      } else if (dice === 10) {
+        const type = random.pick(['container.start', 'container.stop'] as const);
+        await this.#write(gateway, tenant, { type, id });
+      } else if (random.once(2)) {
+        this.#unwanted().add(id);
+        await this.#write(gateway, tenant, { type: 'container.delete', id });
+      }
+      await sleep(1 + random.below(200));
+    }
+  }
+
+  /** All logins are right in the end. */
+  async finish(gateway: Gateway): Promise<void> {
+    for (const tenant of this.tenants) {
+      for (let attempt = 0; (await this.#putLogin(gateway, tenant, true)) !== 'ok'; attempt++) {
+        if (attempt === 20) throw new Error(`a login of ${tenant} is not possible`);
+        await sleep(200);
+      }
+    }
+  }
+
+  /** Containers that are stored. */
+  containersIn(states: readonly PartitionState[]): ContainerRecord[] {
+    return this.tenants.flatMap((tenant) => [
+      ...(states[partitionOf(tenant, states.length)]?.tenant(tenant).containers.values() ?? []),
+    ]);
+  }
+
+  /** A version of a secret has one value for ever: hosts keep it by name and version. */
+  valueFaults(states: readonly PartitionState[]): string[] {
+    const faults: string[] = [];
+    for (const tenant of this.tenants) {
+      const { values = new Map() } = states[partitionOf(tenant, states.length)]?.tenant(tenant).secrets ?? {};
+      for (const [name, versions] of values) {
+        for (const [version, record] of versions) {
+          const key = `${tenant} ${name} ${version}`;
+          const sealed = record?.sealed ?? 'damaged';
+          if ((this.#values.get(key) ?? sealed) !== sealed) faults.push(`${key} has another value than before`);
+          this.#values.set(key, sealed);
+        }
+      }
+    }
+    return faults;
+  }
+
+  /** What contradicts the last values and logins; there must be nothing once all have followed. */
+  faults(states: readonly PartitionState[], engines: readonly Engine[]): string[] {
+    const faults = this.valueFaults(states);
+    for (const record of this.containersIn(states)) {
+      const { tenant, id, desired, observed, spec, update } = record;
+      const { values } = (states[partitionOf(tenant, states.length)] as PartitionState).tenant(tenant).secrets;
+      const of = `${tenant} ${id}`;
+      for (const { name } of usesIn(record.secrets ?? noSecrets)) {
+        const current = currentOf(values.get(name));
+        if (current === undefined) faults.push(`${of} uses ${name}, which is not there`);
+        else if (desired !== 'removed' && isBehind(record, name, current))
+          faults.push(`${of} has an old value of ${name}`);
+      }
+      if (desired !== 'running' || spec.tag === badTag) continue;
+      if (update?.phase === 'preparing' || update?.phase === 'verifying') faults.push(`${of}: its update does not end`);
+      if (observed.reason === 'image_auth') faults.push(`${of} is refused, and the login is right`);
+      const copies = engines.flatMap(({ copies: all }) =>
+        [...all.values()].filter(({ found }) => found.id === id && isUp(found)),
+      );
+      const running = copies.map(({ tag, secrets }) => `${tag} ${textOf(secrets)}`).join(' and ');
+      const wanted = `${spec.tag} ${textOf(record.secrets)}`;
+      if (running !== wanted) faults.push(`${of} should run as "${wanted}", and runs as "${running}"`);
+    }
+    return faults;
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Bounds that are reached within seconds: those of production, smaller in about the same
+ * proportion. The model of JetStream takes its own from there, too.
+ */
+import { limits } from '../../schemas/limits.ts';
+import { KiB } from '../../schemas/limits/units.ts';
+
+const scarce = {
+  // What a server takes, and what is cut to it.
+  natsPayloadBytes: 64 * KiB,
+  natsBatchMessages: 36,
+  checkpointBatchMessages: 20,
+  eventsFreedPerBatch: 8,
+  batchItems: 12,
+  checkpointBatchBytes: 96 * KiB,
+  // A commit, and the journal: a ring that is full within a run.
+  journalEntryBytes: 48 * KiB,
+  turnBytes: 24 * KiB,
+  recordBytes: 20 * KiB,
+  journalSlots: 64,
+  journalBytes: 512 * KiB,
+  journalReadWindow: 16,
+  uncheckpointedBytes: 128 * KiB,
+  uncommittedBytes: 256 * KiB,
+  // What waits for a stream that is away.
+  eventsParkedBytes: 24 * KiB,
+  eventsParkedKeyBytes: 2 * KiB,
+  eventsSettlingBytes: 12 * KiB,
+  // What waits for a commit.
+  answersWaiting: 100,
+  answersWaitingOfTenant: 25,
+  answersWaitingBytes: 64 * KiB,
+  answersWaitingBytesOfTenant: 16 * KiB,
+  // Pages of a load.
+  loadReadMessages: 20,
+} as const satisfies Partial<Record<keyof typeof limits, number>>;
+
+/** The most bytes of the variables of a container, and as many as no record holds. */
+export const variables = { most: 4 * KiB, tooMany: 21 * KiB } as const;
+
+/** Runs the body with these bounds in place of the usual ones. */
+export async function withScarceLimits<T>(body: () => Promise<T>): Promise<T> {
+  const usual = { ...limits };
+  Object.assign(limits, scarce);
+  try {
+    return await body();
+  } finally {
+    Object.assign(limits, usual);
+  }
+}
