@@ -6,14 +6,22 @@ import { availableParallelism } from 'node:os';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { simulate, type Run } from './simulation.ts';
 
-/** The runs of all seeds, in the order of the seeds. */
-export async function simulateAll(seeds: readonly number[]): Promise<Run[]> {
+interface Work {
+  readonly seeds: readonly number[];
+  readonly clocks: 'real' | 'erratic';
+}
+
+/**
+ * The runs of all seeds, in the order of the seeds.
+ * @param clocks erratic: those of the machine leap, as if it stood still now and then
+ */
+export async function simulateAll(seeds: readonly number[], clocks: Work['clocks'] = 'real'): Promise<Run[]> {
   const threads = Math.min(availableParallelism(), seeds.length);
   const runs = new Map<number, Run>();
   const lane = async (thread: number): Promise<void> =>
     new Promise((resolve, reject) => {
-      const own = seeds.filter((_, index) => index % threads === thread);
-      const worker = new Worker(new URL(import.meta.url), { workerData: own });
+      const workerData: Work = { seeds: seeds.filter((_, index) => index % threads === thread), clocks };
+      const worker = new Worker(new URL(import.meta.url), { workerData });
       worker.on('message', ([seed, run]: [number, Run]) => runs.set(seed, run));
       worker.once('error', reject);
       worker.once('exit', () => resolve());
@@ -22,6 +30,17 @@ export async function simulateAll(seeds: readonly number[]): Promise<Run[]> {
   return seeds.flatMap((seed) => runs.get(seed) ?? []);
 }
 
+/** Each reading of a clock is half a second after the one before. */
+function makeErratic(): void {
+  let ms = 0;
+  performance.now = () => (ms += 500);
+  Date.now = () => (ms += 500);
+}
+
 if (!isMainThread && parentPort !== null) {
-  for (const seed of workerData as number[]) parentPort.postMessage([seed, await simulate(seed)]);
+  const { seeds, clocks } = workerData as Work;
+  for (const seed of seeds) {
+    if (clocks === 'erratic') makeErratic();
+    parentPort.postMessage([seed, await simulate(seed)]);
+  }
 }

@@ -34,10 +34,11 @@ t.test(`${seeds.length} runs under pauses, crashes, lost and late messages`, { t
   t.ok(undecided <= Math.ceil(seeds.length / 200), `${undecided} histories have too many orders to try`);
 });
 
-t.test('the same seed gives the same run, to the last message', async (t) => {
+t.test('the same seed gives the same run, to the last message, however busy the machine is', async (t) => {
   const same = ({ digest, events, operations }: Run) => ({ digest, events, operations });
-  const first = (await simulateAll([1, 2, 3])).map(same);
-  const again = (await simulateAll([3, 2, 1])).map(same);
+  // A restore; small limits, many tenants and a rush; secrets and logins.
+  const first = (await simulateAll([3, 24, 26])).map(same);
+  const again = (await simulateAll([26, 24, 3], 'erratic')).map(same);
   t.same(again.reverse(), first);
   t.equal(new Set(first.map(({ digest }) => digest)).size, first.length);
 });

@@ -585,7 +585,7 @@ class Simulation {
       ...{ nats: this.#nats, random: this.#random, gateway },
       ...{ partitions: this.#partitions, tenants: this.#tenants },
       newToken: () => this.#token(),
-      ask: (tenant, request) => this.#ask(tenant, request, `rush ${tenant}`),
+      ask: (tenant, request) => this.#ask(tenant, request, `rush ${tenant} ${request.kind}`),
       containerOf: (tenant) => ends.find(([of, { isRemoving }]) => of === tenant && !isRemoving)?.[1].id,
     });
     this.#faults.push(...faults);

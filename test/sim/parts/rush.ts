@@ -13,11 +13,11 @@ import type { Nats } from '../world/nats.ts';
 import { causeOf } from './audit.ts';
 import type { Gateway } from './gateway.ts';
 
-const awayMs = 4_000;
+const awayMs = 3_000;
 /** Less than the patience of a client. */
 const stallMs = 1_500;
-/** More than may wait of one tenant, and less than of all. */
-const readsAtOnce = 60;
+/** More than may wait of all tenants. */
+const readsAtOnce = 150;
 /** Few: what is under way counts for no share yet. */
 const lanes = 4;
 
@@ -51,10 +51,13 @@ export async function rush(options: RushOptions): Promise<string[]> {
   for (const stream of away) jetstream.leave(stream, endMs, stream === streams.audit.name ? 'refusing' : 'silent');
   const results: Result[] = [];
   const live = async (): Promise<void> => {
-    for (let count = 0; !isOver(); count++) {
+    while (!isOver()) {
       await sleep(200);
-      results.push(await options.ask(polite, { kind: count % 2 === 0 ? 'stop' : 'start', id: own }));
-      results.push(await options.ask(polite, { kind: 'get', id: own }));
+      // At least one of the two changes it, and the read waits for that.
+      const writes = (['stop', 'start'] as const).map((kind) => options.ask(polite, { kind, id: own }));
+      await sleep(20);
+      results.push(...(await Promise.all([...writes, options.ask(polite, { kind: 'get', id: own })])));
+      await sleep(600);
     }
   };
   await Promise.all([asking(options, greedy, isOver), live()]);

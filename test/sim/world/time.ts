@@ -2,10 +2,10 @@
  * Virtual time for several processes in one. While a world runs, it replaces the timers of Node
  * (`setTimeout`, `setInterval`, `setImmediate`, `AbortSignal.timeout` and `node:timers/promises`)
  * and its clocks (`Date.now`, `performance.now`), so that unchanged code waits in virtual time, and
- * nothing in a run depends on how fast the machine is. Every timer and every message belongs to the process that
- * was running when it was made. A paused process runs none of its own, and all that are due when it
- * continues; a dead one runs nothing. Between two events all microtasks run, so nothing of one
- * process runs in the middle of another's.
+ * nothing in a run depends on how fast the machine is. Every timer and every message belongs to the
+ * process that was running when it was made. A paused process runs none of its own, and all that
+ * are due when it continues; a dead one runs nothing. Between two events all microtasks run, so
+ * nothing of one process runs in the middle of another's.
  */
 import { createHash } from 'node:crypto';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
