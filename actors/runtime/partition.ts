@@ -327,23 +327,25 @@ export class Partition<D extends DomainTypes> {
     const { domain } = this.#options;
     const isKept = answer.kind === 'body';
     const dirty = isKept ? 0 : commits.dirtyUntil(domain.dirtyKeyOfRepeat(answer));
-    this.#answerAfter(serving, write, Math.max(commit, dirty), () => {
+    // It has been executed: a refusal would say that it was not. Its sender asks again.
+    const refuse = (): void => {};
+    const make = (): MadeAnswer => {
       const body = isKept ? answer.body : domain.repeated(state, answer, this.#context(serving, ask));
       if (body !== undefined) return { bytes: body.length, give: () => respond(code, body) };
       return { bytes: 0, give: () => respond('not_found', errorBody({ error: 'not_found' })) };
-    });
+    };
+    this.#answerAfter(serving, write, Math.max(commit, dirty), { make, refuse });
   }
 
   /** The answer to a write that needs no commit of its own. */
-  #answerAfter({ answers }: Serving<D>, write: Write<D>, commit: number, make: () => MadeAnswer): void {
-    const { ask, untilMs, respond } = write;
-    answers.add(commit, {
-      tenant: tenantOf(ask),
-      untilMs,
-      make,
-      again: () => this.#write(write),
-      refuse: () => respond('unavailable', tooManyWait),
-    });
+  #answerAfter(
+    { answers }: Serving<D>,
+    write: Write<D>,
+    commit: number,
+    how: { readonly make: () => MadeAnswer; readonly refuse: () => void },
+  ): void {
+    const { ask, untilMs } = write;
+    answers.add(commit, { tenant: tenantOf(ask), untilMs, ...how, again: () => this.#write(write) });
   }
 
   /**
@@ -371,10 +373,12 @@ export class Partition<D extends DomainTypes> {
     }
     const commit = commits.dirtyUntil(domain.dirtyKeyAround(ask));
     if (domain.isFinal(ask, reply)) operations.addUnchanged({ record: this.#outcomeOf(ask, reply), commit });
-    this.#answerAfter(serving, write, commit, () => {
+    const make = (): MadeAnswer => {
       const waiter = this.#waiterOf(write, reply);
       return { bytes: reply.body.length, give: () => waiter(true) };
-    });
+    };
+    const refuse = (): void => write.respond('unavailable', tooManyWait);
+    this.#answerAfter(serving, write, commit, { make, refuse });
   }
 
   /** Applies the turn to memory; its answer leaves with the commit (invariant A3). */

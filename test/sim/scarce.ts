@@ -27,16 +27,16 @@ const scarce = {
   eventsParkedKeyBytes: 2 * KiB,
   eventsSettlingBytes: 12 * KiB,
   // What waits for a commit.
-  answersWaiting: 100,
-  answersWaitingOfTenant: 25,
+  answersWaiting: 30,
+  answersWaitingOfTenant: 10,
   answersWaitingBytes: 64 * KiB,
   answersWaitingBytesOfTenant: 16 * KiB,
   // Pages of a load.
   loadReadMessages: 20,
 } as const satisfies Partial<Record<keyof typeof limits, number>>;
 
-/** The most bytes of the variables of a container, and as many as no record holds. */
-export const variables = { most: 4 * KiB, tooMany: 21 * KiB } as const;
+/** The most bytes of the variables of a container, and as many as no message holds. */
+export const variables = { most: 4 * KiB, tooMany: 70 * KiB } as const;
 
 /** Runs the body with these bounds in place of the usual ones. */
 export async function withScarceLimits<T>(body: () => Promise<T>): Promise<T> {

@@ -210,6 +210,22 @@ export const runtimeMutants: readonly Mutant[] = [
     killedBy: 'test/actors/runtime/events/event-outbox.test.ts',
   },
   {
+    name: 'all that may be parked for one tenant',
+    guard: 'While a stream is away, one tenant does not fill what may wait for it (ADR 42)',
+    file: 'actors/runtime/events/event-outbox.ts',
+    changes: [{ in: 'EventOutbox.hasShare', always: 'this.#recent.hasShare(reader, limits.eventsParkedBytes)' }],
+    killedBy: 'simulation',
+    firstSeed: 67,
+  },
+  {
+    name: 'all places of reads that wait for one tenant',
+    guard: 'Reads of one tenant that wait for a commit leave places for others',
+    file: 'actors/runtime/waiting-answers.ts',
+    changes: [{ in: 'WaitingAnswers.add', omit: 'own.asks >= limits.answersWaitingOfTenant' }],
+    killedBy: 'simulation',
+    firstSeed: 28,
+  },
+  {
     name: 'unpublished events not served',
     guard: 'A tenant reads its own events: the owner serves them until the stream has them (ADR 12)',
     file: 'actors/runtime/events/event-outbox.ts',
