@@ -66,7 +66,7 @@ export const kindTable: readonly (readonly [start: string, Kind])[] = [
   ['upgrade/', 'destructive'],
 ];
 
-/** Kinds whose files take turns in `.ci/run`: each commit has some of them, and the next one others. */
+/** Kinds whose files take turns in `.ci/run`: each commit has some, and the next one others. */
 export const takingTurns: readonly Kind[] = ['server', 'destructive'];
 
 /** The simulation takes turns by itself: each commit has other seeds. */

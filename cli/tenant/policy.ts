@@ -12,7 +12,7 @@ import type { Input } from '../terminal/input.ts';
 import { findContainer } from './find.ts';
 import { storedPolicy } from './prepare.ts';
 
-export type PolicyPut = Schemas['PolicyPut'];
+type PolicyPut = Schemas['PolicyPut'];
 
 export interface PolicyOptions {
   readonly policy?: string;

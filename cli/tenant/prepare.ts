@@ -4,7 +4,6 @@ import { dataOf, doneOf, type Schemas } from '../client/api.ts';
 import type { Context } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { NotFound } from './find.ts';
-import type { PolicyPut } from './policy.ts';
 
 export type Uses = Schemas['ContainerSecretsPut'];
 
@@ -73,7 +72,7 @@ export async function refuseUnknown({ api }: Pick<Context, 'api'>, { env = {}, f
 
 /** Undefined: it stays as it is. */
 export interface Preparation {
-  readonly policy?: PolicyPut | undefined;
+  readonly policy?: Schemas['PolicyPut'] | undefined;
   readonly uses?: Uses | undefined;
 }
 

@@ -32,7 +32,7 @@ export async function answerHello(
   const isTaken = partition.change(
     'hello',
     (state, context) => {
-      // The host may have enrolled again while the key was signed: then nobody gets the credentials.
+      // The host may have enrolled again while the key was signed: then nobody gets them.
       const refused = refusalOfHello(state, fleet, sender, value);
       const greeted = refused === undefined ? hello(state, sender, value, context) : undefined;
       if (greeted === undefined) {
