@@ -90,14 +90,14 @@ t.test(
   },
 );
 
-t.test('a sweep of 100,000 containers without a host runs in slices', (t) => {
+t.test('a sweep of 100,000 kinds of containers without a host runs in slices', (t) => {
   const count = 100_000;
   const record = container({ placement: unplaced });
   const state = stateOf(
     ...Array.from({ length: count }, (_, index) => ({
       ...record,
       id: containerId(),
-      spec: { ...record.spec, name: `c${index}` },
+      spec: { ...record.spec, name: `c${index}`, mem_limit: `${16 + index}m` },
     })),
   );
   const context = {
