@@ -3,13 +3,14 @@ import type { Command } from 'commander';
 import { createApi, type Api } from './client/api.ts';
 import { NoProfile, notToken, profilePath, readProfiles, serverIn, variableOf, type Profile } from './profiles.ts';
 import { Refused } from './terminal/errors.ts';
+import { joined, type Output, type Text } from './terminal/output.ts';
 
 /** The process around the commands. */
 export interface Terminal {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: NodeJS.ReadStream;
-  readonly stdout: NodeJS.WriteStream;
-  readonly stderr: NodeJS.WriteStream;
+  readonly stdout: Output;
+  readonly stderr: Output;
   /** Ctrl-C. */
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
@@ -29,9 +30,9 @@ export interface Context {
   readonly isJson: boolean;
   readonly terminal: Terminal;
   /** The value for programs (`--json`), or the text for people. */
-  show(value: unknown, text: string): void;
+  show(value: unknown, text: Text): void;
   /** A line for people, beside the output. */
-  tell(text: string): void;
+  tell(text: Text): void;
 }
 
 /** @throws Refused if it is not signed in. */
@@ -58,7 +59,7 @@ export function accessOf({ profile, server }: GlobalOptions, env: NodeJS.Process
 export function contextOf(command: Command, terminal: Terminal): Context {
   const options = command.optsWithGlobals<GlobalOptions>();
   const { server, token } = accessOf(options, terminal.env);
-  const tell = (text: string): void => void terminal.stderr.write(`${text}\n`);
+  const tell = (text: Text): void => terminal.stderr.write(joined([text, '\n']));
   const isJson = options.json === true;
   return {
     api: createApi({
@@ -73,7 +74,7 @@ export function contextOf(command: Command, terminal: Terminal): Context {
     token,
     isJson,
     terminal,
-    show: (value, text) => void terminal.stdout.write(isJson ? `${JSON.stringify(value, null, 2)}\n` : `${text}\n`),
+    show: (value, text) => terminal.stdout.write(isJson ? `${JSON.stringify(value, null, 2)}\n` : joined([text, '\n'])),
     tell,
   };
 }

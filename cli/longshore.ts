@@ -6,6 +6,7 @@ import { InterruptedError } from './client/errors.ts';
 import type { Terminal } from './context.ts';
 import { programOf } from './program.ts';
 import { codeOf, Exit, exitCodes, wordsOf } from './terminal/errors.ts';
+import { Output } from './terminal/output.ts';
 
 /** @returns the exit code */
 async function main(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -30,6 +31,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // `longshore logs web | head`
   if (error.code === 'EPIPE') process.exit(exitCodes.done);
 });
-const { env, stdin, stdout, stderr } = process;
-const terminal = { env, stdin, stdout, stderr, signal: interrupt.signal, nowMs: () => Date.now() };
+const { env, stdin } = process;
+const terminal = {
+  env,
+  stdin,
+  stdout: new Output(process.stdout),
+  stderr: new Output(process.stderr),
+  signal: interrupt.signal,
+  nowMs: () => Date.now(),
+};
 process.exitCode = await main(process.argv.slice(2), terminal);

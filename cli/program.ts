@@ -51,8 +51,8 @@ export async function programOf(terminal: Terminal, args?: readonly string[]): P
     .showHelpAfterError('Run it with --help for details.')
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void terminal.stdout.write(text),
-      writeErr: (text) => void terminal.stderr.write(text),
+      writeOut: (text) => terminal.stdout.write(text),
+      writeErr: (text) => terminal.stderr.write(text),
     });
   const adding = new Map(await Promise.all(loaded.map(async (group) => [group, await group.load()] as const)));
   for (const group of groups) {

@@ -9,6 +9,7 @@ import type { HostKey, Region } from '../../schemas/ids.ts';
 import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory.ts';
 import { engineAway, type Beat, type HostRoom } from '../../schemas/wire/host.ts';
 import { defaultHostCeiling, limits } from '../../schemas/limits.ts';
+import { withoutControls } from '../../schemas/visible.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
 import { capacityWithin, ceilingOf, isOverCeiling } from '../domain/host/ceiling.ts';
 import { isEnrolled } from '../domain/host/sender.ts';
@@ -305,10 +306,10 @@ export class Fleet implements FleetView {
     }
     this.#beats.set(key, {
       used: beat.used,
-      engine: beat.engine,
+      engine: withoutControls(beat.engine),
       orphansHeld: beat.orphans_held,
       volumesLeft: beat.volumes_left ?? 0,
-      faults: beat.faults,
+      faults: beat.faults.map(({ kind, message }) => ({ kind, message: withoutControls(message) })),
       room: beat.room,
       portsPlaced: this.placements.ports(key),
       session: beat.session,

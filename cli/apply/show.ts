@@ -1,5 +1,6 @@
 /** A plan and what became of it, for people and for programs. Pure. */
 import { limits } from '../../schemas/limits.ts';
+import { oneLine } from '../../schemas/visible.ts';
 import { isChange, type Difference, type Plan, type Step } from './plan.ts';
 
 const signs: Readonly<Record<Step['action'], string>> = {
@@ -19,8 +20,9 @@ function valueText(value: string): string {
 }
 
 function differenceText({ field, from, to }: Difference): string {
-  if (from === null) return `${field}: ${valueText(to ?? '')}`;
-  return `${field}: ${valueText(from)} → ${to === null ? '(none)' : valueText(to)}`;
+  const name = oneLine(field);
+  if (from === null) return `${name}: ${valueText(to ?? '')}`;
+  return `${name}: ${valueText(from)} → ${to === null ? '(none)' : valueText(to)}`;
 }
 
 const notes: Partial<Record<Step['action'], string>> = {
@@ -29,10 +31,12 @@ const notes: Partial<Record<Step['action'], string>> = {
   wait: 'is as declared, and is not up yet',
 };
 
+const nameOf = ({ kind, name }: Step): string => `${kind} ${oneLine(name)}`;
+
 const stepText = (step: Step): string => {
   const note = notes[step.action];
   return [
-    `${signs[step.action]} ${step.kind} ${step.name}${note === undefined ? '' : `  (${note})`}`,
+    `${signs[step.action]} ${nameOf(step)}${note === undefined ? '' : `  (${note})`}`,
     ...step.differences.map((difference) => `    ${differenceText(difference)}`),
   ].join('\n');
 };
@@ -64,8 +68,6 @@ export interface Done {
   readonly step: Step;
   readonly outcome: Outcome;
 }
-
-const nameOf = ({ kind, name }: Step): string => `${kind} ${name}`;
 
 export function doneText(done: readonly Done[]): string {
   const changed = done.filter(({ outcome }) => outcome === 'changed').map(({ step }) => nameOf(step));

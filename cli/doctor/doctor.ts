@@ -5,12 +5,14 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { withAbort } from '../../lib/time/backoff.ts';
 import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
+import { oneLine } from '../../schemas/visible.ts';
 import { bodyOf, dataOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { paintOf } from '../terminal/colours.ts';
 import { Exit, exitCodes } from '../terminal/errors.ts';
+import { joined } from '../terminal/output.ts';
 import * as verdicts from './verdicts.ts';
 
 type Verdict = verdicts.Verdict;
@@ -124,10 +126,10 @@ async function doctor(context: Context): Promise<void> {
   if (context.terminal.signal.aborted) throw new InterruptedError();
   const paint = paintOf(context);
   const lines = found.map(({ name, ok, found: text, todo }) => {
-    const line = paint(`${ok ? '✓' : '✗'} ${name}: ${text}`);
-    return todo === undefined ? line : `${line}\n  ${todo}`;
+    const line = paint(`${ok ? '✓' : '✗'} ${name}: ${oneLine(text)}`);
+    return todo === undefined ? line : joined([line, '\n  ', todo]);
   });
-  context.show(found, lines.join('\n'));
+  context.show(found, joined(lines, '\n'));
   if (found.some(({ ok }) => !ok)) throw new Exit(exitCodes.failed);
 }
 

@@ -13,6 +13,7 @@ import { InterruptedError } from '../client/errors.ts';
 import type { Context, Terminal } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { unreadable } from '../terminal/input.ts';
+import { joined } from '../terminal/output.ts';
 import { tableOf } from '../terminal/table.ts';
 
 type Event = Schemas['Event'];
@@ -159,7 +160,7 @@ function show({ stdout }: Terminal, moments: readonly Moment[], isJson: boolean)
     Object.entries(details).map(detailText).join(' '),
   ]);
   const text = isJson ? JSON.stringify(way, null, 2) : tableOf(['time', 'after', 'from', 'what', ''], rows, '');
-  stdout.write(`${text}\n`);
+  stdout.write(joined([text, '\n']));
 }
 
 export async function traceEvents(context: Context, requestId: string): Promise<void> {

@@ -1,5 +1,6 @@
 /** Sign-in at the server's identity provider, confirmed in any browser (RFC 8628). */
 import { sleep } from '../../lib/time/backoff.ts';
+import { oneLine } from '../../schemas/visible.ts';
 import { isSessionId } from '../../schemas/api/keys/session-id.ts';
 import { createApi, dataOf, type Api, type Schemas } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
@@ -35,7 +36,7 @@ export async function signInByDevice(
   const begun = await begin(api);
   if (begun === undefined) return undefined;
   const at = begun.verification_uri_complete ?? begun.verification_uri;
-  stderr.write(`Open ${at} in a browser, and confirm the code ${begun.user_code}\n`);
+  stderr.write(`Open ${oneLine(at)} in a browser, and confirm the code ${oneLine(begun.user_code)}\n`);
   let { handle, interval } = begun;
   let tenant = wanted;
   for (;;) {

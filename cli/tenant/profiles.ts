@@ -8,6 +8,7 @@ import { NoProfile, notToken, profilePath, readProfiles, serverIn, variableOf, w
 import { Refused } from '../terminal/errors.ts';
 import { endSession, signInByDevice } from './device.ts';
 import { askHidden, readInput } from '../terminal/input.ts';
+import { joined } from '../terminal/output.ts';
 import { tableOf } from '../terminal/table.ts';
 
 const nameOf = (server: string): string => new URL(server).host;
@@ -123,7 +124,7 @@ export function addProfiles(program: Command, terminal: Terminal): void {
         'There are no profiles: sign in with "longshore login --server URL".',
       );
       const { json } = command.optsWithGlobals<GlobalOptions>();
-      terminal.stdout.write(json === true ? `${JSON.stringify(rows, null, 2)}\n` : `${text}\n`);
+      terminal.stdout.write(json === true ? `${JSON.stringify(rows, null, 2)}\n` : joined([text, '\n']));
     });
   const named = (name: string): ReturnType<typeof readProfiles> => {
     const file = readProfiles(path());

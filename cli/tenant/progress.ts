@@ -1,11 +1,13 @@
 /** What becomes of a container, told while somebody waits until it is done (done.ts). */
 import { sleep, withAbort } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
+import { oneLine } from '../../schemas/visible.ts';
 import { dataOf } from '../client/api.ts';
 import { persist, settled, type StatusView } from '../client/wait.ts';
 import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
+import { joined } from '../terminal/output.ts';
 import { bytesText } from '../terminal/table.ts';
 import type { Goal } from './done.ts';
 
@@ -15,7 +17,7 @@ interface Why {
 }
 
 const whyText = ({ reason, message }: Why): string =>
-  typeof reason === 'string' ? `: ${reason}${typeof message === 'string' ? ` (${message})` : ''}` : '';
+  typeof reason === 'string' ? `: ${reason}${typeof message === 'string' ? ` (${oneLine(message)})` : ''}` : '';
 
 /** Status, reason and how far a pull is, as one line. */
 export function lineOf({ status, reason, message, pull, update }: StatusView): string {
@@ -72,7 +74,7 @@ export async function watchDone(context: Context, container: Named, { goal, seco
   let told = '';
   const show = (view: StatusView): void => {
     const line = lineOf(view);
-    if (line !== told) tell(`${name}: ${paint(line)}`);
+    if (line !== told) tell(joined([`${name}: `, paint(line)]));
     told = line;
   };
   const look = async (signal = terminal.signal): Promise<StatusView> => {

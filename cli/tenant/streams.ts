@@ -1,11 +1,13 @@
 /** `logs`, `events` and `stats`. */
 import type { Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
+import { oneLine } from '../../schemas/visible.ts';
 import { dataOf, type Answer, type Schemas } from '../client/api.ts';
 import { follow, type Open } from '../client/follow.ts';
 import { action, type Context, type Terminal } from '../context.ts';
 import { wholeNumber } from '../terminal/arguments.ts';
 import { WrongUsage } from '../terminal/errors.ts';
+import { joined, withColours } from '../terminal/output.ts';
 import { bytesText, tableOf } from '../terminal/table.ts';
 import { memoryText } from './containers.ts';
 import { containersOf, findContainer } from './find.ts';
@@ -44,8 +46,10 @@ async function* entriesOf<Entry>(
 /** Error output goes to error output, as it was written. */
 function writeLine({ isJson, terminal }: Context, { stream, line, ts, ...rest }: LogEntry, hasTime: boolean): void {
   const to = stream === 'stderr' && !isJson ? terminal.stderr : terminal.stdout;
-  const text = isJson ? JSON.stringify({ ts, stream, line, ...rest }) : hasTime ? `${ts} ${line}` : line;
-  to.write(`${text}\n`);
+  // Programs colour their lines; everything else that a terminal obeys is shown, as `less -R` does.
+  const shown = to.isTTY ? withColours(line) : line;
+  if (isJson) to.write(`${JSON.stringify({ ts, stream, line, ...rest })}\n`);
+  else to.write(joined([hasTime ? `${ts} ` : '', shown, '\n']));
 }
 
 async function logs(context: Context, name: string, options: StreamOptions): Promise<void> {
@@ -73,7 +77,8 @@ function eventText({ ts, type, name, status, reason, message, host_key, by }: Ev
       by?.subject ? `by ${by.subject}` : '',
     ]
       .filter((part) => part !== '')
-      .join(' ') + why
+      .map(oneLine)
+      .join(' ') + oneLine(why)
   );
 }
 

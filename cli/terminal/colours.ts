@@ -1,5 +1,6 @@
 /** Colours of status words, on a terminal that shows them. */
 import type { Context } from '../context.ts';
+import type { Text } from './output.ts';
 
 const codes = { green: 32, red: 31, yellow: 33, grey: 90 } as const;
 type Colour = keyof typeof codes;
@@ -16,14 +17,14 @@ const colours = new Map(
 );
 
 /** Paints the word that a text begins with; any other text stays as it is. */
-export type Paint = (text: string) => string;
+export type Paint = (text: string) => Text;
 
 export const plain: Paint = (text) => text;
-export const painted: Paint = (text) =>
-  text.replace(/^[^\s,:]+/, (word) => {
-    const code = colours.get(word);
-    return code === undefined ? word : `\u001b[${code}m${word}\u001b[39m`;
-  });
+export const painted: Paint = (text) => {
+  const [word = ''] = /^[^\s,:]+/.exec(text) ?? [];
+  const code = colours.get(word);
+  return code === undefined ? text : [{ sgr: String(code) }, word, { sgr: '39' }, text.slice(word.length)];
+};
 
 /** `NO_COLOR` wins (no-color.org), then `FORCE_COLOR`, then whether it is a terminal. */
 export function isColoured(env: NodeJS.ProcessEnv, { isTTY }: { readonly isTTY?: boolean }): boolean {

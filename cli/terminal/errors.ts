@@ -1,4 +1,5 @@
 /** Why a command ends without success, and the exit codes (docs/cli.md). */
+import { oneLine } from '../../schemas/visible.ts';
 import { ApiError, ConnectionError, InterruptedError } from '../client/errors.ts';
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
@@ -41,9 +42,11 @@ function hintFor({ status, code, detail, details }: ApiError): string {
 /** What a person reads of an error, in one or more lines. */
 export function wordsOf(error: unknown): string {
   if (error instanceof ApiError) {
-    const faults = Object.entries(error.details).map(([field, texts]) => `  ${field}: ${texts.join(', ')}`);
+    const faults = Object.entries(error.details).map(
+      ([field, texts]) => `  ${oneLine(`${field}: ${texts.join(', ')}`)}`,
+    );
     const request = error.requestId === undefined || error.status < 500 ? '' : ` (request ${error.requestId})`;
-    const lines = [faults.length > 1 ? 'the request is invalid:' : `${error.message}${request}`];
+    const lines = [faults.length > 1 ? 'the request is invalid:' : `${oneLine(error.message)}${request}`];
     return [...lines, ...(faults.length > 1 ? faults : []), hintFor(error)].filter((line) => line !== '').join('\n');
   }
   if (error instanceof ConnectionError) return `${error.message}\nCheck the address with "longshore profile ls".`;

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { addAbortSignal, Writable, type Readable } from 'node:stream';
 import { within } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
+import { visible } from '../../schemas/visible.ts';
 import { InterruptedError } from '../client/errors.ts';
 import { Refused } from './errors.ts';
 
@@ -64,7 +65,7 @@ export const withoutLastBreak = (bytes: Buffer): Buffer => (bytes.at(-1) === 0x0
 export function askHidden(question: string): Promise<string> {
   const answer = ask('', new Writable({ write: (_chunk, _encoding, done) => done() }));
   // From here on the terminal shows nothing of what is typed, so nobody types too early.
-  process.stderr.write(question);
+  process.stderr.write(visible(question));
   return answer.finally(() => process.stderr.write('\n'));
 }
 
@@ -73,7 +74,7 @@ export const askLine = (question: string): Promise<string> => ask(question, proc
 
 /** @throws InterruptedError on Ctrl-C, and where the input ends without an answer */
 function ask(question: string, output: NodeJS.WritableStream): Promise<string> {
-  const reader = createInterface({ input: process.stdin, output, terminal: true, prompt: question });
+  const reader = createInterface({ input: process.stdin, output, terminal: true, prompt: visible(question) });
   reader.prompt();
   return new Promise((resolve, reject) => {
     reader.once('line', (line) => {

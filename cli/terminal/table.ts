@@ -1,5 +1,7 @@
 /** Tables for people, and times and sizes as they read them. Pure. */
+import { oneLine, visible } from '../../schemas/visible.ts';
 import { plain, type Paint } from './colours.ts';
+import { joined, type Text } from './output.ts';
 
 const paintedColumns = ['status', 'state'];
 
@@ -9,17 +11,23 @@ export function tableOf(
   rows: readonly (readonly string[])[],
   empty: string,
   paint: Paint = plain,
-): string {
+): Text {
   if (rows.length === 0) return empty;
-  const lines = [columns.map((name) => name.toUpperCase()), ...rows];
-  const widths = columns.map((_, at) => Math.max(...lines.map((line) => (line[at] ?? '').length)));
-  // A terminal does not show the codes of colours, so they must not count for the width.
-  const cellOf = (cell: string, at: number): string => {
-    const padded = cell.padEnd(widths[at] ?? 0);
-    return paintedColumns.includes(columns[at] ?? '') ? paint(padded) : padded;
+  const lines = [columns.map((name) => name.toUpperCase()), ...rows.map((row) => row.map(oneLine))];
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => widthOf(line[at] ?? ''))));
+  const lineOf = (cells: readonly string[]): Text => {
+    const last = cells.findLastIndex((cell) => cell !== '');
+    const shown = cells.slice(0, last + 1).map((cell, at) => {
+      const padded = at === last ? cell : `${cell}${' '.repeat((widths[at] ?? 0) - widthOf(cell))}`;
+      return paintedColumns.includes(columns[at] ?? '') ? paint(padded) : padded;
+    });
+    return joined(shown, '  ');
   };
-  return lines.map((line) => line.map(cellOf).join('  ').trimEnd()).join('\n');
+  return joined(lines.map(lineOf), '\n');
 }
+
+/** At a terminal. */
+const widthOf = (cell: string): number => visible(cell).length;
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 

@@ -2,10 +2,12 @@
 import type { Author } from '../../schemas/api/audit/line.ts';
 import { limits } from '../../schemas/limits.ts';
 import { routes, type Route } from '../../schemas/routes.ts';
+import { visible } from '../../schemas/visible.ts';
 import type { Cause } from '../../schemas/wire/audit.ts';
 import type { Identity } from '../auth/claims.ts';
 
-const cut = (text: string): string => text.slice(0, limits.auditTextChars);
+/** Of a token, a path or a header: a stranger may have chosen it, and an operator reads it. */
+const cut = (text: string): string => visible(text).slice(0, limits.auditTextChars);
 
 /**
  * Routes whose requests leave a line by themselves. A handshake is a GET that acts. A sign-in has

@@ -1,9 +1,11 @@
 /**
  * From a method and a raw path to a route of the table. Pure; compiled once. Literal segments are
- * compared as they were sent, so an encoded segment never matches one. A parameter is decoded once,
- * and a value that could be read as a path of its own (`%2f`, `..`, NUL) matches nothing.
+ * compared as they were sent, so an encoded segment never matches one. A parameter is decoded once.
+ * A value that could be read as a path of its own (`%2f`, `..`), or that a terminal would obey
+ * (`%1b`), matches nothing: no name has one, and the audit never gets one.
  */
 import type { Access, Method, Route } from '../../schemas/routes.ts';
+import { hasControls } from '../../schemas/visible.ts';
 
 export interface Router<R extends Route> {
   match(method: string, path: string): Match<R>;
@@ -53,7 +55,7 @@ function decodeSegment(raw: string): string | undefined {
       return undefined;
     }
   }
-  return decoded === '.' || decoded === '..' || decoded.includes('/') || decoded.includes('\0') ? undefined : decoded;
+  return decoded === '.' || decoded === '..' || decoded.includes('/') || hasControls(decoded) ? undefined : decoded;
 }
 
 const order: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];

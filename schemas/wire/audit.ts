@@ -7,6 +7,7 @@ import { Author, AuditDetail } from '../api/audit/line.ts';
 import type { ErrorCode, OutcomeCode } from '../errors.ts';
 import { isSuccessCode } from '../errors.ts';
 import { limits } from '../limits.ts';
+import { visible } from '../visible.ts';
 
 /** The request of the API that a write belongs to. */
 export const Cause = Type.Object({
@@ -47,7 +48,7 @@ export const outcomeOf = (code: OutcomeCode): 'done' | ErrorCode => (isSuccessCo
 const fieldsOf = (details: object): string[] =>
   Object.keys(details)
     .slice(0, limits.auditFields)
-    .map((field) => field.slice(0, limits.auditTextChars));
+    .map((field) => visible(field).slice(0, limits.auditTextChars));
 
 /** What a refusal says for the audit: names of fields, never their values. */
 export function detailOf(code: OutcomeCode, body: string | Uint8Array): AuditDetail | null {

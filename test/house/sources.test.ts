@@ -59,3 +59,20 @@ t.test('no file names a place outside the repository or a mirror of one machine'
   t.same(faults, []);
   t.end();
 });
+
+t.test('the command line writes through its output alone, which shows what a terminal would obey', (t) => {
+  const gates = ['cli/longshore.ts', 'cli/terminal/output.ts', 'cli/terminal/input.ts'];
+  const past =
+    /\bconsole\.|\bprocess\.std(?:out|err)\b|\bstd(?:out|err)\.raw\b|\bwriteSync\b|'\/dev\/(?:tty|stdout|stderr)/;
+  // The program that a person runs owns the terminal, as with docker and kubectl.
+  const programs = 'cli/tenant/sessions/exec.ts';
+  const faults = sources
+    .filter((path) => path.startsWith('cli/') && !gates.includes(path))
+    .flatMap((path) => {
+      const text = withoutComments(read(path));
+      const match = past.exec(path === programs ? text.replaceAll(/\bstd(?:out|err)\.raw\b/g, '') : text);
+      return match === null ? [] : [`${path}: ${match[0]}`];
+    });
+  t.same(faults, []);
+  t.end();
+});

@@ -1,6 +1,7 @@
 /** What a container's record makes of its host's reports. Pure. */
 import type { ContainerRecord, Observation, ObservationOrder } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
+import { withoutControls } from '../../../schemas/visible.ts';
 import type { PullItem, ReportItem } from '../../../schemas/wire/host.ts';
 import type { PartitionView } from '../state.ts';
 import type { TenantView } from '../tenant/state.ts';
@@ -50,11 +51,11 @@ const isNewer = (order: ObservationOrder, than: ObservationOrder): boolean =>
       ? order.session > than.session
       : order.seq > than.seq;
 
-/** The stored fields of a report; a host may send anything beside them. */
+/** The stored fields of a report; a host may send anything beside them, and in its message. */
 const observationOf = (given: Observation): Observation => ({
   status: given.status,
   reason: given.reason,
-  message: given.message,
+  message: given.message === null ? null : withoutControls(given.message),
   exit_code: given.exit_code,
   restart_count: given.restart_count,
   next_retry_at: given.next_retry_at,

@@ -26,6 +26,7 @@ import { isSameForEngine, policyOf, policyShown } from '../../../schemas/api/pol
 import { noSecrets, textOfUses } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { withoutControls } from '../../../schemas/visible.ts';
 import type { ReportItem } from '../../../schemas/wire/host.ts';
 import type { TurnContext } from '../turn.ts';
 
@@ -265,6 +266,6 @@ export function hearUpdate(
     case 'done':
       return { ...record, update: over };
     case 'rolled_back':
-      return rolledBack(record, told, context);
+      return rolledBack(record, { ...told, message: told.message && withoutControls(told.message) }, context);
   }
 }

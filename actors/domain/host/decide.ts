@@ -12,6 +12,7 @@ import type {
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { withoutControls } from '../../../schemas/visible.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { Hello } from '../../../schemas/wire/host.ts';
 import { wholeSeconds } from '../../../schemas/quantity.ts';
@@ -337,7 +338,7 @@ export function hello(
   const record: HostRecord = {
     ...before,
     capacity,
-    agentVersion,
+    agentVersion: withoutControls(agentVersion),
     stopsAfterMs,
     session: raised(Math.max(before.session, highest), context),
     lostSinceMs: null,

@@ -1,5 +1,6 @@
 /** A QR code as lines of a terminal. Pure. */
 import qrcode from 'qrcode';
+import type { Text } from '../../terminal/output.ts';
 
 /** Light modules around the code (ISO/IEC 18004). */
 const quietZone = 4;
@@ -25,4 +26,4 @@ export function codeLines(text: string): string[] {
 }
 
 /** Black on white, whatever the colours of the terminal: a phone may not read it otherwise. */
-export const blackOnWhite = (line: string): string => `\u001b[30;107m${line}\u001b[0m`;
+export const blackOnWhite = (line: string): Text => [{ sgr: '30;107' }, line, { sgr: '0' }];

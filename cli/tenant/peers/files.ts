@@ -3,6 +3,7 @@ import { writePrivateFile } from '../../keys/private-file.ts';
 import { bodyOf, dataOf } from '../../client/api.ts';
 import type { Context } from '../../context.ts';
 import { Refused, WrongUsage } from '../../terminal/errors.ts';
+import { joined } from '../../terminal/output.ts';
 import { tableOf } from '../../terminal/table.ts';
 import { findPeer } from '../find.ts';
 
@@ -37,7 +38,7 @@ export async function config(context: Context, name: string, { format, output }:
     throw new WrongUsage('a p12 file is not text: give it a name with --output');
   const { id } = await findPeer(context, name);
   const bytes = await bytesOf(context, id, format);
-  if (output === undefined) stdout.write(bytes);
+  if (output === undefined) stdout.writeFile(bytes);
   else keep(context, id, output, bytes);
 }
 
@@ -59,7 +60,7 @@ export async function qr(context: Context, name: string, { output }: { readonly 
       `the code is ${width} columns wide and the terminal ${columns}: make it wider, or write an image with "--output ${name}.svg"`,
     );
   }
-  terminal.stdout.write(`${lines.map((line) => (isTTY ? blackOnWhite(line) : line)).join('\n')}\n`);
+  terminal.stdout.write(joined([joined(lines.map(isTTY ? blackOnWhite : String), '\n'), '\n']));
 }
 
 interface LinkOptions {

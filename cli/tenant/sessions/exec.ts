@@ -1,5 +1,6 @@
 /** `exec`: a process of a container at this terminal. */
 import type { WebSocket } from 'ws';
+import { oneLine } from '../../../schemas/visible.ts';
 import { execProtocol } from '../../../schemas/words.ts';
 import { InterruptedError } from '../../client/errors.ts';
 import type { Context } from '../../context.ts';
@@ -32,15 +33,16 @@ async function carry(
   );
   socket.on('message', (data: Buffer) => {
     const [kind, bytes] = [data[0], data.subarray(1)];
-    if (kind === channel.output) pour(socket, stdout, bytes);
-    if (kind === channel.errors) pour(socket, stderr, bytes);
+    // As with docker and kubectl: the program that a person runs writes to the terminal itself.
+    if (kind === channel.output) pour(socket, stdout.raw, bytes);
+    if (kind === channel.errors) pour(socket, stderr.raw, bytes);
     if (kind !== channel.control) return;
     const said = saidIn(bytes);
     if (said.type === 'exit') exitCode = said.code;
     if (said.type === 'window') input.grant(said.bytes ?? 0);
-    if (said.type === 'error') tell(said.message ?? '');
+    if (said.type === 'error') tell(oneLine(said.message ?? ''));
   });
-  const resize = (): void => say({ type: 'resize', cols: stdout.columns || 80, rows: stdout.rows || 24 });
+  const resize = (): void => say({ type: 'resize', cols: stdout.raw.columns || 80, rows: stdout.raw.rows || 24 });
   const onInput = (bytes: Buffer): void => {
     if (!input.write(bytes)) stdin.pause();
   };
@@ -52,7 +54,7 @@ async function carry(
   if (isRaw) stdin.setRawMode(true);
   if (tty === true) {
     resize();
-    stdout.on('resize', resize);
+    stdout.raw.on('resize', resize);
   }
   if (interactive === true) {
     stdin.on('data', onInput);
@@ -64,10 +66,10 @@ async function carry(
     const end = await ending;
     if (exitCode !== undefined) return exitCode;
     if (signal.aborted) throw new InterruptedError();
-    throw new Refused(`the session ended: ${end.reason === '' ? `code ${end.code}` : end.reason}`);
+    throw new Refused(`the session ended: ${end.reason === '' ? `code ${end.code}` : oneLine(end.reason)}`);
   } finally {
     signal.removeEventListener('abort', onInterrupt);
-    stdout.removeListener('resize', resize);
+    stdout.raw.removeListener('resize', resize);
     stdin.removeListener('data', onInput);
     stdin.removeListener('end', onInputEnd);
     if (isRaw) stdin.setRawMode(false);

@@ -2,6 +2,7 @@
 import { createServer, isIPv6, type Socket } from 'node:net';
 import { aborted } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { oneLine } from '../../../schemas/visible.ts';
 import { forwardProtocol } from '../../../schemas/words.ts';
 import type { Context } from '../../context.ts';
 import { Refused, wordsOf } from '../../terminal/errors.ts';
@@ -38,7 +39,7 @@ async function join(context: Context, id: string, remote: number, local: Socket)
   socket.resume();
   local.resume();
   const { code, reason } = await ending;
-  if (code !== 1000 && !local.destroyed) context.tell(reason);
+  if (code !== 1000 && !local.destroyed) context.tell(oneLine(reason));
   local.destroySoon();
 }
 

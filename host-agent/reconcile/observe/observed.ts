@@ -1,8 +1,10 @@
 /** What the engine shows of one container, as far as decisions depend on it. Pure. */
+import { stripVTControlCharacters } from 'node:util';
 import type { PortAddress } from '../../../schemas/api/container.ts';
 import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
 import type { Inspection } from '../../docker/answers.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { withoutControls } from '../../../schemas/visible.ts';
 import type { EngineLimits } from '../../docker/calls/containers.ts';
 import { containerIn, labels, tenantIn } from '../../docker/ownership.ts';
 import type { Why } from '../step.ts';
@@ -172,7 +174,8 @@ function healthFrom(given: Inspection['State']['Health']): { readonly health: He
   if (status !== 'starting' && status !== 'healthy' && status !== 'unhealthy') return { health: 'none' };
   const failed = given?.Log?.findLast(({ ExitCode }) => ExitCode !== 0);
   if (status !== 'unhealthy' || failed === undefined) return { health: status };
-  const output = failed.Output.trim().slice(0, limits.healthFaultChars);
+  // The image's own text: people read it at terminals.
+  const output = withoutControls(stripVTControlCharacters(failed.Output)).trim().slice(0, limits.healthFaultChars);
   return { health: status, healthFault: output === '' ? `exit code ${failed.ExitCode}` : output };
 }
 

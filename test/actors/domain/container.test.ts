@@ -500,6 +500,12 @@ t.test('observe', (t) => {
       { records: [{ placement: { host: h1 }, observed: { status: 'failed', reason: 'rejected', message: 'full' } }] },
     ],
     [
+      'a message that would give orders to a terminal → kept without them',
+      { placement: placedOn(h1, 'tenant') },
+      { gone: true, observation: observation('stopped', { reason: 'rejected', message: 'a\u001b[2J\r\nb\u202e' }) },
+      { records: [{ observed: { message: 'a\ufffd[2J\nb\ufffd' } }] },
+    ],
+    [
       'rejected, and to be stopped → rests without a host',
       { desired: 'stopped' },
       { gone: true, observation: observation('failed', { reason: 'rejected' }) },

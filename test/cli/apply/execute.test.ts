@@ -2,6 +2,7 @@ import t, { type Test } from 'tap';
 import { carryOut, type Work } from '../../../cli/apply/execute.ts';
 import type { Found } from '../../../cli/apply/found.ts';
 import { planOf } from '../../../cli/apply/plan.ts';
+import { Output } from '../../../cli/terminal/output.ts';
 import { createApi } from '../../../cli/client/api.ts';
 import { farEnd, type Scripted } from '../client/server.ts';
 import { empty, foundAs, peer, wantedIn } from './declared.ts';
@@ -13,7 +14,8 @@ async function start(t: Test, answers: Readonly<Record<string, Scripted>> = {}, 
     const { status, body } = answers[`${method} ${path}`] ?? usual;
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
-  const { env, stdin, stdout, stderr } = process;
+  const { env, stdin } = process;
+  const [stdout, stderr] = [new Output(process.stdout), new Output(process.stderr)];
   const work: Work = {
     context: {
       api: createApi({ server: url, signal }),

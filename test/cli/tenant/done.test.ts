@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap';
+import { Output } from '../../../cli/terminal/output.ts';
 import { createApi } from '../../../cli/client/api.ts';
 import type { Context } from '../../../cli/context.ts';
 import type { StatusView } from '../../../cli/client/wait.ts';
@@ -90,7 +91,8 @@ async function watching(t: Test, views: readonly StatusView[], answers: readonly
     };
     return answerLater();
   });
-  const { env, stdin, stdout, stderr } = process;
+  const { env, stdin } = process;
+  const [stdout, stderr] = [new Output(process.stdout), new Output(process.stderr)];
   const { signal } = new AbortController();
   const told: string[] = [];
   const context: Context = {
@@ -100,7 +102,7 @@ async function watching(t: Test, views: readonly StatusView[], answers: readonly
     isJson: true,
     terminal: { env, stdin, stdout, stderr, signal, nowMs: Date.now },
     show: () => {},
-    tell: (text) => void told.push(text),
+    tell: (text) => void told.push(String(text)),
   };
   const waiting: Waiting = { goal: goalOf(defaultPolicy, 3), seconds: 10, ...more };
   return { told, asked, answer: watchDone(context, { id: 'x', name: 'web' }, waiting) };

@@ -229,14 +229,14 @@ t.test('what fails is rolled back', (t) => {
   const one = world(tagged('1'));
   one.patch({ tag: '2', env: { A: 'b' } });
   one.tell('verifying');
-  const told = { since: 3, phase: 'rolled_back', reason: 'crash_loop', message: 'exited with code 3' } as const;
+  const told = { since: 3, phase: 'rolled_back', reason: 'crash_loop', message: 'exited\u001b with code 3' } as const;
   const back = one.tell(undefined, observation('running'), { update: told });
   t.match(back.events.at(-1), { type: 'update_failed' });
   t.same(doorbellsOf(back), [h1]);
   t.match(one.record(), {
     generation: 4,
     spec: { tag: '1', env: {} },
-    update: { phase: 'rolled_back', reason: 'crash_loop', message: 'exited with code 3', from: { tag: '1', env: {} } },
+    update: { phase: 'rolled_back', reason: 'crash_loop', message: 'exited\ufffd with code 3', from: { tag: '1' } },
   });
   t.same(one.told(), ['1', undefined, 'running']);
   t.end();

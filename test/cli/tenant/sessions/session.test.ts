@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import t from 'tap';
+import { Output } from '../../../../cli/terminal/output.ts';
 import { createApi } from '../../../../cli/client/api.ts';
 import type { Context } from '../../../../cli/context.ts';
 import { openSession } from '../../../../cli/tenant/sessions/session.ts';
@@ -21,7 +22,8 @@ t.test('a session that is refused leaves no connection, which the process would 
     gateway.close();
   });
   const server = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
-  const { env, stdin, stdout, stderr } = process;
+  const { env, stdin } = process;
+  const [stdout, stderr] = [new Output(process.stdout), new Output(process.stderr)];
   const { signal } = new AbortController();
   const context: Context = {
     api: createApi({ server }),

@@ -92,3 +92,14 @@ t.test('of several containers with one id the newest placement counts, then one 
   t.same(observedFrom([]), { kind: 'absent' });
   t.end();
 });
+
+t.test('what a health check writes is text, without what a terminal obeys', (t) => {
+  const fault = (Output: string): unknown => {
+    const Health = { Status: 'unhealthy', FailingStreak: 3, Log: [{ ExitCode: 2, Output }] };
+    return (foundFrom(inspection({ Health }))?.state as { readonly healthFault?: string }).healthFault;
+  };
+  t.equal(fault('\u001b[31mno route\u001b[0m\r\nto db\n'), 'no route\nto db');
+  t.equal(fault('a\u0007\u009bb\u202ec'), 'a\ufffd\ufffdb\ufffdc');
+  t.equal(fault('\u001b[2J'), 'exit code 2');
+  t.end();
+});
