@@ -46,13 +46,15 @@ export const cli = {
   cliInputMs: 5 * minutes,
   /**
    * `apply`: items of one kind in a file, files, faults shown, values with all aliases in full,
-   * characters of a value.
+   * characters of a value, levels in a file, variables within variables.
    */
   applyItems: 200,
   applyFiles: 16,
   applyRemarks: 50,
   applyExpandedValues: 100_000,
   applyValueChars: 60,
+  applyDepth: 100,
+  applyVariableDepth: 16,
   /** `trace`: steps on the way of a request, and a log line. */
   traceMoments: 10_000,
   traceLineChars: 1 * MiB,

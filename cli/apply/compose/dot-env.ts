@@ -3,6 +3,7 @@
  * No library follows these rules: a `#` begins a comment only behind a blank, `NAME: value` is a
  * line too, and other variables are filled in but within single quotes. Pure.
  */
+import { limits } from '../../../schemas/limits.ts';
 import { BadVariable, interpolated } from '../file/interpolate.ts';
 
 type Lookup = (name: string) => string | undefined;
@@ -42,6 +43,7 @@ export function variablesIn(given: string, valueOf: Lookup): Record<string, stri
       throw new BadLine(`line ${lineOf(text, at)}: ${error.message}`);
     }
   };
+  let chars = 0;
   for (let at = 0; at < text.length;) {
     const empty = matchAt(emptyAt, text, at);
     if (empty !== null && empty[0].length > 0) {
@@ -53,6 +55,10 @@ export function variablesIn(given: string, valueOf: Lookup): Record<string, stri
     at += whole.length;
     const value = sign === undefined ? undefined : valueAt(text, at);
     const result = value === undefined ? valueOf(name) : value.isLiteral ? value.text : expanded(value.text, at);
+    chars += result?.length ?? 0;
+    // Each line may have those before it several times.
+    if (chars > limits.cliInputBytes)
+      throw new BadLine(`line ${lineOf(text, at)}: its variables are longer than ${limits.cliInputBytes} characters`);
     if (result !== undefined) found[name] = result;
     at = value?.end ?? at;
     const rest = matchAt(restAt, text, at);

@@ -3,6 +3,7 @@
  * `${NAME:?message}`, `${NAME:+other}`, each also without the colon, and `$$` for a dollar sign.
  * With a colon, an empty variable counts as one that is not set. Pure.
  */
+import { limits } from '../../../schemas/limits.ts';
 
 export interface Variables {
   /** Undefined: it is not set. */
@@ -22,7 +23,9 @@ const nameAt = /[A-Za-z_][A-Za-z0-9_]*/y;
 const inBraces = /^([A-Za-z_][A-Za-z0-9_]*)(?:(:?)([-?+])([^]*))?$/;
 
 /** @throws BadVariable */
-export function interpolated(text: string, variables: Variables): string {
+export function interpolated(text: string, variables: Variables, depth = 0): string {
+  if (depth > limits.applyVariableDepth)
+    throw new BadVariable(`variables are nested deeper than ${limits.applyVariableDepth} levels`);
   let result = '';
   for (let at = 0; at < text.length;) {
     const dollar = text.indexOf('$', at);
@@ -34,7 +37,7 @@ export function interpolated(text: string, variables: Variables): string {
       at = dollar + 2;
     } else if (next === '{') {
       const end = closingOf(text, dollar + 2);
-      result += expanded(text.slice(dollar + 2, end), variables);
+      result += expanded(text.slice(dollar + 2, end), variables, depth + 1);
       at = end + 1;
     } else {
       nameAt.lastIndex = dollar + 1;
@@ -58,14 +61,16 @@ function closingOf(text: string, from: number): number {
   throw new BadVariable('"${" is not closed: write "$$" for a dollar sign');
 }
 
-function expanded(body: string, variables: Variables): string {
+function expanded(body: string, variables: Variables, depth: number): string {
   const [, name, colon, operator, word = ''] = inBraces.exec(body) ?? [];
   if (name === undefined) throw new BadVariable(`"\${${body}}" is no variable: write "$$" for a dollar sign`);
   const value = variables.valueOf(name);
   const isThere = value !== undefined && (colon !== ':' || value !== '');
   if (operator === undefined) return value ?? variables.missing(name);
-  if (operator === '+') return isThere ? interpolated(word, variables) : '';
+  if (operator === '+') return isThere ? interpolated(word, variables, depth) : '';
   if (isThere) return value;
-  if (operator === '-') return interpolated(word, variables);
-  throw new BadVariable(`the variable ${name} is not set: ${interpolated(word, variables) || 'the file needs it'}`);
+  if (operator === '-') return interpolated(word, variables, depth);
+  throw new BadVariable(
+    `the variable ${name} is not set: ${interpolated(word, variables, depth) || 'the file needs it'}`,
+  );
 }

@@ -88,7 +88,7 @@ export function readText(path: string, text: string, surroundings: Surroundings 
   if (faults.length > 0) return { wanted: undefined, faults, warnings: [], valueOf: ofShell, isCompose: false };
   if (source.keys.includes('services')) return readCompose(source, surroundings);
   const remarks = source.interpolate(ofShell, false);
-  const value = valueIn(source, remarks.faults);
+  const value = valueIn(source);
   const wanted = wantedIn(source, value, (given) => given, remarks);
   return { ...remarks, valueOf: ofShell, isCompose: false, wanted };
 }
@@ -99,7 +99,7 @@ function readCompose(source: SourceFile, surroundings: Surroundings & ReadOption
   const project = projectOf(source, beside, surroundings);
   const valueOf = (name: string): string | undefined => (name === 'COMPOSE_PROJECT_NAME' ? project : beside(name));
   const remarks = source.interpolate(valueOf, true);
-  const value = valueIn(source, remarks.faults);
+  const value = valueIn(source);
   const readEnvFile = (name: string, isRaw: boolean) => envFileAt(resolve(folder, name), isRaw, valueOf);
   const compose = composed(value, { project, valueOf, ignore, readEnvFile });
   const remark = ({ path, message, at, isOfFile }: ComposeRemark): Remark => {
@@ -147,15 +147,10 @@ const modes: readonly Path[] = [
   ['services', '*', 'secrets', '*', 'mode'],
 ];
 
-function valueIn(source: SourceFile, faults: Remark[]): unknown {
+function valueIn(source: SourceFile): unknown {
   for (const pattern of texts) source.keepTexts(pattern);
   for (const pattern of modes) source.readOctal(pattern);
-  try {
-    return source.value();
-  } catch (error) {
-    faults.push(source.remark([], error instanceof Error ? error.message : String(error)));
-    return undefined;
-  }
+  return source.value();
 }
 
 function wantedIn(

@@ -2,8 +2,25 @@
  * A YAML file whose places are known: each fault names its line and column. Variables are filled
  * in, and texts stay as they are written. Pure.
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit, type Document, type Scalar } from 'yaml';
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  parseDocument,
+  Parser,
+  visit,
+  type Document,
+  type Node,
+  type Scalar,
+} from 'yaml';
+import type { Values } from '../../../lib/values.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { oneLine } from '../../../schemas/visible.ts';
 import { BadVariable, interpolated, type Variables } from './interpolate.ts';
 
 export interface Place {
@@ -24,22 +41,43 @@ export interface Remark {
 
 /** As editors and compilers write it: `longshore.yml:3:5: containers.web.image can't be blank`. */
 export const textOfRemark = ({ place: { file, line, column }, field, message }: Remark): string =>
-  `${file}:${line}:${column}: ${field === '' ? message : `${field}: ${message}`}`;
+  oneLine(`${file}:${line}:${column}: ${field === '' ? message : `${field}: ${message}`}`);
 
 export class SourceFile {
   readonly file: string;
   readonly #document: Document;
+  /** What is wrong beyond its syntax. */
+  readonly #faults: Remark[] = [];
   readonly #lines = new LineCounter();
+  /** What each alias stands for. */
+  readonly #aliases = new Map<unknown, Node | undefined>();
 
   constructor(file: string, text: string) {
     this.file = file;
-    this.#document = parseDocument(text, { lineCounter: this.#lines, merge: true, prettyErrors: false });
+    const fault = tooDeep(text);
+    this.#document = parseDocument(fault === undefined ? text : '', {
+      lineCounter: this.#lines,
+      merge: true,
+      prettyErrors: false,
+      // It would compare each key with all others.
+      uniqueKeys: false,
+    });
+    if (fault === undefined) this.#look();
+    else this.#faults.push(this.#remark(0, '', fault));
   }
 
+  /**
+   * Aliases that expand to more than `limits.applyExpandedValues` are one. Only a file without such
+   * faults is read further: whatever walks it ends.
+   */
   get syntaxFaults(): Remark[] {
-    return [...this.#document.errors, ...this.#document.warnings].map(({ pos, message }) =>
+    const ofSyntax = [...this.#document.errors, ...this.#document.warnings].map(({ pos, message }) =>
       this.#remark(pos[0], '', message),
     );
+    const faults = [...ofSyntax, ...this.#faults];
+    if (faults.length > 0 || this.#expandedValues() <= limits.applyExpandedValues) return faults;
+    const message = `its aliases expand to more than ${limits.applyExpandedValues} values: use fewer`;
+    return [this.#remark(startOf(this.#document.contents) ?? 0, '', message)];
   }
 
   /** The keys at the top. */
@@ -98,11 +136,34 @@ export class SourceFile {
     }
   }
 
-  /** The whole as plain values. @throws Error if its aliases expand to too much */
+  /** The whole as plain values. */
   value(): unknown {
-    if (this.#expandedValues() > limits.applyExpandedValues)
-      throw new Error(`its aliases expand to more than ${limits.applyExpandedValues} values: use fewer`);
-    return this.#document.toJS({ maxAliasCount: -1 }) as unknown;
+    return this.#plain(this.#document.contents);
+  }
+
+  /** As `toJS` of the library, which looks through the whole file for each alias. */
+  #plain(node: unknown): unknown {
+    const here = this.#resolved(node);
+    if (isSeq(here)) return here.items.map((item) => this.#plain(item));
+    if (!isMap(here)) return isScalar(here) ? here.value : null;
+    const found = new Map<string, unknown>();
+    for (const { key, value } of here.items) {
+      if (!isMerge(key)) {
+        found.set(keyText(key), this.#plain(value));
+        continue;
+      }
+      for (const one of this.#mergedBy(value)) {
+        for (const [name, merged] of Object.entries(this.#plain(one) as Values))
+          if (!found.has(name)) found.set(name, merged);
+      }
+    }
+    return Object.fromEntries(found);
+  }
+
+  /** What a merge key names: one map, or several. */
+  #mergedBy(value: unknown): readonly unknown[] {
+    const here = this.#resolved(value);
+    return isSeq(here) ? here.items : [here];
   }
 
   /** The text at a key of the top, as it is written; undefined: it is none. */
@@ -136,7 +197,37 @@ export class SourceFile {
   }
 
   #resolved(node: unknown): unknown {
-    return isAlias(node) ? node.resolve(this.#document) : node;
+    return isAlias(node) ? this.#aliases.get(node) : node;
+  }
+
+  /** Finds what aliases stand for, and checks keys. */
+  #look(): void {
+    // An anchor may be set again: an alias means the last one before it.
+    const anchors = new Map<string, Node>();
+    const merges: unknown[] = [];
+    visit(this.#document, (_, node) => {
+      if (isAlias(node)) this.#aliases.set(node, anchors.get(node.source));
+      else if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
+      if (isMap(node)) this.#checkKeys(node.items.map(({ key }) => key));
+      if (isPair(node) && isMerge(node.key)) merges.push(node.value);
+    });
+    for (const value of merges) {
+      if (!this.#mergedBy(value).every((one) => isMap(this.#resolved(one))))
+        this.#faults.push(this.#remark(startOf(value) ?? 0, '', 'what "<<" names must be a map, or several'));
+    }
+  }
+
+  #checkKeys(keys: readonly unknown[]): void {
+    const seen = new Set<unknown>();
+    for (const key of keys) {
+      const message = !isScalar(key)
+        ? 'a key must be a text'
+        : seen.has(key.value)
+          ? 'Map keys must be unique'
+          : undefined;
+      if (message !== undefined) this.#faults.push(this.#remark(startOf(key) ?? 0, '', message));
+      else if (isScalar(key)) seen.add(key.value);
+    }
   }
 
   *#scalarsAt(node: unknown, path: Path): Generator<Scalar> {
@@ -149,8 +240,7 @@ export class SourceFile {
     } else if (isMap(here)) {
       for (const { key, value } of here.items) {
         const name = nameOf(key);
-        const merged = isSeq(value) ? value.items : [value];
-        if (name === '<<') for (const one of merged) yield* this.#scalarsAt(one, path);
+        if (isMerge(key)) for (const one of this.#mergedBy(value)) yield* this.#scalarsAt(one, path);
         else if (first === '*' || first === name) yield* this.#scalarsAt(value, rest);
       }
     }
@@ -169,6 +259,21 @@ export class SourceFile {
     return offset;
   }
 }
+
+/** Found by a parser that keeps a stack of its own: the next one calls itself. */
+export function tooDeep(text: string): string | undefined {
+  const parser = new Parser();
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const _ of parser.next(lexeme));
+    if (parser.stack.length > limits.applyDepth) return `it is nested deeper than ${limits.applyDepth} levels`;
+  }
+  return undefined;
+}
+
+const isMerge = (key: unknown): boolean => isScalar(key) && typeof key.value === 'symbol';
+
+/** As JavaScript has it in an object. */
+const keyText = (key: unknown): string => (isScalar(key) && key.value === null ? '' : nameOf(key));
 
 /** The key of a merge is a symbol. */
 function nameOf(key: unknown): string {

@@ -194,8 +194,72 @@ t.test('a file that is no file, or too much', async (t) => {
       /can't be read: /,
       name,
     );
-  const bomb = `a: &a [${'x,'.repeat(50)}]\nb: &b [${'*a,'.repeat(50)}]\nc: [${'*b,'.repeat(50)}]`;
-  t.match((await read(t, [bomb])).faults[0], /its aliases expand to more than 100000 values: use fewer/);
+});
+
+/** Each map merges the one before it twice. */
+const merges = (levels: number): string =>
+  Array.from({ length: levels }, (_, at) => `m${at + 1}: &m${at + 1} {<<: [*m${at}, *m${at}]}`).join('\n');
+
+const depth = 20_000;
+const expands = /^0\.yml:1:1: its aliases expand to more than 100000 values: use fewer$/;
+const isDeep = /^0\.yml:1:1: it is nested deeper than 100 levels$/;
+const bombs: Readonly<Record<string, readonly [text: string, fault: RegExp]>> = {
+  'aliases of lists': [`a: &a [${'x,'.repeat(50)}]\nb: &b [${'*a,'.repeat(50)}]\nc: [${'*b,'.repeat(50)}]`, expands],
+  'merges, where texts are kept': [`m0: &m0 {a: 1}\n${merges(40)}\ncontainers: {web: {env: *m40}}`, expands],
+  'merges in a Compose file': [`m0: &m0 {a: 1}\n${merges(40)}\nservices: {web: {environment: *m40}}`, expands],
+  'a map that merges itself': ['containers: &e {<<: *e}', expands],
+  'a list that contains itself': ['containers: &e [*e]', expands],
+  'a chain of keys': [`? &k [x]\n: 1\n? [*k]\n: 1`, /^0\.yml:\d:\d: a key must be a text$/],
+  'a merge of a text': ['containers: {<<: web}', /^0\.yml:1:18: what "<<" names must be a map, or several$/],
+  'a key twice': ['a: 1\na: 2', /^0\.yml:2:1: Map keys must be unique$/],
+  'lists in lists': ['['.repeat(depth), isDeep],
+  'lists in lists, with dashes': ['- '.repeat(depth), isDeep],
+  'maps in maps': [`${'{a: '.repeat(depth)}${'}'.repeat(depth)}`, isDeep],
+  'keys in keys': ['? '.repeat(depth), isDeep],
+  'variables in variables': [
+    `name: "${'${A:-'.repeat(depth)}${'}'.repeat(depth)}"`,
+    /^0\.yml:1:7: variables are nested deeper than 16 levels$/,
+  ],
+};
+
+t.test('a file that would take for ever says what is too much in it', { timeout: 60_000 }, async (t) => {
+  for (const [name, [text, fault]] of Object.entries(bombs)) {
+    const { faults } = await read(t, [text]);
+    t.ok(
+      faults.some((one) => fault.test(one)),
+      `${name}: ${faults[0]}`,
+    );
+  }
+  const many = `x: &x 1\nremoved: {secrets: [${'*x,'.repeat(5_000)}]}`;
+  t.ok((await read(t, [many])).faults.length > 0, 'as many aliases as there may be');
+  const doubles = Array.from({ length: 40 }, (_, at) => `A${at + 1}=$A${at}$A${at}`).join('\n');
+  const env = { '.env': `A0=x\n${doubles}` };
+  const compose = 'services: {web: {image: web}}';
+  await t.rejects(read(t, [compose], {}, env), /\.env: line \d+: its variables are longer than 1048576 characters/);
+});
+
+t.test('merges and aliases mean what YAML says', async (t) => {
+  const text = `
+name: shop
+containers:
+  one: &one { image: 'a:1', env: &env { A: 1, B: 2.0 }, cpu_limit: 1 }
+  two: { env: { B: 3, <<: *env, __proto__: 4 }, <<: *one, cpu_limit: 2 }
+  three: { <<: [{ image: 'b:1' }, *one], ports: [80] }
+`;
+  const { wanted, faults } = await read(t, [text]);
+  t.same(faults, []);
+  const declared = wanted?.containers.map(({ declaration: { repository, env, cpu_limit, ports } }) => ({
+    repository,
+    env: Object.entries(env).sort().join(' '),
+    cpu_limit,
+    ports,
+  }));
+  const label = 'LONGSHORE_APPLY,shop';
+  t.same(declared, [
+    { repository: 'library/a', env: `A,1 B,2.0 ${label}`, cpu_limit: '1.0', ports: [] },
+    { repository: 'library/a', env: `A,1 B,3 ${label} __proto__,4`, cpu_limit: '2.0', ports: [] },
+    { repository: 'library/b', env: `A,1 B,2.0 ${label}`, cpu_limit: '1.0', ports: [80] },
+  ]);
 });
 
 t.test('the schema for editors takes what apply takes', async (t) => {
