@@ -5,10 +5,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { makeNatsCertificates } from '../../../dev/servers/nats-certificates.ts';
-import { repositoryRoot } from '../../../dev/paths.ts';
-import { onFreePort, startServer } from '../../../dev/process/process.ts';
 import { run } from '../../../dev/process/run.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';
 import { ambiguousRequests, hiddenRequest, misframedChunks } from '../../gateway/smuggling.ts';
@@ -18,6 +16,7 @@ import { runGateway, startGround, type RunningGateway } from '../../integration/
 import { temporaryFolder } from '../../support/folder.ts';
 import { skipWithoutTools } from '../../support/tools.ts';
 import { until } from '../../support/until.ts';
+import { replaced, sample, startProxy, unprivileged } from './haproxy.ts';
 
 const compute = '/api/v2/compute';
 /** The path that the proxy denies, for the tests of hidden requests. */
@@ -26,48 +25,6 @@ const skip = await skipWithoutTools('haproxy');
 const ground = await startGround(t);
 serveOwner(ground.nc, memoryOwner());
 const token = await ground.issuer.mint();
-const sample = readFileSync(join(repositoryRoot, 'deploy/haproxy/haproxy.cfg'), 'utf8');
-
-function replaced(text: string, pairs: readonly (readonly [from: string, to: string])[]): string {
-  return pairs.reduce((given, [from, to]) => {
-    if (!given.includes(from)) throw new Error(`not in the sample: ${from}`);
-    return given.replace(from, to);
-  }, text);
-}
-
-/** Starts HAProxy in front of a gateway, with shorter time-outs and without TLS. */
-async function startProxy(t: Test, gateway: RunningGateway): Promise<string> {
-  const folder = temporaryFolder(t);
-  const tool = await toolHere('haproxy');
-  const server = await onFreePort(async (port) => {
-    const file = join(folder, 'haproxy.cfg');
-    const text = replaced(sample, [
-      ['maxconn 20000', 'maxconn 1000'],
-      ['  default_backend', `  http-request deny deny_status 403 if { path ${denied} }\n  default_backend`],
-      ['timeout http-request 10s', 'timeout http-request 1s'],
-      ['bind :443 ssl crt /etc/haproxy/api.pem alpn h2,http/1.1', `bind 127.0.0.1:${port}`],
-      ['server g1 10.0.0.11:8080', `server g1 ${new URL(gateway.url).host}`],
-      ['  server g2 10.0.0.12:8080\n', ''],
-    ]);
-    writeFileSync(file, text);
-    const url = `http://127.0.0.1:${port}`;
-    const running = await startServer({
-      name: 'haproxy',
-      command: tool.path,
-      args: ['-db', '-f', file],
-      env: { ...process.env, ...tool.env },
-      cwd: folder,
-      logFile: join(folder, 'haproxy.log'),
-      ready: async (signal) => (await fetch(`${url}/readyz`, { signal })).status === 200,
-      readyDeadlineMs: 30_000,
-      stopGraceMs: 1_000,
-    });
-    return { ...running, url };
-  });
-  t.teardown(() => server.stop());
-  return server.url;
-}
-
 const requestsOf = async ({ registry }: RunningGateway, route: string): Promise<number> => {
   const metric = await registry.getSingleMetric('longshore_gateway_requests_total')?.get();
   const values = (metric?.values ?? []).filter(({ labels }) => labels['route'] === route);
@@ -80,7 +37,7 @@ t.test('HAProxy accepts the sample configuration as it is', { skip }, async (t) 
   const { certFile, keyFile } = servers[0]!;
   const [pem, file] = [join(folder, 'both.pem'), join(folder, 'haproxy.cfg')];
   writeFileSync(pem, readFileSync(certFile, 'utf8') + readFileSync(keyFile, 'utf8'));
-  writeFileSync(file, replaced(sample, [['/etc/haproxy/api.pem', pem]]));
+  writeFileSync(file, replaced(sample, [['/etc/haproxy/api.pem', pem], ...unprivileged(folder)]));
   const tool = await toolHere('haproxy');
   const ran = await run(tool.path, ['-c', '-f', file], { deadlineMs: 60_000, env: tool.env });
   t.equal(ran.code, 0, ran.stdout + ran.stderr);
@@ -90,7 +47,10 @@ t.test('HAProxy accepts the sample configuration as it is', { skip }, async (t) 
 t.test('behind HAProxy', { skip }, async (t) => {
   const env = { TRUSTED_PROXIES: '127.0.0.1', RATE_LIMIT_PUBLIC_PER_SECOND: '1', RATE_LIMIT_PUBLIC_BURST: '3' };
   const gateway = await runGateway(t, ground, { env });
-  const url = await startProxy(t, gateway);
+  const { url } = await startProxy(t, new URL(gateway.url).host, [
+    ['  default_backend', `  http-request deny deny_status 403 if { path ${denied} }\n  default_backend`],
+  ]);
+  await until('ready', async () => (await fetch(`${url}/readyz`)).status === 200);
 
   await t.test('a request that is not complete does not reach a gateway', async (t) => {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': '100' };
