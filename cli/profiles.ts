@@ -101,3 +101,11 @@ export function writeProfiles(path: string, file: ProfileFile): void {
   writeFileSync(next, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
   renameSync(next, path);
 }
+
+/** Of the shell and of all profiles: what no file may send elsewhere. */
+export function tokensOf(env: NodeJS.ProcessEnv): readonly string[] {
+  const ofShell = variableOf(env, 'LONGSHORE_TOKEN')?.trim();
+  const ofProfiles = Object.values(readProfiles(profilePath(env)).profiles).map(({ token }) => token.trim());
+  // A shorter one is none, and would be found everywhere.
+  return [...(ofShell === undefined ? [] : [ofShell]), ...ofProfiles].filter((token) => /^\S{16,}$/.test(token));
+}

@@ -134,7 +134,10 @@ function loginStep(wanted: WantedLogin, { registries }: Found): SetStep {
   const { name, username } = wanted;
   const found = registries.get(name);
   const from = found?.username ?? null;
-  const differences = from === username ? [] : [{ field: 'username', from, to: username }];
+  const differences = [
+    ...(from === username ? [] : [{ field: 'username', from, to: username }]),
+    ...sourceOf('password', wanted),
+  ];
   const action = found === undefined ? 'create' : 'set';
   return { kind: 'registry', action, name, wanted, differences, before: found?.updated_at ?? null };
 }
@@ -144,7 +147,14 @@ function secretStep(wanted: WantedSecret, { secrets }: Found): SetStep {
   const version = secrets.get(name);
   const action = version === undefined ? 'create' : 'set';
   const before = version === undefined ? null : String(version);
-  return { kind: 'secret', action, name, wanted, differences: [], before };
+  return { kind: 'secret', action, name, wanted, differences: sourceOf('value', wanted), before };
+}
+
+/** Where the value comes from, which a person wants to know of a file of somebody else. */
+function sourceOf(field: string, { source }: WantedSecret): Difference[] {
+  if (source === undefined || 'value' in source) return [{ field, from: null, to: 'as this file has it' }];
+  const to = source.env === undefined ? `from the file ${source.file ?? ''}` : `from the variable ${source.env}`;
+  return [{ field, from: null, to }];
 }
 
 function containerStep(wanted: WantedContainer, found: FoundContainer | undefined): ContainerCreate | ContainerChange {

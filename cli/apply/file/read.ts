@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Terminal } from '../../context.ts';
 import { envFileIn } from '../../tenant/run.ts';
+import { tokensOf } from '../../profiles.ts';
 import { Refused, WrongUsage } from '../../terminal/errors.ts';
 import { readFile, readSource } from '../../terminal/input.ts';
 import { composed } from '../compose/compose.ts';
@@ -11,7 +12,7 @@ import type { ComposeRemark } from '../compose/reader.ts';
 import { joined, wantedOf, type Remarks, type Wanted, type WantedContainer } from './model.ts';
 import { SourceFile, type Path, type Remark } from './source.ts';
 import { checked } from './validate.ts';
-import { resolveValues, type Values } from './values.ts';
+import { isOutside, refuseTokens, resolveValues, type Values } from './values.ts';
 
 /** What the files declare; undefined beside faults. */
 export interface Read extends Remarks {
@@ -40,6 +41,7 @@ export async function readFiles(
   const values: Values = { registries: new Map(), secrets: new Map() };
   const files: Wanted[] = [];
   let hasCompose = false;
+  const tokens = tokensOf(terminal.env);
   for (const path of paths) {
     const folder = path === '-' ? process.cwd() : dirname(resolve(path));
     const text = (await readSource(path, terminal)).toString('utf8');
@@ -51,7 +53,8 @@ export async function readFiles(
     hasCompose ||= isCompose;
     if (wanted !== undefined) {
       files.push(wanted);
-      faults.push(...resolveValues(wanted, folder, valueOf, values));
+      resolveValues(wanted, folder, valueOf, values, { faults, warnings });
+      refuseTokens(wanted, values, tokens, { faults, warnings });
     }
     // One by one: there may be more than a call takes arguments.
     for (const fault of faults.sort(byPlace)) remarks.faults.push(fault);
@@ -100,7 +103,12 @@ function readCompose(source: SourceFile, surroundings: Surroundings & ReadOption
   const valueOf = (name: string): string | undefined => (name === 'COMPOSE_PROJECT_NAME' ? project : beside(name));
   const remarks = source.interpolate(valueOf, true);
   const value = valueIn(source);
-  const readEnvFile = (name: string, isRaw: boolean) => envFileAt(resolve(folder, name), isRaw, valueOf);
+  const readEnvFile = (name: string, isRaw: boolean) => {
+    const path = resolve(folder, name);
+    if (isOutside(folder, path))
+      remarks.warnings.push(source.remark([], `reads ${path}, which is outside of the folder of this file`));
+    return envFileAt(path, isRaw, valueOf);
+  };
   const compose = composed(value, { project, valueOf, ignore, readEnvFile });
   const remark = ({ path, message, at, isOfFile }: ComposeRemark): Remark => {
     const { field, ...rest } = source.remark(path, message, at);

@@ -10,8 +10,8 @@ const actions = (steps: readonly Step[]): string[] =>
 
 const file = {
   name: 'shop',
-  registries: { 'ghcr.io': { username: 'ci', password: 'x' } },
-  secrets: { key: { value: 'x' } },
+  registries: { 'ghcr.io': { username: 'ci', password_from: { file: '~/.docker/x' } } },
+  secrets: { key: { value: 'x' }, token: { value_from: { env: 'NPM_TOKEN' } } },
   containers: {
     db: { image: 'postgres:17' },
     web: { image: 'web:1', env: { A: '1' }, ports: [80], secrets: { env: { KEY: 'key' } } },
@@ -25,6 +25,7 @@ t.test('of nothing, everything is created, in order', (t) => {
   t.same(actions(steps), [
     'create registry ghcr.io',
     'create secret key',
+    'create secret token',
     'create container db',
     'create container web',
     'create peer phone',
@@ -34,7 +35,11 @@ t.test('of nothing, everything is created, in order', (t) => {
     planText({ steps }),
     `+ registry ghcr.io
     username: ci
+    password: from the file ~/.docker/x
 + secret key
+    value: as this file has it
++ secret token
+    value: from the variable NPM_TOKEN
 + container db
     image: docker.io/library/postgres:17
     env.LONGSHORE_APPLY: shop
@@ -51,7 +56,7 @@ t.test('of nothing, everything is created, in order', (t) => {
 + peer phone
     network: office
     enabled: true
-Plan: 5 to create.`,
+Plan: 6 to create.`,
   );
   t.end();
 });
@@ -72,7 +77,7 @@ Plan: 1 to update.`,
 });
 
 t.test('what became of a plan, in words', (t) => {
-  const { steps } = planOf(wantedIn({ containers: file.containers, secrets: file.secrets }), empty);
+  const { steps } = planOf(wantedIn({ containers: file.containers, secrets: { key: file.secrets.key } }), empty);
   const [secret, db, web] = steps;
   if (secret === undefined || db === undefined || web === undefined) throw new Error('three steps');
   t.equal(

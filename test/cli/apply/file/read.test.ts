@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -274,4 +274,64 @@ t.test('the schema for editors takes what apply takes', async (t) => {
 t.test('more faults than a call takes arguments', async (t) => {
   const { faults } = await read(t, ['a: b\n'.repeat(150_000)]);
   t.equal(faults.length, 149_999);
+});
+
+t.test('the token of a person is no value, wherever a file asks for it', async (t) => {
+  const token = `eyJ.${'x'.repeat(40)}.y`;
+  const folder = temporaryFolder(t);
+  const config = join(folder, 'config.json');
+  const profiles = { one: { server: 'http://a', token: 'a-token-of-a-profile' } };
+  writeFileSync(config, JSON.stringify({ current: 'one', profiles }), { mode: 0o600 });
+  const env = {
+    LONGSHORE_CONFIG: config,
+    LONGSHORE_TOKEN: token,
+    OTHER: `Bearer ${token}`,
+    ONE: 'a-token-of-a-profile',
+  };
+  const refused = /has the token that you sign in with: make a key for it/;
+  const web = (more: object): object => ({ containers: { web: { image: 'web:1', ...more } } });
+  for (const file of [
+    { secrets: { stolen: { value_from: { env: 'LONGSHORE_TOKEN' } } } },
+    { secrets: { stolen: { value_from: { env: 'ONE' } } } },
+    { secrets: { stolen: { value_from: { file: config } } } },
+    { secrets: { stolen: { value: '${OTHER}' } } },
+    { registries: { 'r.example.com': { username: 'u', password_from: { env: 'LONGSHORE_TOKEN' } } } },
+    { registries: { 'r.example.com': { username: '${ONE}', password: 'x' } } },
+    web({ env: { A: 'b${LONGSHORE_TOKEN}' } }),
+    web({ policy: { health: { http: { port: 80, path: '/${ONE}' } } } }),
+    { services: { web: { image: 'web', environment: ['LONGSHORE_TOKEN'] } } },
+    { services: { web: { image: 'web', env_file: '.env' } } },
+  ]) {
+    const text = JSON.stringify(file);
+    const { faults } = await read(t, [text], env, { '.env': 'A=$LONGSHORE_TOKEN' });
+    t.ok(
+      faults.some((fault) => refused.test(fault)),
+      `${text}: ${faults.join()}`,
+    );
+    t.notMatch(faults.join(), token);
+  }
+  t.same((await read(t, [JSON.stringify(web({ env: { A: '${B:-x}' } }))], env)).faults, []);
+});
+
+t.test('files outside of the folder of a file are named', async (t) => {
+  const outside = join(temporaryFolder(t), 'key');
+  writeFileSync(outside, 'k', { mode: 0o600 });
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'in'));
+  symlinkSync(outside, join(folder, 'link'));
+  writeFileSync(join(folder, 'in', 'key'), 'k');
+  const warningsOf = async (file: object): Promise<string[]> => {
+    const path = join(folder, 'it.yml');
+    writeFileSync(path, JSON.stringify(file));
+    const { warnings, faults } = await readFiles([path], { env: {}, stdin: process.stdin, signal });
+    t.same(faults, []);
+    return warnings.map(({ message }) => message);
+  };
+  const secret = (file: string): object => ({ secrets: { a: { value_from: { file } } } });
+  for (const file of [outside, '../'.repeat(9) + outside.slice(1), 'link'])
+    t.match(await warningsOf(secret(file)), [/^reads .* outside of the folder of this file$/], file);
+  for (const file of ['in/key', './in/../in/key', join(folder, 'in/key')]) t.same(await warningsOf(secret(file)), []);
+  const compose = { services: { web: { image: 'web', env_file: { path: 'link', format: 'raw' } } } };
+  writeFileSync(outside, 'A=b');
+  t.match(await warningsOf(compose), [/^reads .* outside of the folder of this file$/]);
 });
