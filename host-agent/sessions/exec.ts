@@ -10,9 +10,9 @@ import { limits } from '../../schemas/limits.ts';
 import type { ExecAbout } from '../../schemas/wire/session.ts';
 import type { ExecCalls } from '../docker/calls/exec.ts';
 import { Demultiplexer } from '../docker/demux.ts';
-import { detailOf } from '../docker/errors.ts';
 import { ExecProcess, type ExecName } from './exec-process.ts';
 import type { ExecRecord } from './exec-record.ts';
+import { firstOutput, loggedFault, sessionFault } from './faults.ts';
 import type { SessionPlaces } from './places.ts';
 import type { ProcessTree } from './process-tree.ts';
 import { Pump, type Piece } from './pump.ts';
@@ -79,9 +79,9 @@ class Exec {
     const pump = new Pump({
       stream,
       tunnel,
-      split: this.#tty ? (bytes) => [{ channel: stdout, bytes }] : framesOf(),
+      split: this.#split(this.#tty ? (bytes) => [{ channel: stdout, bytes }] : framesOf()),
       onRead: () => void this.#finish(),
-      onFailed: (error) => tunnel.end({ reason: 'failed', message: `the engine: ${detailOf(error)}` }),
+      onFailed: (error) => this.#fail(error),
     });
     let isStarted = false;
     return {
@@ -105,6 +105,22 @@ class Exec {
     };
   }
 
+  #fail(error: unknown): void {
+    this.#parts.log.warn('exec_failed', { container: this.#name.dockerId, ...loggedFault(error) });
+    this.#tunnel.end({ reason: 'failed', message: sessionFault(error) });
+  }
+
+  /** The engine may say in the stream that it could not start the process. */
+  #split(split: (chunk: Buffer) => Piece[]): (chunk: Buffer) => Piece[] {
+    let isFirst = true;
+    return (chunk) =>
+      split(chunk).map((piece) => {
+        if (!isFirst) return piece;
+        isFirst = false;
+        return { ...piece, bytes: firstOutput(piece.bytes) };
+      });
+  }
+
   #say(control: HostControl): boolean {
     return this.#tunnel.control(control);
   }
@@ -121,7 +137,7 @@ class Exec {
       this.#say({ type: 'exit', code });
       tunnel.end({ reason: 'done' });
     } catch (error) {
-      tunnel.end({ reason: 'failed', message: `the engine: ${detailOf(error)}` });
+      this.#fail(error);
     }
   }
 
@@ -130,14 +146,15 @@ class Exec {
     this.#size = size;
     if (this.#isResizing) return;
     this.#isResizing = true;
-    const { engine } = this.#parts;
+    const { engine, log } = this.#parts;
     void (async () => {
       for (let next = this.#size; next !== undefined; next = this.#size) {
         this.#size = undefined;
         try {
           await engine.resizeExec(this.#name.id, next);
         } catch (error) {
-          this.#say({ type: 'error', message: `resize: ${detailOf(error)}` });
+          log.info('exec_not_resized', { container: this.#name.dockerId, ...loggedFault(error) });
+          this.#say({ type: 'error', message: 'the size of the terminal could not be set' });
         }
       }
       this.#isResizing = false;
@@ -148,7 +165,8 @@ class Exec {
     try {
       await this.#process.signal(signal);
     } catch (error) {
-      this.#say({ type: 'error', message: `signal: ${detailOf(error)}` });
+      this.#parts.log.info('exec_not_signalled', { container: this.#name.dockerId, signal, ...loggedFault(error) });
+      this.#say({ type: 'error', message: 'the signal could not be sent: the process may have ended' });
     }
   }
 

@@ -19,7 +19,7 @@ import {
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Request } from '../control-plane/line.ts';
-import { detailOf } from '../docker/errors.ts';
+import { loggedFault, sessionFault } from './faults.ts';
 import type { SessionPlaces } from './places.ts';
 import type { SessionTarget } from './target.ts';
 import type { TunnelMetrics } from './tunnel-metrics.ts';
@@ -83,8 +83,8 @@ export function createSessions(parts: SessionsParts): Sessions {
       if ('reason' in port) tunnel.end(port);
       else tunnel.attach(port);
     } catch (error) {
-      log.warn('session_failed', { kind: kind.name, container: about.id, error });
-      tunnel.end({ reason: 'failed', message: `the host could not open the session: ${detailOf(error)}` });
+      log.warn('session_failed', { kind: kind.name, container: about.id, ...loggedFault(error) });
+      tunnel.end({ reason: 'failed', message: `the host could not open the session: ${sessionFault(error)}` });
     }
   };
 

@@ -68,6 +68,8 @@ export const sessions = {
   execArguments: 64,
   execArgumentChars: 4096,
   execUserChars: 64,
+  /** How much of the first output of an exec is looked at for a fault of the engine. */
+  execFaultBytes: 1 * KiB,
   execWorkdirChars: 1024,
   /** How often, and in which intervals, the engine is asked how the process of an exec is. */
   execLooks: 100,

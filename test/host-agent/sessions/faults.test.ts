@@ -1,0 +1,54 @@
+import t from 'tap';
+import { EngineError } from '../../../host-agent/docker/errors.ts';
+import { firstOutput, loggedFault, sessionFault, startFault } from '../../../host-agent/sessions/faults.ts';
+
+const failed = 'OCI runtime exec failed: exec failed: ';
+
+/** In the words of runc 1.0 to 1.2, crun and Docker 20.10 to 28. */
+const rows: readonly (readonly [detail: string, sentence: string])[] = [
+  [
+    `${failed}container_linux.go:380: starting container process caused: exec: "hunter2": executable file not found in $PATH: unknown`,
+    'the container has no such program',
+  ],
+  [
+    `${failed}unable to start container process: exec: "/x": stat /x: no such file or directory: unknown`,
+    'the container has no such program',
+  ],
+  [
+    `${failed}unable to start container process: exec: "/etc/passwd": permission denied: unknown`,
+    'the user may not run this program',
+  ],
+  [
+    `${failed}unable to start container process: chdir to cwd ("/proc/self/fd/8") set in config.json failed: no such file or directory: unknown`,
+    'the process may not work in this folder, or the container has no such folder',
+  ],
+  ['unable to find user bob: no matching entries in passwd file', 'the container has no such user'],
+  [
+    `${failed}unable to start container process: exec /x: exec format error`,
+    'the program is not made for the platform of this host',
+  ],
+  ['Container 0a1b is paused, unpause the container before exec', 'the container does not run'],
+];
+const other = 'the process could not be started; the log of the engine on this host has the reason: ask the operator';
+
+t.test('a tenant gets a sentence of ours, and no log the command', (t) => {
+  for (const [detail, sentence] of rows) {
+    t.equal(startFault(detail), sentence);
+    const error = new EngineError('exec start', { kind: 'refused', status: 400 }, detail);
+    t.equal(sessionFault(error), sentence);
+    t.notMatch(JSON.stringify(loggedFault(error)), 'hunter2');
+  }
+  t.equal(startFault('procReady not received at /var/run/docker/x'), other);
+  const away = new EngineError('exec start', { kind: 'unreachable' }, 'connect /var/run/docker.sock');
+  t.equal(sessionFault(away), 'the container engine of the host does not answer');
+  t.equal(sessionFault(new Error('EACCES /var/lib/longshore')), other);
+  t.end();
+});
+
+t.test('so does the stream, where the engine has opened it already', (t) => {
+  for (const [detail, sentence] of rows.slice(0, 4))
+    t.equal(Buffer.from(firstOutput(Buffer.from(`${detail}\r\n`))).toString(), `${sentence}\r\n`);
+  for (const output of ['hello', 'x OCI runtime exec failed: x', '', '\u001b[2J'])
+    t.equal(Buffer.from(firstOutput(Buffer.from(output))).toString(), output, 'the output of a process stays');
+  t.end();
+});
