@@ -1,6 +1,7 @@
 /** The settings of an actors process. docs/configuration.md is generated from this table. */
-import { choice, integer, natsServers, optionalText, text } from '../lib/config.ts';
+import { checkedText, choice, integer, natsServers, optionalText, text } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
+import { isHostsAccount } from '../lib/nats/host-credentials.ts';
 import { traceSettings } from '../lib/trace/settings.ts';
 import { defaultHostCeiling, limits } from '../schemas/limits.ts';
 
@@ -24,7 +25,11 @@ export const settings = {
     max: 5,
     fallback: 1,
   }),
-  HOSTS_ACCOUNT: text('Public key of the NATS account HOSTS.'),
+  HOSTS_ACCOUNT: checkedText(
+    'Public key of the NATS account HOSTS.',
+    'the public key that nats-keys prints as HOSTS_ACCOUNT',
+    isHostsAccount,
+  ),
   HOSTS_SIGNING_SEED_FILE: text('File with the seed of a signing key of the NATS account HOSTS.'),
   NATS_SYSTEM_CREDS_FILE: optionalText(
     'Credentials file of a user in the NATS system account; actors use it to revoke the credentials of removed hosts. Absent: these stay valid until they expire.',

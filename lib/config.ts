@@ -41,6 +41,10 @@ function setting<T>(
 export const text = (doc: string, options: Fallback<string> = {}): Setting<string> =>
   setting('text', doc, (value) => (value === '' ? undefined : value), options);
 
+/** @param form what a person has to write @param isValid whether a text is that */
+export const checkedText = (doc: string, form: string, isValid: (text: string) => boolean): Setting<string> =>
+  setting(form, doc, (value) => (isValid(value) ? value : undefined), {});
+
 export const optionalText = (doc: string): Setting<string | undefined> =>
   setting<string | undefined>('text', doc, (value) => value, { fallback: undefined });
 

@@ -19,13 +19,21 @@ export interface HostsAccount {
 }
 
 /** The schema checks its form; this checks its checksum. */
-export function isPublicUserKey(text: string): boolean {
+export const isPublicUserKey = (text: string): boolean => isPublicKey(text, 'U');
+
+function isPublicKey(text: string, kind: 'A' | 'U'): boolean {
   try {
-    return fromPublic(text).getPublicKey() === text && text.startsWith('U');
+    return fromPublic(text).getPublicKey() === text && text.startsWith(kind);
   } catch {
     return false;
   }
 }
+
+/** Of the file of settings of development builds of 0.2.0: nobody has its seed. */
+const sampleAccount = 'ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA';
+
+/** With a key of somebody else each host would enrol, and be refused by every NATS server. */
+export const isHostsAccount = (text: string): boolean => isPublicKey(text, 'A') && text !== sampleAccount;
 
 const signers = new WeakMap<HostsAccount, KeyPair>();
 

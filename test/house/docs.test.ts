@@ -229,3 +229,12 @@ t.test('tables, anchors and links are parsed and written correctly', (t) => {
   ]);
   t.end();
 });
+
+t.test('no command of the docs gives a tenant that exists its default caps', (t) => {
+  const puts = allPages.flatMap((path) =>
+    [...read(path).matchAll(/-X PUT [^`]*?operator\/tenants\/\S+/g)].map(([command]) => `${path}: ${command}`),
+  );
+  // The first hour makes the tenant.
+  t.equal(puts.length, 1, `${puts.join('\n')}: write "longshore tenant set", which keeps what is not named`);
+  t.end();
+});

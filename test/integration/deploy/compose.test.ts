@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
+import { createAccount } from '@nats-io/nkeys';
 import t from 'tap';
 import { parse } from 'yaml';
 import { programSettings } from '../../../dev/docs/pages.ts';
@@ -55,7 +56,7 @@ t.test('the file is as the Compose Specification says', (t) => {
 t.test('every setting of the programs exists and has a valid value', (t) => {
   // What setup.sh writes to .env.
   const given = {
-    HOSTS_ACCOUNT: `A${'B'.repeat(55)}`,
+    HOSTS_ACCOUNT: createAccount().getPublicKey(),
     PUBLIC_URL: 'https://api.example.net',
     PUBLISH_ADDRESS: '192.0.2.7',
   };

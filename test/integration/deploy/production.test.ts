@@ -2,6 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { createAccount } from '@nats-io/nkeys';
 import t from 'tap';
 import { accountsConfiguration } from '../../../cli/keys/accounts.ts';
 import { makeNatsCertificates } from '../../../dev/servers/nats-certificates.ts';
@@ -86,7 +87,9 @@ t.test('every setting of the environment files exists and has a valid value', as
       [],
       program,
     );
-    t.doesNotThrow(() => readSettings(settings, environment), program);
+    // Only this one has no value that could be right: see test/actors/settings.test.ts.
+    const own = program === 'actors' ? { HOSTS_ACCOUNT: createAccount().getPublicKey() } : {};
+    t.doesNotThrow(() => readSettings(settings, { ...environment, ...own }), program);
   }
 });
 
