@@ -22,10 +22,13 @@ export function joined(texts: readonly Text[], between = ''): Text {
 
 const piecesOf = (text: Text): readonly (string | Colours)[] => (typeof text === 'string' ? [text] : text);
 
+const escape = '\u001b';
+const colourCodes = new RegExp(`${escape}\\[([\\d;:]*)m`);
+
 /** A text of others whose colours a terminal shows, as `less -R` does; they end with the text. */
 export function withColours(text: string): Text {
   // The groups of `split` are its odd items.
-  const pieces = text.split(/\u001b\[([\d;:]*)m/).map((piece, at) => (at % 2 === 0 ? piece : { sgr: piece }));
+  const pieces = text.split(colourCodes).map((piece, at) => (at % 2 === 0 ? piece : { sgr: piece }));
   return pieces.length === 1 ? text : [...pieces, { sgr: '0' }];
 }
 
