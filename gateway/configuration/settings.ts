@@ -111,7 +111,10 @@ export const settings = {
   VAULT_KEYS_FILE: optionalText(
     'File with those keys, in place of VAULT_KEYS. With neither, all routes that need them answer 503.',
   ),
-  VPN_DEFAULT_NETWORK: text('Network of peers that name none.', { fallback: 'default' }),
+  VPN_DEFAULT_NETWORK: text(
+    'Network of peers that name none. Set it: Linux has no interface called `default`, so only older releases made a network of that name.',
+    { fallback: 'default' },
+  ),
   FORAGE_METRICS_TOKEN: optionalText(
     'Bearer token that opens /metrics/forage. Absent: it is open to all who reach it.',
   ),

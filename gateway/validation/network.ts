@@ -21,6 +21,7 @@ import {
   type Report,
 } from './vpn-lists.ts';
 import { dnsName, hostOf } from '../vpn/render/host.ts';
+import { isInterfaceOfOthers } from '../vpn/render/interfaces.ts';
 
 /** `tenants` undefined: the body does not name any. */
 export type AskedSettings = Omit<NetworkSettings, 'tenants'> & Partial<Pick<NetworkSettings, 'tenants'>>;
@@ -99,6 +100,12 @@ function check(fields: Readonly<Record<string, unknown>>, report: Report): void 
   checkProxy(fields['proxy'], report);
 }
 
+/** The VPN server has an interface of this name, and its rules are about that interface. */
+function checkName({ name }: Readonly<Record<string, unknown>>, report: Report): void {
+  if (typeof name === 'string' && isInterfaceOfOthers(name))
+    report('name', 'is the name of another interface on many machines; choose one like "office"');
+}
+
 function proxyOf(proxy: NonNullable<NetworkBody['proxy']>): Proxy {
   return {
     type: proxy.type ?? proxyDefaults.type,
@@ -127,7 +134,10 @@ function settingsOf(body: NetworkBody): AskedSettings {
 
 export function validateNetworkCreate(body: unknown): Validated<NetworkToMake> {
   const valid = validateCreateSchema(body);
-  const faults = examine(valid, body, check);
+  const faults = examine(valid, body, (fields, report) => {
+    checkName(fields, report);
+    check(fields, report);
+  });
   if (!valid.ok || Object.keys(faults).length > 0) return { ok: false, faults };
   const { name, name_constraints: asked, ...settings } = valid.value;
   const nameConstraints = asked ?? defaults.name_constraints;

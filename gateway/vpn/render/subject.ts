@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import type { NetworkRecord } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import { fitAddress, fitCidr, fitHost, fitInteger, Unfit } from './fit.ts';
+import { resolverRoutes } from './ranges.ts';
 
 export interface Subject {
   readonly peer: PeerRecord;
@@ -13,11 +14,19 @@ export interface Subject {
 
 const isIpv6 = (text: string): boolean => text.includes(':');
 
-/** The peer's own setting, or else the network's. */
-export const routesOf = ({ peer, network }: Subject): string[] => (peer.routes ?? network.settings.routes).map(fitCidr);
 export const dnsOf = ({ peer, network }: Subject): string[] => (peer.dns ?? network.settings.dns).map(fitAddress);
 export const mtuOf = ({ network }: Subject): number | null =>
   network.settings.mtu === null ? null : fitInteger(network.settings.mtu, 1280, 1500);
+
+/**
+ * The peer's own routes, or else the network's; and its resolvers that only the VPN server reaches,
+ * which the routes may leave out.
+ */
+export function routesOf(subject: Subject): string[] {
+  const { peer, network } = subject;
+  const routes = (peer.routes ?? network.settings.routes).map(fitCidr);
+  return [...routes, ...resolverRoutes(network.settings, routes, dnsOf(subject))];
+}
 
 /**
  * Keeps the routes of families in which the peer has an address; all of them if none would remain.

@@ -12,3 +12,7 @@ export function isRenewalDue(
   const left = endsMs - nowMs;
   return left < lifetimeMs * limits.certificateRenewFraction && notAfterMs - endsMs > limits.certificateGainMs;
 }
+
+/** Whether Apple's devices refuse the certificate of a server: older releases made such ones. */
+export const isTooLong = ({ notBeforeMs, notAfterMs }: Pick<KeptCertificate, 'notBeforeMs' | 'notAfterMs'>): boolean =>
+  notAfterMs + 1000 - notBeforeMs > limits.certificateSpanMaxMs;

@@ -35,7 +35,7 @@ export const vpn = {
   peerRevocationsKept: 256,
   /**
    * Tombstones of peers and revoked certificates of one tenant: 250–500 bytes each, here and in the
-   * network, for the life of a certificate (825 days). 2,000 with the default cap of 10.
+   * network, for the life of a certificate (820 days). 2,000 with the default cap of 10.
    */
   gonePeersMin: 2000,
   gonePeersPerCap: 200,
@@ -57,8 +57,16 @@ export const vpn = {
   outboxItemsPerSweep: 100,
   outboxTimeoutMs: 3 * seconds,
   caLifetimeMs: 10 * 365 * days,
-  /** Apple accepts no server certificate of over 825 days; client certificates keep to the same. */
-  certificateLifetimeMs: 825 * days,
+  /**
+   * Counted from the moment of issue, so that a certificate ends some days before the longest that
+   * is accepted; client certificates keep to the same.
+   */
+  certificateLifetimeMs: 820 * days,
+  /**
+   * Apple accepts no longer server certificate. RFC 5280 section 4.1.2.5 counts its first and its
+   * last second.
+   */
+  certificateSpanMaxMs: 825 * days,
   /** Certificates begin this long ago, because clocks of phones are wrong by minutes. */
   certificateBackdateMs: 1 * hours,
   /** A certificate is renewed when less than this part of its life is left. */

@@ -3,16 +3,14 @@
  * devices, the VPN server's own services and the networks behind it; a neighbour on the wire sends
  * packets with a device's address. None of them may get through.
  */
-import { connect, createServer } from 'node:net';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../../dev/paths.ts';
-import { run } from '../../../dev/process/run.ts';
 import { eventually } from '../../e2e/support/eventually.ts';
-import { createNetwork, skipWithoutNetwork, wire, type Joined } from '../../e2e/vpn/netns.ts';
+import { createNetwork, wire, type Joined } from '../../e2e/vpn/netns.ts';
 import { revokedSerials } from '../../e2e/vpn/revocations.ts';
-import { startVpnRig, type NewPeer, type VpnRig } from '../../e2e/vpn/rig.ts';
+import { startVpnRig, type NewPeer } from '../../e2e/vpn/rig.ts';
+import { prepareScript, skipWithoutScript } from '../../e2e/vpn/script.ts';
 import { wireguardTools, wireguardUp, type WireguardEnd } from '../../e2e/vpn/wireguard.ts';
 
 const answerS = 10;
@@ -36,53 +34,7 @@ const behind = { public: ['203.0.113.2', '2001:db8:99::2'], private: ['192.168.7
 
 t.setTimeout(150_000);
 
-/** The script of docs/vpn.md, as an operator would copy it. */
-function documentedScript(): string {
-  const page = readFileSync(join(repositoryRoot, 'docs/vpn.md'), 'utf8');
-  const [, script] = /^cat > \/usr\/local\/sbin\/longshore-vpn <<'EOF'\n([^]*?)^EOF$/m.exec(page) ?? [];
-  if (script === undefined) throw new Error('docs/vpn.md has no script for the VPN server');
-  return script;
-}
-
-/**
- * Returns a function that runs the documented script on the server. That machine reaches the
- * gateway through a socket, for which curl is configured.
- */
-async function prepareScript(t: Test, rig: VpnRig, server: Joined): Promise<() => Promise<void>> {
-  const socket = join(server.folder, 'api');
-  const { hostname, port } = new URL(rig.baseUrl);
-  const proxy = createServer((client) => {
-    const upstream = connect(Number(port), hostname);
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      one.on('error', () => other.destroy());
-      one.pipe(other);
-    }
-  });
-  await new Promise<void>((resolve) => proxy.listen(socket, resolve));
-  t.teardown(() => proxy.close());
-  const own = (name: string): string => {
-    const path = join(server.folder, name);
-    mkdirSync(path, { recursive: true });
-    return path;
-  };
-  // Only this machine sees the files that the script writes.
-  await server.must('mount', ['--bind', own('lib'), '/var/lib']);
-  const layers = `lowerdir=/etc,upperdir=${own('etc')},workdir=${own('work')}`;
-  await server.must('mount', ['-t', 'overlay', 'longshore', '-o', layers, '/etc']);
-  const [script, env] = [join(server.folder, 'longshore-vpn'), join(server.folder, 'env')];
-  writeFileSync(script, documentedScript(), { mode: 0o755 });
-  writeFileSync(env, `API=${rig.baseUrl}\nTOKEN=${rig.operator.token}\nNETWORK=office\n`);
-  writeFileSync(join(server.folder, '.curlrc'), `unix-socket = "${socket}"\n`);
-  return async () =>
-    void (await server.must('bash', [script], { env: { LONGSHORE_VPN_ENV: env, CURL_HOME: server.folder } }));
-}
-
-const hasCurl = (await run('curl', ['--version'], { deadlineMs: 10_000 }).catch(() => undefined))?.code === 0;
-const skip =
-  (await skipWithoutNetwork(...wireguardTools, 'openssl')) || (!hasCurl && 'the script of docs/vpn.md needs curl');
+const skip = await skipWithoutScript(...wireguardTools, 'openssl');
 
 t.test('two tenants in one network', { skip }, async (t) => {
   const [rig, wires] = await Promise.all([startVpnRig(t), createNetwork(t, ...wireguardTools)]);
@@ -165,7 +117,11 @@ t.test('two tenants in one network', { skip }, async (t) => {
     ]);
   });
 
-  const apply = await prepareScript(t, rig, server);
+  const runScript = await prepareScript(t, rig, server);
+  const apply = async (): Promise<void> => {
+    const { code, stderr } = await runScript();
+    if (code !== 0) throw new Error(`the script ended with ${code}: ${stderr}`);
+  };
   await apply();
 
   await t.test('with the rules a tenant reaches its own devices and the internet', async (t) => {

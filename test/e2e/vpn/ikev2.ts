@@ -85,6 +85,7 @@ charon-systemd {
   }
 }
 swanctl {
+  socket = ${socket}
   load = random x509 pubkey pkcs1 pkcs7 pkcs8 pkcs12 pem openssl
 }
 `;

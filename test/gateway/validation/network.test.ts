@@ -160,6 +160,32 @@ t.test('what is wrong with a network’s field, and nothing else with the body',
   t.end();
 });
 
+t.test('a network is not called as other programs call their interfaces', (t) => {
+  const other = ['is the name of another interface on many machines; choose one like "office"'];
+  const taken = [
+    ...['lo', 'all', 'default', 'eth0', 'eth', 'ens3', 'enp0s31f6', 'eno1', 'enx001122334455', 'wlan0', 'wlp2s0'],
+    ...['wwan0', 'wwp0s20u4i6', 'docker0', 'docker-gwbridge', 'br-1a2b3c4d5e6f', 'br0', 'veth1a2b3c4', 'tun0', 'tap1'],
+    ...['ipsec0', 'wg', 'wg0', 'wg12', 'lan', 'lan1', 'wan', 'bond0', 'virbr0', 'ppp0', 'tailscale0', 'cni0', 'vmbr0'],
+    ...['cali0123456789a', 'if2', 'dummy0', 'tunl0'],
+  ];
+  for (const name of taken) t.same(faultsOf(validateNetworkCreate({ ...least, name })), { name: other }, name);
+  const free = [
+    'office',
+    'engineering',
+    'england',
+    'wales',
+    'tunnel',
+    'team',
+    'bridge',
+    'lab1',
+    '0-my-net',
+    'vpn0',
+    'con',
+  ];
+  for (const name of free) t.same(faultsOf(validateNetworkCreate({ ...least, name })), {}, name);
+  t.end();
+});
+
 t.test('what passes can be written into every file', (t) => {
   const text = fc.oneof(
     fc.domain(),

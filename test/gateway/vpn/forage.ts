@@ -28,7 +28,12 @@ export function networkNow(settings: Partial<NetworkSettings> = {}): NetworkReco
     ...network,
     wireguard: { ...wireguard, privateKey: seal('wireguard', privateKey) },
     ca: { ...ca, notAfterMs: nowMs + limits.caLifetimeMs, privateKey: seal('ca') },
-    server: { ...server, notAfterMs: nowMs + limits.certificateLifetimeMs, privateKey: seal('server') },
+    server: {
+      ...server,
+      notBeforeMs: nowMs,
+      notAfterMs: nowMs + limits.certificateLifetimeMs,
+      privateKey: seal('server'),
+    },
   };
 }
 

@@ -25,7 +25,7 @@ const canary = `canary-${randomBytes(8).toString('hex')}`;
 const ground = await startGround(t);
 const owner = await startOwnerOn(t, ground);
 const keys = `k1:${randomBytes(32).toString('base64')}`;
-const gateway = await runGateway(t, ground, { env: { VAULT_KEYS: keys, PUBLIC_URL: 'https://vpn.test' } });
+const gateway = await runGateway(t, ground, { env: { VAULT_KEYS: keys, PUBLIC_URL: 'https://vpn.test', VPN_DEFAULT_NETWORK: 'office' } });
 const tokenOf = (tenant: string, scope?: string) =>
   ground.issuer.mint({ tenant_id: tenant, sub: `of ${tenant}`, jti: `token-${tenant}`, ...(scope && { scope }) });
 const acme = await tokenOf('acme');
@@ -166,10 +166,10 @@ const cases: readonly Case[] = [
     ...asOperator,
     route: 'network.create',
     path: `${operatorApi}/networks`,
-    body: { name: 'default', ...settings },
+    body: { name: 'office', ...settings },
     status: 201,
   },
-  { ...asOperator, route: 'network.put', path: `${operatorApi}/networks/default`, body: settings },
+  { ...asOperator, route: 'network.put', path: `${operatorApi}/networks/office`, body: settings },
   {
     route: 'peer.create',
     path: `${peersApi}/peers`,
@@ -193,7 +193,7 @@ const cases: readonly Case[] = [
   { route: 'peer.remove', path: peer(), status: 204 },
   { ...asOperator, route: 'secret.reseal', path: `${operatorApi}/vpn-keys/reseal` },
   { ...asOperator, route: 'signing_key.rotate', path: `${operatorApi}/signing-keys/rotate`, status: 201 },
-  { ...asOperator, route: 'network.remove', path: `${operatorApi}/networks/default`, status: 204 },
+  { ...asOperator, route: 'network.remove', path: `${operatorApi}/networks/office`, status: 204 },
 ];
 
 /** Of all lines, those of a request, once it has as many as it will have. */

@@ -64,6 +64,9 @@ export interface Platforms {
     readonly authentication: 'Certificate/private key';
     readonly client_identity: string;
     readonly request_inner_ip: true;
+    /** Without it the plugin does not read the proposals. */
+    readonly enable_custom_algorithm_proposals: true;
+    /** Separated by `;`, as the plugin reads them. */
     readonly ike_proposal: string;
     readonly esp_proposal: string;
     readonly p12_url: string;
@@ -140,8 +143,9 @@ export function platformsOf(subject: Subject, caName: string): Platforms {
       authentication: 'Certificate/private key',
       client_identity: localId,
       request_inner_ip: true,
-      ike_proposal: ikeTexts(),
-      esp_proposal: espTexts(),
+      enable_custom_algorithm_proposals: true,
+      ike_proposal: ikeTexts(';'),
+      esp_proposal: espTexts(';'),
       p12_url: links.p12,
     },
     strongswan: {

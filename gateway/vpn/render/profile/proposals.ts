@@ -43,11 +43,13 @@ export const espText = ({ encryption, integrity, dh }: EspProposal): string => j
 export const strongIke = 'aes256gcm16-prfsha384-ecp384';
 export const strongEsp = 'aes256gcm16-ecp384';
 
-/** Strongest first, because a server prefers its own order. */
-export const ikeTexts = (): string => ikeProposals.toReversed().map(ikeText).join(', ');
-export const espTexts = (): string =>
+/**
+ * Strongest first, because a server prefers its own order. In swanctl.conf commas separate them.
+ */
+export const ikeTexts = (separator = ', '): string => ikeProposals.toReversed().map(ikeText).join(separator);
+export const espTexts = (separator = ', '): string =>
   espProposals
     .toReversed()
     .toSorted((one, other) => Number(one.dh === null) - Number(other.dh === null))
     .map(espText)
-    .join(', ');
+    .join(separator);

@@ -7,6 +7,7 @@ import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import { fileName } from '../filename.ts';
 import { fitAddress, fitCidr, fitNetworkName, Unfit } from '../fit.ts';
 import { espTexts, ikeTexts } from '../profile/proposals.ts';
+import { resolverRoutes } from '../ranges.ts';
 import { endpointOf, inFamilies, localIdOf, usableRoutes, type Subject } from '../subject.ts';
 
 export interface SwanctlPeer {
@@ -49,6 +50,15 @@ const serverRekey = { ike: '10h', child: '2h' } as const;
  */
 const baseName = ({ name }: NetworkRecord): string => `longshore-${fitNetworkName(name)}`;
 
+/** What devices reach through the server: its routes, and its resolvers that these leave out. */
+function localRoutes({ settings }: NetworkRecord): readonly string[] {
+  const routes = settings.routes.map(fitCidr);
+  return inFamilies(
+    [...routes, ...resolverRoutes(settings, routes, settings.dns.map(fitAddress))],
+    settings.ipv6_pool !== null,
+  );
+}
+
 function serverBase(network: NetworkRecord): Section {
   const name = fitNetworkName(network.name);
   return {
@@ -86,10 +96,7 @@ function serverBase(network: NetworkRecord): Section {
           {
             name: 'net',
             settings: [
-              [
-                'local_ts',
-                inFamilies(network.settings.routes.map(fitCidr), network.settings.ipv6_pool !== null).join(', '),
-              ],
+              ['local_ts', localRoutes(network).join(', ')],
               ['esp_proposals', espTexts()],
               ['dpd_action', 'clear'],
               ['rekey_time', serverRekey.child],

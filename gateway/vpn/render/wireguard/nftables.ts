@@ -6,18 +6,12 @@
  * peers carries its tenant's number in its mark for the length of one rule, so the rules grow with
  * the number of peers and not with its square.
  */
-import {
-  addressAt,
-  contains,
-  formatCidr,
-  parseAddress,
-  parseCidr,
-  serverIndex,
-  type Cidr,
-} from '../../../../schemas/cidr.ts';
+import { addressAt, contains, formatCidr, parseAddress, serverIndex, type Cidr } from '../../../../schemas/cidr.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
-import { fitAddress, fitCidr, fitNetworkName, fitPort, fitTenant, Unfit } from '../fit.ts';
+import { fitAddress, fitNetworkName, fitPort, fitTenant, Unfit } from '../fit.ts';
+import { isInterfaceOfOthers } from '../interfaces.ts';
+import { cidrOf, opensPrivate, reserved, type Family } from '../ranges.ts';
 
 /** A peer that may connect. */
 export interface FilteredPeer {
@@ -25,29 +19,6 @@ export interface FilteredPeer {
   readonly ipv4: string;
   readonly ipv6: string | null;
 }
-
-type Family = 4 | 6;
-
-/**
- * Address ranges that "everything" does not include: private, shared, loopback, link-local
- * (metadata in clouds), reserved and multicast ones (RFC 6890), and of IPv6 all that is not global
- * unicast or holds an IPv4 address (6to4, Teredo). A route within one of them opens it; a wider
- * route does not.
- */
-const reservedTexts: Readonly<Record<Family, readonly string[]>> = {
-  4: [
-    ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
-    ...['192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/3'],
-  ],
-  6: ['::/3', '2001::/32', '2002::/16', '4000::/2', '8000::/1'],
-};
-
-const cidrOf = (text: string): Cidr => {
-  const cidr = parseCidr(fitCidr(text));
-  if (cidr === undefined) throw new Unfit('network');
-  return cidr;
-};
-const reserved = { 4: reservedTexts[4].map(cidrOf), 6: reservedTexts[6].map(cidrOf) } as const;
 
 /** Removes networks that lie in others, because a set of intervals may not overlap. */
 const outermost = (cidrs: readonly Cidr[]): readonly Cidr[] =>
@@ -83,6 +54,13 @@ const drop = (why: (typeof counters)[number]): Line => `counter name ${why} drop
 /** Ports of DNS, and of DNS over TLS. */
 const dnsPorts = '{ 53, 853 }';
 
+/**
+ * Linux' type of an interface without link-layer addresses (ARPHRD_NONE), which every interface of
+ * WireGuard is. A network card, a bridge or a loopback of the same name is none, and no rule here
+ * is about its packets.
+ */
+const tunnelType = 65534;
+
 interface Rules {
   readonly family: Family;
   readonly pool: Cidr;
@@ -111,7 +89,6 @@ const familyOf = (address: string): Family => (address.includes(':') ? 6 : 4);
 function setsOf({ family, peers, network }: Rules): Line[] {
   const { type } = words[family];
   const routes = network.settings.routes.map(cidrOf).filter((route) => route.family === family);
-  const named = routes.filter((route) => reserved[family].some((range) => contains(range, route)));
   return [
     ...collection(
       `set peers${family}`,
@@ -129,7 +106,7 @@ function setsOf({ family, peers, network }: Rules): Line[] {
       peers.map(({ address, tenant }) => `${address} . ${tenant}`),
     ),
     ...intervals('routes', family, routes),
-    ...intervals('named', family, named),
+    ...intervals('named', family, routes.filter(opensPrivate)),
     ...intervals('reserved', family, reserved[family]),
   ];
 }
@@ -183,8 +160,10 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
 
   const each = (line: (address: string, pool: string, family: Family) => Line): Line[] =>
     families.map(({ family, pool }) => line(words[family].address, formatCidr(pool), family));
-  // From the tunnel, but not from an address of the pools.
-  const foreign = `iifname "${name}" ${drop('spoofed')}`;
+  const tunnel = `iifname "${name}" iiftype ${tunnelType}`;
+  // From the tunnel, but not from an address of the pools. A network of an older release may have
+  // the name of another program's interface, such as tun0, whose packets are not from here.
+  const foreign = isInterfaceOfOthers(name) ? [] : [`${tunnel} ${drop('spoofed')}`];
   return [
     `# What peers of the network ${name} reach. Made by Longshore: fetch it again, do not edit it.`,
     ...tenants.map((tenant, index) => `# mark ${index + 1}: ${tenant}`),
@@ -197,7 +176,7 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
       ...families.flatMap(setsOf),
       // A peer's address outside a tunnel, such as on a neighbour's wire, is spoofed.
       ...block('chain through_tunnel', [
-        `iifname "${name}" return`,
+        `${tunnel} return`,
         'iifname "ipsec*" return',
         'meta ipsec exists return',
         drop('spoofed'),
@@ -208,14 +187,14 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
       ...block('chain forward', [
         'type filter hook forward priority filter; policy accept;',
         ...each((address, pool, family) => `${address} saddr ${pool} goto from_peer${family}`),
-        foreign,
+        ...foreign,
         ...each((address, pool) => `${address} daddr ${pool} goto to_peer`),
       ]),
       ...block('chain input', [
         'type filter hook input priority filter; policy accept;',
         'iifname "lo" accept',
         ...each((address, pool, family) => `${address} saddr ${pool} goto to_server${family}`),
-        foreign,
+        ...foreign,
       ]),
     ]),
     '',

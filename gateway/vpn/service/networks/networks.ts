@@ -12,7 +12,7 @@ import type { Materials } from '../materials.ts';
 import { Refusal } from '../refusal.ts';
 import { failure } from '../../../http/respond.ts';
 import type { AskedSettings, NetworkToMake } from '../../../validation/network.ts';
-import { isRenewalDue } from '../renewal.ts';
+import { isRenewalDue, isTooLong } from '../renewal.ts';
 
 export interface NetworkKeeperOptions {
   readonly actors: VpnActors;
@@ -94,7 +94,7 @@ export class NetworkKeeper {
   }
 
   /**
-   * The network, after renewing those of its certificates that are due. @throws Refusal
+   * The network, after renewing those of its certificates that are due or too long. @throws Refusal
    */
   async fresh(asker: Asker, before: NetworkRecord, keyring: Keyring): Promise<NetworkRecord> {
     const nowMs = this.#options.clock.nowMs();
@@ -103,7 +103,7 @@ export class NetworkKeeper {
       network = await this.#certify(asker, network, 'ca', await this.#caCertificate(asker, network, keyring));
     }
     const serverEndsMs = Math.min(nowMs + limits.certificateLifetimeMs, network.ca.notAfterMs);
-    if (isRenewalDue(network.server, serverEndsMs, nowMs)) {
+    if (isTooLong(network.server) || isRenewalDue(network.server, serverEndsMs, nowMs)) {
       network = await this.#certify(asker, network, 'server', await this.#serverCertificate(asker, network, keyring));
     }
     return network;

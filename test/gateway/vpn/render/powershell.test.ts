@@ -53,6 +53,12 @@ function literalsOf(line: string): string[] {
 
 const scriptOf = (...given: Parameters<typeof subjectWith>): string[] => linesOf(powershell(subjectWith(...given)));
 
+t.test('a resolver that the routes leave out has a route of its own', (t) => {
+  const text = powershell(subjectWith({}, { routes: ['192.168.7.0/24'], dns: ['10.86.0.1'] }));
+  t.match(text, "-DestinationPrefix '10.86.0.1/32'");
+  t.end();
+});
+
 t.test('every line is one of those that are known, in the order that works', (t) => {
   const lines = scriptOf();
   for (const line of lines)
@@ -88,7 +94,7 @@ t.test('all goes through the tunnel, or the routes do', (t) => {
   t.same(routesOf(scriptOf()), []);
   t.ok(scriptOf().some((line) => line.includes('-SplitTunneling $false')));
   const split = scriptOf({ routes: ['10.0.0.0/8', '2001:db8::/32'] });
-  t.same(routesOf(split), ['10.0.0.0/8', '2001:db8::/32']);
+  t.same(routesOf(split), ['10.0.0.0/8', '2001:db8::/32', 'fd00:86::1/128'], 'and the resolver in the pool');
   t.ok(split.some((line) => line.includes('-SplitTunneling $true')));
   t.same(routesOf(scriptOf({ ipv6: null, routes: ['10.0.0.0/8', '2001:db8::/32'] })), ['10.0.0.0/8']);
   t.end();

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isRenewalDue } from '../../../../gateway/vpn/service/renewal.ts';
+import { isRenewalDue, isTooLong } from '../../../../gateway/vpn/service/renewal.ts';
 import { limits } from '../../../../schemas/limits.ts';
 
 t.test('a certificate is renewed late in its life, and only if that gains time', (t) => {
@@ -11,5 +11,15 @@ t.test('a certificate is renewed late in its life, and only if that gains time',
   t.equal(due(-1, life), true, 'expired');
   t.equal(due(late, late + limits.certificateGainMs), false, 'its peer or authority ends as soon');
   t.equal(due(late, late + limits.certificateGainMs + 1), true);
+  t.end();
+});
+
+t.test('a server’s certificate is within 825 days, both of its ends counted', (t) => {
+  const day = 86_400_000;
+  const lasting = (ms: number) => isTooLong({ notBeforeMs: 5000, notAfterMs: 5000 + ms });
+  t.equal(lasting(limits.certificateBackdateMs + limits.certificateLifetimeMs), false, 'a new one');
+  t.equal(lasting(825 * day - 1000), false, '825 days with the last second');
+  t.equal(lasting(825 * day), true);
+  t.equal(lasting(825 * day + limits.certificateBackdateMs), true, 'one of an older release');
   t.end();
 });

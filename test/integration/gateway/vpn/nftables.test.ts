@@ -31,6 +31,7 @@ t.test('nft accepts the rules, also those of a full pool', { skip: await skipWit
       serverNftables(networkWith({ routes: ['0.0.0.0/0', '::/0', 'fd00::/8', '10.0.0.0/8'] }), [a1, b1]),
     ],
     ['a name with a hyphen', serverNftables(networkWith({}, '0-my-net'), [a1])],
+    ['the name of an interface', serverNftables(networkWith({}, 'eth0'), [a1])],
     ['thousands', serverNftables(networkWith({ ipv4_pool: '10.100.0.0/16', ipv6_pool: null }), full)],
   ] as const) {
     const file = join(folder, 'nftables.conf');

@@ -95,6 +95,12 @@ t.test('each platform has the values of its own form, and where its files are', 
   });
   t.match(platforms.android_strongswan, { client_identity: localId, sswan_url: profileUrl('sswan') });
   t.match(platforms.networkmanager, { gateway_address: server, client_identity: localId, p12_url: p12Url });
+  const { ike_proposal, esp_proposal } = platforms.networkmanager;
+  t.equal(platforms.networkmanager.enable_custom_algorithm_proposals, true);
+  // charon-nm separates proposals by this character alone and takes a space for a part of a name.
+  for (const text of [ike_proposal, esp_proposal]) {
+    t.match(text, /^[a-z0-9-]+(?:;[a-z0-9-]+)+$/);
+  }
   t.match(platforms.strongswan, {
     remote_ts: '192.0.2.0/24',
     p12_file: '/etc/swanctl/pkcs12/phone.p12',

@@ -68,6 +68,13 @@ const peers = [
   { localId: `${otherId}.demo.internal`, ipv4: '10.86.0.3', ipv6: null },
 ];
 
+t.test('both ends have a selector for a resolver that the routes leave out', (t) => {
+  const settings = { routes: ['192.168.7.0/24'], dns: ['10.86.0.1', '9.9.9.9'] };
+  t.match(serverSwanctl(networkWith(settings), []), 'local_ts = "192.168.7.0/24, 10.86.0.1/32"');
+  t.match(clientSwanctl(subjectWith({}, settings)), 'remote_ts = "192.168.7.0/24, 10.86.0.1/32"');
+  t.end();
+});
+
 t.test('a client’s file is a connection and where the password goes', (t) => {
   t.same(parse(clientSwanctl(subjectWith())), {
     connections: {

@@ -53,6 +53,25 @@ t.test('what routes open', (t) => {
   t.end();
 });
 
+t.test('a route wider than a private range opens none, however everything is cut', (t) => {
+  const cut: readonly (readonly [routes: readonly string[], named4: string[], named6: string[]])[] = [
+    [['0.0.0.0/1', '128.0.0.0/1', '::/1', '8000::/1'], [], []],
+    [['0.0.0.0/2', '64.0.0.0/2', '128.0.0.0/2', '192.0.0.0/2', '::/2', '4000::/2', '8000::/2', 'c000::/2'], [], []],
+    [['192.0.0.0/3', '224.0.0.0/3', '::/3', '2000::/3', '4000::/3', 'e000::/3', 'f000::/4', 'f800::/5'], [], []],
+    [['8.0.0.0/5', '160.0.0.0/5', '192.0.0.0/10', 'fc00::/6', 'fe00::/7', 'fe00::/9'], [], []],
+    [['172.0.0.0/11', '100.0.0.0/9', '::/7'], [], []],
+    [['fc00::/7'], [], ['fc00::/7']],
+    [['fd00::/8', 'fe80::/64', '64:ff9b::/96'], [], ['fd00::/8', 'fe80::/64', '64:ff9b::/96']],
+    [['224.0.0.0/4', '10.0.0.0/8'], ['224.0.0.0/4', '10.0.0.0/8'], []],
+  ];
+  for (const [routes, named4, named6] of cut) {
+    const text = serverNftables(networkWith({ routes: [...routes] }), [a1]);
+    t.same(elementsOf(text, 'named4'), named4, routes.join(' '));
+    t.same(elementsOf(text, 'named6'), named6, routes.join(' '));
+  }
+  t.end();
+});
+
 t.test('resolvers and a proxy that is an address', (t) => {
   const text = serverNftables(
     networkWith({
@@ -65,6 +84,18 @@ t.test('resolvers and a proxy that is an address', (t) => {
   t.equal(text.split('ip6 daddr { fd00:86::1 }').length, 3);
   t.equal(text.split('ip daddr 10.9.9.9 tcp dport 3128 accept').length, 3);
   t.notMatch(text, 'elements = {\n\n', 'no empty list');
+  t.end();
+});
+
+t.test('only the tunnel’s own packets count as foreign, whatever else has its name', (t) => {
+  const text = serverNftables(networkWith({}, 'demo'), [a1]);
+  t.equal(text.split('iifname "demo" iiftype 65534 counter name spoofed drop').length, 3);
+  t.match(text, 'iifname "demo" iiftype 65534 return');
+  for (const name of ['eth0', 'tun0', 'wg0', 'lan', 'docker0', 'br0']) {
+    const old = serverNftables(networkWith({}, name), [a1]);
+    t.notMatch(old, /iifname "[^"]*"(?: iiftype 65534)? counter/, `a network called ${name} drops nothing of it`);
+    t.match(old, `iifname "${name}" iiftype 65534 return`);
+  }
   t.end();
 });
 

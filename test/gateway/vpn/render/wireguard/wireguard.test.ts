@@ -75,6 +75,35 @@ t.test('what the network leaves out, the configuration leaves out; a peer’s ow
   t.end();
 });
 
+t.test('a resolver that only the server reaches is reached through the tunnel', (t) => {
+  const allowed = (peer: Parameters<typeof subjectWith>[0], network: Parameters<typeof subjectWith>[1]): string => {
+    const [, text = ''] = /^AllowedIPs = (.*)$/m.exec(clientConf(subjectWith(peer, network), keys)) ?? [];
+    return text;
+  };
+  const split = ['192.168.7.0/24'];
+  const lan = '192.168.7.0/24';
+  const rows: readonly (readonly [of: string, routes: string, ...Parameters<typeof allowed>])[] = [
+    ['in the pool', `${lan}, 10.86.0.1/32`, { ipv6: null }, { routes: split, dns: ['10.86.0.1'], ipv6_pool: null }],
+    ['of both families', `${lan}, 10.86.0.1/32, fd00:86::1/128`, {}, { routes: split }],
+    ['private, named by the network', `${lan}, 10.1.1.53/32`, {}, { routes: split, dns: ['10.1.1.53'] }],
+    ['within the routes', lan, {}, { routes: split, dns: ['192.168.7.53'] }],
+    ['public', lan, {}, { routes: split, dns: ['9.9.9.9'] }],
+    ['of a family that no peer has', lan, { ipv6: null }, { routes: split, dns: ['fd99::53'], ipv6_pool: null }],
+    ['everything is routed', '0.0.0.0/0, ::/0', {}, {}],
+    ['the peer’s routes leave it out', `${lan}, 10.86.0.1/32`, { routes: split }, { dns: ['10.86.0.1'] }],
+    [
+      'the peer’s own, in a network’s private route',
+      '10.9.0.0/16, 192.168.7.53/32',
+      { routes: ['10.9.0.0/16'], dns: ['192.168.7.53'] },
+      { routes: [...split, '10.9.0.0/16'] },
+    ],
+    ['the peer’s own, at its home', lan, { dns: ['192.168.1.1'] }, { routes: split }],
+    ['of an older release: the device itself', lan, {}, { routes: split, dns: ['127.0.0.1'] }],
+  ];
+  for (const [of, routes, peer, network] of rows) t.equal(allowed(peer, network), routes, of);
+  t.end();
+});
+
 t.test('the server’s configuration has each peer at its addresses', (t) => {
   const { privateKey, publicKey, presharedKey } = keys;
   const peers = [

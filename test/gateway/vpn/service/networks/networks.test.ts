@@ -79,5 +79,7 @@ t.test(
     const late = limits.caLifetimeMs * limits.certificateRenewFraction;
     t.same((await fresh(ending('ca', late))).made, [], 'not yet');
     t.same((await fresh(ending('ca', late - 1))).made, ['ca']);
+    const long = { ...networkNow().server, notBeforeMs: nowMs, notAfterMs: nowMs + limits.certificateSpanMaxMs };
+    t.same((await fresh({ server: long })).made, ['server'], 'one that Apple refuses');
   },
 );

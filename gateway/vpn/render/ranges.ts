@@ -1,0 +1,78 @@
+/**
+ * Addresses that are not of the public internet. "Everything" does not include them: only a route
+ * within one of the ranges that have a name and a use of their own opens them.
+ */
+import type { NetworkSettings } from '../../../schemas/api/network.ts';
+import { contains, formatAddress, formatCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
+import { fitAddress, fitCidr, Unfit } from './fit.ts';
+
+export type Family = Cidr['family'];
+
+export const cidrOf = (text: string): Cidr => {
+  const cidr = parseCidr(fitCidr(text));
+  if (cidr === undefined) throw new Unfit('network');
+  return cidr;
+};
+
+const cidrsOf = (texts: readonly string[]): readonly Cidr[] => texts.map(cidrOf);
+
+/** RFC 6890 and IANA's registries of special addresses: private, shared, link-local, multicast… */
+const special: Readonly<Record<Family, readonly Cidr[]>> = {
+  4: cidrsOf([
+    ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+    ...['192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4'],
+  ]),
+  6: cidrsOf([
+    ...['::/8', '100::/64', '2001::/32', '2002::/16', '5f00::/16', 'fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
+  ]),
+};
+
+/**
+ * What peers do not reach unless a route opens it: the special ranges, and of IPv6 all that is not
+ * global unicast. Halves of everything, such as `8000::/1`, are no wider than these and open none.
+ */
+export const reserved: Readonly<Record<Family, readonly Cidr[]>> = {
+  4: special[4],
+  6: cidrsOf(['::/3', '2001::/32', '2002::/16', '4000::/2', '8000::/1']),
+};
+
+/** Whether the route lies within a special range, as no part of "everything" does. */
+export const opensPrivate = (route: Cidr): boolean => special[route.family].some((range) => contains(range, route));
+
+/** An address as the network of it alone. */
+function hostOf(text: string): Cidr {
+  const address = parseAddress(text);
+  if (address === undefined) throw new Unfit('address');
+  return { family: address.family, base: address.value, prefix: address.family === 4 ? 32 : 128 };
+}
+
+/** Addresses of the asking machine itself, of a group, or of nobody: no resolver is there. */
+const unusable = cidrsOf([...['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3'], ...['::/127', '::ffff:0:0/96', 'ff00::/8']]);
+
+/** Whether a resolver can have this address. */
+export const isResolver = (address: string): boolean =>
+  !unusable.some((range) => contains(range, hostOf(fitAddress(address))));
+
+/**
+ * A route for each resolver that is reached through the tunnel alone and that the routes leave
+ * out: one in the pools, and a private one that the network names or opens. A device reaches
+ * others, such as one at its home or a public one, without the tunnel.
+ */
+export function resolverRoutes(
+  { dns, routes: ofNetwork, ipv4_pool: ipv4Pool, ipv6_pool: ipv6Pool }: NetworkSettings,
+  routes: readonly string[],
+  resolvers: readonly string[],
+): string[] {
+  const pools = [ipv4Pool, ...(ipv6Pool === null ? [] : [ipv6Pool])].map(cidrOf);
+  const opened = ofNetwork.map(cidrOf).filter(opensPrivate);
+  const named = new Set(dns.map(fitAddress));
+  const covered = routes.map(cidrOf);
+  return resolvers.map(hostOf).flatMap((host) => {
+    const within = (ranges: readonly Cidr[]): boolean => ranges.some((range) => contains(range, host));
+    const address = formatAddress(host.family, host.base);
+    const isInside =
+      within(pools) || within(opened) || (named.has(address) && within(reserved[host.family]) && isResolver(address));
+    const hasFamily = host.family === 4 || ipv6Pool !== null;
+    return isInside && hasFamily && !within(covered) ? [formatCidr(host)] : [];
+  });
+}
