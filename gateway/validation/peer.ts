@@ -8,6 +8,7 @@ import { PeerCreateBody, PeerUpdateBody } from '../../schemas/api/peer.ts';
 import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 import { checkDns, checkRoutes, examine, normalAddress, normalCidr, normalised, type Report } from './vpn-lists.ts';
+import { withoutJoiners } from '../vpn/render/joiners.ts';
 import { parseExpiry, parseTimestamp } from './timestamp.ts';
 import { limits } from '../../schemas/limits.ts';
 
@@ -32,11 +33,12 @@ const unprintable = /[\p{C}\p{Zl}\p{Zp}]/u;
 function checkName(value: unknown, report: Report): void {
   if (typeof value !== 'string') return;
   const name = value.normalize('NFC');
-  if (unprintable.test(name)) report('name', 'must not contain control or invisible characters');
+  if (unprintable.test(withoutJoiners(name))) report('name', 'must not contain control or invisible characters');
   else if (name.trim() === '') report('name', "can't be blank");
   else if (name !== name.trim()) report('name', 'must not begin or end with a space');
-  // Some characters are longer when they are normalised.
-  else if (name.length > limits.peerNameChars) report('name', `must be at most ${limits.peerNameChars} characters`);
+  // Some characters are longer when they are normalised. JSON Schema counts code points (RFC 8259).
+  else if ([...name].length > limits.peerNameChars)
+    report('name', `must be at most ${limits.peerNameChars} characters`);
 }
 
 function checkExpiry(value: unknown, nowMs: number, report: Report): void {

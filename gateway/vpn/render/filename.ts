@@ -1,30 +1,45 @@
 /** File names of downloads. A peer's name keeps only letters, digits, `-` and `_`. */
 import type { PeerId } from '../../../schemas/ids.ts';
 import { fitPeerId, Unfit } from './fit.ts';
+import { isInterfaceOfOthers } from './interfaces.ts';
 
 /**
  * wg-quick and Android name an interface after the file, and such a name has at most 15 characters.
  */
 const baseChars = 15;
 
+/** Ends a name that is not the peer's own, so that no other peer has it. */
+const idChars = 4;
+
 /** Names that Windows reserves for devices, with any extension, and Linux for all interfaces. */
 const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d|all|default|lo)$/i;
 
-const baseOf = (name: string): string =>
+const trimmed = (text: string, chars: number): string => text.slice(0, chars).replace(/-+$/, '');
+
+const asciiOf = (name: string): string =>
   name
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')
     .replaceAll(/[^A-Za-z0-9_]+/g, '-')
-    .replace(/^-+/, '')
-    .slice(0, baseChars)
-    .replace(/-+$/, '');
+    .replace(/^-+/, '');
+
+/**
+ * The peer's name if it fits wholly. A tenant's names are distinct, but what is left of them may be
+ * the same, also for Windows, which ignores case; then a part of the id follows.
+ */
+function baseOf(name: string, id: PeerId): string {
+  const ascii = asciiOf(name);
+  const base = trimmed(ascii, baseChars);
+  // A UUIDv7 ends with random digits; those that were made within a minute begin alike.
+  if (base === '' || reserved.test(base)) return `peer-${fitPeerId(id).slice(-8)}`;
+  if (base === name && base === base.toLowerCase() && !isInterfaceOfOthers(base)) return base;
+  return `${trimmed(ascii, baseChars - idChars - 1)}-${fitPeerId(id).slice(-idChars)}`;
+}
 
 /** Returns `<base>.<extension>`. The base is valid for wg-quick and on every platform. */
 export function fileName(name: string, id: PeerId, extension: string): string {
   if (!/^[a-z0-9]{1,16}$/.test(extension)) throw new Unfit('extension');
-  const base = baseOf(name);
-  // A UUIDv7 ends with random digits; those that were made within a minute begin alike.
-  return `${base === '' || reserved.test(base) ? `peer-${fitPeerId(id).slice(-8)}` : base}.${extension}`;
+  return `${baseOf(name, id)}.${extension}`;
 }
 
 /**

@@ -81,7 +81,7 @@ export function caOf({ ca }: NetworkRecord): CaFacts {
 const unshown = /[\p{C}\p{Zl}\p{Zp}]/gu;
 const nameChars = 64;
 
-/** The name that a profile shows; each format escapes it again. */
+/** The name that a profile shows; each format escapes it again. It has no joiners. */
 export function shownName({ name, id }: Pick<PeerRecord, 'name' | 'id'>): string {
   const shown = [...name.replaceAll(unshown, '')].slice(0, nameChars).join('').trim();
   return shown === '' ? `peer-${id.slice(-8)}` : shown;

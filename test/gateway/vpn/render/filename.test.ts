@@ -9,30 +9,53 @@ const own = 'peer-2e3f4a5b';
 t.test('of a name what is fit stays', (t) => {
   const table: readonly (readonly [name: string, base: string])[] = [
     ['phone', 'phone'],
-    ['Ann’s Phone', 'Ann-s-Phone'],
-    ['Zoë', 'Zoe'],
-    ['ﬁle ①', 'file-1'],
     ['a_b', 'a_b'],
-    ['v1.2+x=y', 'v1-2-x-y'],
-    ['0123456789abcdef', '0123456789abcde'],
-    ['0123456789abcd efg', '0123456789abcd'],
-    ['--x--', 'x'],
-    ['.hidden', 'hidden'],
-    ['Ａ', 'A'],
+    ['anna-laptop-1', 'anna-laptop-1'],
+    ['Ann’s Phone', 'Ann-s-Phon-4a5b'],
+    ['Zoë', 'Zoe-4a5b'],
+    ['Phone', 'Phone-4a5b'],
+    ['ﬁle ①', 'file-1-4a5b'],
+    ['v1.2+x=y', 'v1-2-x-y-4a5b'],
+    ['anna-macbook-pro-work', 'anna-macbo-4a5b'],
+    ['0123456789abcd efg', '0123456789-4a5b'],
+    ['012345678 abcdefg', '012345678-4a5b'],
+    ['--x--', 'x-4a5b'],
+    ['.hidden', 'hidden-4a5b'],
+    ['Ａ', 'A-4a5b'],
+    ['eth0', 'eth0-4a5b'],
+    ['wlan0', 'wlan0-4a5b'],
+    ['docker0', 'docker0-4a5b'],
+    ['bonding_masters', 'bonding_ma-4a5b'],
     ['电话', own],
     ['', own],
     ['...', own],
     ['con', own],
     ['CON', own],
-    ['nul.txt', 'nul-txt'],
+    ['nul.txt', 'nul-txt-4a5b'],
     ['LPT¹', own],
     ['com7', own],
     ['aux ', own],
     ['lo', own],
     ['default', own],
-    ['COM10', 'COM10'],
+    ['COM10', 'COM10-4a5b'],
   ];
   for (const [name, base] of table) t.equal(fileName(name, peerId, 'conf'), `${base}.conf`, name);
+  t.end();
+});
+
+t.test('two names never give one file', (t) => {
+  const other = peerId.replace(/4a5b$/, '7c8d') as PeerId;
+  const pairs = [
+    ['anna-macbook-pro-work', 'anna-macbook-pro-home'],
+    ['Anna', 'anna'],
+    ['anna laptop', 'anna-laptop'],
+    ['zoë', 'zoe'],
+    ['电话', '手机'],
+  ];
+  for (const [one = '', two = ''] of pairs) {
+    const files = [fileName(one, peerId, 'p12'), fileName(two, other, 'p12')].map((file) => file.toLowerCase());
+    t.not(files[0], files[1], `${one}, ${two}`);
+  }
   t.end();
 });
 
