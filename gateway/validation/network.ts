@@ -1,7 +1,8 @@
 /**
  * Turns the body that creates or changes a network into its settings, or into all of its faults.
  */
-import { overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
+import { contains, overlap, parseAddress, parseCidr, type Cidr } from '../../schemas/cidr.ts';
+import type { FieldErrors } from '../../schemas/errors.ts';
 import type { NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { NetworkBody, NetworkCreateBody, NetworkSettings, NetworkView, Proxy } from '../../schemas/api/network.ts';
@@ -17,11 +18,13 @@ import {
   examine,
   normalAddress,
   normalCidr,
+  isIpv4,
   normalised,
   type Report,
 } from './vpn-lists.ts';
 import { dnsName, hostOf } from '../vpn/render/host.ts';
 import { isInterfaceOfOthers } from '../vpn/render/interfaces.ts';
+import { hostCidr, isResolver } from '../vpn/render/ranges.ts';
 
 /** `tenants` undefined: the body does not name any. */
 export type AskedSettings = Omit<NetworkSettings, 'tenants'> & Partial<Pick<NetworkSettings, 'tenants'>>;
@@ -132,6 +135,52 @@ function settingsOf(body: NetworkBody): AskedSettings {
   };
 }
 
+const linkLocal4 = cidrs(['169.254.0.0/16']);
+
+const poolsOf = ({ ipv4_pool: ipv4, ipv6_pool: ipv6 }: Pools): Cidr[] =>
+  cidrs([ipv4, ...(ipv6 === null ? [] : [ipv6])]);
+
+type Pools = Pick<NetworkSettings, 'ipv4_pool' | 'ipv6_pool'>;
+
+/** Another network of the cluster. */
+export type OtherNetwork = Pools & Pick<NetworkView, 'name' | 'endpoint'>;
+
+/**
+ * Faults that a network of an older release may have, and keeps: only what `before` does not have
+ * is refused. `before` undefined: the network is new.
+ * @param others networks whose rules and interfaces its own may meet, on one VPN server
+ */
+export function newFaults(
+  settings: AskedSettings,
+  before?: NetworkSettings,
+  others: readonly OtherNetwork[] = [],
+): FieldErrors {
+  const faults: FieldErrors = {};
+  const { endpoint, routes, dns } = settings;
+  const pools = poolsOf(settings);
+  for (const [index, address] of dns.entries()) {
+    if (before?.dns.includes(address) !== true && !isResolver(address)) faults[`dns.${index}`] = [forms.resolver];
+  }
+  if (settings.ipv6_pool === null && routes.join() !== before?.routes.join() && !routes.some(isIpv4))
+    faults['routes'] = [forms.routesOfPeers];
+  if (before === undefined && pools.some((pool) => linkLocal4.some((taken) => overlap(taken, pool))))
+    faults['ipv4_pool'] = [reserved];
+  if (endpoint === before?.endpoint) return faults;
+  if (parseAddress(endpoint) !== undefined && pools.some((pool) => contains(pool, hostCidr(endpoint))))
+    faults['endpoint'] = ['is an address of the pools; give one that devices reach without the tunnel'];
+  for (const other of others.filter((one) => one.endpoint === endpoint)) {
+    const met = poolsOf(other).find((taken) => pools.some((pool) => overlap(taken, pool)));
+    if (met === undefined) continue;
+    const field = before !== undefined ? 'endpoint' : met.family === 4 ? 'ipv4_pool' : 'ipv6_pool';
+    faults[field] ??= [
+      before !== undefined
+        ? `is that of network ${other.name}, whose pools overlap`
+        : `overlaps that of network ${other.name}, which has the same endpoint`,
+    ];
+  }
+  return faults;
+}
+
 export function validateNetworkCreate(body: unknown): Validated<NetworkToMake> {
   const valid = validateCreateSchema(body);
   const faults = examine(valid, body, (fields, report) => {
@@ -140,8 +189,10 @@ export function validateNetworkCreate(body: unknown): Validated<NetworkToMake> {
   });
   if (!valid.ok || Object.keys(faults).length > 0) return { ok: false, faults };
   const { name, name_constraints: asked, ...settings } = valid.value;
-  const nameConstraints = asked ?? defaults.name_constraints;
-  return { ok: true, value: { name, settings: settingsOf(settings), nameConstraints } };
+  const made = settingsOf(settings);
+  const later = newFaults(made);
+  if (Object.keys(later).length > 0) return { ok: false, faults: later };
+  return { ok: true, value: { name, settings: made, nameConstraints: asked ?? defaults.name_constraints } };
 }
 
 export function validateNetworkPut(body: unknown): Validated<AskedSettings> {

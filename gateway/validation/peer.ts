@@ -7,7 +7,16 @@ import type { PeerUpdate } from '../../schemas/wire/asks.ts';
 import { PeerCreateBody, PeerUpdateBody } from '../../schemas/api/peer.ts';
 import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
-import { checkDns, checkRoutes, examine, normalAddress, normalCidr, normalised, type Report } from './vpn-lists.ts';
+import {
+  checkDns,
+  checkResolvers,
+  checkRoutes,
+  examine,
+  normalAddress,
+  normalCidr,
+  normalised,
+  type Report,
+} from './vpn-lists.ts';
 import { withoutJoiners } from '../vpn/render/joiners.ts';
 import { parseExpiry, parseTimestamp } from './timestamp.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -54,6 +63,7 @@ const checker =
     checkExpiry(fields['expires_at'], nowMs, report);
     checkRoutes(fields['routes'], report);
     checkDns(fields['dns'], report);
+    checkResolvers(fields['dns'], report);
   };
 
 const listOf = (list: readonly string[] | null, normal: (text: string) => string | undefined): string[] | null =>

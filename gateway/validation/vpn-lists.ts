@@ -4,6 +4,7 @@ import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../schema
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import { forms } from '../../lib/validation/words.ts';
+import { isResolver } from '../vpn/render/ranges.ts';
 import type { Validated } from './faults.ts';
 
 /** Reports a fault of a field; only the first of a field counts. */
@@ -67,6 +68,23 @@ export const checkRoutes = (value: unknown, report: Report): void =>
   checkList('routes', value, { normal: normalCidr, fault: forms.network }, report);
 export const checkDns = (value: unknown, report: Report): void =>
   checkList('dns', value, { normal: normalAddress, fault: forms.address }, report);
+/** Of a route. */
+export const isIpv4 = (cidr: string): boolean => !cidr.includes(':');
+
+/** The resolvers of a peer. Those of a network may be of an older release, which took all. */
+export const checkResolvers = (value: unknown, report: Report): void =>
+  checkList(
+    'dns',
+    value,
+    {
+      normal: (text) => {
+        const address = normalAddress(text);
+        return address !== undefined && isResolver(address) ? address : undefined;
+      },
+      fault: forms.resolver,
+    },
+    report,
+  );
 export const checkNames = (
   field: string,
   value: unknown,

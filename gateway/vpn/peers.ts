@@ -5,11 +5,12 @@ import type { PeerTokenView } from '../../schemas/api/peer.ts';
 import { succeeded, tenantOf, type HandlerOf } from '../http/call.ts';
 import type { Forage } from './vpn.ts';
 import { keyringOf } from './service/keyring.ts';
-import type { NewPeer } from './service/peers/peers.ts';
+import { refuseUnroutable, type NewPeer } from './service/peers/peers.ts';
 import { refusing } from './service/refusal.ts';
 import { newPassword } from './pki/secrets.ts';
 import { wrongCursor } from '../http/pages.ts';
 import { created, ok } from '../http/respond.ts';
+import { isIpv4 } from '../validation/vpn-lists.ts';
 
 const withSecrets = ({ view, p12Password, pacToken, downloadToken }: NewPeer) => ({
   ...view,
@@ -34,13 +35,13 @@ export function peerHandlers({ actors, peers, keyring, log }: Forage) {
     return created(withSecrets(made));
   });
 
-  const update: HandlerOf<'peer.update'> = (call) =>
-    actors.askWrite(call, {
-      type: 'peer.update',
-      tenant: tenantOf(call),
-      peer: call.params.peer,
-      update: call.body,
-    });
+  const update = refusing<'peer.update'>(log, async (call) => {
+    const [tenant, peer, update] = [tenantOf(call), call.params.peer, call.body];
+    // The network is read only for routes that it may not carry.
+    if (update.routes?.some(isIpv4) === false)
+      refuseUnroutable(update.routes, (await peers.load(call, { tenant, peer })).network);
+    return actors.askWrite(call, { type: 'peer.update', tenant, peer, update });
+  });
 
   const remove: HandlerOf<'peer.remove'> = (call) =>
     actors.askWrite(call, { type: 'peer.remove', tenant: tenantOf(call), peer: call.params.peer });

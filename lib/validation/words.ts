@@ -21,6 +21,8 @@ export const forms = {
   domain: 'must be a domain name, like example.com',
   network: 'must be a network in CIDR form, like 10.0.0.0/8, with no bits beyond its prefix',
   address: 'must be an IPv4 or IPv6 address',
+  resolver: 'must be the address of a resolver, not an unspecified, loopback or multicast one',
+  routesOfPeers: 'none is of a family that peers have; name an IPv4 network, or give the network an ipv6_pool',
   scope: `must be one of ${keyScopes.join(', ')} or network:<name>`,
   time: 'must be an RFC 3339 time, like 2026-01-31T12:00:00Z',
 } as const;

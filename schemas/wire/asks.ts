@@ -213,7 +213,9 @@ const reads = {
   /** Networks of one partition, by name, as `host.list`. */
   'network.list': ask(
     { ...ofPartition, limit: number, after: text },
-    keyPageOf(fieldsOf(NetworkView, 'name', 'ca_certificate', 'server_certificate')),
+    keyPageOf(
+      fieldsOf(NetworkView, 'name', 'endpoint', 'ipv4_pool', 'ipv6_pool', 'ca_certificate', 'server_certificate'),
+    ),
   ),
   'network.material': ask({ ...ofNetwork, ...copy }, materialOf(NetworkRecordShape)),
   /** `after`: the first index of the page. */

@@ -12,7 +12,7 @@ const virama =
 const joining = '[\\p{scx=Arab}\\p{scx=Syrc}\\p{scx=Mong}\\p{scx=Nkoo}\\p{scx=Mand}\\p{scx=Adlm}\\p{scx=Rohg}]';
 
 /** UTS #51: emoji that a joiner makes one, each with its selector or its skin. */
-const emoji = '(?<=\\p{Extended_Pictographic}[\\u{FE0F}\\u{1F3FB}-\\u{1F3FF}]?)\\u200D(?=\\p{Extended_Pictographic})';
+const emoji = '(?<=\\p{Extended_Pictographic}(?:\\uFE0F|\\p{Emoji_Modifier})?)\\u200D(?=\\p{Extended_Pictographic})';
 
 const inContext = new RegExp(
   `(?<=${virama})[\\u200C\\u200D]|(?<=${joining}\\p{M}*)\\u200C(?=${joining})|${emoji}`,

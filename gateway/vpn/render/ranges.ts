@@ -40,7 +40,7 @@ export const reserved: Readonly<Record<Family, readonly Cidr[]>> = {
 export const opensPrivate = (route: Cidr): boolean => special[route.family].some((range) => contains(range, route));
 
 /** An address as the network of it alone. */
-function hostOf(text: string): Cidr {
+export function hostCidr(text: string): Cidr {
   const address = parseAddress(text);
   if (address === undefined) throw new Unfit('address');
   return { family: address.family, base: address.value, prefix: address.family === 4 ? 32 : 128 };
@@ -51,7 +51,7 @@ const unusable = cidrsOf([...['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3'], ...[':
 
 /** Whether a resolver can have this address. */
 export const isResolver = (address: string): boolean =>
-  !unusable.some((range) => contains(range, hostOf(fitAddress(address))));
+  !unusable.some((range) => contains(range, hostCidr(fitAddress(address))));
 
 /**
  * A route for each resolver that is reached through the tunnel alone and that the routes leave
@@ -67,7 +67,7 @@ export function resolverRoutes(
   const opened = ofNetwork.map(cidrOf).filter(opensPrivate);
   const named = new Set(dns.map(fitAddress));
   const covered = routes.map(cidrOf);
-  return resolvers.map(hostOf).flatMap((host) => {
+  return resolvers.map(hostCidr).flatMap((host) => {
     const within = (ranges: readonly Cidr[]): boolean => ranges.some((range) => contains(range, host));
     const address = formatAddress(host.family, host.base);
     const isInside =

@@ -23,6 +23,12 @@ const office = {
   proxy: { host: 'proxy.example.com', port: 3128, domains: ['example.com'] },
 };
 
+/** Pools that no other network has: networks with one endpoint are on one server. */
+const poolsOf = (number: number, prefix: number) => ({
+  ipv4_pool: `10.${number}.0.0/${prefix}`,
+  ipv6_pool: `fd${number}::/64`,
+});
+
 const confOf = (text: string): Map<string, string> =>
   new Map(
     text.split('\n').flatMap((line) => {
@@ -52,7 +58,7 @@ t.test('VPN peers and their files', async (t) => {
   const withToken = (path: string, token: string): string => `${path}${path.includes('?') ? '&' : '?'}token=${token}`;
 
   t.test('an operator creates, reads, changes and removes a network', async (t) => {
-    const made = await rig.network({ ...office, name: 'lab', ipv4_pool: '10.99.0.0/29' });
+    const made = await rig.network({ ...office, name: 'lab', ...poolsOf(99, 29) });
     t.match(made, {
       name: 'lab',
       endpoint: 'vpn.example.com',
@@ -68,6 +74,10 @@ t.test('VPN peers and their files', async (t) => {
       ['lab', 'office'],
     );
     t.equal((await operator.call('POST', networks, { ...office, name: 'lab' })).status, 409);
+    const overlapping = await operator.call('POST', networks, { ...office, name: 'again' });
+    const sameServer = 'which has the same endpoint';
+    t.match(overlapping.body, { details: { ipv4_pool: [`overlaps that of network office, ${sameServer}`] } });
+    t.equal((await operator.call('POST', networks, { ...office, name: 'eth0' })).status, 422);
     const wrong = await operator.call('POST', networks, {
       name: 'Lab!',
       endpoint: 'no host',
@@ -82,7 +92,7 @@ t.test('VPN peers and their files', async (t) => {
       'name',
     ]);
 
-    const { name: _, ...settings } = { ...office, ipv4_pool: '10.99.0.0/29', endpoint: '192.0.2.7' };
+    const { name: _, ...settings } = { ...office, ...poolsOf(99, 29), endpoint: '192.0.2.7' };
     const before = (await rig.operator.call('GET', `${networks}/lab/server.pem`)).text;
     const put = await operator.call<{ data: NetworkView }>('PUT', `${networks}/lab`, settings);
     t.equal(put.status, 200, put.text);
@@ -182,7 +192,7 @@ t.test('VPN peers and their files', async (t) => {
   });
 
   t.test('to a tenant a network that is closed to it does not exist', async (t) => {
-    await rig.network({ ...office, name: 'closed', ipv4_pool: '10.97.0.0/29', tenants: ['other'] });
+    await rig.network({ ...office, name: 'closed', ...poolsOf(97, 29), tenants: ['other'] });
     const refused = await acme.call('POST', peers, { name: 'x', network: 'closed' });
     t.same(refused.body, { error: 'invalid', details: { network: ['is not a network'] } });
     const made = await rig.peer(other, { name: 'x', network: 'closed' });
@@ -440,7 +450,7 @@ t.test('VPN peers and their files', async (t) => {
   });
 
   t.test('a create is refused when every address of the pool is allocated', async (t) => {
-    await rig.network({ ...office, name: 'tiny', ipv4_pool: '10.96.0.0/29' });
+    await rig.network({ ...office, name: 'tiny', ...poolsOf(96, 29) });
     const made: NewPeer[] = [];
     for (let number = 0; number < 5; number++) made.push(await rig.peer(acme, { name: `t${number}`, network: 'tiny' }));
     t.same(
@@ -496,7 +506,7 @@ t.test('VPN peers and their files', async (t) => {
 
   t.test('killing gateway and actors allocates no address twice', async (t) => {
     await operator.call('PUT', '/api/v2/operator/tenants/chaos', { caps: { vpn_peers: null } });
-    await rig.network({ ...office, name: 'chaos', ipv4_pool: '10.95.0.0/24' });
+    await rig.network({ ...office, name: 'chaos', ...poolsOf(95, 24) });
     const chaos = await rig.client('chaos');
     const answered: string[] = [];
     const make = async (number: number): Promise<void> => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { validateNetworkCreate, validateNetworkPut } from '../../../gateway/validation/network.ts';
+import { newFaults, validateNetworkCreate, validateNetworkPut } from '../../../gateway/validation/network.ts';
 import { clientConf, serverConf } from '../../../gateway/vpn/render/wireguard/wireguard.ts';
 import { pac } from '../../../gateway/vpn/render/pac.ts';
-import { tenantIdPattern } from '../../../schemas/ids.ts';
+import { tenantIdPattern, type NetworkName } from '../../../schemas/ids.ts';
 import { networkNamePattern } from '../../../schemas/words.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys, label, networkWith, subjectWith } from '../vpn/support.ts';
@@ -86,6 +86,9 @@ t.test('what is given is kept in its normal form', (t) => {
 
 t.test('what is wrong with a network’s field, and nothing else with the body', (t) => {
   const host = 'must be a host name or an address';
+  const resolver = 'must be the address of a resolver, not an unspecified, loopback or multicast one';
+  const unroutable = 'none is of a family that peers have; name an IPv4 network, or give the network an ipv6_pool';
+  const inPool = 'is an address of the pools; give one that devices reach without the tunnel';
   const pool4 = 'must have a prefix from /16 to /30';
   const nobody = 'must not overlap reserved addresses (loopback, link-local, multicast)';
   const table: readonly (readonly [field: string, value: unknown, faults: Faults])[] = [
@@ -121,6 +124,8 @@ t.test('what is wrong with a network’s field, and nothing else with the body',
     ['ipv4_pool', 'fd00::/64', { ipv4_pool: ['must be an IPv4 network, like 10.86.0.0/24'] }],
     ['ipv4_pool', '0.1.0.0/16', { ipv4_pool: [nobody] }],
     ['ipv4_pool', '127.0.0.0/24', { ipv4_pool: [nobody] }],
+    ['ipv4_pool', '169.254.0.0/24', { ipv4_pool: [nobody] }],
+    ['ipv4_pool', '169.254.0.0/16', { ipv4_pool: [nobody] }],
     ['ipv4_pool', '224.0.0.0/24', { ipv4_pool: [nobody] }],
     ['ipv4_pool', '239.255.0.0/16', { ipv4_pool: [nobody] }],
     ['ipv4_pool', '255.255.255.0/24', { ipv4_pool: [nobody] }],
@@ -138,6 +143,18 @@ t.test('what is wrong with a network’s field, and nothing else with the body',
     ['routes', [], { routes: ["can't be blank"] }],
     ['routes', ['10.0.0.1/8'], { 'routes.0': [notNetwork] }],
     ['dns', ['999.1.1.1'], { 'dns.0': [notAddress] }],
+    ['dns', ['0.0.0.0', '9.9.9.9'], { 'dns.0': [resolver] }],
+    ['dns', ['10.86.0.1', '127.0.0.53', '224.0.0.251'], { 'dns.1': [resolver], 'dns.2': [resolver] }],
+    ['dns', ['255.255.255.255'], { 'dns.0': [resolver] }],
+    ['dns', ['::'], { 'dns.0': [resolver] }],
+    ['dns', ['::1'], { 'dns.0': [resolver] }],
+    ['dns', ['::ffff:7f00:1'], { 'dns.0': [resolver] }],
+    ['dns', ['ff02::fb'], { 'dns.0': [resolver] }],
+    ['dns', ['169.254.169.253', 'fd00::53', '2001:4860:4860::8888'], {}],
+    ['routes', ['fd00::/8'], { routes: [unroutable] }],
+    ['routes', ['fd00::/8', '10.0.0.0/8'], {}],
+    ['endpoint', '10.86.0.1', { endpoint: [inPool] }],
+    ['endpoint', '10.87.0.1', {}],
     ['mtu', 1279, { mtu: ['must be at least 1280'] }],
     ['mtu', 1501, { mtu: ['must be at most 1500'] }],
     ['proxy', { host: 'a b', port: 1 }, { 'proxy.host': [host] }],
@@ -157,6 +174,44 @@ t.test('what is wrong with a network’s field, and nothing else with the body',
     const found = faultsOf(validateNetworkCreate({ ...least, [field]: value }));
     t.same(found, faults, `${field}: ${label(JSON.stringify(value))}`);
   }
+  t.end();
+});
+
+t.test('a network of an older release keeps what is refused today, and gets no more of it', (t) => {
+  const old = validateNetworkPut({
+    endpoint: '169.254.0.1',
+    ipv4_pool: '169.254.0.0/24',
+    routes: ['fd00::/8'],
+    dns: ['0.0.0.0', '9.9.9.9'],
+  });
+  if (!old.ok) throw new Error('an older release took it');
+  const before = { ...old.value, tenants: null };
+  const change = (more: object) => Object.keys(newFaults({ ...old.value, ...more }, before));
+  t.same(change({}), []);
+  t.same(change({ tenants: ['acme'], mtu: 1400, wireguard_port: 1 }), []);
+  t.same(change({ dns: ['0.0.0.0'] }), []);
+  t.same(change({ dns: ['0.0.0.0', '127.0.0.1'] }), ['dns.1']);
+  t.same(change({ routes: ['fe80::/10'] }), ['routes']);
+  t.same(change({ routes: ['fd00::/8', '10.0.0.0/8'] }), []);
+  t.same(change({ endpoint: '169.254.0.2' }), ['endpoint']);
+  t.same(change({ endpoint: 'vpn.example.com' }), []);
+  t.end();
+});
+
+t.test('two networks on one server have pools of their own', (t) => {
+  const made = validateNetworkPut({ endpoint: 'vpn.example.com', ipv4_pool: '10.90.0.0/24', ipv6_pool: 'fd90::/64' });
+  if (!made.ok) throw new Error('a valid body');
+  const vpa = { name: 'vpa' as NetworkName, endpoint: 'vpn.example.com', ipv4_pool: '10.90.0.0/16', ipv6_pool: null };
+  const faults = newFaults(made.value, undefined, [vpa]);
+  t.same(faults, { ipv4_pool: ['overlaps that of network vpa, which has the same endpoint'] });
+  t.same(newFaults(made.value, undefined, [{ ...vpa, endpoint: 'other.example.com' }]), {}, 'on another server');
+  t.same(newFaults(made.value, undefined, [{ ...vpa, ipv4_pool: '10.91.0.0/24' }]), {});
+  const six = { ...vpa, ipv4_pool: '10.91.0.0/24', ipv6_pool: 'fd90::/64' };
+  t.same(Object.keys(newFaults(made.value, undefined, [six])), ['ipv6_pool']);
+  const before = { ...made.value, tenants: null };
+  t.same(newFaults(made.value, before, [vpa]), {}, 'one of an older release goes on');
+  const moved = newFaults(made.value, { ...before, endpoint: 'old.example.com' }, [vpa]);
+  t.same(moved, { endpoint: ['is that of network vpa, whose pools overlap'] });
   t.end();
 });
 

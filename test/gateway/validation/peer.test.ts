@@ -4,6 +4,7 @@ import { networkNamePattern } from '../../../schemas/words.ts';
 import { label } from '../vpn/support.ts';
 
 const nowMs = Date.UTC(2026, 5, 1);
+const resolver = 'must be the address of a resolver, not an unspecified, loopback or multicast one';
 const control = 'must not contain control or invisible characters';
 const edge = 'must not begin or end with a space';
 const notNetwork = 'must be a network in CIDR form, like 10.0.0.0/8, with no bits beyond its prefix';
@@ -109,6 +110,8 @@ t.test('what is wrong with a peer’s field, and nothing else with the body', (t
     ['routes', ['0.0.0.0/0', '::/0'], {}],
     ['routes', ['10.0.0.1/8'], { 'routes.0': [notNetwork] }],
     ['routes', ['10.0.0.0/8', 'fd00::1/64'], { 'routes.1': [notNetwork] }],
+    ['dns', ['0.0.0.0', '9.9.9.9', '::1'], { 'dns.0': [resolver], 'dns.2': [resolver] }],
+    ['dns', ['nine'], { 'dns.0': [notAddress] }],
     ['routes', ['10.0.0.0/33'], { 'routes.0': [notNetwork] }],
     ['routes', ['10.0.0.0'], { 'routes.0': [notNetwork] }],
     ['routes', ['10.0.0.0/8\n'], { 'routes.0': [notNetwork] }],
@@ -116,7 +119,7 @@ t.test('what is wrong with a peer’s field, and nothing else with the body', (t
     ['routes', 'all', { routes: ['must be a list'] }],
     ['routes', Array.from({ length: 65 }, (_, at) => `10.${at}.0.0/16`), { routes: ['must be at most 64 items'] }],
     ['dns', [], {}],
-    ['dns', ['::1', '0:0::1'], { dns: ['must be distinct'] }],
+    ['dns', ['fd00::1', 'fd00:0::1'], { dns: ['must be distinct'] }],
     ['dns', ['1.2.3'], { 'dns.0': [notAddress] }],
     ['dns', ['1.2.3.04'], { 'dns.0': [notAddress] }],
     ['dns', ['dns.example'], { 'dns.0': [notAddress] }],

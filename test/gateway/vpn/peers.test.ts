@@ -13,6 +13,20 @@ const params = { peer: peerId };
 const acme = 'acme' as TenantId;
 const bodyOf = (answer: unknown) => JSON.parse(String(Object(answer).body)) as { data: Record<string, string> };
 
+t.test('an update’s routes need a family that the peer has', async (t) => {
+  const network = networkNow({ ipv6_pool: null });
+  const { forage, types } = forageWith({
+    'peer.material': () => okMaterial(peerNow()),
+    'network.material': () => okMaterial(network),
+    'peer.update': () => okData({}),
+  });
+  const update = (routes: string[]) =>
+    peerHandlers(forage)['peer.update'](callOf('peer.update', { params, body: { routes } }));
+  t.match(await update(['fd00::/8']), { code: 'invalid', body: /none is of a family that peers have/ });
+  t.match(await update(['10.0.0.0/8', 'fd00::/8']), { code: 'ok' });
+  t.equal(types().at(-1), 'peer.update');
+});
+
 t.test('a token is shown once its hash is stored, and carries its tenant’s partition', async (t) => {
   const { forage, asked } = forageWith({ 'peer.token.create': () => okData({}, 'created') });
   const body = { scope: 'pac', expiresAtMs: 1000 } as const;

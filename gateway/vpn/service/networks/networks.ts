@@ -10,8 +10,9 @@ import { authorityOf, crlUrl, networkPlace } from './authority.ts';
 import type { Keyring } from '../keyring.ts';
 import type { Materials } from '../materials.ts';
 import { Refusal } from '../refusal.ts';
-import { failure } from '../../../http/respond.ts';
-import type { AskedSettings, NetworkToMake } from '../../../validation/network.ts';
+import { failure, invalid } from '../../../http/respond.ts';
+import type { FieldErrors } from '../../../../schemas/errors.ts';
+import { newFaults, type AskedSettings, type NetworkToMake } from '../../../validation/network.ts';
 import { isRenewalDue, isTooLong } from '../renewal.ts';
 
 export interface NetworkKeeperOptions {
@@ -23,6 +24,11 @@ export interface NetworkKeeperOptions {
 }
 
 const taken = failure('conflict', 'a network of this name exists; choose another name');
+
+/** @throws Refusal if there is a fault */
+function refuse(faults: FieldErrors): void {
+  if (Object.keys(faults).length > 0) throw new Refusal(invalid(faults));
+}
 
 export class NetworkKeeper {
   readonly #options: NetworkKeeperOptions;
@@ -44,6 +50,7 @@ export class NetworkKeeper {
     const settings: NetworkSettings = { tenants: network === defaultNetwork ? null : [], ...asked };
     const known = await actors.ask(asker, { type: 'network.get', network });
     if (succeeded(known)) throw new Refusal(taken);
+    refuse(newFaults(settings, undefined, await actors.networks(asker)));
     const made = await pool.run(
       'network',
       {
@@ -72,12 +79,21 @@ export class NetworkKeeper {
 
   /**
    * The server's certificate names its endpoint, so a new endpoint needs a new certificate. If the
-   * body does not name tenants, the network keeps those that it has. @throws Refusal
+   * body does not name tenants, the network keeps those that it has. @throws Refusal, also for what
+   * an older release took and the network does not have yet
    */
   async put(asker: Asker, name: NetworkName, asked: AskedSettings, keyring: Keyring): Promise<Outcome> {
     const network = await this.load(asker, name);
     const settings: NetworkSettings = { tenants: network.settings.tenants, ...asked };
     const moved = settings.endpoint !== network.settings.endpoint;
+    const others = moved ? await this.#options.actors.networks(asker) : [];
+    refuse(
+      newFaults(
+        settings,
+        network.settings,
+        others.filter((other) => other.name !== name),
+      ),
+    );
     const server = moved ? await this.#serverCertificate(asker, { ...network, settings }, keyring) : null;
     return this.#options.actors.askWrite(asker, {
       type: 'network.put',

@@ -15,7 +15,9 @@ import { succeeded } from '../../../http/call.ts';
 import { newPassword, newToken } from '../../pki/secrets.ts';
 import { domainOfPeers } from '../../pki/x509.ts';
 import { failure, invalid } from '../../../http/respond.ts';
+import { forms } from '../../../../lib/validation/words.ts';
 import type { PeerSettings } from '../../../validation/peer.ts';
+import { isIpv4 } from '../../../validation/vpn-lists.ts';
 import { bodyOf, type Asker, type VpnActors } from '../actors.ts';
 import type { Keyring } from '../keyring.ts';
 import type { Material, Materials, PeerAccess } from '../materials.ts';
@@ -66,6 +68,12 @@ const unsettled: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'inter
 /** The create may have been executed, or may be later; its reservation is then left to lapse. */
 const mayHaveHappened = (error: unknown): boolean => error instanceof Refusal && unsettled.has(error.result.code);
 
+/** @throws Refusal if the peer has no address of a family of its own routes */
+export function refuseUnroutable(routes: readonly string[] | null | undefined, { settings }: NetworkRecord): void {
+  if (routes == null || settings.ipv6_pool !== null || routes.some(isIpv4)) return;
+  throw new Refusal(invalid({ routes: [forms.routesOfPeers] }));
+}
+
 export class PeerMaker {
   readonly #options: PeerMakerOptions;
   readonly #turns: TenantTurns;
@@ -89,6 +97,7 @@ export class PeerMaker {
     const owner: PeerOwner = { tenant, peer: newPeerId() };
     const { network, index } = await this.#reserve(asker, name, owner);
     try {
+      refuseUnroutable(settings.routes, network);
       const localId = localIdOf(owner.peer, name);
       const { expiresAtMs } = settings;
       const keys = await this.#keys.make(asker, owner, { localId, network, expiresAtMs }, keyring);

@@ -10,11 +10,15 @@ import { forageWith, networkNow, nowMs, vault } from '../../forage.ts';
 const asker = { origin: { rid: 'r' }, deadlineMs: 1000 };
 const { tenants: _, ...asked } = networkNow().settings;
 const acme = 'acme' as TenantId;
+const listed =
+  (...data: object[]) =>
+  () => ({ code: 'ok' as const, body: JSON.stringify({ data, more: false }) });
 
 t.test('a new network serves the tenants that it names; without any the default one serves all', async (t) => {
   const settingsOf = async (name: string, settings: AskedSettings) => {
     const { forage, keyring, asked } = forageWith({
       'network.get': () => refusal('not_found'),
+      'network.list': listed(),
       'network.create': () => okData({}, 'created'),
     });
     const network = name as NetworkName;
@@ -36,10 +40,34 @@ t.test('a name that is taken costs no key', async (t) => {
   t.same(jobs, []);
 });
 
+t.test('pools that another network on the server has cost no key', async (t) => {
+  const certificate = { serial: '1', not_before: 'x', not_after: 'x' };
+  const other = {
+    name: 'vpa',
+    endpoint: asked.endpoint,
+    ipv4_pool: asked.ipv4_pool,
+    ipv6_pool: null,
+    ca_certificate: certificate,
+    server_certificate: certificate,
+  };
+  const { forage, keyring, jobs } = forageWith({
+    'network.get': () => refusal('not_found'),
+    'network.list': listed(other),
+    'network.material': () =>
+      okMaterial({ ...networkNow({ endpoint: 'old.example.com' }), name: 'lab' as NetworkName }),
+  });
+  const made = { name: 'lab' as NetworkName, settings: asked, nameConstraints: false };
+  const refused = (fault: string) => ({ name: 'Refusal', result: { code: 'invalid', body: new RegExp(fault) } });
+  await t.rejects(forage.networks.create(asker, made, keyring), refused('overlaps that of network vpa'));
+  await t.rejects(forage.networks.put(asker, made.name, asked, keyring), refused('is that of network vpa'));
+  t.same(jobs, []);
+});
+
 t.test('new settings keep tenants that they do not name; a new endpoint is a new certificate', async (t) => {
   const put = async (settings: AskedSettings) => {
     const { forage, keyring, asked, jobs } = forageWith({
       'network.material': () => okMaterial(networkNow({ tenants: [acme] })),
+      'network.list': listed(),
       'network.put': () => okData({}),
     });
     await forage.networks.put(asker, 'demo' as NetworkName, settings, keyring);

@@ -17,6 +17,16 @@ const reserved: Answers = {
   'network.release': () => ({ code: 'no_content', body: '' }),
 };
 
+t.test('routes of a family that peers of the network have not got cost no key', async (t) => {
+  const { forage, keyring, jobs, types } = forageWith({
+    ...reserved,
+    'network.reserve': () => okData({ network: networkNow({ ipv6_pool: null }), index: 7 }),
+  });
+  const made = forage.peers.create(asker, demo, { ...settings, routes: ['fd00::/8'] }, keyring);
+  await t.rejects(made, { name: 'Refusal', result: { code: 'invalid', body: /none is of a family that peers have/ } });
+  t.same([jobs, types()], [[], ['peer.check', 'network.reserve', 'network.release']]);
+});
+
 t.test('a new peer is stored with sealed secrets, which are shown once', async (t) => {
   const { forage, keyring, asked } = forageWith({ ...reserved, 'peer.create': () => okData({ name: 'phone' }) });
   const made = await forage.peers.create(asker, demo, settings, keyring);
