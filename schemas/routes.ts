@@ -152,6 +152,11 @@ const secretReaders = ['read', 'deploy', 'admin'] as const;
 const peerReaders = ['read', 'vpn'] as const;
 const networkErrors = ['forbidden', 'not_found'] as const;
 const bodyErrors = ['bad_request', 'unsupported_media_type', 'too_large', 'invalid'] as const;
+const ipv6OfDevice = {
+  schema: Type.Enum(['on', 'off']),
+  description: '`off`: no address, route or resolver of IPv6, for a device whose system has it switched off.',
+  fallback: 'on',
+} as const;
 const downloadToken = {
   schema: Type.String(),
   description: 'A download token of the peer, in place of other credentials.',
@@ -1015,10 +1020,10 @@ export const routes = [
     access: 'download',
     scopes: ['vpn'],
     summary: 'WireGuard configuration.',
-    query: { token: downloadToken },
+    query: { token: downloadToken, ipv6: ipv6OfDevice },
     success: 'ok',
     data: Type.String(),
-    errors: ['not_found', 'conflict'],
+    errors: ['not_found', 'conflict', 'invalid'],
     media: ['text/plain; charset=utf-8'],
   },
   {
@@ -1028,7 +1033,7 @@ export const routes = [
     access: 'download',
     scopes: ['vpn'],
     summary: 'The WireGuard configuration as a QR code.',
-    query: { token: downloadToken },
+    query: { token: downloadToken, ipv6: ipv6OfDevice },
     success: 'ok',
     data: Type.String(),
     errors: ['not_found', 'conflict', 'invalid'],

@@ -3092,6 +3092,8 @@ export interface components {
     'query.outcome': string;
     'path.key': string;
     'path.peer': string;
+    /** @description `off`: no address, route or resolver of IPv6, for a device whose system has it switched off. */
+    'query.ipv6': 'on' | 'off';
     /** @description ETags: 304 if the file still has one of them. */
     'header.If-None-Match': string;
     'path.network': string;
@@ -5272,6 +5274,8 @@ export interface operations {
       query?: {
         /** @description A download token of the peer, in place of other credentials. */
         token?: string;
+        /** @description `off`: no address, route or resolver of IPv6, for a device whose system has it switched off. */
+        ipv6?: components['parameters']['query.ipv6'];
       };
       header?: never;
       path: {
@@ -5297,6 +5301,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5308,6 +5313,8 @@ export interface operations {
       query?: {
         /** @description A download token of the peer, in place of other credentials. */
         token?: string;
+        /** @description `off`: no address, route or resolver of IPv6, for a device whose system has it switched off. */
+        ipv6?: components['parameters']['query.ipv6'];
       };
       header?: never;
       path: {

@@ -97,15 +97,15 @@ export function artifactHandlers(forage: Forage) {
     'config',
     'keys',
     () => 'conf',
-    (_call, subject, keys) =>
-      file(artifacts.conf(subject, keys), 'text/plain; charset=utf-8', ...named(subject, 'conf')),
+    ({ query }, subject, keys) =>
+      file(artifacts.conf(subject, keys, query.ipv6), 'text/plain; charset=utf-8', ...named(subject, 'conf')),
   );
 
   const qr = download<'artifact.qr'>(
     'qr',
     'keys',
     () => 'svg',
-    async (call, subject, keys) => file(await artifacts.qr(call, subject, keys), 'image/svg+xml'),
+    async (call, subject, keys) => file(await artifacts.qr(call, subject, keys, call.query.ipv6), 'image/svg+xml'),
   );
 
   const formatOf = ({ query }: CallOf<'artifact.profile'>) => query.format;

@@ -36,6 +36,20 @@ export function inFamilies(routes: readonly string[], hasIpv6: boolean): readonl
   return usable.length > 0 ? usable : routes;
 }
 
+/**
+ * The same for a device whose system has IPv6 switched off: `wg-quick` fails there on an address or
+ * a route of it.
+ */
+export const withoutIpv6 = (subject: Subject): Subject => ({
+  ...subject,
+  peer: {
+    ...subject.peer,
+    ipv6: null,
+    routes: inFamilies(routesOf(subject), false),
+    dns: dnsOf(subject).filter((address) => !isIpv6(address)),
+  },
+});
+
 /** For clients that need a source address for each route. */
 export const usableRoutes = (subject: Subject): readonly string[] =>
   inFamilies(routesOf(subject), subject.peer.ipv6 !== null);

@@ -10,12 +10,15 @@ import type { SecretPlace } from '../../../schemas/records/sealed.ts';
 import { invalid } from '../../http/respond.ts';
 import { profileOf } from '../render/profile/profile.ts';
 import { clientConf } from '../render/wireguard/wireguard.ts';
-import type { Subject } from '../render/subject.ts';
+import { withoutIpv6, type Subject } from '../render/subject.ts';
 import type { Asker } from './actors.ts';
 import type { Keyring } from './keyring.ts';
 import { Refusal } from './refusal.ts';
 
 export type Encryption = 'compat' | 'modern';
+
+/** Whether the device's system has IPv6. */
+export type Ipv6 = 'on' | 'off';
 
 /** Measures how long an artifact takes to make; cached ones are not measured. */
 export type BuildTimer = <T>(artifact: string, build: () => Promise<T>) => Promise<T>;
@@ -26,9 +29,9 @@ const keyOf = ({ peer, network }: Subject, what: string): string =>
 const secretOf = ({ peer }: Subject, field: Extract<SecretPlace, { of: 'peer' }>['field']) =>
   ({ of: 'peer', tenant: peer.tenant, peer: peer.id, field }) as const;
 
-function confOf(subject: Subject, { vault }: Keyring): string {
+function confOf(subject: Subject, { vault }: Keyring, ipv6: Ipv6): string {
   const { wireguard } = subject.peer;
-  return clientConf(subject, {
+  return clientConf(ipv6 === 'on' ? subject : withoutIpv6(subject), {
     privateKey: vault.open(secretOf(subject, 'wireguard'), wireguard.privateKey),
     presharedKey: vault.open(secretOf(subject, 'preshared'), wireguard.presharedKey),
   });
@@ -48,8 +51,8 @@ export class Artifacts {
   }
 
   /** The WireGuard file. Cached, because opening its seals costs more than the rest. */
-  conf(subject: Subject, keyring: Keyring): Uint8Array {
-    return this.#rendered(keyOf(subject, 'conf'), () => confOf(subject, keyring));
+  conf(subject: Subject, keyring: Keyring, ipv6: Ipv6 = 'on'): Uint8Array {
+    return this.#rendered(keyOf(subject, `conf ${ipv6}`), () => confOf(subject, keyring, ipv6));
   }
 
   /** The profile as JSON. Cached, because making it takes parsing the certificates. */
@@ -58,9 +61,9 @@ export class Artifacts {
   }
 
   /** @throws Refusal if the text is longer than a QR code holds. */
-  qr(asker: Asker, subject: Subject, keyring: Keyring): Promise<Uint8Array> {
-    return this.#once(keyOf(subject, 'qr'), 'qr', async () => {
-      const text = confOf(subject, keyring);
+  qr(asker: Asker, subject: Subject, keyring: Keyring, ipv6: Ipv6 = 'on'): Promise<Uint8Array> {
+    return this.#once(keyOf(subject, `qr ${ipv6}`), 'qr', async () => {
+      const text = confOf(subject, keyring, ipv6);
       const made = await keyring.pool.run('qr', { text }, asker.deadlineMs);
       if (made !== 'too_large') return Buffer.from(made.svg);
       throw new Refusal(

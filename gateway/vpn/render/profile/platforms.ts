@@ -32,6 +32,8 @@ export interface Platforms {
     readonly certificate_store: 'LocalMachine\\My';
     readonly ca_store: 'LocalMachine\\Root';
     readonly split_tunneling: boolean;
+    /** Runs the script, which a fresh Windows refuses otherwise; as administrator. */
+    readonly command: string;
     readonly ps1_url: string;
     readonly p12_url: string;
   };
@@ -111,6 +113,7 @@ export function platformsOf(subject: Subject, caName: string): Platforms {
       certificate_store: 'LocalMachine\\My',
       ca_store: 'LocalMachine\\Root',
       split_tunneling: !full,
+      command: `powershell -ExecutionPolicy Bypass -File ${fileName(peer.name, peer.id, 'ps1')}`,
       ps1_url: links.ps1,
       p12_url: links.p12,
     },

@@ -84,6 +84,7 @@ t.test('each platform has the values of its own form, and where its files are', 
     sign_in: 'Certificate',
     connection_name: 'Longshore demo',
     split_tunneling: true,
+    command: 'powershell -ExecutionPolicy Bypass -File phone.ps1',
     ps1_url: profileUrl('ps1'),
   });
   t.match(platforms.android_native, {
@@ -267,7 +268,8 @@ t.test('a name is a value where names are shown, whatever it is, and nowhere els
       const wrong = [...found].filter(([path, value]) =>
         isName(path)
           ? value !== shown
-          : !path.endsWith('/p12_file') && Buffer.compare(asBytes(value), asBytes(plain.get(path))) !== 0,
+          : !/\/(?:p12_file|windows\/command)$/.test(path) &&
+            Buffer.compare(asBytes(value), asBytes(plain.get(path))) !== 0,
       );
       t.same(wrong, [], `${format}: values of ${label(name)}`);
     }

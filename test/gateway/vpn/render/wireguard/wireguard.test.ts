@@ -1,6 +1,7 @@
 import t from 'tap';
 import { clientConf, serverConf } from '../../../../../gateway/vpn/render/wireguard/wireguard.ts';
 import { Unfit } from '../../../../../gateway/vpn/render/fit.ts';
+import { withoutIpv6 } from '../../../../../gateway/vpn/render/subject.ts';
 import { keys, label, nasty, networkWith, subjectWith } from '../../support.ts';
 
 type Section = readonly [name: string, keys: ReadonlyMap<string, string>];
@@ -72,6 +73,13 @@ t.test('what the network leaves out, the configuration leaves out; a peer’s ow
   t.notOk('DNS' in one({ dns: [] }, {}), 'none at all is a choice, too');
   t.equal(one({}, { endpoint: '2001:DB8::1', wireguard_port: 1 }).Endpoint, '[2001:db8::1]:1');
   t.equal(one({}, { endpoint: '192.0.2.1' }).Endpoint, '192.0.2.1:51820');
+  t.end();
+});
+
+t.test('a device without IPv6 gets a file without it', (t) => {
+  const conf = clientConf(withoutIpv6(subjectWith()), keys);
+  t.match(conf, 'Address = 10.86.0.2/32\nDNS = 10.86.0.1\n');
+  t.match(conf, 'AllowedIPs = 0.0.0.0/0\n');
   t.end();
 });
 
