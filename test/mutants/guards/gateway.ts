@@ -5,12 +5,12 @@ export const gatewayMutants: readonly Mutant[] = [
   {
     name: 'default route opens private networks',
     guard: 'Peers reach private ranges only where a route names them (docs/security.md)',
-    file: 'gateway/vpn/render/wireguard/nftables.ts',
+    file: 'gateway/vpn/render/ranges.ts',
     changes: [
       {
-        in: 'setsOf',
-        replace: 'reserved[family].some((range) => contains(range, route))',
-        by: 'reserved[family].some((range) => contains(range, route) || contains(route, range))',
+        in: 'opensPrivate',
+        replace: 'special[route.family].some((range) => contains(range, route))',
+        by: 'special[route.family].some((range) => contains(range, route) || contains(route, range))',
       },
     ],
     killedBy: 'test/gateway/vpn/render/wireguard/nftables.test.ts',
