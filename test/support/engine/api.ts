@@ -14,7 +14,13 @@ export interface EngineCall {
 /** A reply that streams after its head. */
 export type Streamed =
   | { readonly kind: 'events'; readonly labels: Labels; readonly types: readonly string[] }
-  | { readonly kind: 'logs'; readonly container: SimulatedContainer; readonly isFollowing: boolean }
+  | {
+      readonly kind: 'logs';
+      readonly container: SimulatedContainer;
+      /** As the API has it: seconds and their fraction, inclusive. */
+      readonly since: string;
+      readonly isFollowing: boolean;
+    }
   | { readonly kind: 'pull'; readonly reference: string };
 
 export type Reply = { readonly kind: 'whole'; readonly answer: Answer } | Streamed;
@@ -96,7 +102,8 @@ function ofContainer(model: EngineModel, call: EngineCall): Reply {
   const { method, path, query, container } = call;
   const [, , id = '', verb = ''] = path.split('/');
   if (container === undefined) return { kind: 'whole', answer: refusal(404, `No such container: ${id}`) };
-  if (verb === 'logs') return { kind: 'logs', container, isFollowing: query.get('follow') === '1' };
+  if (verb === 'logs')
+    return { kind: 'logs', container, since: query.get('since') ?? '0', isFollowing: query.get('follow') === '1' };
   if (verb === 'update') return { kind: 'whole', answer: model.update(container, jsonOf(call)) };
   return { kind: 'whole', answer: act(model, `${method} ${verb}`, container) };
 }

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { labels as ours } from '../../../host-agent/docker/ownership.ts';
+import { frameOf, recordsSince } from './log.ts';
 import { EngineModel, type Labels } from './model.ts';
 
 const labels: Labels = { [ours.cluster]: 'c1', [ours.container]: 'one' };
@@ -106,5 +107,36 @@ t.test('onDown calls back when the container is not running, unless it is cancel
   cancel();
   model.stop(made);
   t.equal(down, 2);
+  t.end();
+});
+
+t.test('a log keeps what a container wrote while it ran, over its runs', (t) => {
+  const { model, create } = start();
+  const { made } = create('web');
+  const heard: string[] = [];
+  const unread = model.onLine(made, ({ text }) => heard.push(text));
+  model.write(made, 'not yet');
+  model.start(made);
+  model.write(made, 'one');
+  model.write(made, 'two');
+  model.stop(made);
+  model.write(made, 'no more');
+  model.start(made);
+  model.write(made, 'three');
+  unread();
+  model.write(made, 'four');
+  t.same(heard, ['one', 'two', 'three']);
+  const log = made.log ?? [];
+  t.same(
+    log.map(({ text }) => text),
+    ['one', 'two', 'three', 'four'],
+  );
+  t.equal(new Set(log.map(({ micros }) => micros)).size, 4, 'each at a time of its own');
+  const second = Math.floor((log[1]?.micros ?? 0) / 1_000_000);
+  t.equal(recordsSince(log, '0').length, 4);
+  t.equal(recordsSince(log, `${second}.000001000`).length, 3);
+  const frame = frameOf(log[1]!);
+  t.equal(frame.readUInt32BE(4), frame.length - 8);
+  t.equal(frame.subarray(8).toString(), '2026-01-02T03:04:05.000001000Z two\n');
   t.end();
 });

@@ -5,6 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { labels as ours } from '../../../host-agent/docker/ownership.ts';
+import type { LogRecord } from './log.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -23,6 +24,8 @@ export interface SimulatedContainer {
   /** What it publishes while it runs. */
   readonly published?: Published;
   limits?: Limits;
+  /** What it has written, oldest first. */
+  readonly log?: LogRecord[];
   state: ContainerState;
 }
 
@@ -95,6 +98,7 @@ export class EngineModel {
   readonly #networks: Network[] = [];
   readonly #listeners = new Set<EventListener>();
   readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #readers = new Map<string, Set<(record: LogRecord) => void>>();
 
   constructor(options: ModelOptions = {}) {
     this.#nowMs = options.nowMs ?? Date.now;
@@ -167,6 +171,7 @@ export class EngineModel {
       network,
       published,
       limits: { Memory: config.Memory ?? 0, NanoCpus: config.NanoCpus ?? 0 },
+      log: [],
       state: { status: 'created' },
     };
     this.add(made);
@@ -234,6 +239,25 @@ export class EngineModel {
     this.exit(made, 0);
     this.#emit('stop', made);
     return { status: 204 };
+  }
+
+  /** A running container writes a line. */
+  write({ id, log, state }: SimulatedContainer, text: string): void {
+    if (log === undefined || state.status !== 'running') return;
+    const micros = Math.max(this.#nowMs() * 1000, (log.at(-1)?.micros ?? 0) + 1);
+    const record = { micros, text };
+    log.push(record);
+    for (const onRecord of this.#readers.get(id) ?? []) onRecord(record);
+  }
+
+  /** Calls `onRecord` with each line from now on. @returns a function that ends it */
+  onLine({ id }: SimulatedContainer, onRecord: (record: LogRecord) => void): () => void {
+    const readers = this.#readers.get(id) ?? new Set();
+    this.#readers.set(id, readers.add(onRecord));
+    return () => {
+      readers.delete(onRecord);
+      if (readers.size === 0) this.#readers.delete(id);
+    };
   }
 
   /** Ends a container as if it exited by itself. @param startedAt replaces its start time */

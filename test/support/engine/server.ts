@@ -7,6 +7,7 @@ import { rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseCall, replyTo, type EngineCall, type Streamed } from './api.ts';
+import { frameOf, recordsSince } from './log.ts';
 import { refusal, type Answer, type EngineModel } from './model.ts';
 
 export type Verdict =
@@ -14,7 +15,10 @@ export type Verdict =
   | undefined
   /** The engine does not answer; the caller gives up. */
   | 'hang'
-  /** The connection breaks before (`cut`) or after (`cut_after`) the engine executes the call. */
+  /**
+   * The connection breaks before (`cut`) or after (`cut_after`) the engine executes the call; that
+   * of a log in the middle of its last frame.
+   */
   | 'cut'
   | 'cut_after'
   /** The interceptor writes the response itself. */
@@ -70,8 +74,24 @@ export async function startSimulatedEngine(model: EngineModel, options: ServerOp
     });
   };
 
-  /** Containers write no log lines, so the log that a client follows ends with its container. */
-  const stream = async (streamed: Streamed, response: ServerResponse): Promise<void> => {
+  const sendLog = (
+    { container, since, isFollowing }: Extract<Streamed, { kind: 'logs' }>,
+    response: ServerResponse,
+    isCut: boolean,
+  ): void => {
+    const frames = Buffer.concat(recordsSince(container.log ?? [], since).map(frameOf));
+    if (frames.length > 0) response.write(isCut ? frames.subarray(0, -1) : frames);
+    if (isCut) return void setImmediate(() => response.destroy());
+    if (!isFollowing) return void response.end();
+    const unread = model.onLine(container, (record) => response.write(frameOf(record)));
+    const unwaited = model.onDown(container, () => response.end());
+    response.once('close', () => {
+      unread();
+      unwaited();
+    });
+  };
+
+  const stream = async (streamed: Streamed, response: ServerResponse, isCut: boolean): Promise<void> => {
     response.writeHead(200).flushHeaders();
     switch (streamed.kind) {
       case 'events':
@@ -81,12 +101,7 @@ export async function startSimulatedEngine(model: EngineModel, options: ServerOp
         );
         return;
       case 'logs':
-        if (!streamed.isFollowing) return void response.end();
-        response.once(
-          'close',
-          model.onDown(streamed.container, () => response.end()),
-        );
-        return;
+        return sendLog(streamed, response, isCut);
       case 'pull':
         response.write(`${JSON.stringify({ status: `Pulling from ${streamed.reference}` })}\n`);
         await options.pull?.();
@@ -104,7 +119,7 @@ export async function startSimulatedEngine(model: EngineModel, options: ServerOp
     if (verdict === 'cut') return void response.destroy();
     if (typeof verdict === 'object') return writeAnswer(response, verdict);
     const reply = replyTo(model, call);
-    if (reply.kind !== 'whole') return stream(reply, response);
+    if (reply.kind !== 'whole') return stream(reply, response, verdict === 'cut_after');
     if (verdict === 'cut_after') return void response.destroy();
     writeAnswer(response, reply.answer);
   };

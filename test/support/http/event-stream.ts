@@ -1,5 +1,5 @@
 /** Server-Sent Events, as a client reads them. */
-import type { Test } from 'tap';
+import type { Scope } from '../machine.ts';
 import { holdToDocument } from './api-answers.ts';
 
 export interface Frame {
@@ -15,9 +15,9 @@ export const hold = (url: string, { status, headers }: Response, text: string): 
 };
 
 /** A client of Server-Sent Events that keeps the frames that it received. */
-export async function listen(t: Test, url: string, headers: Record<string, string>) {
+export async function listen(scope: Scope, url: string, headers: Record<string, string>) {
   const abort = new AbortController();
-  t.teardown(() => abort.abort());
+  scope.teardown(() => abort.abort());
   const response = await fetch(url, { headers, signal: abort.signal });
   if (response.status === 200) hold(url, response, '');
   const frames: Frame[] = [];
