@@ -10,7 +10,8 @@ import { QuotaView } from '../../schemas/api/tenant.ts';
 import { settledFaults, settleMs, textOf, withAskers, type Ask } from './asking.ts';
 import { seenOf, type Version } from './check/history.ts';
 import type { Growth } from './world/memory.ts';
-import { crashingTag, missingTag, tenants } from './load/tenants.ts';
+import { compute } from './load/requests.ts';
+import { allTenants, crashingTag, missingTag } from './load/tenants.ts';
 import type { Failure } from './load/workload.ts';
 import type { World } from './world/world.ts';
 
@@ -19,8 +20,6 @@ export interface Judgement {
   /** What is wrong, in words; none: the judgement holds. */
   readonly faults: readonly string[];
 }
-
-const compute = '/api/v2/compute';
 
 interface Wanted {
   readonly tenant: string;
@@ -78,7 +77,7 @@ function differences(wanted: readonly Wanted[], world: World): string[] {
 /** Once all faults are healed and no client sends requests, what is desired is what runs. */
 export async function judgeConvergence(world: World): Promise<Judgement> {
   const faults = await settledFaults(world, async (askerOf) => {
-    const asked = tenants.map(async (tenant) => wantedOf(tenant, await askerOf(tenant)));
+    const asked = allTenants.map(async (tenant) => wantedOf(tenant, await askerOf(tenant)));
     return differences((await Promise.all(asked)).flat(), world);
   });
   return { what: `what is desired is what runs, within ${settleMs / 1000} s`, faults };
@@ -107,7 +106,7 @@ export async function judgeUpdates(world: World): Promise<Judgement> {
     }
   };
   await withAskers(world, async (askerOf) => {
-    for (const tenant of tenants) await look(tenant, await askerOf(tenant));
+    for (const tenant of allTenants) await look(tenant, await askerOf(tenant));
   }).catch((error: unknown) => faults.push(textOf(error)));
   return { what: 'when updates are over, caps are exact, and an event says why one was rolled back', faults };
 }

@@ -11,13 +11,17 @@ import { encodeHistory, type History } from './check/history.ts';
 import { createHttpClient } from './load/client.ts';
 import { scheduleOf, type Scheduled } from './faults/schedule.ts';
 import { judgeAudit } from './judge-audit.ts';
+import { judgeJobs } from './judge-jobs.ts';
+import { judgeLogs } from './judge-logs.ts';
 import { judgeConvergence, judgeDoubles, judgeGraceful, judgeMemory, judgeUpdates, type Judgement } from './judge.ts';
 import { watchMemory, type Growth } from './world/memory.ts';
+import { startJobs } from './load/jobs.ts';
 import { settings, startProbes, type Probes } from './load/probes.ts';
 import { startJetStreamProbes, type JetStreamProbes } from './load/jetstream.ts';
 import { coveredMs, lengthMs } from './load/silence.ts';
 import { createScope } from './world/scope.ts';
 import { caps, goodTags, tenants } from './load/tenants.ts';
+import { startUpdates } from './load/updates.ts';
 import { startWorkload, type Workload } from './load/workload.ts';
 import { startWorld, type World } from './world/world.ts';
 
@@ -89,6 +93,7 @@ interface Injected {
   readonly injection: Injection;
   readonly graceful: readonly string[];
   readonly unrecovered: readonly string[];
+  readonly faults: readonly string[];
 }
 
 async function injectOne(
@@ -99,7 +104,7 @@ async function injectOne(
 ): Promise<Injected> {
   await sleep(calmMs);
   const fromMs = performance.now();
-  const { note, heal } = await planned.inject(world);
+  const { note, faults = [], heal } = await planned.inject(world);
   await sleep(planned.holdMs);
   await heal();
   const healedMs = performance.now();
@@ -115,6 +120,7 @@ async function injectOne(
     injection: { kind: kind.name, text, unavailableMs, jetstreamMs },
     graceful: kind.isGraceful === true ? judgeGraceful(load.workload.failures, fromMs, untilMs) : [],
     unrecovered: isServed ? [] : [`${recoveryDeadlineMs / 1000} s after ${text}, some tenant is not served`],
+    faults,
   };
 }
 
@@ -137,7 +143,10 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
     await setCaps(world);
     const memory = watchMemory(world);
     scope.teardown(() => memory.stop());
-    const workload = await startWorkload(world, () => createRandom(random.below(2 ** 31)));
+    const randomOf = () => createRandom(random.below(2 ** 31));
+    const workload = await startWorkload(world, randomOf);
+    const jobs = startJobs(world, randomOf);
+    const updates = startUpdates(world, randomOf);
     const probes = await startProbes(world);
     scope.teardown(() => probes.stop());
     const jetstream = await startJetStreamProbes(world);
@@ -147,14 +156,17 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
 
     const injected: Injected[] = [];
     for (const scheduled of schedule) {
-      world.engine.crashOne();
+      world.engine.crashSome();
       injected.push(await injectOne(scheduled, world, { probes, jetstream, workload }, say));
     }
-    await workload.stop();
+    await Promise.all([workload, jobs, updates].map((load) => load.stop()));
     probes.stop();
     world.engine.setTrouble(false);
     const convergence = await judgeConvergence(world);
-    const updates = await judgeUpdates(world);
+    world.engine.setTalking(false);
+    const logs = await judgeLogs(world);
+    const ofJobs = await judgeJobs(world, jobs.jobs);
+    const ofUpdates = await judgeUpdates(world);
     await workload.finalLists(finalDeadlineMs);
     const audit = await judgeAudit(world, workload.operations);
     memory.stop();
@@ -182,8 +194,11 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
         { what: 'no request fails while programs are replaced', faults: injected.flatMap((each) => each.graceful) },
         { what: 'each tenant’s history is linearizable', faults: findings.map(explain) },
         judgeDoubles(world),
+        { what: 'a host that is cut off stops what it runs', faults: injected.flatMap((each) => each.faults) },
         convergence,
-        updates,
+        logs,
+        ofJobs,
+        ofUpdates,
         audit,
         judgeMemory(growths),
       ],

@@ -1,14 +1,16 @@
 /**
  * The simulated engine with trouble by a seed: delays, connections that break before or after the
- * work, and calls that fail for one tenant. It also says what runs, and what ran twice.
+ * work, and calls that fail for one tenant. It also says what runs, what ran, what was written, and
+ * what ran twice.
  */
 import { sleep } from '../../../lib/time/backoff.ts';
-import { crashingTag, missingTag } from '../load/tenants.ts';
+import { jobsTenant, missingTag, slowTag, updatesTenant } from '../load/tenants.ts';
 import { labels as ours } from '../../../host-agent/docker/ownership.ts';
 import type { Random } from '../../actors/support/random.ts';
 import type { EngineCall } from '../../support/engine/api.ts';
 import { EngineModel, refusal, type EngineCounts, type SimulatedContainer } from '../../support/engine/model.ts';
 import { startSimulatedEngine, type Verdict } from '../../support/engine/server.ts';
+import { startPrograms, type Programs } from './programs.ts';
 
 export interface Running {
   readonly dockerId: string;
@@ -26,6 +28,7 @@ export interface TroubledEngine {
   /** One sentence for each container that ran twice at the same time. */
   readonly doubles: readonly string[];
   readonly counts: Readonly<EngineCounts>;
+  readonly programs: Pick<Programs, 'series' | 'runs'>;
   /** Calls that went wrong. */
   troubles(): number;
   /**
@@ -33,19 +36,24 @@ export interface TroubledEngine {
    * unlucky tenant fails with 500.
    */
   setTrouble(isOn: boolean): void;
-  /** Ends one container of the unlucky tenant. False: none runs. */
-  crashOne(): boolean;
+  /** Whether containers write lines while they run. */
+  setTalking(isOn: boolean): void;
+  /**
+   * Ends a container of the unlucky tenant and one of those that are updated, and removes a job
+   * that runs, as a person does by hand.
+   */
+  crashSome(): void;
   close(): Promise<void>;
 }
 
 /** One call in so many goes wrong. */
 const cutOnceIn = 300;
+/** An agent asks for a log seldom. */
+const logCutOnceIn = 15;
 const errorOnceIn = 50;
 const delayMaxMs = 15;
 const stopMaxMs = 300;
 const pullMaxMs = 200;
-/** How long an image that crashes runs. */
-const crashMaxMs = 300;
 
 /** `unlucky`: the tenant whose containers crash and fail; the others only lose connections. */
 export async function startTroubledEngine(
@@ -70,15 +78,13 @@ export async function startTroubledEngine(
   const troubleOf = (call: EngineCall): Verdict => {
     if (!hasTrouble) return undefined;
     if (isUnlucky(call) && random.once(errorOnceIn)) return refusal(500, 'the simulated engine has a bad moment');
-    return random.once(cutOnceIn) ? random.pick(['cut', 'cut_after']) : undefined;
+    const onceIn = call.path.endsWith('/logs') ? logCutOnceIn : cutOnceIn;
+    return random.once(onceIn) ? random.pick(['cut', 'cut_after']) : undefined;
   };
 
   const tagOf = (made: SimulatedContainer): string => model.referenceOf(made)?.split(':').at(-1) ?? '';
 
-  const crashSoon = async (made: SimulatedContainer): Promise<void> => {
-    await pause(crashMaxMs);
-    model.exit(made, 1);
-  };
+  const programs = startPrograms(model, tagOf, random);
 
   const intercept = async (call: EngineCall): Promise<Verdict> => {
     await pause(delayMaxMs);
@@ -86,14 +92,22 @@ export async function startTroubledEngine(
     if (reference.endsWith(`:${missingTag}`)) {
       return refusal(404, `manifest for ${reference} not found: manifest unknown`);
     }
-    const { container } = call;
-    if (container !== undefined && call.path.endsWith('/start') && tagOf(container) === crashingTag)
-      void crashSoon(container);
+    if (reference.endsWith(`:${slowTag}`)) return 'hang';
     const trouble = troubleOf(call);
     if (trouble !== undefined) troubles += 1;
-    const isStopped = call.path.endsWith('/stop') && call.container?.state.status === 'running';
-    if (isStopped && (trouble === undefined || trouble === 'cut_after')) await pause(stopMaxMs);
+    const { container } = call;
+    const isStopped = call.path.endsWith('/stop') && container?.state.status === 'running';
+    if (isStopped && (trouble === undefined || trouble === 'cut_after')) {
+      programs.asked(container);
+      await pause(stopMaxMs);
+    }
     return trouble;
+  };
+
+  /** One that runs. */
+  const oneOf = (tenant: string): SimulatedContainer | undefined => {
+    const up = model.running().filter(({ labels }) => labels[ours.tenant] === tenant);
+    return up[random.below(Math.max(1, up.length))];
   };
 
   const engine = await startSimulatedEngine(model, { socketPath, intercept, pull: () => pause(pullMaxMs) });
@@ -109,19 +123,28 @@ export async function startTroubledEngine(
       })),
     doubles: model.doubles,
     counts: model.counts,
+    programs,
     troubles: () => troubles,
     setTrouble: (isOn) => {
       hasTrouble = isOn;
     },
-    crashOne: () => {
-      const up = model.running().filter(({ labels }) => labels[ours.tenant] === unlucky);
-      const victim = up[random.below(Math.max(1, up.length))];
+    setTalking: (isOn) => programs.setTalking(isOn),
+    crashSome: () => {
+      const victim = oneOf(unlucky);
       const sandbox = victim === undefined ? undefined : model.sandboxOf(victim);
       // The container runs on, without a network.
       if (sandbox !== undefined && random.below(2) === 0) model.exit(sandbox, 137);
-      else if (victim !== undefined) model.exit(victim, 1);
-      return victim !== undefined;
+      else if (victim !== undefined) programs.end(victim, 1, 'itself');
+      const updated = oneOf(updatesTenant);
+      if (updated !== undefined) programs.end(updated, 1, 'itself');
+      const job = oneOf(jobsTenant);
+      if (job === undefined) return;
+      programs.end(job, 137, 'hand');
+      model.remove(job);
     },
-    close: () => engine.close(),
+    close: () => {
+      programs.stop();
+      return engine.close();
+    },
   };
 }

@@ -14,6 +14,8 @@ export interface Planned {
 export interface Injected {
   /** What it found out on the way, such as which server led. */
   readonly note?: string;
+  /** What was not as it must be while the fault lasted, in words. */
+  readonly faults?: readonly string[];
   heal(): Promise<void>;
 }
 

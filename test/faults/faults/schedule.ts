@@ -3,10 +3,17 @@ import { createRandom, type Random } from '../../actors/support/random.ts';
 import { clockFaults } from './clock.ts';
 import { diskFaults } from './disk.ts';
 import type { FaultKind, Planned } from './fault.ts';
+import { hostFaults } from './hosts.ts';
 import { networkFaults } from './network.ts';
 import { processFaults } from './processes.ts';
 
-export const faultKinds: readonly FaultKind[] = [...processFaults, ...networkFaults, ...diskFaults, ...clockFaults];
+export const faultKinds: readonly FaultKind[] = [
+  ...processFaults,
+  ...networkFaults,
+  ...diskFaults,
+  ...clockFaults,
+  ...hostFaults,
+];
 
 export interface Scheduled {
   readonly kind: FaultKind;

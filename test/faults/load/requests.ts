@@ -7,7 +7,7 @@ import { seenOf, type Quota, type Request, type Result, type Told, type Version 
 import type { Heard, HttpCall } from './client.ts';
 import { exactTenants } from './tenants.ts';
 
-const compute = '/api/v2/compute';
+export const compute = '/api/v2/compute';
 export type Size = Omit<Version, 'tag'>;
 export const sizes: readonly [Size, ...Size[]] = [
   { cpuMillis: 250, memBytes: 64 * 1024 ** 2 },
@@ -15,7 +15,7 @@ export const sizes: readonly [Size, ...Size[]] = [
   { cpuMillis: 1_000, memBytes: 256 * 1024 ** 2 },
 ];
 
-const fieldsOf = ({ tag, cpuMillis, memBytes }: Partial<Version>): object => ({
+export const fieldsOf = ({ tag, cpuMillis, memBytes }: Partial<Version>): object => ({
   tag,
   cpu_limit: cpuMillis === undefined ? undefined : (cpuMillis / 1000).toFixed(2),
   mem_limit: memBytes === undefined ? undefined : `${memBytes / 1024 ** 2}m`,
@@ -24,6 +24,9 @@ const fieldsOf = ({ tag, cpuMillis, memBytes }: Partial<Version>): object => ({
 /** A parsed body as the bytes that decoders take. */
 export const encoded = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 const decodeContainer = decoder(Type.Object({ data: Type.Union([Container, ContainerStatusView]) }));
+const decodeMade = decoder(Type.Object({ data: Container }));
+/** In the answer to a create. */
+export const containerIn = (body: unknown): Container => decodeMade(encoded(body)).data;
 const decodeList = decoder(
   Type.Object({ data: Type.Array(Container), next_cursor: Type.Optional(Type.Union([Type.String(), Type.Null()])) }),
 );

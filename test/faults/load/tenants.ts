@@ -19,6 +19,8 @@ export const exactTenants: readonly string[] = ['t1', 't2'];
 export const goodTags = ['latest', 'stable', 'next'] as const;
 export const crashingTag = 'crashing';
 export const missingTag = 'missing';
+/** Its pull does not end. */
+export const slowTag = 'slow';
 const allTags = [...goodTags, ...goodTags, crashingTag, missingTag] as const;
 /**
  * A roll-back raises a generation when its host says so. Clients of tenants whose generations are
@@ -26,6 +28,29 @@ const allTags = [...goodTags, ...goodTags, crashingTag, missingTag] as const;
  */
 export const tagsOf = (tenant: string): readonly [string, ...string[]] =>
   exactTenants.includes(tenant) ? goodTags : allTags;
+
+/**
+ * Of these two no history is kept. The containers of the first live long and are updated again and
+ * again; those of the second are jobs.
+ */
+export const updatesTenant = 'updates';
+export const jobsTenant = 'jobs';
+export const allTenants: readonly string[] = [...tenants, updatesTenant, jobsTenant];
+
+/** How a program ends by itself, counted from its start. */
+export interface Ending {
+  readonly afterMs: number;
+  readonly exitCode: number;
+}
+
+/** @param count makes the tag differ from all others of the run */
+export const jobTag = ({ afterMs, exitCode }: Ending, count: number): string => `ends-${exitCode}-${afterMs}-${count}`;
+
+/** Undefined: it runs until it is stopped. */
+export function endingOf(tag: string): Ending | undefined {
+  const [, exitCode, afterMs] = /^ends-(\d+)-(\d+)-/.exec(tag) ?? [];
+  return exitCode === undefined ? undefined : { exitCode: Number(exitCode), afterMs: Number(afterMs) };
+}
 
 /** Small enough to bind: a tenant's clients always want more containers than this. */
 export const caps = { containers: 6, cpuMillis: 2_000, memBytes: 768 * 1024 ** 2 } as const;

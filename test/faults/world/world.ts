@@ -33,6 +33,8 @@ export interface Gateway {
 
 export interface World {
   readonly folder: string;
+  /** The state folder of the agent. */
+  readonly agentFolder: string;
   readonly nats: NatsCluster;
   /** With one actors process there is no a2. */
   readonly processes: ReadonlyMap<Place, Controlled>;
@@ -42,6 +44,8 @@ export interface World {
   /** Undefined without network namespaces. */
   readonly wire: Wire | undefined;
   readonly engine: TroubledEngine;
+  /** Settings of the agent, for its next start. */
+  readonly agentSettings: Record<string, string>;
   token(tenant: string, scope?: string): Promise<string>;
   members(): Promise<Member[]>;
   /** The server that leads a stream now; undefined: it has no leader. */
@@ -141,13 +145,15 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     writeFileSync(clockFile(place), '0');
     const program: Program = {
       name: programOf[place],
-      settings: {
-        NODE_OPTIONS: `--import ${preload}`,
-        FAULTS_CLOCK_FILE: clockFile(place),
-        METRICS_HOST: addressOf(place),
-        NATS_URLS: nats.urls.join(','),
-        NATS_CA_FILE: nats.caFile,
-        ...settings,
+      get settings() {
+        return {
+          NODE_OPTIONS: `--import ${preload}`,
+          FAULTS_CLOCK_FILE: clockFile(place),
+          METRICS_HOST: addressOf(place),
+          NATS_URLS: nats.urls.join(','),
+          NATS_CA_FILE: nats.caFile,
+          ...settings,
+        };
       },
       readyUrl: `http://${addressOf(place)}:${ready.port}${ready.path}`,
       logFile: join(folder, 'logs', `${place}.log`),
@@ -198,33 +204,35 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
   if (gateway === undefined) throw new Error('no gateway');
   const api = createApi(gateway.baseUrl);
   const operator = await token('ops', 'operator');
+  const agentFolder = join(folder, 'agent');
   const agentPort = await portOf(ports.metrics);
-  await launch(
-    'h1',
-    {
-      ...quickAgent,
-      LONGSHORE_URL: gateway.baseUrl,
-      LONGSHORE_JOIN_TOKEN: await api.joinToken(operator, { key: hostKey, region: 'default' }),
-      STATE_DIR: join(folder, 'agent'),
-      DOCKER_HOST: engine.host,
-      METRICS_PORT: String(agentPort),
-      CAPACITY_CPU_MILLIS: '1000000',
-      CAPACITY_MEM_BYTES: String(1024 ** 4),
-    },
-    { port: agentPort, path: '/readyz' },
-  );
+  const agentSettings: Record<string, string> = {
+    ...quickAgent,
+    LONGSHORE_URL: gateway.baseUrl,
+    LONGSHORE_JOIN_TOKEN: await api.joinToken(operator, { key: hostKey, region: 'default' }),
+    STATE_DIR: agentFolder,
+    DOCKER_HOST: engine.host,
+    METRICS_PORT: String(agentPort),
+    CAPACITY_CPU_MILLIS: '1000000',
+    CAPACITY_MEM_BYTES: String(1024 ** 4),
+  };
+  await launch('h1', agentSettings, { port: agentPort, path: '/readyz' });
   await api.hostIsUp(operator, hostKey, AbortSignal.timeout(hostDeadlineMs));
+  // The token that the agent has in its settings is good for nothing now, as in a later month.
+  await api.joinToken(operator, { key: hostKey, region: 'default' });
 
   const watcher = await connectWatcher(nats);
   scope.teardown(() => watcher.close());
   return {
     folder,
+    agentFolder,
     nats,
     processes,
     endings,
     gateways,
     wire,
     engine,
+    agentSettings,
     token,
     members: () => membersOf(watcher),
     leaderOf: async (stream) => {

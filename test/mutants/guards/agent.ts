@@ -464,6 +464,40 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/reconcile/update.test.ts',
   },
   {
+    name: 'version between two updates runs on a host that is cut off',
+    guard: 'A host that is cut off or fenced stops the version of an update that was replaced, too (ADR 35)',
+    file: 'host-agent/reconcile/update.ts',
+    changes: [{ in: 'planVersions', always: "roles.wanted.want === 'running'" }],
+    killedBy: 'test/host-agent/reconcile/update.test.ts',
+  },
+  {
+    name: 'stop by the agent taken for the end of a job',
+    guard: 'A stop by the agent is never the end of the program itself (ADR 36)',
+    file: 'host-agent/reconcile/restart/look.ts',
+    changes: [{ in: 'endOf', never: 'isStopOfAgent(before, run)' }],
+    killedBy: 'test/host-agent/reconcile/policy.test.ts',
+  },
+  {
+    name: 'job that was removed by hand runs again',
+    guard: 'A job with the policy `never` whose copy is gone does not run again (ADR 36)',
+    file: 'host-agent/reconcile/restart/look.ts',
+    changes: [{ in: 'afterOnlyRun', never: 'restart.hasBegun' }],
+    killedBy: 'test/host-agent/reconcile/policy.test.ts',
+  },
+  {
+    name: 'one place for the logs of all copies',
+    guard: 'Each copy of a container has a place in its log of its own: no line comes twice (ADR 35)',
+    file: 'host-agent/logs/cursors.ts',
+    changes: [
+      {
+        in: 'loadCursors.of',
+        replace: 'copies.find((copy) => copy.dockerId === dockerId)',
+        by: 'copies.slice(0, 1).find((copy) => copy.dockerId === dockerId)',
+      },
+    ],
+    killedBy: 'test/host-agent/logs/cursors.test.ts',
+  },
+  {
     name: 'usage sent before it is on the disk',
     guard: 'A killed agent counts nothing for another hour than it has reported (ADR 40)',
     file: 'host-agent/usage/reports.ts',

@@ -1,0 +1,107 @@
+/**
+ * Judges the logs of the containers that exist at the end: each line that a program wrote is there
+ * once and in order, whichever copy wrote it, or the agent has said that it is lost.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import Type from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import { Container } from '../../schemas/api/container.ts';
+import { LogEntry } from '../../schemas/api/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import { listen } from '../support/http/event-stream.ts';
+import { settledFaults } from './asking.ts';
+import { grouped } from './check/items.ts';
+import type { Series } from './engine/programs.ts';
+import type { Judgement } from './judge.ts';
+import { compute, encoded } from './load/requests.ts';
+import { allTenants } from './load/tenants.ts';
+import { createScope } from './world/scope.ts';
+import type { World } from './world/world.ts';
+
+const decodeList = decoder(Type.Object({ data: Type.Array(Type.Object({ id: Container.properties.id })) }));
+const decodeEntry = decoder(LogEntry);
+
+/** A log that says nothing for so long is read to its end. */
+const quietMs = 1_000;
+const lookMs = 20;
+
+/** By the agent, where lines are missing (docs/api.md, Logs). */
+const saysLost = ({ stream, line }: LogEntry): boolean => stream === 'stderr' && line.startsWith('[longshore] ');
+
+/** What is wrong with the log of one container. */
+export function logFaults(id: string, written: readonly Series[], entries: readonly LogEntry[]): string[] {
+  const faults: string[] = [];
+  const last = new Map(written.map(({ prefix }) => [prefix, 0]));
+  // The oldest blocks may be gone, and each has a line at least.
+  const isWhole = entries.length < limits.logBlocksPerContainer;
+  const mayLack = new Set(isWhole ? [] : last.keys());
+  let lastTs = '';
+  for (const entry of entries) {
+    if (saysLost(entry)) {
+      for (const prefix of last.keys()) mayLack.add(prefix);
+      continue;
+    }
+    const [prefix = '', number] = entry.line.split(' ');
+    const before = last.get(prefix);
+    const count = Number(number);
+    if (before === undefined) faults.push(`${id}: a line of no copy of it: ${entry.line}`);
+    else if (count <= before) faults.push(`${id}: line ${count} of ${prefix} comes again or late, after ${before}`);
+    else if (count > before + 1 && !mayLack.has(prefix))
+      faults.push(`${id}: ${prefix} lacks the lines ${before + 1} to ${count - 1}`);
+    if (before !== undefined) last.set(prefix, Math.max(before, count));
+    mayLack.delete(prefix);
+    if (entry.ts < lastTs) faults.push(`${id}: ${entry.line} of ${entry.ts} comes after a line of ${lastTs}`);
+    lastTs = entry.ts;
+  }
+  for (const { prefix, lines } of written) {
+    const read = last.get(prefix) ?? 0;
+    if (read !== lines && !mayLack.has(prefix)) faults.push(`${id}: ${prefix} wrote ${lines} lines, and ${read} came`);
+  }
+  return faults;
+}
+
+/** All that is kept, as a client follows it: until there are as many as wanted, or no more come. */
+async function entriesOf(world: World, token: string, id: string, wanted: number): Promise<LogEntry[]> {
+  const scope = createScope();
+  try {
+    const url = `${world.gateways[0]?.baseUrl ?? ''}${compute}/${id}/logs?follow=true`;
+    const { response, frames, raw } = await listen(scope, url, {
+      authorization: `Bearer ${token}`,
+      'last-event-id': '0',
+    });
+    if (response.status !== 200) throw new Error(`the log of ${id}: ${response.status}`);
+    let seen = 0;
+    for (let sinceMs = performance.now(); !raw.ended && performance.now() < sinceMs + quietMs; await delay(lookMs)) {
+      if (frames.length > seen) sinceMs = performance.now();
+      seen = frames.length;
+      if (seen >= wanted) break;
+    }
+    return frames.filter(({ event }) => event === 'log').map(({ data }) => decodeEntry(encoded(data)));
+  } finally {
+    await scope.end();
+  }
+}
+
+/** Once programs write no more. */
+export async function judgeLogs(world: World): Promise<Judgement> {
+  const byContainer = grouped(world.engine.programs.series, ({ container }) => container);
+  let lines = 0;
+  const faults = await settledFaults(world, async (askerOf) => {
+    const found: string[] = [];
+    lines = 0;
+    for (const tenant of allTenants) {
+      const token = await world.token(tenant);
+      for (const { id } of (await (await askerOf(tenant))(compute, decodeList)).data) {
+        const written = byContainer.get(id) ?? [];
+        const wanted = written.reduce((sum, series) => sum + series.lines, 0);
+        if (wanted === 0) continue;
+        lines += wanted;
+        found.push(
+          ...logFaults(id, written, await entriesOf(world, token, id, wanted)).map((text) => `${tenant} ${text}`),
+        );
+      }
+    }
+    return found;
+  });
+  return { what: `each of the ${lines} log lines comes once and in order`, faults };
+}
