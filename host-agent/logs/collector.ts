@@ -24,7 +24,8 @@ export interface LogCollector {
   /**
    * Resolves when every line is acknowledged or on disk to be sent later, or after
    * `logDrainAttempts` failed attempts to read or keep the log; then its rest is lost and counted.
-   * The container must be down.
+   * The container must be down. Its place is on disk then: another copy may write next, and lines
+   * that are read again after those of another copy get other numbers.
    */
   drain(source: LogSource, dockerId: string): Promise<void>;
   /** The container is gone for ever: stops following it. */
@@ -233,6 +234,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
         }
         log.info('log_spooled', { container: source.id });
       }
+      await cursors.sync();
       settle(dockerId);
     },
 

@@ -55,6 +55,8 @@ export interface Cursors {
   of(id: ContainerId, dockerId: string): Cursor;
   set(id: ContainerId, cursor: Cursor): void;
   forget(id: ContainerId): void;
+  /** Resolves when they are on disk, or cannot be written now. */
+  sync(): Promise<void>;
   flush(): Promise<void>;
 }
 
@@ -115,6 +117,7 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
     forget: (id) => {
       if (cursors.delete(id)) touch(id);
     },
+    sync: () => file.sync(),
     flush: () => file.flush(),
   };
 }
