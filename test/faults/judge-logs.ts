@@ -22,7 +22,7 @@ const decodeList = decoder(Type.Object({ data: Type.Array(Type.Object({ id: Cont
 const decodeEntry = decoder(LogEntry);
 
 /** A log that says nothing for so long is read to its end. */
-const quietMs = 1_000;
+const quietMs = 10_000;
 const lookMs = 20;
 
 /** By the agent, where lines are missing (docs/api.md, Logs). */

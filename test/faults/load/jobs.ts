@@ -13,7 +13,9 @@ import type { Load } from './updates.ts';
 /** What was asked of a job. */
 export interface Job {
   readonly id: string;
-  /** How often each version may run: for its update, and for each start while it may be declared. */
+  /**
+   * How often each version may run: for its update, and for each start while it may be declared.
+   */
   readonly mayRun: Map<string, number>;
   /** A start was answered with success. */
   wasStarted: boolean;
