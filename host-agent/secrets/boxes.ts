@@ -56,12 +56,35 @@ export async function openBoxes(stateDir: string, log: Log, mostBytes: number = 
     note(name, size);
   }
 
+  /** The last write or removal of each file: two at once would share one unfinished file. */
+  const turns = new Map<string, Promise<void>>();
+  const inTurn = (name: string, work: () => Promise<void>): Promise<void> => {
+    const turn = (turns.get(name) ?? Promise.resolve()).then(work).finally(() => {
+      if (turns.get(name) === turn) turns.delete(name);
+    });
+    turns.set(name, turn);
+    return turn;
+  };
+
   const remove = async (name: string): Promise<void> => {
     try {
       await removeFile(pathOf(name));
       note(name, undefined);
     } catch (error) {
       log.warn('box_not_dropped', { error });
+    }
+  };
+
+  const write = async (name: string, box: string): Promise<void> => {
+    if (bytes - (bytesOf.get(name) ?? 0) + box.length > mostBytes) {
+      log.warn('box_not_kept', { error: 'there are too many boxes on the disk' });
+      return;
+    }
+    note(name, box.length);
+    try {
+      await writeAtomically(pathOf(name), box);
+    } catch (error) {
+      log.warn('box_not_kept', { error });
     }
   };
 
@@ -74,24 +97,15 @@ export async function openBoxes(stateDir: string, log: Log, mostBytes: number = 
         return undefined;
       }
     },
-    put: async (key, box) => {
+    put: (key, box) => {
       const name = boxName(key);
-      if (bytes - (bytesOf.get(name) ?? 0) + box.length > mostBytes) {
-        log.warn('box_not_kept', { error: 'there are too many boxes on the disk' });
-        return;
-      }
-      note(name, box.length);
-      try {
-        await writeAtomically(pathOf(name), box);
-      } catch (error) {
-        log.warn('box_not_kept', { error });
-      }
+      return inTurn(name, () => write(name, box));
     },
-    drop: (key) => remove(boxName(key)),
+    drop: (key) => inTurn(boxName(key), () => remove(boxName(key))),
     prune: async (wanted) => {
       if (wanted === undefined) return;
       const kept = new Set(wanted.map(boxName));
-      for (const name of [...bytesOf.keys()]) if (!kept.has(name)) await remove(name);
+      for (const name of [...bytesOf.keys()]) if (!kept.has(name)) await inTurn(name, () => remove(name));
     },
   };
 }

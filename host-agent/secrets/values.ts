@@ -131,7 +131,7 @@ export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts):
     env: async (container) => {
       const uses = Object.entries(container.secrets?.env ?? {});
       const asked = uses.map(async ([key, use]) => ({ key, use, value: await secret(container, use) }));
-      const env: Record<string, string> = {};
+      const env: [name: string, text: string][] = [];
       for (const { key, use, value } of await Promise.all(asked)) {
         if (value.kind === 'missing') return value;
         const text = textOf(value.bytes);
@@ -139,9 +139,10 @@ export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts):
           const why = 'its value is no text (UTF-8 without NUL), so it can be a file and no environment variable';
           return { kind: 'missing', secret: use.name, why };
         }
-        env[key] = text;
+        env.push([key, text]);
       }
-      return { kind: 'env', env };
+      // An assignment would lose a variable of the name `__proto__`.
+      return { kind: 'env', env: Object.fromEntries(env) };
     },
   };
 }

@@ -14,14 +14,15 @@ export type Secrets =
  * One trailing newline is not part of a secret. Names are checked by the schema: no slash, no dot.
  */
 export async function resolveSecrets(folder: string | undefined, refs: readonly SecretRef[]): Promise<Secrets> {
-  const env: Record<string, string> = {};
+  const env: [name: string, text: string][] = [];
   for (const { env: name, secret } of refs) {
     if (folder === undefined) return { kind: 'missing', secret };
     try {
-      env[name] = (await readFile(join(folder, secret), 'utf8')).replace(/\r?\n$/, '');
+      env.push([name, (await readFile(join(folder, secret), 'utf8')).replace(/\r?\n$/, '')]);
     } catch {
       return { kind: 'missing', secret };
     }
   }
-  return { kind: 'resolved', env };
+  // An assignment would lose a variable of the name `__proto__`.
+  return { kind: 'resolved', env: Object.fromEntries(env) };
 }

@@ -44,6 +44,17 @@ t.test('what no version needs is dropped, once it is known what they need', asyn
   t.same(readdirSync(join(folder, 'boxes')).sort(), [...new Set(needed.map(boxName))].sort());
 });
 
+t.test('one box that is kept twice at once, as where a container uses a secret twice', async (t) => {
+  const warnings: string[] = [];
+  const log = { ...quietLog, warn: (event: string) => void warnings.push(event) };
+  const boxes = await openBoxes(temporaryFolder(t), log);
+  await Promise.all(Array.from({ length: 20 }, (_, index) => boxes.put(secret('a', 1), `box ${index}`)));
+  t.equal(await boxes.get(secret('a', 1)), 'box 19');
+  await Promise.all([boxes.put(secret('a', 1), 'box'), boxes.drop(secret('a', 1))]);
+  t.equal(await boxes.get(secret('a', 1)), undefined, 'in the order of the calls');
+  t.same(warnings, []);
+});
+
 t.test('they are bounded: what has no room is not kept', async (t) => {
   const folder = temporaryFolder(t);
   const warnings: string[] = [];

@@ -87,6 +87,8 @@ t.test('an environment has all of its values, or names the one that is missing',
   };
   t.same(await env({ A: 'a', E: 'empty' }), { kind: 'env', env: { A: 'één', E: '' } });
   t.same(await values.env(container()), { kind: 'env', env: {} });
+  const odd = await env(Object.fromEntries([['__proto__', 'a']]));
+  t.same('env' in odd && Object.entries(odd.env), [['__proto__', 'één']], 'a name that objects know');
   t.match(await env({ A: 'a', N: 'nowhere' }), { kind: 'missing', secret: 'nowhere', why: 'away' });
   for (const name of ['binary', 'nul'])
     t.match(await env({ A: name }), { kind: 'missing', secret: name, why: /no text/ });
