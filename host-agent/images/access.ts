@@ -5,7 +5,8 @@
  * first, and the registry decides (ADR 38).
  *
  * What is not known here is not proved. So a record that is lost costs pulls, and gives nothing
- * away.
+ * away, but for one thing: it no longer says that an image is private. A full record therefore
+ * gives up proofs of the tenant that has the most, and never the last one of a private image.
  */
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
@@ -21,12 +22,15 @@ export interface ImageAccess {
   /** Only pulls with a login are known to have fetched it, from any repository. */
   isPrivate(imageId: string): boolean;
   /**
-   * A pull of the reference has succeeded; `all`: without a login.
+   * A pull of the reference has succeeded, for this tenant.
+   * @param isPublic without a login: it is for all
    * @param isVouched the registry has what it says, as far as the operator knows
    * @returns false: it proves nothing. The image is private to other tenants and came from other
    * repositories; a registry that knows its digest can name it without having it.
    */
-  prove(who: TenantId | 'all', imageId: string, reference: string, isVouched: boolean): boolean;
+  prove(who: Who, imageId: string, reference: string, isVouched: boolean): boolean;
+  /** False: the tenant has as many private images here as a host records. */
+  hasRoom(tenant: TenantId): boolean;
   /** Images of which something is known. */
   images(): ReadonlySet<string>;
   /** The image is no longer on the engine. */
@@ -34,11 +38,25 @@ export interface ImageAccess {
   flush(): Promise<void>;
 }
 
-/** `all`: the repository gives it to everyone. */
-type Provers = 'all' | ReadonlySet<TenantId>;
+export interface Who {
+  readonly tenant: TenantId;
+  readonly isPublic: boolean;
+}
+
+interface Proof {
+  /** The repository gives it to everyone. */
+  readonly isPublic: boolean;
+  /** Who has proved it. Of a public one, who did it first; empty: an earlier release knew. */
+  readonly tenants: ReadonlySet<TenantId>;
+}
 
 const StoredProvers = Type.Union([Type.Literal('all'), Type.Array(TenantId)]);
-const StoredProof = Type.Object({ image: Type.String(), repository: Type.String() });
+const StoredProof = Type.Object({
+  image: Type.String(),
+  repository: Type.String(),
+  /** Where the provers are `all`: who proved it. */
+  by: Type.Optional(TenantId),
+});
 const decodeFile = decoder(
   Type.Object({ ...fileMarks, proofs: Type.Array(Type.Object({ ...StoredProof.properties, provers: StoredProvers })) }),
 );
@@ -53,6 +71,7 @@ const decodeLine = decoder(
 /** `r.example:5000/team/web:1`, and the same by digest → `r.example:5000/team/web` */
 export const repositoryOf = (reference: string): string => reference.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
 
+const weightOf = (tenants: ReadonlySet<TenantId>): number => Math.max(1, tenants.size);
 const keyOf = (imageId: string, repository: string): string => `${imageId} ${repository}`;
 const namesIn = (key: string) => {
   const at = key.indexOf(' ');
@@ -69,23 +88,37 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
     disk,
     log,
   });
-  const proofs = new Map<string, Provers>();
+  /** By image and repository: the oldest first. */
+  const proofs = new Map<string, Proof>();
+  const keysOf = new Map<string, Set<string>>();
+  const put = (key: string, proof: Proof): void => {
+    const { image } = namesIn(key);
+    proofs.set(key, proof);
+    keysOf.set(image, (keysOf.get(image) ?? new Set()).add(key));
+  };
+  const remove = (key: string): void => {
+    const { image } = namesIn(key);
+    proofs.delete(key);
+    keysOf.get(image)?.delete(key);
+    if (keysOf.get(image)?.size === 0) keysOf.delete(image);
+  };
   for (const { proofs: read } of [...(file === undefined ? [] : [file]), ...lines]) {
-    for (const { image, repository, provers } of read) {
+    for (const { image, repository, provers, by } of read) {
       const key = keyOf(image, repository);
-      if (provers === undefined) proofs.delete(key);
-      else proofs.set(key, provers === 'all' ? 'all' : new Set(provers));
+      if (provers === undefined) remove(key);
+      else if (provers === 'all') put(key, { isPublic: true, tenants: new Set(by === undefined ? [] : [by]) });
+      else put(key, { isPublic: false, tenants: new Set(provers) });
     }
   }
 
   /** What the disk does not know yet. */
   const changed = new Set<string>();
   const stored = (key: string) => {
-    const provers = proofs.get(key);
-    return {
-      ...namesIn(key),
-      ...(provers === undefined ? {} : { provers: provers === 'all' ? provers : [...provers] }),
-    };
+    const { isPublic, tenants } = proofs.get(key) ?? {};
+    if (tenants === undefined) return namesIn(key);
+    const [by] = tenants;
+    if (isPublic !== true) return { ...namesIn(key), provers: [...tenants] };
+    return { ...namesIn(key), provers: 'all', ...(by === undefined ? {} : { by }) };
   };
   const writer = follow({
     whole: () => ({ proofs: [...proofs.keys()].map(stored) }),
@@ -96,42 +129,95 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
       return line;
     },
   });
-  const set = (key: string, provers: Provers | undefined): void => {
-    proofs.delete(key);
-    if (provers !== undefined) proofs.set(key, provers);
+  const set = (key: string, proof: Proof | undefined): void => {
+    remove(key);
+    if (proof !== undefined) put(key, proof);
     changed.add(key);
     writer.touch();
   };
 
   /** Logins have fetched the image, and none of this tenant. */
-  const isOfOthers = (who: TenantId | 'all', imageId: string): boolean => {
-    const known = [...proofs].filter(([key]) => namesIn(key).image === imageId);
-    return known.length > 0 && !known.some(([, provers]) => provers === 'all' || (who !== 'all' && provers.has(who)));
+  const isOfOthers = (tenant: TenantId | undefined, imageId: string): boolean => {
+    const known = [...(keysOf.get(imageId) ?? [])].flatMap((key) => proofs.get(key) ?? []);
+    const isOf = ({ isPublic, tenants }: Proof) => isPublic || (tenant !== undefined && tenants.has(tenant));
+    return known.length > 0 && !known.some(isOf);
+  };
+
+  /** The proofs of each image; of one that is private, the last must stay. */
+  const byImage = (): Map<string, { count: number; isPublic: boolean }> => {
+    const images = new Map<string, { count: number; isPublic: boolean }>();
+    for (const [key, { isPublic, tenants }] of proofs) {
+      const { image } = namesIn(key);
+      const of = images.get(image) ?? { count: 0, isPublic: false };
+      images.set(image, { count: of.count + weightOf(tenants), isPublic: of.isPublic || isPublic });
+    }
+    return images;
+  };
+
+  /** The oldest proof that may go, of the tenant with the most; undefined: all must stay. */
+  const nextToGo = (): { key: string; tenant: TenantId | undefined } | undefined => {
+    const images = byImage();
+    const shares = new Map<TenantId | undefined, { count: number; oldest: string | undefined }>();
+    for (const [key, { tenants }] of proofs) {
+      const of = images.get(namesIn(key).image);
+      const mustStay = of?.count === 1 && !of.isPublic;
+      for (const tenant of tenants.size === 0 ? [undefined] : tenants) {
+        const share = shares.get(tenant) ?? { count: 0, oldest: undefined };
+        shares.set(tenant, { count: share.count + 1, oldest: share.oldest ?? (mustStay ? undefined : key) });
+      }
+    }
+    let most: { key: string; tenant: TenantId | undefined; count: number } | undefined;
+    for (const [tenant, { count, oldest }] of shares) {
+      if (oldest !== undefined && count > (most?.count ?? 0)) most = { key: oldest, tenant, count };
+    }
+    return most;
+  };
+
+  const shrink = (): void => {
+    let size = 0;
+    for (const { tenants } of proofs.values()) size += weightOf(tenants);
+    for (let gone = 0; size > limits.imageProofs && gone < limits.imageProofsGoing; gone += 1, size -= 1) {
+      const next = nextToGo();
+      if (next === undefined) return;
+      const { isPublic = false, tenants = new Set<TenantId>() } = proofs.get(next.key) ?? {};
+      const left = [...tenants].filter((tenant) => tenant !== next.tenant);
+      // In its place, so that what is left of it stays as old as it was.
+      if (left.length > 0) put(next.key, { isPublic, tenants: new Set(left) });
+      else remove(next.key);
+      changed.add(next.key);
+    }
   };
 
   return {
     isProved: (tenant, imageId, reference) => {
-      const provers = proofs.get(keyOf(imageId, repositoryOf(reference)));
-      return provers === 'all' || provers?.has(tenant) === true;
+      const proof = proofs.get(keyOf(imageId, repositoryOf(reference)));
+      return proof !== undefined && (proof.isPublic || proof.tenants.has(tenant));
     },
-    isPrivate: (imageId) => isOfOthers('all', imageId),
-    prove: (who, imageId, reference, isVouched) => {
+    isPrivate: (imageId) => isOfOthers(undefined, imageId),
+    prove: ({ tenant, isPublic }, imageId, reference, isVouched) => {
       const key = keyOf(imageId, repositoryOf(reference));
       const before = proofs.get(key);
+      const who = isPublic ? undefined : tenant;
       if (before === undefined && !isVouched && isOfOthers(who, imageId)) return false;
-      if (before === 'all' || (who !== 'all' && before?.has(who) === true)) return true;
+      if (before?.isPublic === true || (!isPublic && before?.tenants.has(tenant) === true)) return true;
       // What falls out must be proved again.
-      if (who === 'all') set(key, 'all');
-      else set(key, new Set([...(before ?? []), who].slice(-limits.imageProvers)));
-      for (const oldest of proofs.keys()) {
-        if (proofs.size <= limits.imagesRecorded) break;
-        set(oldest, undefined);
-      }
+      const tenants = isPublic ? [tenant] : [...(before?.tenants ?? []), tenant].slice(-limits.imageProvers);
+      set(key, { isPublic, tenants: new Set(tenants) });
+      shrink();
       return true;
     },
-    images: () => new Set(Array.from(proofs.keys(), (key) => namesIn(key).image)),
+    hasRoom: (tenant) => {
+      const images = byImage();
+      let own = 0;
+      for (const [key, { tenants }] of proofs) {
+        const of = images.get(namesIn(key).image);
+        if (of?.count === 1 && !of.isPublic && tenants.has(tenant)) own += 1;
+      }
+      return own < limits.privateImagesOfTenant;
+    },
+    images: () => new Set(keysOf.keys()),
     forget: (imageId) => {
-      for (const key of [...proofs.keys()]) if (namesIn(key).image === imageId) set(key, undefined);
+      for (const key of [...(keysOf.get(imageId) ?? [])]) set(key, undefined);
     },
     flush: () => writer.flush(),
   };

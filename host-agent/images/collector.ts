@@ -179,7 +179,6 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
 
   /** Removes what may go, in its order; `isNext` says whether an image is to go now. */
   const removeUnused = async (isNext: (removal: Removal) => Promise<boolean>): Promise<void> => {
-    if (policy === 'none') return;
     // An image that is pulled while the engine lists its images may be missing from the list.
     const before = [...pulled];
     const accessible = parts.access.images();
@@ -190,6 +189,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
     }
     for (const id of accessible) if (!present.has(id)) parts.access.forget(id);
     file.touch();
+    if (policy === 'none') return;
     const kept = new Set(await engine.imagesInUse());
     const lookedUp = new Set<string>();
     await lookUpWanted(kept, lookedUp);

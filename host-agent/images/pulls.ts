@@ -46,10 +46,18 @@ export class PrivateImageError extends EngineError {
   }
 }
 
+/** Without its record the image would be anybody's, so that it is not pulled. */
+export class PrivateImagesFull extends EngineError {
+  constructor(reference: string) {
+    super('image', { kind: 'refused', status: 403 }, `image ${reference}: too many private images of its tenant`);
+    this.name = 'PrivateImagesFull';
+  }
+}
+
 export interface Pulls {
   /**
-   * The id of the image, once it is present. @throws RefusedPull, PrivateImageError, EngineError;
-   * RegistryError where the registry is not allowed
+   * The id of the image, once it is present. @throws RefusedPull, PrivateImageError,
+   * PrivateImagesFull, EngineError; RegistryError where the registry is not allowed
    */
   get(reference: string, policy: PullPolicy, forWhom: PullFor): Promise<string>;
   /** The container no longer needs its image; aborts a pull that no container waits for. */
@@ -73,7 +81,7 @@ interface Pull {
 
 export interface PullsParts {
   readonly engine: Pick<Engine, 'pull' | 'imageId' | 'checkAccess'>;
-  readonly access: Pick<ImageAccess, 'isProved' | 'isPrivate' | 'prove'>;
+  readonly access: Pick<ImageAccess, 'isProved' | 'isPrivate' | 'prove' | 'hasRoom'>;
   readonly logins: Values['login'];
   readonly permit: Permit;
   /** Whether a registry has what it says (registries.ts). */
@@ -114,18 +122,19 @@ export function createPulls(parts: PullsParts): Pulls {
     try {
       await permit(registryOf(reference));
       const given = login.kind === 'login' ? login.login : undefined;
+      if (given !== undefined && !access.hasRoom(tenant)) throw new PrivateImagesFull(reference);
       if (reference.includes('@')) await engine.checkAccess(reference, signal, given);
       await engine.pull(reference, signal, { onLine: (lines) => onLine(pull, lines), login: given });
       const id = await engine.imageId(reference);
       if (id === undefined) throw notThere(reference, 'is not there after its pull');
-      const who = given === undefined ? 'all' : tenant;
+      const who = { tenant, isPublic: given === undefined };
       if (!access.prove(who, id, reference, parts.isVouched(registryOf(reference))))
         throw new PrivateImageError(reference);
       metrics.pull('pulled');
       return id;
     } catch (error) {
       if (!signal.aborted) metrics.pull('failed');
-      if (error instanceof PrivateImageError) throw error;
+      if (error instanceof PrivateImageError || error instanceof PrivateImagesFull) throw error;
       throw login.kind === 'login' && error instanceof EngineError ? withoutLogin(error, login.login) : error;
     }
   };
@@ -177,7 +186,7 @@ export function createPulls(parts: PullsParts): Pulls {
       return await join(reference, forWhom, login);
     } catch (error) {
       if (!(error instanceof EngineError) || error.fault.kind !== 'refused') throw error;
-      if (error instanceof PrivateImageError) throw error;
+      if (error instanceof PrivateImageError || error instanceof PrivateImagesFull) throw error;
       const isOld = !isSame(login, await logins(forWhom, registryOf(reference)));
       throw new RefusedPull(error, isOld ? 'old' : login.kind);
     }

@@ -85,8 +85,13 @@ export const agent = {
   /** Bytes of secrets as files in the memory of a host, and of one tenant's. */
   secretFilesBytes: 128 * MiB,
   secretFilesOfTenant: 16 * MiB,
-  /** Tenants that have proved their access to one image. */
+  /** Proofs of access to images, and tenants that have one for the same image and repository. */
+  imageProofs: 10_000,
   imageProvers: 1000,
+  /** Proofs that a full record gives up for a new one: each takes a look at all of it. */
+  imageProofsGoing: 8,
+  /** Images on a host that only this tenant has, and that came with a login. */
+  privateImagesOfTenant: 1000,
   /** Rules in the list of a tenant, of one of its regions, or of an agent. */
   registryRules: 64,
   /** How long a registry's name may take to resolve, before the pull that needs it is postponed. */

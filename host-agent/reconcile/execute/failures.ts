@@ -6,7 +6,7 @@
  */
 import { limits } from '../../../schemas/limits.ts';
 import { detailOf, EngineError, isOutage } from '../../docker/errors.ts';
-import { PrivateImageError, RefusedPull } from '../../images/pulls.ts';
+import { PrivateImageError, PrivateImagesFull, RefusedPull } from '../../images/pulls.ts';
 import { RegistryError } from '../../images/registries.ts';
 import type { Outcome, Why } from '../step.ts';
 
@@ -47,6 +47,10 @@ const pullPatterns: Patterns = [
   [
     /no matching manifest|no match for platform|does not match the specified platform/i,
     { reason: 'image_invalid', message: 'the image is not made for the platform of this host' },
+  ],
+  [
+    /max depth exceeded/i,
+    { reason: 'image_invalid', message: 'the image has more layers than the engine of this host takes; rebuild it' },
   ],
   [
     /mediaType|media type|manifest.*invalid|verification failed|unsupported manifest|does not match .*digest/i,
@@ -197,6 +201,7 @@ export function pullFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
   if (isAbsentHere.test(detail)) return { kind: 'retry', why: because(absentHere), fault: 'container', detail };
   if (error instanceof PrivateImageError) return { kind: 'failed', why: because(privateHere), detail };
+  if (error instanceof PrivateImagesFull) return retry(privateFull, detail);
   const words = wordsOf(pullPatterns, detail, otherPull);
   const isAccess = words.reason === 'image_auth' || isAccessOrName.test(detail);
   if (isAccess && error instanceof RefusedPull) return accessRefused(error.login, detail);
@@ -208,6 +213,13 @@ const privateHere: Words = {
   message:
     'this host has the image by a login of another tenant, and nothing shows that this one may have it: ask the ' +
     'operator, who can name the registry in REGISTRIES_ALLOWED',
+};
+
+const privateFull: Words = {
+  reason: 'image_pull',
+  message:
+    `this host has ${limits.privateImagesOfTenant} private images of this tenant, the most that it keeps apart from ` +
+    'other tenants: the agent tries again when it has removed unused ones',
 };
 
 /** Docker Hub does not say which of the two it is. */

@@ -136,12 +136,18 @@ class ImagesOfEngine implements Transport {
 /** Images whose proofs of access the collector forgot. */
 const forgotten: string[] = [];
 
-const collectorOf = async (t: Test, docker: Transport, wanted: () => string[] = () => [], nowMs = () => 0) =>
+const collectorOf = async (
+  t: Test,
+  docker: Transport,
+  wanted: () => string[] = () => [],
+  nowMs = () => 0,
+  policy: ImagePolicy = 'pulled',
+) =>
   createImageCollector({
     access: { images: () => new Set(['sha256:never']), forget: (id) => void forgotten.push(id) },
     engine: createEngine(docker),
     stateDir: temporaryFolder(t),
-    policy: 'pulled',
+    policy,
     wanted,
     nowMs,
     metrics: { imageRemoved: () => undefined },
@@ -149,6 +155,17 @@ const collectorOf = async (t: Test, docker: Transport, wanted: () => string[] = 
     log: createLog('test', 'silent'),
   });
 const { signal } = new AbortController();
+
+t.test('proofs of an image that is gone are forgotten also where no image is removed', async (t) => {
+  const docker = new ImagesOfEngine();
+  const nothing = (): string[] => [];
+  const collector = await collectorOf(t, docker, nothing, () => 99, 'none');
+  await collector.recording.pull('old:1', signal);
+  forgotten.length = 0;
+  await collector.collectUnused(1);
+  t.same(forgotten, ['sha256:never']);
+  t.same([...docker.present.keys()], ['old:1']);
+});
 
 t.test('images that were unused for long are removed, however much room there is', async (t) => {
   const docker = new ImagesOfEngine();

@@ -15,7 +15,7 @@ import { quietLog } from '../../actors/support.ts';
 import { tenant } from '../support/decisions.ts';
 
 const usual = {
-  access: { isProved: () => true, isPrivate: () => false, prove: () => true },
+  access: { isProved: () => true, isPrivate: () => false, prove: () => true, hasRoom: () => true },
   isVouched: () => true,
   logins: (): Promise<Login> => Promise.resolve({ kind: 'none' }),
   metrics: { pull: () => undefined },
@@ -198,7 +198,9 @@ async function tenants(logins: Record<string, Login>, more: Partial<PullsParts> 
     access: {
       isProved: (who, id, reference) => proved.has(`${who} ${id} ${reference}`) || proved.has(`all ${id} ${reference}`),
       isPrivate: () => ![...proved].some((each) => each.startsWith('all')),
-      prove: (who, id, reference, isVouched) => isVouched && proved.add(`${who} ${id} ${reference}`).size > 0,
+      prove: (who, id, reference, isVouched) =>
+        isVouched && proved.add(`${who.isPublic ? 'all' : who.tenant} ${id} ${reference}`).size > 0,
+      hasRoom: (who) => who !== 'full',
     },
     logins: ({ tenant: who }) => Promise.resolve(logins[who] ?? { kind: 'none' }),
     ...more,
@@ -245,6 +247,12 @@ t.test('an image that is there is pulled first by a tenant that has not proved i
   pulled[2]?.end();
   await third;
   t.equal(await get('fourth'), 'i1', 'what the registry gives without a login is for all');
+});
+
+t.test('a tenant with as many private images as a host records', async (t) => {
+  const { get, pulled } = await tenants({ full: loginOf('secret') });
+  await t.rejects(get('full'), { name: 'PrivateImagesFull' });
+  t.same(pulled, [], 'its image would have no record');
 });
 
 t.test('pull_policy never: an image that only logins have fetched is for those alone', async (t) => {

@@ -45,6 +45,13 @@ export const hostSecretMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/images/access.test.ts',
   },
   {
+    name: 'the privacy of an image pushed out',
+    guard: 'A full record never gives up the last proof of a private image (ADR 38)',
+    file: 'host-agent/images/access.ts',
+    changes: [{ in: 'loadImageAccess.nextToGo', replace: 'mustStay ? undefined : key', by: 'key' }],
+    killedBy: 'test/host-agent/images/access.test.ts',
+  },
+  {
     name: 'passwords in the words of a registry logged',
     guard: 'No password in a log (ADR 38)',
     file: 'host-agent/images/pulls.ts',

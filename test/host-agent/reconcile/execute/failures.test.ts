@@ -7,7 +7,7 @@ import {
   startFailure,
   startWords,
 } from '../../../../host-agent/reconcile/execute/failures.ts';
-import { PrivateImageError, RefusedPull } from '../../../../host-agent/images/pulls.ts';
+import { PrivateImageError, PrivateImagesFull, RefusedPull } from '../../../../host-agent/images/pulls.ts';
 import { RegistryError } from '../../../../host-agent/images/registries.ts';
 import { settle } from '../../../../host-agent/reconcile/restart/restart-state.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -37,6 +37,7 @@ for (const [reason, message] of [
   ['image_invalid', 'no matching manifest for linux/amd64 in the manifest list entries'],
   ['image_invalid', 'image with reference x was found but does not match the specified platform'],
   ['image_invalid', 'missing signature key: unsupported manifest media type application/vnd.x'],
+  ['image_invalid', 'failed to register layer: max depth exceeded'],
   ['image_pull', 'Get "http://127.0.0.1:1/v2/": dial tcp 127.0.0.1:1: connect: connection refused'],
   ['image_pull', 'dial tcp: lookup registry.invalid: no such host'],
   ['image_pull', 'Get "https://registry-1.docker.io/v2/": Forbidden'],
@@ -215,6 +216,10 @@ t.test('a refused login is final if it is the newest, or if there is none', (t) 
   }
   t.match(pullFailure(new RefusedPull(refused('manifest unknown'), 'unknown')), { why: { reason: 'image_not_found' } });
   t.match(pullFailure(new PrivateImageError('r.example/x:1')), { kind: 'failed', why: { reason: 'image_auth' } });
+  t.match(pullFailure(new PrivateImagesFull('r.example/x:1')), {
+    kind: 'retry',
+    why: { reason: 'image_pull', message: /1000 private images of this tenant/ },
+  });
   t.end();
 });
 
