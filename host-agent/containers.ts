@@ -23,6 +23,7 @@ import type { Faults } from './faults.ts';
 import { createHealthChecks } from './health/checks.ts';
 import { probe } from './health/probe.ts';
 import { createImageCollector, type ImageCollector } from './images/collector.ts';
+import { configBytes } from './images/config-size.ts';
 import { createPulls, type Pulls } from './images/pulls.ts';
 import { createPermit, isVouched } from './images/registries.ts';
 import { systemResolve } from './images/resolve.ts';
@@ -196,6 +197,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     firewall,
     sandboxes,
     ensureNetwork,
+    configBytes: (imageId) => configBytes(isHere(settings.DOCKER_HOST) ? engineHost.rootDir : undefined, imageId),
     secretsDir: settings.SECRETS_DIR,
     values: parts.values,
     secretFiles,

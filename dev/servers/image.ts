@@ -64,6 +64,10 @@ export interface ImageConfig {
   readonly stopSignal?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly healthcheck?: Healthcheck;
+  /** Members of the image's `config` as they are, such as `Shell`. */
+  readonly members?: Readonly<Record<string, unknown>>;
+  /** Members beside `config`, such as `history`. */
+  readonly beside?: Readonly<Record<string, unknown>>;
 }
 
 export interface Blob {
@@ -123,9 +127,11 @@ export function buildImage(entries: readonly LayerEntry[], config: ImageConfig, 
               Retries: healthcheck.retries,
             },
           }),
+      ...config.members,
     },
     rootfs: { type: 'layers', diff_ids: [digestOf(archive)] },
     history: [{ created: '1970-01-01T00:00:00Z', created_by: 'longshore' }],
+    ...config.beside,
   });
   const described = ({ bytes, digest }: Blob, mediaType: string): object => ({ mediaType, size: bytes.length, digest });
   const manifest = jsonBlob({

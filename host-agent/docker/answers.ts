@@ -7,6 +7,7 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Shape } from './sieve.ts';
 import { labels } from './ownership.ts';
+import { limits } from '../../schemas/limits.ts';
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Labels = Type.Record(Type.String(), Type.String());
@@ -203,14 +204,27 @@ export const ImagesInUse = Type.Array(Type.Object({ ImageID: Type.String() }));
  */
 const Words = Type.Optional(nullable(Type.Array(Type.String())));
 const Members = Type.Optional(nullable(Type.Record(Type.String(), Type.Unknown())));
+/** Times in nanoseconds; 0 or absent: the engine's default. */
+const ImageCheck = Type.Object({
+  Test: Words,
+  Interval: Type.Optional(Type.Number()),
+  Timeout: Type.Optional(Type.Number()),
+  StartPeriod: Type.Optional(Type.Number()),
+  StartInterval: Type.Optional(Type.Number()),
+  Retries: Type.Optional(Type.Number()),
+});
+export type ImageCheck = Static<typeof ImageCheck>;
 export const ImageDetails = Type.Object({
   Id: Type.String(),
+  /** With all its members, so that none is beyond the limits. */
   Config: Type.Optional(
     nullable(
       Type.Object({
         Labels: Type.Optional(nullable(Labels)),
         Entrypoint: Words,
         Cmd: Words,
+        Env: Words,
+        Healthcheck: Type.Optional(nullable(ImageCheck)),
         ExposedPorts: Members,
         Volumes: Members,
       }),
@@ -289,11 +303,14 @@ export const shapes = {
   volumes: { Volumes: [{ Name: true, Labels: ourLabels }] },
   images: [{ Id: true, RepoTags: true, RepoDigests: true, Size: true }],
   imagesInUse: [{ ImageID: true }],
-  imageDetails: {
-    Id: true,
-    Config: { Labels: true, Entrypoint: true, Cmd: true, ExposedPorts: true, Volumes: true },
+  // All that its maker wrote and that the engine tells; its names and sizes are of others, too.
+  imageDetails: { Id: true, Config: true, ContainerConfig: true, Author: true, Comment: true },
+  history: [{ CreatedBy: true, Comment: true }],
+  event: {
+    Action: limits.engineActionBytes,
+    Actor: { ID: true, Attributes: { ...ourLabels, exitCode: true } },
+    timeNano: true,
   },
-  event: { Action: true, Actor: { ID: true, Attributes: { ...ourLabels, exitCode: true } }, timeNano: true },
 } as const satisfies Record<string, Shape>;
 
 /** A process started beside that of a container. `Pid`: on the engine's machine; 0: none. */

@@ -123,7 +123,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
             () => true,
             () => false,
           );
-          if (isThere) log.debug('engine_attention_lost', { error });
+          if (isThere) log.warn('engine_attention_lost', { error });
           else goAway(error);
         }
         await sleep(jitter(backoffMs(failures, parts.backoff)), signal);

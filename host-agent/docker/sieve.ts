@@ -6,8 +6,11 @@
  */
 import { limits } from '../../schemas/limits.ts';
 
-/** `true`: keep all. An array: its shape for each element. An object: only these members. */
-export type Shape = true | readonly [Shape] | { readonly [member: string]: Shape };
+/**
+ * `true`: keep all. An array: its shape for each element. An object: only these members. A number:
+ * of a string at most so many bytes, and none from its first escape or byte beyond ASCII on.
+ */
+export type Shape = true | number | readonly [Shape] | { readonly [member: string]: Shape };
 
 interface Frame {
   readonly isObject: boolean;
@@ -22,7 +25,8 @@ const colon = 0x3a;
 
 const memberOf = (shape: Shape, name: string | undefined): Shape | undefined => {
   if (shape === true) return true;
-  if (Array.isArray(shape) || name === undefined || !Object.hasOwn(shape, name)) return undefined;
+  if (typeof shape === 'number' || Array.isArray(shape)) return undefined;
+  if (name === undefined || !Object.hasOwn(shape, name)) return undefined;
   return (shape as { readonly [member: string]: Shape })[name];
 };
 const elementOf = (shape: Shape): Shape | undefined =>
@@ -45,6 +49,8 @@ export class Sieve {
   #skipped = 0;
   #string: 'none' | 'name' | 'kept' | 'skipped' = 'none';
   #isEscaped = false;
+  /** Bytes of the string that are kept yet. */
+  #room = Infinity;
   #expectsName = false;
   #isInScalar = false;
   #name: Buffer[] = [];
@@ -123,6 +129,7 @@ export class Sieve {
       this.#nameLength = 0;
     } else if (this.#next === undefined) this.#string = 'skipped';
     else {
+      this.#room = typeof this.#next === 'number' ? this.#next : Infinity;
       this.#begin();
       this.#keepByte(quote);
       this.#string = 'kept';
@@ -157,13 +164,24 @@ export class Sieve {
   }
 
   #inside(chunk: Buffer, from: number, to: number): void {
-    if (this.#string === 'kept') this.#keep(chunk, from, to);
+    if (this.#string === 'kept') this.#keep(chunk, from, this.#endOfPrefix(chunk, from, to));
     if (this.#string !== 'name') return;
     this.#nameLength += to - from;
     const isKept = this.#frames.at(-1)?.shape === true;
     if (isKept && this.#nameLength > this.#maxBytes) this.#refuse();
     // Copied, because the caller may reuse the chunk.
     if (isKept || this.#nameLength <= limits.engineNameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
+  }
+
+  #endOfPrefix(chunk: Buffer, from: number, to: number): number {
+    if (this.#room === Infinity) return to;
+    for (let at = from; at < to; at++) {
+      const byte = chunk[at] as number;
+      if (byte === backslash || byte > 0x7f) this.#room = 0;
+      if (this.#room === 0) return at;
+      this.#room -= 1;
+    }
+    return to;
   }
 
   #open(chunk: Buffer, at: number, isObject: boolean): void {

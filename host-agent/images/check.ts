@@ -1,6 +1,6 @@
 /**
  * Checks whether an image may be used: the engine repeats its configuration for each of its
- * containers. Pure.
+ * containers, and its health check in events that it keeps in memory. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import type { ImageDetails } from '../docker/answers.ts';
@@ -14,21 +14,27 @@ const over = (what: string, amount: number, unit: string, max: number): string |
 
 /** Why the image is refused; undefined: it may run. */
 export function imageFault({ Config }: ImageDetails): string | undefined {
-  const labels = Object.entries(Config?.Labels ?? {});
+  const { Labels, Entrypoint, Cmd, Env, Healthcheck, ...others } = Config ?? {};
+  const labels = Object.entries(Labels ?? {});
   const names = labels.map(([name]) => name);
-  const command = [...(Config?.Entrypoint ?? []), ...(Config?.Cmd ?? [])];
+  const command = [...(Entrypoint ?? []), ...(Cmd ?? [])];
   const { imageLabelBytes, imageLabelNameBytes, imageCommandBytes, imagePorts, imageVolumes } = limits;
   return (
     over('labels take', bytesOf(labels.flat()), ' bytes', imageLabelBytes) ??
     over('names of labels take', bytesOf(names), ' bytes', imageLabelNameBytes) ??
     over('entrypoint and command take', bytesOf(command), ' bytes', imageCommandBytes) ??
-    over('EXPOSE names', Object.keys(Config?.ExposedPorts ?? {}).length, ' ports', imagePorts) ??
-    over('VOLUME names', Object.keys(Config?.Volumes ?? {}).length, ' volumes', imageVolumes)
+    over('environment takes', bytesOf(Env ?? []), ' bytes', limits.imageEnvBytes) ??
+    over('health check takes', bytesOf(Healthcheck?.Test ?? []), ' bytes', limits.healthCommandBytes) ??
+    over('EXPOSE names', Object.keys(others.ExposedPorts ?? {}).length, ' ports', imagePorts) ??
+    over('VOLUME names', Object.keys(others.Volumes ?? {}).length, ' volumes', imageVolumes) ??
+    over(`${otherMembers} take`, Buffer.byteLength(JSON.stringify(others)), ' bytes', limits.imageOtherBytes)
   );
 }
 
+const otherMembers = 'user, working directory, shell, ONBUILD and names of ports and volumes';
+
 export const imageTooLarge =
-  `the image's configuration (labels, command, ports, volumes) has over ${limits.imageConfigBytes} bytes; ` +
+  `the image's configuration or history has over ${limits.imageConfigBytes} bytes; ` +
   `at most ${limits.imageLabelBytes} of labels are allowed; rebuild it with fewer`;
 
 export const labelNames = ({ Config }: ImageDetails): string[] => Object.keys(Config?.Labels ?? {});

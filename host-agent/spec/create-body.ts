@@ -1,14 +1,15 @@
 /** From a desired container to the body of the engine's create call. Pure. */
 import { createHash } from 'node:crypto';
 import type { Port } from '../../schemas/api/container.ts';
-import { engineCheckOf, policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import type { ImageCheck } from '../docker/answers.ts';
 import type { ContainerBody, EngineLimits } from '../docker/calls/containers.ts';
 import { noSecrets, orderedUses, usesIn } from '../../schemas/api/secret.ts';
 import type { Mount } from '../secrets/files.ts';
 import type { VolumeMount } from '../volumes/names.ts';
 import { confinement, type Capability } from './confinement.ts';
+import { policyCheckOf, sentCheck } from './health-check.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 
 /**
@@ -19,7 +20,7 @@ import { labels, networkName, ownerLabels, type Owner } from '../docker/ownershi
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
   const { secrets = noSecrets } = container;
-  const healthcheck = healthcheckOf(container);
+  const healthcheck = policyCheckOf(container);
   return `1-${hash([
     [registry, repository, tag, digest, cpu_millis, mem_bytes],
     ports.map(portKey),
@@ -34,23 +35,6 @@ export function specHash(container: DesiredContainer): string {
 }
 
 const hash = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
-
-/** What the engine checks by itself; undefined: what the image says, if anything. */
-function healthcheckOf(container: DesiredContainer) {
-  const policy = policyOf(container);
-  // As the engine has it: the check of the image is switched off.
-  if (policy.no_check === true) return { Test: ['NONE'] };
-  const check = engineCheckOf(policy);
-  if (check?.command === undefined) return undefined;
-  const nanos = (seconds: number): number => seconds * 1_000_000_000;
-  return {
-    Test: ['CMD', ...check.command],
-    Interval: nanos(check.interval),
-    Timeout: nanos(check.timeout),
-    Retries: check.retries,
-    StartPeriod: nanos(check.start_period),
-  };
-}
 
 /** `80` and `"80"` → `"80/tcp"`. */
 export const portKey = (port: Port): string => (String(port).includes('/') ? String(port) : `${port}/tcp`);
@@ -68,6 +52,8 @@ export interface Making {
   readonly imageId: string;
   /** Names of the image's labels. */
   readonly imageLabels: readonly string[];
+  /** The health check that the image declares. */
+  readonly imageCheck?: ImageCheck | null | undefined;
   /** Values of `secret_refs` and of the tenant's secrets; they appear in the environment only. */
   readonly secrets: Readonly<Record<string, string>>;
   /** The tenant's secrets as files, and the volumes that its image declares. */
@@ -91,6 +77,7 @@ export function createBody({
   reference,
   imageId,
   imageLabels,
+  imageCheck,
   secrets,
   mounts = [],
   publishAddress,
@@ -101,7 +88,6 @@ export function createBody({
 }: Making): ContainerBody {
   // In a sandbox, the sandbox publishes.
   const ports = sandbox === null ? container.ports.map(portKey) : [];
-  const healthcheck = healthcheckOf(container);
   return {
     // By id: the image that was checked, whatever its tag names now.
     Image: imageId,
@@ -118,7 +104,7 @@ export function createBody({
       [labels.image]: imageId,
       [labels.reference]: reference,
     },
-    ...(healthcheck === undefined ? {} : { Healthcheck: healthcheck }),
+    Healthcheck: sentCheck(container, imageCheck),
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
     HostConfig: {
       NetworkMode: sandbox === null ? networkName(owner) : `container:${sandbox}`,

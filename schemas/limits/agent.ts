@@ -45,6 +45,8 @@ export const agent = {
    */
   engineAnswerBytes: 4 * MiB,
   engineLineBytes: 1 * MiB,
+  /** Bytes of an event's action that are read: `exec_create` repeats a whole command after it. */
+  engineActionBytes: 64,
   /**
    * Metadata of an image, which the engine repeats for each of its containers; an image with more
    * is refused.
@@ -54,6 +56,9 @@ export const agent = {
   /** Bytes of the names of an image's labels; their values are blanked at create. */
   imageLabelNameBytes: 8 * KiB,
   imageCommandBytes: 64 * KiB,
+  imageEnvBytes: 64 * KiB,
+  /** Bytes of the rest of it: user, working directory, shell, names of ports and volumes. */
+  imageOtherBytes: 32 * KiB,
   imagePorts: 256,
   imageVolumes: 16,
   /** Characters of the path of a volume in a report; a longer one is not reported. */

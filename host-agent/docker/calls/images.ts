@@ -11,8 +11,8 @@ export interface ImageCalls {
   /** The id of an image; undefined: it is not present. */
   imageId(reference: string): Promise<string | undefined>;
   /**
-   * The image's configuration; undefined: no such image. Rejects as `oversized` beyond
-   * `limits.imageConfigBytes`.
+   * The image's configuration; undefined: no such image. Rejects as `oversized` where it or its
+   * history is beyond `limits.imageConfigBytes`.
    */
   imageDetails(id: string): Promise<ImageDetails | undefined>;
   pull(reference: string, signal: AbortSignal, options?: PullOptions): Promise<void>;
@@ -77,7 +77,12 @@ export const imageCalls = ({ ask, open }: EngineClient, pullIdleMs: number): Ima
     const name = 'image inspect';
     const bounds = { keep: shapes.imageDetails, maxBytes: limits.imageConfigBytes };
     const reply = await ask({ name, method: 'GET', path: `/images/${id}/json`, ...bounds }, [200, 404]);
-    return reply.status === 404 ? undefined : parse(name, decode.imageDetails, reply);
+    if (reply.status === 404) return undefined;
+    // Only its size counts.
+    const history = { name: 'image history', method: 'GET', path: `/images/${id}/history` } as const;
+    await ask({ ...history, ...bounds, keep: shapes.history }, [200, 404]);
+    const { Id, Config } = parse(name, decode.imageDetails, reply);
+    return { Id, Config: Config ?? null };
   },
 
   pull: async (reference, signal, { onLine, login } = {}) => {

@@ -29,7 +29,7 @@ import { volumePaths } from '../../volumes/names.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
 import type { LogCollector } from '../../logs/collector.ts';
 import { isNetworkGone } from '../../network/network.ts';
-import type { Network } from '../../docker/answers.ts';
+import type { ImageCheck, Network } from '../../docker/answers.ts';
 import type { Sandboxes } from '../../sandbox/sandboxes.ts';
 import type { Pulls } from '../../images/pulls.ts';
 import { RegistryError } from '../../images/registries.ts';
@@ -60,6 +60,8 @@ export interface ExecutorParts {
   /** Undefined: each container has a network namespace of its own. */
   readonly sandboxes: Pick<Sandboxes, 'claim' | 'prepare' | 'start'> | undefined;
   readonly ensureNetwork: () => Promise<Network | undefined>;
+  /** Of an image; undefined: it is not to be seen. */
+  readonly configBytes: (imageId: string) => Promise<number | undefined>;
   readonly secretsDir: string | undefined;
   readonly values: Pick<Values, 'env'>;
   readonly secretFiles: Pick<SecretFiles, 'prepare'>;
@@ -78,6 +80,7 @@ export interface ExecutorParts {
 interface ImageUse {
   readonly labels: string[];
   readonly volumes: string[];
+  readonly check: ImageCheck | null | undefined;
 }
 
 const failed = (reason: Reason, message: string): Outcome => ({
@@ -142,7 +145,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const sandbox = (await sandboxes?.claim(container)) ?? null;
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
-    const made = { owner, container, reference, imageId, imageLabels: image.labels, sandbox };
+    const made = { owner, container, reference, imageId, imageLabels: image.labels, imageCheck: image.check, sandbox };
     const making = { ...made, secrets: { ...ofTenant.env, ...secrets.env }, mounts: [...files.mounts, ...volumes] };
     const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
     const name = containerName(owner, container.id, container.update?.since);
@@ -184,11 +187,16 @@ export function createExecutor(parts: ExecutorParts): Executor {
 
   /** Undefined: the image is gone. */
   const checkImage = async (id: string): Promise<{ refused: string } | ImageUse | undefined> => {
+    // Before the engine is asked, which reads all of it.
+    const bytes = (await parts.configBytes(id)) ?? 0;
+    if (bytes > limits.imageConfigBytes) return { refused: imageTooLarge };
     try {
       const details = await engine.imageDetails(id);
       if (details === undefined) return undefined;
       const refused = imageFault(details);
-      return refused === undefined ? { labels: labelNames(details), volumes: volumePaths(details) } : { refused };
+      if (refused !== undefined) return { refused };
+      const check = details.Config?.Healthcheck;
+      return { labels: labelNames(details), volumes: volumePaths(details), check };
     } catch (error) {
       if (isOversized(error)) return { refused: imageTooLarge };
       throw error;

@@ -23,6 +23,7 @@ interface Scene {
   /** Ends the event stream, or says something on it. */
   readonly say: (event: EngineEvent | 'end') => void;
   readonly pass: (ms: number) => Promise<unknown>;
+  readonly warnings: string[];
 }
 
 async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): Promise<void> {
@@ -30,6 +31,7 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
   const agent = world.process('agent');
   const did: string[] = [];
   const watched: string[] = [];
+  const warnings: string[] = [];
   const tell = (what: string) => void did.push(`${world.nowMs}: ${what}`);
   const engine = { isUp, isListing: true, onLook: () => {} };
   let say: (event: EngineEvent | 'end') => void = () => {};
@@ -69,7 +71,7 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
           backoff,
           clock: { nowMs: () => world.nowMs, monotonicMs: () => world.nowMs },
           steadyMs: () => world.nowMs,
-          log: quietLog,
+          log: { ...quietLog, warn: (event) => void warnings.push(event) },
           onUp: async () => {
             tell('looks at everything');
             engine.onLook();
@@ -91,6 +93,7 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
         engine,
         say: (event) => void world.at(world.nowMs, agent, () => say(event)),
         pass,
+        warnings,
       });
       ending.abort();
       await pass(backoff.maxMs);
@@ -157,7 +160,7 @@ t.test('a call that found it hanging brings the probe forward, also one before t
 });
 
 t.test('an event stream that ends is no outage: it is read again, and everything looked at', async (t) => {
-  await watching(true, async ({ monitor, told, say, pass }) => {
+  await watching(true, async ({ monitor, told, say, pass, warnings }) => {
     await pass(0);
     const before = monitor.status();
     told();
@@ -165,6 +168,7 @@ t.test('an event stream that ends is no outage: it is read again, and everything
     await pass(backoff.minMs);
     t.same(told().slice(-2), ['1000: probed', '1000: looks at everything']);
     t.same(monitor.status(), before);
+    t.same(warnings, ['engine_attention_lost'], 'an operator sees it');
     say('end');
     await pass(backoff.minMs);
     t.equal(told().at(-1), '2000: looks at everything', 'after the same pause: the look had succeeded');

@@ -20,9 +20,10 @@ function sieved(shape: Shape, text: string, sizes: readonly number[] = [], maxBy
 function kept(shape: Shape | undefined, value: unknown): unknown {
   if (shape === undefined || shape === true || value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) return Array.isArray(shape) ? value.map((each) => kept(shape[0] as Shape, each)) : [];
-  if (Array.isArray(shape)) return {};
+  if (Array.isArray(shape) || typeof shape === 'number') return {};
   const members = Object.entries(value).filter(([name]) => Object.hasOwn(shape, name));
-  return Object.fromEntries(members.map(([name, each]) => [name, kept((shape as Record<string, Shape>)[name], each)]));
+  const shapes = shape as Readonly<Record<string, Shape>>;
+  return Object.fromEntries(members.map(([name, each]) => [name, kept(shapes[name], each)]));
 }
 
 for (const [name, shape, text, expected] of [
@@ -34,6 +35,15 @@ for (const [name, shape, text, expected] of [
   ['a name with escapes', { a: true }, '{"\\u0061":1}', [{ a: 1 }]],
   ['a null where an object may be', { a: { b: true } }, '{"a":null}', [{ a: null }]],
   ['null', [true], 'null', [null]],
+  ['a prefix of a string', { a: 4, b: 4 }, '{"a":"abcdef","b":"ab"}', [{ a: 'abcd', b: 'ab' }]],
+  ['a prefix up to an escape', { a: 9, b: true }, '{"a":"ab\\"cd","b":1}', [{ a: 'ab', b: 1 }]],
+  ['a prefix up to what is not ASCII', { a: 9 }, '{"a":"abücd"}', [{ a: 'ab' }]],
+  [
+    'a prefix of what is no string',
+    { a: 4, b: 4, c: 4 },
+    '{"a":{"x":1},"b":[1],"c":12345}',
+    [{ a: {}, b: [], c: 12345 }],
+  ],
   ['nothing', [true], '', []],
 ] as const) {
   t.test(name, (t) => {
@@ -86,6 +96,16 @@ t.test('kept members are bounded, skipped ones use no memory', (t) => {
   const named = `{"a":{"${'n'.repeat(300)}":1},"b":2}`;
   t.same(sieved({ a: true }, named, [150], 400), [{ a: { ['n'.repeat(300)]: 1 } }], 'a name counts up to the bound');
   t.throws(() => sieved({ a: true }, named, [150], 250), { message: /more than 250 bytes/ });
+  t.end();
+});
+
+t.test('a prefix is the same for any cut, and bounds what is kept', (t) => {
+  const text = JSON.stringify({ b: 1, a: `exec_create: ${'x"\\ü'.repeat(1000)}`, c: 2 });
+  for (const size of [1, 2, 3, 17, 18, 19, 400]) {
+    const cuts = Array.from({ length: Math.ceil(text.length / size) }, () => size);
+    t.same(sieved({ a: 64, c: true }, text, cuts, 100), [{ a: 'exec_create: x', c: 2 }], String(size));
+  }
+  t.same(sieved({ a: 4 }, JSON.stringify({ a: 'x'.repeat(100_000) }), [50_000], 100), [{ a: 'xxxx' }]);
   t.end();
 });
 

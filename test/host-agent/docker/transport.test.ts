@@ -132,12 +132,17 @@ t.test('a list is read whatever its labels hold; only an oversized answer fails'
       response.write('[');
       for (let index = 0; index < 20; index += 1) response.write(`${summary(`c${index}`, {})},`);
       response.end(`${summary('last', { 'longshore.host': 'h1' })}]`);
-    } else response.end(`{"Id":"sha256:x","Config":{"Labels":{"a":"${label}${label}"}}}`);
+    } else if (path.includes('/images/small/history')) response.end('[{"CreatedBy":"RUN true","Comment":""}]');
+    else if (path.includes('/images/long/history')) response.end(`[{"CreatedBy":"${label}${label}"}]`);
+    else if (/small|long/.test(path)) response.end('{"Id":"sha256:y","Config":{"User":"root"}}');
+    else response.end(`{"Id":"sha256:x","Config":{"Labels":{"a":"${label}${label}"}}}`);
   });
   const listed = await engine.list({});
   t.equal(listed.length, 21);
   t.same(listed.at(-1), { Id: 'last', Labels: { 'longshore.host': 'h1' }, State: 'running', Status: 'Up' });
   t.match((await faultOf(engine.imageDetails('x'))).fault, { kind: 'oversized' });
+  t.match(await engine.imageDetails('small'), { Id: 'sha256:y', Config: { User: 'root' } });
+  t.match((await faultOf(engine.imageDetails('long'))).fault, { kind: 'oversized' }, 'its history');
   t.equal(await engine.imageId('x'), 'sha256:x');
 });
 

@@ -27,6 +27,32 @@ const cases: readonly [
     { Entrypoint: ['a'], Cmd: ['x'.repeat(imageCommandBytes)] },
     /entrypoint and command take/,
   ],
+  ['an environment up to the limit', { Env: ['x'.repeat(limits.imageEnvBytes)] }, undefined],
+  ['an environment beyond the limit', { Env: ['x'.repeat(limits.imageEnvBytes), 'y'] }, /environment takes/],
+  [
+    'a health check up to the limit',
+    { Healthcheck: { Test: ['CMD', 'x'.repeat(limits.healthCommandBytes - 3)] } },
+    undefined,
+  ],
+  [
+    'a health check beyond it',
+    { Healthcheck: { Test: ['CMD', 'x'.repeat(limits.healthCommandBytes)] } },
+    /health check takes/,
+  ],
+  ['a health check of nothing', { Healthcheck: null, Env: null }, undefined],
+  [
+    'a long path of a volume',
+    { Volumes: { [`/${'x'.repeat(limits.imageOtherBytes)}`]: {} } },
+    /names of ports and volumes/,
+  ],
+  ...['User', 'WorkingDir', 'StopSignal', 'Shell', 'OnBuild', 'Unheard'].flatMap((member): typeof cases => [
+    [`a usual ${member}`, Object.fromEntries([[member, 'x']]), undefined],
+    [
+      `a ${member} beyond the limit`,
+      Object.fromEntries([[member, ['x'.repeat(limits.imageOtherBytes)]]]),
+      /user, working/,
+    ],
+  ]),
   ['ports up to the limit', { ExposedPorts: members(imagePorts) }, undefined],
   ['ports beyond the limit', { ExposedPorts: members(imagePorts + 1) }, /EXPOSE names 257 ports/],
   ['volumes up to the limit', { Volumes: members(imageVolumes) }, undefined],

@@ -52,6 +52,13 @@ export const hostSecretMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/images/access.test.ts',
   },
   {
+    name: 'a health check without a command sent',
+    guard: 'What makes an engine crash is not sent to it (docs/security.md, Images)',
+    file: 'host-agent/spec/health-check.ts',
+    changes: [{ in: 'boundedCheck', omit: 'words.length === 0' }],
+    killedBy: 'test/host-agent/spec/health-check.test.ts',
+  },
+  {
     name: 'passwords in the words of a registry logged',
     guard: 'No password in a log (ADR 38)',
     file: 'host-agent/images/pulls.ts',

@@ -7,6 +7,7 @@ import type { CreateResult } from '../../../../host-agent/docker/calls/container
 import { EngineError, type EngineFault } from '../../../../host-agent/docker/errors.ts';
 import { labels, networkName } from '../../../../host-agent/docker/ownership.ts';
 import { createNetworkKeeper } from '../../../../host-agent/network/network.ts';
+import { limits } from '../../../../schemas/limits.ts';
 import { quietLog, recordingLog } from '../../../gateway/support.ts';
 import { createExecutor, type ExecutorParts } from '../../../../host-agent/reconcile/execute/execute.ts';
 import { container, id, owner, reference, tenant } from '../../support/decisions.ts';
@@ -65,6 +66,7 @@ function executor({ creates = [{ kind: 'created', id: 'd1' }], engine = {}, refu
     } as Partial<ExecutorParts['firewall']> as ExecutorParts['firewall'],
     sandboxes: undefined,
     ensureNetwork: createNetworkKeeper(fake as Engine, owner),
+    configBytes: () => Promise.resolve(undefined),
     secretsDir: undefined,
     values: { env: () => Promise.resolve({ kind: 'env', env: {} }) },
     secretFiles: { prepare: () => Promise.resolve({ kind: 'prepared', mounts: [] }) },
@@ -116,6 +118,20 @@ t.test('create: what keeps it from being made', async (t) => {
       image(() => Promise.reject(away({ kind: 'oversized' }))),
       {},
       { kind: 'failed', why: { reason: 'image_refused' } },
+      0,
+    ],
+    [
+      'an image whose configuration is too large on disk',
+      { parts: { configBytes: () => Promise.resolve(limits.imageConfigBytes + 1) } },
+      {},
+      { kind: 'failed', why: { reason: 'image_refused', message: /has over \d+ bytes/ } },
+      0,
+    ],
+    [
+      'an image that the engine cannot use',
+      image(() => Promise.resolve({ Id: 'sha256:one', Config: { Env: ['A='.padEnd(limits.imageEnvBytes + 1, 'x')] } })),
+      {},
+      { kind: 'failed', why: { reason: 'image_refused', message: /environment takes/ } },
       0,
     ],
     ['no firewall', { refusal: 'no rules' }, {}, { kind: 'retry', why: { message: 'no rules' }, fault: 'host' }, 0],
