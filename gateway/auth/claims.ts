@@ -6,7 +6,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isTenantId, type TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { isOfOperator, scopesOf } from './scopes.ts';
+import { isOfOperator, scopesOf, type ScopeRules } from './scopes.ts';
 
 export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const;
 export type Algorithm = (typeof algorithms)[number];
@@ -21,13 +21,14 @@ export interface Issuer {
   readonly tenants: readonly string[];
   /** Whether its tokens may have scopes of the operator API. */
   readonly operators: boolean;
+  readonly scopes: ScopeRules;
 }
 
 /** The caller of a request. An operator has scopes, not a tenant of its own. */
 export interface Identity {
   readonly tenant: TenantId;
   readonly subject: string;
-  /** The words of `scope` that concern this API; with none, everything of the tenant is open. */
+  /** The words that limit the token; with none, everything of the tenant is open. */
   readonly scopes: readonly string[];
   readonly tokenId: string | undefined;
   /** What the log calls the token: its `jti`, or the key and the beginning of the token's hash. */
@@ -46,7 +47,6 @@ const Claims = Type.Object({
   nbf: Type.Optional(Type.Number()),
   iat: Type.Optional(Type.Number()),
   jti: Type.Optional(Type.String({ maxLength: 256 })),
-  scope: Type.Optional(Type.String()),
 });
 export type Claims = Static<typeof Claims>;
 const claimsCheck = Compile(Claims);
@@ -95,6 +95,7 @@ export function preview(
   // that lives longer, or was issued in the future, is refused.
   if (claims.iat !== undefined && claims.iat > nowS + clockToleranceS) return refused('issued in the future');
   if (claims.exp - (claims.iat ?? nowS) > lifeMaxS) return refused('lives too long');
+  if (scopesOf(claims, issuer.scopes) === undefined) return refused('scopes');
   if (identityOf(claims, issuer, '') === undefined) return refused('tenant');
   return { kind: 'plausible', issuerIndex, algorithm, keyId: header.kid };
 }
@@ -104,15 +105,17 @@ const mayName = ({ tenants }: Issuer, tenant: string): boolean =>
 
 /**
  * The identity in a token's claims. Undefined if the tenant claim is not a valid tenant (its form
- * matters, because it goes into NATS subjects), or if the token claims more than its issuer may: a
- * token is accepted as a whole or not at all. `unnamed`: the name of a token without `jti`.
+ * matters, because it goes into NATS subjects), if its scopes can't be read, or if the token claims
+ * more than its issuer may: a token is accepted as a whole or not at all. `unnamed`: the name of a
+ * token without `jti`.
  */
 export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Identity | undefined {
   const tenant: unknown = Object.hasOwn(claims, issuer.tenantClaim)
     ? (claims as Record<string, unknown>)[issuer.tenantClaim]
     : undefined;
   if (typeof tenant !== 'string' || !isTenantId(tenant) || !mayName(issuer, tenant)) return undefined;
-  const scopes = scopesOf(claims.scope);
+  const scopes = scopesOf(claims, issuer.scopes);
+  if (scopes === undefined) return undefined;
   if (scopes.some(isOfOperator) && !issuer.operators) return undefined;
   return {
     tenant,

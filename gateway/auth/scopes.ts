@@ -1,6 +1,6 @@
 /** Decides which routes a token's scopes open. Pure. */
 import type { Route } from '../../schemas/routes.ts';
-import { tenantScopes, type Scope } from '../../schemas/scopes.ts';
+import { keyScopePattern, type Scope } from '../../schemas/scopes.ts';
 
 /** The scope that opens all of the operator API, and the API of the token's tenant. */
 const everything = 'operator';
@@ -10,11 +10,44 @@ const networkPrefix = 'network:';
 export const isOfOperator = (word: string): boolean =>
   word === everything || word.startsWith('operator:') || word.startsWith(networkPrefix);
 
-const isOfTenant = (word: string): boolean => tenantScopes.some((known) => known === word);
+const knownScope = new RegExp(keyScopePattern);
+/** Whether a word opens anything. */
+export const isScope = (word: string): boolean => knownScope.test(word);
 
-/** The words of a token's `scope` that concern this API. */
-export const scopesOf = (scope: string | undefined): readonly string[] =>
-  scope === undefined ? [] : scope.split(' ').filter((word) => isOfTenant(word) || isOfOperator(word));
+/** Where an issuer's tokens have their scopes, and which words of them are about other programs. */
+export interface ScopeRules {
+  /** Undefined: the claims of RFC 8693 and RFC 9068, and those that issuers have in their place. */
+  readonly claim: string | undefined;
+  readonly ignore: readonly string[];
+}
+
+const usualClaims: readonly string[] = ['scope', 'scp', 'scopes'];
+/** OpenID Connect Core 5.4 and 11: what a client may learn of a person. */
+const ofOpenId: ReadonlySet<string> = new Set(['openid', 'profile', 'email', 'offline_access', 'address', 'phone']);
+
+/** Undefined for a claim that is neither a text nor a list of texts. */
+function wordsOf(claim: unknown): readonly string[] | undefined {
+  if (claim === undefined || claim === null) return [];
+  if (typeof claim === 'string') return claim.split(' ').filter((word) => word !== '');
+  return Array.isArray(claim) && claim.every((word) => typeof word === 'string') ? claim : undefined;
+}
+
+/**
+ * The words that limit a token, also those that open nothing: whoever put one there wanted a limit.
+ * Undefined if a claim of scopes can't be read.
+ */
+export function scopesOf(
+  claims: Readonly<Record<string, unknown>>,
+  { claim, ignore }: ScopeRules,
+): readonly string[] | undefined {
+  const scopes = new Set<string>();
+  for (const name of claim === undefined ? usualClaims : [claim]) {
+    const words = wordsOf(Object.hasOwn(claims, name) ? claims[name] : undefined);
+    if (words === undefined) return undefined;
+    for (const word of words) if (!ofOpenId.has(word) && !ignore.includes(word)) scopes.add(word);
+  }
+  return [...scopes];
+}
 
 /**
  * The first of the wanted scopes that a token may not pass on; undefined if it may pass on all. One

@@ -12,6 +12,7 @@ import { limits } from '../../schemas/limits.ts';
 import { claimsOf, clockToleranceS, identityOf, preview, type Identity, type Issuer, type Preview } from './claims.ts';
 import type { KeyFinder } from './keys.ts';
 import type { Revocations } from './revocations.ts';
+import { isScope } from './scopes.ts';
 
 export type Verdict =
   | { readonly kind: 'identity'; readonly identity: Identity }
@@ -45,6 +46,8 @@ export class Verifier {
   readonly #lifeMaxS: number;
   readonly #cache = new LRUCache<string, Cached>({ max: limits.tokenCacheEntries });
   readonly #verifying = new Map<string, Promise<Verdict>>();
+  /** Unknown words in scopes, each of which is logged once. */
+  readonly #toldScopes = new Set<string>();
   readonly #counted: (result: 'hit' | 'miss') => void;
 
   constructor(
@@ -138,10 +141,21 @@ export class Verifier {
     const claims = claimsOf(payload);
     const identity = claims === undefined ? undefined : identityOf(claims, issuer, `${keyId} ${shortHash(key)}`);
     if (identity === undefined) return refused('claims');
+    this.#tellUnknownScopes(identity, issuer);
     const verdict = { kind: 'identity', identity } as const;
     // Also caches a revoked token: revocation is checked at every use, and sending the token again
     // must not cost a verification.
     this.#cache.set(key, { verdict, untilMs: this.#clock.nowMs() + limits.tokenCacheTtlMs });
     return this.stillGood(identity) ? verdict : this.#whyNot(identity);
+  }
+
+  /** The issuer's mistake is a 403 for its users, and only the operator can see why. */
+  #tellUnknownScopes({ scopes, tenant }: Identity, { issuer }: Issuer): void {
+    for (const scope of scopes) {
+      const told = `${issuer} ${scope}`;
+      if (isScope(scope) || this.#toldScopes.has(told) || this.#toldScopes.size >= limits.scopesTold) continue;
+      this.#toldScopes.add(told);
+      this.#log.warn('scope_unknown', { issuer, scope: scope.slice(0, limits.scopeToldChars), tenant });
+    }
   }
 }

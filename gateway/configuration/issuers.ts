@@ -5,6 +5,7 @@ import { DecodeError, decoder } from '../../lib/decode.ts';
 import { algorithms, type Algorithm, type Issuer } from '../auth/claims.ts';
 import { ownIssuer } from '../../schemas/api/keys/signing-key.ts';
 import type { KeySource } from '../auth/keys.ts';
+import { isOfOperator, isScope } from '../auth/scopes.ts';
 
 export const defaultTenantClaim = 'tenant_id';
 
@@ -22,6 +23,15 @@ const IssuerEntry = Type.Object(
     tenant_claim: Type.Optional(Type.String({ minLength: 1 })),
     tenants: Type.Optional(Type.Array(Type.String({ pattern: '^(?:[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{0,64}\\*)$' }))),
     operators: Type.Optional(Type.Boolean()),
+    scopes: Type.Optional(
+      Type.Object(
+        {
+          claim: Type.Optional(Type.String({ minLength: 1 })),
+          ignore: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
+        },
+        { additionalProperties: false },
+      ),
+    ),
   },
   { additionalProperties: false },
 );
@@ -39,6 +49,12 @@ function issuerSetting(entry: IssuerEntry, from: string): IssuerSetting {
   if (url !== undefined && !isHttpUrl(url)) {
     throw new ConfigurationError([`${from}: the JWKS URL of ${entry.issuer} must be ${httpUrlForm}`]);
   }
+  const { claim, ignore = [] } = entry.scopes ?? {};
+  // Without it, a token that only has this word would open its whole tenant.
+  const ours = ignore.find((word) => isScope(word) || isOfOperator(word));
+  if (ours !== undefined) {
+    throw new ConfigurationError([`${from}: ${entry.issuer} ignores the scope "${ours}", which is one of Longshore`]);
+  }
   return {
     issuer: entry.issuer,
     audience: entry.audience,
@@ -46,6 +62,7 @@ function issuerSetting(entry: IssuerEntry, from: string): IssuerSetting {
     tenantClaim: entry.tenant_claim ?? defaultTenantClaim,
     tenants: entry.tenants ?? ['*'],
     operators: entry.operators ?? true,
+    scopes: { claim, ignore },
     source: url === undefined ? { kind: 'file', path: path ?? '' } : { kind: 'url', url },
   };
 }
@@ -83,6 +100,8 @@ interface IssuerSettings {
   readonly AUTH_JWKS_FILE: string | undefined;
   readonly AUTH_ALGORITHMS: readonly string[];
   readonly AUTH_TENANT_CLAIM: string;
+  readonly AUTH_SCOPES_CLAIM: string | undefined;
+  readonly AUTH_SCOPES_IGNORED: readonly string[];
 }
 
 /** @throws ConfigurationError */
@@ -96,12 +115,14 @@ export function issuersOf(configuration: IssuerSettings): IssuerSetting[] {
   if (given.length === 0 || given.includes(undefined)) {
     throw new ConfigurationError([`AUTH_ALGORITHMS must list one or more of ${algorithms.join(', ')}`]);
   }
+  const { AUTH_SCOPES_CLAIM: scopesClaim, AUTH_SCOPES_IGNORED: ignore } = configuration;
   const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: path, AUTH_TENANT_CLAIM: claim } = configuration;
   const entry = {
     issuer,
     audience,
     algorithms: given as Algorithm[],
     tenant_claim: claim,
+    scopes: { ...(scopesClaim === undefined ? {} : { claim: scopesClaim }), ignore: [...ignore] },
     ...(url === undefined ? {} : { jwks_url: url }),
     ...(path === undefined ? {} : { jwks_file: path }),
   };

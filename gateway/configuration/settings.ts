@@ -24,7 +24,7 @@ export const settings = {
   REDIS_USERNAME: optionalText('User at Redis. Absent: `default`.'),
   REDIS_PASSWORD_FILE: optionalText('File with the password of that user.'),
   AUTH_ISSUERS_FILE: optionalText(
-    'Token issuers: JSON, a list of {issuer, audience, algorithms, jwks_url or jwks_file, tenant_claim, tenants, operators}.',
+    'Token issuers: JSON, a list of {issuer, audience, algorithms, jwks_url or jwks_file, tenant_claim, tenants, operators, scopes: {claim, ignore}}.',
   ),
   AUTH_ISSUER: optionalText('`iss` of the only token issuer, if AUTH_ISSUERS_FILE is absent.'),
   AUTH_AUDIENCE: optionalText('`aud` that tokens of this issuer must have.'),
@@ -32,6 +32,11 @@ export const settings = {
   AUTH_JWKS_FILE: optionalText('File with that key set, in place of AUTH_JWKS_URL; read again when it changes.'),
   AUTH_ALGORITHMS: list('Signature algorithms that the issuer may use: EdDSA, ES256, RS256.', { fallback: algorithms }),
   AUTH_TENANT_CLAIM: text('Claim that holds the tenant.', { fallback: defaultTenantClaim }),
+  AUTH_SCOPES_CLAIM: optionalText('Claim that holds the scopes. Absent: `scope`, `scp` and `scopes`.'),
+  AUTH_SCOPES_IGNORED: list(
+    'Words in the scopes of this issuer’s tokens that are about other programs. Each other word that is no scope opens nothing.',
+    { fallback: [] },
+  ),
   AUTH_TOKEN_LIFE_MAX_MS: integer(
     'Longest life of a token (`exp` minus `iat`); the gateway refuses others. Revocations are kept for this long, so never raise it while some are in force.',
     { min: 60_000, max: 10 * 365 * 86_400_000, fallback: limits.tokenLifeMaxMs },

@@ -30,6 +30,7 @@ export const ownTokens: Issuer = {
   tenantClaim: 'tenant_id',
   tenants: ['*'],
   operators: true,
+  scopes: { claim: undefined, ignore: [] },
 };
 
 export interface SigningKeysOptions {

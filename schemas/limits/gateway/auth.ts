@@ -6,6 +6,9 @@ export const auth = {
   /** `sub` of a token. */
   subjectChars: 256,
   tokenCacheEntries: 20_000,
+  /** Unknown words in the scopes of tokens that the log names, and how much of each. */
+  scopesTold: 1000,
+  scopeToldChars: 64,
   tokenCacheTtlMs: 60 * seconds,
   tokensVerifying: 256,
   jwksBytes: 1 * MiB,

@@ -44,7 +44,8 @@ t.test('a token revoked by its `jti` is refused whatever its `iat`', async (t) =
   const { name, audience } = issuer;
   const trusted = { issuer: name, audience, algorithms: ['EdDSA'], tenantClaim: 'tenant_id', tenants: ['*'] } as const;
   const revocations = new Revocations();
-  const verifier = new Verifier([{ ...trusted, operators: true, keys }], revocations, { clock, log: quietLog });
+  const rules = { operators: true, scopes: { claim: undefined, ignore: [] } };
+  const verifier = new Verifier([{ ...trusted, ...rules, keys }], revocations, { clock, log: quietLog });
   const told = async (token: string): Promise<string> => {
     const verdict = verifier.recall(token) ?? (await verifier.verify(token));
     return verdict.kind === 'identity' ? 'good' : verdict.why;

@@ -1,15 +1,38 @@
 import t from 'tap';
-import { isOfOperator, lackOf, scopesOf } from '../../../gateway/auth/scopes.ts';
+import { isOfOperator, isScope, lackAmong, lackOf, scopesOf, type ScopeRules } from '../../../gateway/auth/scopes.ts';
 import { routes, type Access, type Route } from '../../../schemas/routes.ts';
 import { tenantScopes, type Scope } from '../../../schemas/scopes.ts';
 
-t.test('the words of a scope about this API are its scopes', (t) => {
-  t.same(scopesOf(undefined), []);
-  t.same(scopesOf('openid profile'), []);
-  t.same(scopesOf('openid operator:read network:office operator'), ['operator:read', 'network:office', 'operator']);
-  t.same(scopesOf(`openid ${tenantScopes.join(' ')} email`), tenantScopes);
-  t.same(scopesOf('operators reads Deploy'), [], 'words that are only like one');
-  t.same(scopesOf('operator:misspelt'), ['operator:misspelt'], 'it opens nothing, not even the tenant’s API');
+t.test('which words of a token limit it', (t) => {
+  const usual = { claim: undefined, ignore: [] };
+  const rows: [claims: Record<string, unknown>, scopes: readonly string[] | undefined, rules?: ScopeRules][] = [
+    [{}, []],
+    [{ scope: '', scp: [], scopes: null }, []],
+    [{ scope: 'openid profile email offline_access address phone' }, []],
+    [{ scope: 'openid operator:read network:office operator' }, ['operator:read', 'network:office', 'operator']],
+    [{ scope: `openid ${tenantScopes.join(' ')} email` }, tenantScopes],
+    [{ scope: 'READ' }, ['READ']],
+    [{ scope: 'read,vpn' }, ['read,vpn']],
+    [{ scope: 'vpn\tx' }, ['vpn\tx']],
+    [{ scope: 'operator:misspelt' }, ['operator:misspelt']],
+    [{ scope: ['read', 'vpn'] }, ['read', 'vpn']],
+    [{ scope: ['read vpn'] }, ['read vpn']],
+    [{ scp: 'vpn' }, ['vpn']],
+    [{ scp: ['openid', 'vpn'] }, ['vpn']],
+    [{ scopes: 'vpn exec' }, ['vpn', 'exec']],
+    [{ scope: 'openid', scp: ['read'], scopes: ['read', 'vpn'] }, ['read', 'vpn']],
+    [{ scope: 5 }, undefined],
+    [{ scp: { read: true } }, undefined],
+    [{ scopes: ['read', 5] }, undefined],
+    [{ scope: 'roles vpn' }, ['vpn'], { claim: undefined, ignore: ['roles'] }],
+    [{ scope: 'roles' }, [], { claim: undefined, ignore: ['roles'] }],
+    [{ scope: 'billing', permissions: ['read'] }, ['read'], { claim: 'permissions', ignore: [] }],
+    [{ scope: 'read' }, [], { claim: 'constructor', ignore: [] }],
+  ];
+  for (const [claims, scopes, rules = usual] of rows) t.same(scopesOf(claims, rules), scopes, JSON.stringify(claims));
+  t.same(['read', 'network:office', 'operator'].filter(isScope), ['read', 'network:office', 'operator']);
+  t.same(['READ', 'operators', 'operator:misspelt', 'network:', 'xread', 'reads'].filter(isScope), []);
+  t.equal(lackAmong(['READ'], ['read']), 'read', 'what opens nothing passes nothing on');
   t.same(['read', 'operator', 'network:office', 'admin'].filter(isOfOperator), ['operator', 'network:office']);
   t.end();
 });
@@ -37,6 +60,8 @@ t.test('which scopes open which routes', (t) => {
     [['exec', 'vpn'], route('tenant', 'admin'), 'admin'],
     [[...tenantScopes], route('operator', 'operator:read'), 'operator:read'],
     [['read'], route('tenant'), 'operator'],
+    [['READ'], route('tenant', 'read'), 'read'],
+    [['READ', 'deploy'], route('tenant', 'read', 'deploy'), undefined],
   ];
   for (const [scopes, of, lack] of rows) {
     t.same(lackOf(scopes, of, { network: 'office' }), lack, `${scopes.join(' ')} for ${JSON.stringify(of)}`);

@@ -52,6 +52,7 @@ export async function stage(
     tenantClaim: 'tenant_id',
     tenants: ['*'],
     operators: true,
+    scopes: { claim: undefined, ignore: [] },
     keys,
   };
   const revocations = new Revocations();

@@ -14,8 +14,20 @@ t.test('valid tokens of every algorithm are accepted', async (t) => {
   }
   t.equal(await verdictOf(await issuer.mint({ aud: ['other', issuer.audience], iat: undefined })), 'identity acme');
   const verdict = await verifier.verify(await issuer.mint({ scope: 'a operator b' }));
-  t.match(verdict, { identity: { scopes: ['operator'] } });
-  t.match(await verifier.verify(await issuer.mint({ scope: 'operators' })), { identity: { scopes: [] } });
+  t.match(verdict, { identity: { scopes: ['a', 'operator', 'b'] } });
+  t.match(await verifier.verify(await issuer.mint()), { identity: { scopes: [] } });
+});
+
+t.test('each word that is no scope is logged once, up to a bound', async (t) => {
+  const { issuer, verdictOf, log } = await stage(t);
+  const told = (): unknown[] =>
+    log.events.filter(({ event }) => event === 'scope_unknown').map(({ fields }) => fields['scope']);
+  for (let i = 0; i < 2; i++) await verdictOf(await issuer.mint({ scope: 'openid READ read', scp: ['x'.repeat(300)] }));
+  t.same(told(), ['READ', 'x'.repeat(limits.scopeToldChars)]);
+  const many = Array.from({ length: limits.scopesTold }, (_, index) => `w${index}`);
+  for (let i = 0; i < 10; i++)
+    await verdictOf(await issuer.mint({ scope: many.slice(i * 100, (i + 1) * 100).join(' ') }));
+  t.equal(told().length, limits.scopesTold);
 });
 
 t.test('tokens that are refused without a key', async (t) => {
@@ -47,6 +59,8 @@ t.test('tokens that are refused without a key', async (t) => {
     ['an empty tenant', issuer.mint({ tenant_id: '' }), 'tenant'],
     ['a tenant that is too long', issuer.mint({ tenant_id: 'a'.repeat(65) }), 'tenant'],
     ['a tenant with a line break', issuer.mint({ tenant_id: 'acme\n' }), 'tenant'],
+    ['a scope that is a number', issuer.mint({ scope: 1 }), 'scopes'],
+    ['a list of scopes with a number', issuer.mint({ scp: ['read', 1] }), 'scopes'],
     ['rubbish', 'a.b.c', 'header'],
   ];
   for (const [what, token, why] of cases) t.equal(await verdictOf(await token), `refused ${why}`, what);

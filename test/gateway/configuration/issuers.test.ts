@@ -38,6 +38,14 @@ t.test('one issuer comes from settings, several from a file', (t) => {
   t.throws(() => read(write([entry, other])), /each entry needs "tenants".*i lacks one/);
   for (const tenants of [['*a'], ['a*b'], ['a.b'], ['']])
     t.throws(() => read(write([{ ...entry, tenants }])), /tenants/);
+  t.match(read({ ...single, AUTH_JWKS_FILE: '/x' }), [{ scopes: { claim: undefined, ignore: [] } }]);
+  t.match(read({ ...single, AUTH_JWKS_FILE: '/x', AUTH_SCOPES_CLAIM: 'c', AUTH_SCOPES_IGNORED: 'a, b' }), [
+    { scopes: { claim: 'c', ignore: ['a', 'b'] } },
+  ]);
+  t.match(read(write([{ ...entry, scopes: { ignore: ['roles'] } }])), [{ scopes: { ignore: ['roles'] } }]);
+  for (const word of ['read', 'operator', 'operator:typo', 'network:office'])
+    t.throws(() => read(write([{ ...entry, scopes: { ignore: [word] } }])), /ignores the scope .* one of Longshore/);
+  t.throws(() => read(write([{ ...entry, scopes: { claims: 'c' } }])), /AUTH_ISSUERS_FILE/);
   t.throws(() => read(write('{')), /AUTH_ISSUERS_FILE/);
   t.throws(() => read(write([])), /AUTH_ISSUERS_FILE/);
   t.throws(() => read(write([other, other])), /two entries/);
