@@ -307,6 +307,7 @@ const signInOptionsOf = (
 ): SignInOptions => ({
   ...rooms,
   gate: access.gate,
+  verifier: access.verifier,
   settings: signInOf(configuration),
   publicUrl: publicUrlOf(configuration),
   lifeMs: sessionLifeOf(configuration),

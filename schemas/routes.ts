@@ -107,6 +107,8 @@ export interface Route {
   readonly streams?: 'resumable' | 'live';
   /** The connection goes on with WebSocket. With a cookie, an `Origin` of our own is needed. */
   readonly upgrades?: true;
+  /** A GET that uses something up or signs in, so there is no HEAD of it (RFC 9110 9.2.1). */
+  readonly acts?: true;
   /** The answer is not wrapped in `data`: health, OpenAPI. */
   readonly bare?: true;
   /** Media types of an answer that is a file and not JSON of the API. */
@@ -1263,6 +1265,7 @@ export const routes = [
   },
   {
     ...step('login.callback', 'GET', '/login/callback', 'The way back from the identity provider.'),
+    acts: true,
     errors: ['bad_request', 'forbidden', 'not_found', 'rate_limited', 'conflict'],
   },
   {
@@ -1281,8 +1284,15 @@ export const routes = [
   },
   {
     ...step('login.once', 'GET', '/login/once', 'Sign in with a one-time link, where those are allowed.'),
+    acts: true,
     query: { code: { schema: Type.String(), description: 'The code of the link.', required: true } },
     errors: ['forbidden', 'not_found', 'invalid', 'rate_limited', 'conflict'],
+  },
+  {
+    ...step('login.device', 'GET', '/login/device', 'The page that says which command line wants to sign in.'),
+    ...htmlPage,
+    query: { ask: { schema: Type.String(), description: 'From `verification_uri_complete`.', required: true } },
+    errors: ['bad_request', 'not_found', 'invalid', 'rate_limited'],
   },
   {
     ...step('logout', 'POST', '/logout', 'Sign out: the session of this token ends at every gateway.'),

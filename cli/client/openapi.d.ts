@@ -1363,6 +1363,23 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/login/device': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The page that says which command line wants to sign in. */
+    get: operations['login_device'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/logout': {
     parameters: {
       query?: never;
@@ -2009,7 +2026,7 @@ export interface components {
       /** @description For the page at `verification_uri`. */
       user_code: string;
       verification_uri: string;
-      /** @description The same page, with the code in it. */
+      /** @description A page of this server that says who asks, and leads to that page with the code in it. */
       verification_uri_complete?: string;
       /** @description Seconds. */
       expires_in: number;
@@ -2078,7 +2095,7 @@ export interface components {
       tenant: string | null;
       by: components['schemas']['AuditAuthor'];
       request_id: string;
-      /** @description What it was about: the parameters of the path, and the id of what was made. */
+      /** @description What it was about: the parameters of the path, and the id of what was made. Of `sign_in`: `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device. */
       target: {
         [key: string]: string;
       };
@@ -6272,6 +6289,39 @@ export interface operations {
       404: components['responses']['NotFoundPage'];
       405: components['responses']['MethodNotAllowedPage'];
       409: components['responses']['ConflictPage'];
+      422: components['responses']['InvalidPage'];
+      429: components['responses']['RateLimitedPage'];
+      500: components['responses']['InternalPage'];
+      503: components['responses']['UnavailablePage'];
+      504: components['responses']['TimeoutPage'];
+    };
+  };
+  login_device: {
+    parameters: {
+      query: {
+        /** @description From `verification_uri_complete`. */
+        ask: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Set-Cookie': components['headers']['SetCookie'];
+          [name: string]: unknown;
+        };
+        content: {
+          'text/html; charset=utf-8': string;
+        };
+      };
+      400: components['responses']['BadRequestPage'];
+      404: components['responses']['NotFoundPage'];
+      405: components['responses']['MethodNotAllowedPage'];
       422: components['responses']['InvalidPage'];
       429: components['responses']['RateLimitedPage'];
       500: components['responses']['InternalPage'];

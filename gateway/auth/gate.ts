@@ -1,4 +1,5 @@
 /** Admission: checks credentials, and limits how many failures one client may have. */
+import { needsTwin } from '../../schemas/api/keys/session-id.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
 import type { TokenGrant } from '../http/call.ts';
@@ -8,7 +9,7 @@ import type { RateLimiter } from './rate-limits.ts';
 import { failure, rateLimited, type Result } from '../http/respond.ts';
 import type { Identity } from './claims.ts';
 import type { ClientAddresses } from './client-address.ts';
-import { credentialsOf, isCrossSite, isOwnOrigin, type Credentials } from './credentials.ts';
+import { credentialsOf, isCrossSite, isOwnOrigin, type Credentials, type Source } from './credentials.ts';
 import type { Knowledge } from './revocation-feed.ts';
 import type { Verdict, Verifier } from './verifier.ts';
 
@@ -162,7 +163,7 @@ export class Gate {
     return unauthenticated;
   }
 
-  #conclude(head: RequestHead, from: 'bearer' | 'cookie', verdict: Verdict): Admission {
+  #conclude(head: RequestHead, from: Source, verdict: Verdict): Admission {
     const { meters, knowledgeOf } = this.#options;
     switch (verdict.kind) {
       case 'refused':
@@ -173,6 +174,7 @@ export class Gate {
         return unavailable;
       case 'identity': {
         const { identity } = verdict;
+        if (from === 'cookie' && needsTwin(identity.tokenId)) return this.#refuse('planted cookie');
         const knowledge = knowledgeOf(identity.tenant);
         if (knowledge !== 'known') {
           meters.authFailure('revocations unknown');

@@ -50,12 +50,22 @@ export const settings = {
     fallback: 'openid profile email',
   }),
   SIGN_IN_RULES_FILE: optionalText(
-    'Who is in which tenant, with which scopes: JSON, a list of {claim, value, tenant, scopes}, or of {claim, scopes} for a claim that holds names of tenants.',
+    'Who is in which tenant, with which scopes: JSON, a list of {claim, value, tenant, scopes, device}, or of {claim, scopes, device} for a claim that holds names of tenants.',
   ),
   SIGN_IN_SESSION_MS: integer('How long a session lasts; then its user signs in again.', {
     min: 60_000,
     max: limits.sessionLifeMaxMs,
     fallback: limits.sessionLifeMs,
+  }),
+  SIGN_IN_DEVICE: choice(
+    'Whether command lines may sign in (`longshore login`). `off`: they need a token, such as a key.',
+    ['on', 'off'],
+    'on',
+  ),
+  SIGN_IN_DEVICE_SESSION_MS: integer('How long a session of a command line lasts, up to SIGN_IN_SESSION_MS.', {
+    min: 60_000,
+    max: limits.sessionLifeMaxMs,
+    fallback: limits.deviceSessionLifeMs,
   }),
   SIGN_IN_LINK_FOLDER: optionalText(
     'Folder of one-time sign-in links, for development; `npm start` sets it. Refused with NODE_ENV=production.',

@@ -20,6 +20,8 @@ export interface SignInSettings {
   readonly scopes: string;
   readonly rules: readonly Rule[];
   readonly publicUrl: string;
+  /** Undefined: command lines do not sign in. */
+  readonly deviceLifeMs: number | undefined;
 }
 
 const RuleEntry = Type.Object(
@@ -28,6 +30,7 @@ const RuleEntry = Type.Object(
     value: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
     tenant: Type.Optional(TenantId),
     scopes: Type.Array(Type.String({ pattern: keyScopePattern }), { minItems: 1, uniqueItems: true }),
+    device: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
 );
@@ -35,16 +38,16 @@ const decodeRules = decoder(Type.Array(RuleEntry, { minItems: 1, maxItems: limit
 
 const fault = (what: string): ConfigurationError => new ConfigurationError([what]);
 
-function ruleOf({ claim, value, tenant, scopes }: Type.Static<typeof RuleEntry>, index: number): Rule {
+function ruleOf({ claim, value, tenant, scopes, device }: Type.Static<typeof RuleEntry>, index: number): Rule {
   const where = `SIGN_IN_RULES_FILE: rule ${index + 1}`;
-  if (value !== undefined && tenant !== undefined) return { by: 'value', claim, value, tenant, scopes };
+  if (value !== undefined && tenant !== undefined) return { by: 'value', claim, value, tenant, scopes, device };
   if (value !== undefined || tenant !== undefined) {
     throw fault(`${where} needs both "value" and "tenant", or neither if the claim holds names of tenants`);
   }
   // Everybody who may write that claim would be an operator.
   const ofOperator = scopes.find(isOfOperator);
   if (ofOperator !== undefined) throw fault(`${where} gives "${ofOperator}": name a "value" and a "tenant" for it`);
-  return { by: 'name', claim, scopes };
+  return { by: 'name', claim, scopes, device };
 }
 
 function rulesOf(path: string): readonly Rule[] {
@@ -79,6 +82,8 @@ export function signInOf(configuration: GatewayConfiguration): SignInSettings | 
     SIGN_IN_CLIENT_SECRET_FILE: secretFile,
     SIGN_IN_RULES_FILE: rulesFile,
     SIGN_IN_SCOPES: scopes,
+    SIGN_IN_DEVICE: device,
+    SIGN_IN_DEVICE_SESSION_MS: deviceLifeMs,
   } = configuration;
   const publicUrl = publicUrlOf(configuration);
   if (issuer === undefined) {
@@ -100,6 +105,7 @@ export function signInOf(configuration: GatewayConfiguration): SignInSettings | 
     scopes,
     rules: rulesOf(rulesFile),
     publicUrl,
+    deviceLifeMs: device === 'off' ? undefined : Math.min(deviceLifeMs, configuration.SIGN_IN_SESSION_MS),
   };
 }
 

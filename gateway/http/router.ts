@@ -60,10 +60,13 @@ function decodeSegment(raw: string): string | undefined {
 
 const order: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-function allowOf(methods: ReadonlySet<string>): string {
-  const names = order
-    .filter((method) => methods.has(method))
-    .flatMap((name) => (name === 'GET' ? [name, 'HEAD'] : name));
+const hasHead = ({ method, acts }: Route): boolean => method === 'GET' && acts !== true;
+
+function allowOf(methods: ReadonlyMap<string, Route>): string {
+  const names = order.flatMap((name) => {
+    const route = methods.get(name);
+    return route === undefined ? [] : hasHead(route) ? [name, 'HEAD'] : name;
+  });
   return [...names, 'OPTIONS'].join(', ');
 }
 
@@ -84,7 +87,7 @@ function compile<R extends Route>(routes: readonly R[]): Node<R> {
       }
     }
     node.methods.set(route.method, route);
-    node.allow = allowOf(new Set(node.methods.keys()));
+    node.allow = allowOf(node.methods);
   }
   return root;
 }
@@ -123,7 +126,7 @@ export function createRouter<R extends Route>(routes: readonly R[]): Router<R> {
       }
       if (method === 'OPTIONS') return { kind: 'options', allow: node.allow };
       const route = node.methods.get(method === 'HEAD' ? 'GET' : method);
-      if (route !== undefined) return { kind: 'route', route, params };
+      if (route !== undefined && (method !== 'HEAD' || hasHead(route))) return { kind: 'route', route, params };
       const [any] = node.methods.values();
       return { kind: 'method', allow: node.allow, access: any?.access ?? 'public' };
     },

@@ -15,7 +15,7 @@ import { localPath } from './cookies.ts';
 import { grantsOf, type Grant, type ProviderClaims } from './mapping.ts';
 import { tenantsPage } from './pages.ts';
 import type { Provider } from './provider.ts';
-import { away, noTenant, refusalOf, subjectOf, type Desk } from './desk.ts';
+import { away, chosenFromMs, noTenant, refusalOf, subjectOf, type Desk } from './desk.ts';
 
 const secret = (): string => randomBytes(32).toString('base64url');
 
@@ -40,10 +40,15 @@ export function codeFlow(desk: Desk, provider: Provider) {
     headers: [...(result.headers ?? []), 'set-cookie', cookies.endStep()],
   });
 
-  async function finish(call: Call, subject: string, grant: Grant, returnTo: string): Promise<Result> {
-    const session = await sessions.begin(call, subject, grant, 'browser');
+  async function finish(
+    call: Call,
+    { subject, grant, atMs }: { readonly subject: string; readonly grant: Grant; readonly atMs: number },
+    returnTo: string,
+  ): Promise<Result> {
+    const session = await sessions.begin(call, subject, grant, { by: 'browser', atMs });
     if ('code' in session) return session.code === 'forbidden' ? ended(session) : session;
-    return seeOther(returnTo, cookies.session(session.token, session.expiresAtMs - nowMs()), cookies.endStep());
+    const kept = cookies.session(session.token, session.expiresAtMs - nowMs());
+    return seeOther(returnTo, ...kept, cookies.endStep());
   }
 
   const login: HandlerOf<'login'> = async ({ query }) => {
@@ -82,11 +87,14 @@ export function codeFlow(desk: Desk, provider: Provider) {
     { tenant, returnTo }: { readonly tenant: TenantId | null; readonly returnTo: string },
   ): Promise<Result> {
     const subject = subjectOf(claims);
-    const grants = grantsOf(desk.rules, claims).filter((grant) => tenant === null || grant.tenant === tenant);
+    const all = grantsOf(desk.rules, claims, 'browser');
+    const grants = all.filter((grant) => tenant === null || grant.tenant === tenant);
     const [only, ...others] = grants;
     if (only === undefined)
-      return ended(await sessions.refusePerson(call, subject, 'no tenant', noTenant(subject, tenant)));
-    if (others.length === 0) return finish(call, subject, only, returnTo);
+      return ended(
+        await sessions.refusePerson(call, subject, 'no tenant', noTenant(subject, tenant), { by: 'browser' }),
+      );
+    if (others.length === 0) return finish(call, { subject, grant: only, atMs: nowMs() }, returnTo);
     const kept = { subject, grants, returnTo, untilMs: nowMs() + limits.signInChoiceMs };
     const sealed = grants.length > limits.signInTenants ? '' : envelopes.seal('choice', kept);
     if (sealed === '' || sealed.length > limits.signInCookieBytes) return ended(tooMany);
@@ -112,7 +120,9 @@ export function codeFlow(desk: Desk, provider: Provider) {
     if (choice === undefined) return notHere;
     const grant = choice.grants.find(({ tenant }) => tenant === call.params.tenant);
     if (grant === undefined) return tenantLost;
-    return finish(call, choice.subject, grant, choice.returnTo);
+    const used = await sessions.take(call, choice);
+    if (used !== undefined) return used.code === 'conflict' ? ended(used) : used;
+    return finish(call, { subject: choice.subject, grant, atMs: chosenFromMs(choice) }, choice.returnTo);
   };
 
   return { login, 'login.callback': callback, 'login.tenants': tenants, 'login.choose': chosen };

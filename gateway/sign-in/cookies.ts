@@ -1,6 +1,6 @@
 /** Cookies of sign-in, and paths to return to. Pure. */
 import { limits } from '../../schemas/limits.ts';
-import { cookieName, cookieValue } from '../auth/credentials.ts';
+import { cookieName, cookieValues, twinName, twinOf } from '../auth/credentials.ts';
 import type { RequestHeaders } from '../http/engine/guard.ts';
 
 /**
@@ -9,28 +9,31 @@ import type { RequestHeaders } from '../http/engine/guard.ts';
  * and where not every browser keeps a `Secure` cookie.
  */
 export class Cookies {
-  readonly #isSecure: boolean;
+  /** Whether a session has a twin: only a `Secure` cookie may have its prefix. */
+  readonly isSecure: boolean;
 
   constructor(publicUrl: string | undefined) {
-    this.#isSecure = publicUrl?.startsWith('https:') === true;
+    this.isSecure = publicUrl?.startsWith('https:') === true;
   }
 
   /** No other host of the domain can set a cookie with this prefix (RFC 6265bis 4.1.3.2). */
   get #stepName(): string {
-    return this.#isSecure ? '__Host-longshore_sign_in' : 'longshore_sign_in';
+    return this.isSecure ? '__Host-longshore_sign_in' : 'longshore_sign_in';
   }
 
   #cookie(name: string, value: string, maxAgeMs: number): string {
     const age = Math.floor(maxAgeMs / 1000);
-    return `${name}=${value}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
+    return `${name}=${value}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Lax${this.isSecure ? '; Secure' : ''}`;
   }
 
-  session(token: string, lifeMs: number): string {
-    return this.#cookie(cookieName, token, lifeMs);
+  session(token: string, lifeMs: number): readonly string[] {
+    const cookie = this.#cookie(cookieName, token, lifeMs);
+    return this.isSecure ? [cookie, this.#cookie(twinName, twinOf(token), lifeMs)] : [cookie];
   }
 
-  endSession(): string {
-    return this.#cookie(cookieName, '', 0);
+  endSession(): readonly string[] {
+    const cookie = this.#cookie(cookieName, '', 0);
+    return this.isSecure ? [cookie, this.#cookie(twinName, '', 0)] : [cookie];
   }
 
   step(sealed: string, lifeMs: number): string {
@@ -42,7 +45,7 @@ export class Cookies {
   }
 
   stepOf({ cookie }: RequestHeaders): string | undefined {
-    return cookie === undefined ? undefined : cookieValue(cookie, this.#stepName);
+    return cookie === undefined ? undefined : [...cookieValues(cookie, this.#stepName)][0];
   }
 }
 

@@ -1,5 +1,6 @@
 /** What every way to sign in shares. */
 import type { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import { failure } from '../http/respond.ts';
 import type { Cookies } from './cookies.ts';
 import type { Envelopes } from './envelope.ts';
@@ -34,5 +35,8 @@ export function noTenant(subject: string, tenant: TenantId | null): string {
   const which = tenant === null ? 'in no tenant' : `not in tenant ${tenant}`;
   return `you are ${which} here (your name at the identity provider is ${subject}); ask the operator to add you`;
 }
+
+/** When a choice began: when the provider said who the person is. */
+export const chosenFromMs = ({ untilMs }: { readonly untilMs: number }): number => untilMs - limits.signInChoiceMs;
 
 export const subjectOf = ({ sub }: ProviderClaims): string => (typeof sub === 'string' ? sub : '');

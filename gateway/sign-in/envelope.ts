@@ -13,6 +13,17 @@ import type { Grant } from './mapping.ts';
 
 const untilMs = Type.Number();
 
+/** Of a person in several tenants, who chooses one. */
+const choice = {
+  subject: Type.String(),
+  grants: Type.Unsafe<readonly Grant[]>(
+    Type.Array(Type.Object({ tenant: TenantId, scopes: Type.Array(Type.String()) })),
+  ),
+  untilMs,
+};
+/** The address of who began a sign-in by device, as the gateway saw it. */
+const from = Type.String();
+
 const steps = {
   /** Between the way to the provider and the way back. */
   flow: Type.Object({
@@ -25,17 +36,13 @@ const steps = {
     tenant: Type.Union([TenantId, Type.Null()]),
     untilMs,
   }),
-  /** Of a person in several tenants, who chooses one. */
-  choice: Type.Object({
-    subject: Type.String(),
-    grants: Type.Unsafe<readonly Grant[]>(
-      Type.Array(Type.Object({ tenant: TenantId, scopes: Type.Array(Type.String()) })),
-    ),
-    returnTo: Type.String(),
-    untilMs,
-  }),
-  /** Of a command line that waits for a sign-in in a browser. */
-  device: Type.Object({ deviceCode: Type.String(), untilMs }),
+  choice: Type.Object({ ...choice, returnTo: Type.String() }),
+  /** Of a command line that waits for a sign-in in a browser. The last release has no `from`. */
+  device: Type.Object({ deviceCode: Type.String(), from: Type.Optional(from), untilMs }),
+  /** A choice for a command line: no cookie of a browser counts there, and none of it in one. */
+  device_choice: Type.Object({ ...choice, from }),
+  /** For the page that says which command line wants to sign in. */
+  ask: Type.Object({ from, userCode: Type.String(), continueAt: Type.String(), atMs: Type.Number(), untilMs }),
 } as const satisfies Record<PassingPlace['step'], TSchema>;
 
 type Steps = typeof steps;
@@ -46,6 +53,8 @@ const decoders = {
   flow: decoder(steps.flow),
   choice: decoder(steps.choice),
   device: decoder(steps.device),
+  device_choice: decoder(steps.device_choice),
+  ask: decoder(steps.ask),
 } as const;
 
 export class Envelopes {

@@ -1,5 +1,6 @@
 /** Sign-in of people (ADR 43): with an identity provider if one is configured. */
 import type { Gate } from '../auth/gate.ts';
+import type { Verifier } from '../auth/verifier.ts';
 import type { SignInSettings } from '../configuration/sign-in.ts';
 import type { Handler, Services } from '../http/call.ts';
 import { failure } from '../http/respond.ts';
@@ -18,6 +19,7 @@ export interface SignInOptions {
   readonly signingKeys: SigningKeys;
   readonly vault: Vault | undefined;
   readonly gate: Pick<Gate, 'admit' | 'addressOf'>;
+  readonly verifier: Pick<Verifier, 'stillGood'>;
   /** Undefined: nobody signs in. */
   readonly settings: SignInSettings | undefined;
   readonly publicUrl: string | undefined;
@@ -28,21 +30,35 @@ export interface SignInOptions {
 const off: Handler = () =>
   failure('not_found', 'sign-in with an identity provider is not set up at this server: use a token');
 
+const noDevices: Handler = () =>
+  failure('not_found', 'command lines do not sign in at this server: use a token, such as a key');
+
+const devicesNowhere = { 'login.device': noDevices, 'sign_in.device': noDevices, 'sign_in.device_token': noDevices };
+
 const nowhere = {
   login: off,
   'login.callback': off,
   'login.tenants': off,
   'login.choose': off,
+  'login.device': off,
   'sign_in.device': off,
   'sign_in.device_token': off,
 };
 
 export function signInHandlers(options: SignInOptions) {
-  const { services, signingKeys, vault, gate, settings, publicUrl, lifeMs, linkFolder } = options;
+  const { services, signingKeys, vault, gate, verifier, settings, publicUrl, lifeMs, linkFolder } = options;
   const { clock, log } = services;
   const nowMs = (): number => clock.nowMs();
   const cookies = new Cookies(publicUrl);
-  const sessions = new PersonSessions({ services, signingKeys, gate, lifeMs });
+  const sessions = new PersonSessions({
+    services,
+    signingKeys,
+    gate,
+    verifier,
+    lifeMs,
+    deviceLifeMs: settings?.deviceLifeMs ?? lifeMs,
+    hasTwins: cookies.isSecure,
+  });
   const canSignIn = settings !== undefined && vault !== undefined;
   const base = publicUrl ?? '';
   const ofAll = signedInHandlers({ base, gate, cookies, sessions, canSignIn, linkFolder, nowMs });
@@ -50,5 +66,6 @@ export function signInHandlers(options: SignInOptions) {
   const provider = new Provider({ settings, clock, log });
   const { rules } = settings;
   const desk = { base, rules, cookies, envelopes: new Envelopes(vault, nowMs), sessions, nowMs };
-  return { ...codeFlow(desk, provider), ...deviceFlow(desk, provider), ...ofAll };
+  const devices = settings.deviceLifeMs === undefined ? devicesNowhere : deviceFlow(desk, provider);
+  return { ...codeFlow(desk, provider), ...devices, ...ofAll };
 }

@@ -1,20 +1,24 @@
 /** From what an identity provider says of a person to tenants and scopes, by rules. Pure. */
 import { isTenantId, type TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { isOfOperator } from '../auth/scopes.ts';
 
 export type ProviderClaims = Readonly<Record<string, unknown>>;
 
+interface ForAll {
+  readonly claim: string;
+  readonly scopes: readonly string[];
+  /**
+   * Whether sessions of a command line get these scopes. Undefined: all but those of the operator.
+   */
+  readonly device: boolean | undefined;
+}
+
 export type Rule =
   /** People with this value among those of the claim are in this tenant. */
-  | {
-      readonly by: 'value';
-      readonly claim: string;
-      readonly value: string;
-      readonly tenant: TenantId;
-      readonly scopes: readonly string[];
-    }
+  | (ForAll & { readonly by: 'value'; readonly value: string; readonly tenant: TenantId })
   /** The values of the claim are names of tenants. */
-  | { readonly by: 'name'; readonly claim: string; readonly scopes: readonly string[] };
+  | (ForAll & { readonly by: 'name' });
 
 /** A tenant that a person may act for. */
 export interface Grant {
@@ -34,16 +38,30 @@ function valuesOf(claims: ProviderClaims, claim: string): readonly string[] {
   return values.filter((value) => typeof value === 'string');
 }
 
-const grantsOfRule = (rule: Rule, claims: ProviderClaims): Grant[] => {
+/**
+ * Whoever begins a sign-in by device gets its session, and may have sent its link to somebody else
+ * (RFC 8628 5.4). So it has no scopes of the operator, unless the rule says that it may.
+ */
+function scopesFor(by: SignInWay, { scopes, device }: Rule): readonly string[] {
+  if (by === 'browser' || device === true) return scopes;
+  return device === false ? [] : scopes.filter((scope) => !isOfOperator(scope));
+}
+
+function grantsOfRule(rule: Rule, claims: ProviderClaims, by: SignInWay): Grant[] {
+  const scopes = scopesFor(by, rule);
+  // A grant without scopes would be one of everything.
+  if (scopes.length === 0) return [];
   const values = valuesOf(claims, rule.claim);
-  if (rule.by === 'name') return values.filter(isTenantId).map((tenant) => ({ tenant, scopes: rule.scopes }));
-  return values.includes(rule.value) ? [rule] : [];
-};
+  if (rule.by === 'name') return values.filter(isTenantId).map((tenant) => ({ tenant, scopes }));
+  return values.includes(rule.value) ? [{ tenant: rule.tenant, scopes }] : [];
+}
+
+export type SignInWay = 'browser' | 'device';
 
 /** The tenants of a person, by name; scopes of several rules for one tenant add up. */
-export function grantsOf(rules: readonly Rule[], claims: ProviderClaims): readonly Grant[] {
+export function grantsOf(rules: readonly Rule[], claims: ProviderClaims, by: SignInWay): readonly Grant[] {
   const scopes = new Map<TenantId, Set<string>>();
-  for (const grant of rules.flatMap((rule) => grantsOfRule(rule, claims))) {
+  for (const grant of rules.flatMap((rule) => grantsOfRule(rule, claims, by))) {
     scopes.set(grant.tenant, new Set([...(scopes.get(grant.tenant) ?? []), ...grant.scopes]));
   }
   return [...scopes]

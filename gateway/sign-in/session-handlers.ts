@@ -58,7 +58,7 @@ export function signedInHandlers(options: SessionHandlerOptions) {
   /** A token that is refused anyway needs no end, so the browser only forgets it. */
   const logout: HandlerOf<'logout'> = async (call) => {
     const admission = await gate.admit(call.exchange.head);
-    const done = seeOther(`${base}/login/session`, cookies.endSession(), cookies.endStep());
+    const done = seeOther(`${base}/login/session`, ...cookies.endSession(), cookies.endStep());
     if (admission === unauthenticated || admission.kind === 'granted') return done;
     if (admission.kind === 'refused') return admission.result;
     const { identity, crossSite } = admission;
@@ -72,9 +72,9 @@ export function signedInHandlers(options: SessionHandlerOptions) {
   const once: HandlerOf<'login.once'> = async (call) => {
     const link = linkFolder === undefined ? undefined : await takeLink(linkFolder, call.query.code);
     if (link === undefined || link.untilMs <= nowMs()) return usedLink;
-    const session = await sessions.begin(call, link.subject, link, 'link');
+    const session = await sessions.begin(call, link.subject, link, { by: 'link', atMs: nowMs() });
     if ('code' in session) return session;
-    return seeOther(`${base}/login/session`, cookies.session(session.token, session.expiresAtMs - nowMs()));
+    return seeOther(`${base}/login/session`, ...cookies.session(session.token, session.expiresAtMs - nowMs()));
   };
 
   return { 'login.session': show, logout, 'login.once': once };

@@ -1,7 +1,7 @@
 /** Sessions of people: tokens of the cluster's own, begun and ended. */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Author } from '../../schemas/api/audit/line.ts';
-import { sessionIdOf } from '../../schemas/api/keys/session-id.ts';
+import { sessionIdOf, twinnedSessionIdOf } from '../../schemas/api/keys/session-id.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
@@ -13,6 +13,7 @@ import { failure, type Result } from '../http/respond.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { signedOutEvent, unknownOutcomes } from '../operator/security-events.ts';
 import { revocationOf } from '../operator/tenants.ts';
+import type { Verifier } from '../auth/verifier.ts';
 import type { Grant } from './mapping.ts';
 
 export interface Session {
@@ -21,16 +22,44 @@ export interface Session {
   readonly expiresAtMs: number;
 }
 
+/** How a person proved who they are. */
+export interface Proof {
+  readonly by: 'browser' | 'device' | 'link';
+  /** When the provider said so. A revocation that came later ends the session. */
+  readonly atMs: number;
+  /** Where a sign-in by device was begun: that may have been somebody else. */
+  readonly from?: string | undefined;
+}
+
+/** A choice of one of several tenants, which is good for one session. */
+export interface Choice {
+  readonly subject: string;
+  readonly grants: readonly Grant[];
+  readonly untilMs: number;
+}
+
 export interface SessionsOptions {
   readonly services: Services;
   readonly signingKeys: SigningKeys;
   readonly gate: Pick<Gate, 'addressOf'>;
+  readonly verifier: Pick<Verifier, 'stillGood'>;
   readonly lifeMs: number;
+  /** The same for a command line. */
+  readonly deviceLifeMs: number;
+  /** Whether a session in a browser has a twin of its cookie. */
+  readonly hasTwins: boolean;
 }
 
 const notAudited = failure(
   'unavailable',
   'nobody was signed in, because the line in the audit could not be written; sign in again in a moment',
+);
+
+const revokedMeanwhile = 'your tokens were revoked after this sign-in; sign in again, or ask the operator why';
+const chosenBefore = failure('conflict', 'a tenant was chosen at this sign-in already; sign in again');
+const noRoom = failure(
+  'conflict',
+  'the server keeps no more choices of these tenants just now; open /login?tenant=NAME with the name of one',
 );
 
 export class PersonSessions {
@@ -40,25 +69,56 @@ export class PersonSessions {
     this.#options = options;
   }
 
-  /** @param by how the person proved who they are */
-  async begin(call: Call, subject: string, { tenant, scopes }: Grant, by: string): Promise<Result | Session> {
+  async begin(call: Call, subject: string, { tenant, scopes }: Grant, proof: Proof): Promise<Result | Session> {
+    const { by, atMs, from } = proof;
+    const way = { by, ...(from === undefined ? {} : { from }) };
     if (subject === '' || subject.length > limits.subjectChars) {
-      return this.refusePerson(call, null, 'subject', 'the identity provider names you in a way that no token can');
+      return this.refusePerson(
+        call,
+        null,
+        'subject',
+        'the identity provider names you in a way that no token can',
+        way,
+      );
     }
-    const { services, signingKeys, lifeMs } = this.#options;
-    const id = sessionIdOf(randomUUID());
-    const issuedAtS = wholeSeconds(services.clock.nowMs());
-    const expiresAtS = issuedAtS + wholeSeconds(lifeMs);
+    const { services, signingKeys, verifier, lifeMs, deviceLifeMs, hasTwins } = this.#options;
+    // That of a command line counts in no cookie: nobody can plant one in a browser.
+    const id = (by === 'device' || hasTwins ? twinnedSessionIdOf : sessionIdOf)(randomUUID());
+    const issuedAtS = wholeSeconds(atMs);
+    const expiresAtS = issuedAtS + wholeSeconds(by === 'device' ? deviceLifeMs : lifeMs);
+    const author = { tenant, subject, token: id };
+    if (!verifier.stillGood({ tenant, subject, scopes, tokenId: id, tokenName: id, issuedAtS, expiresAtS })) {
+      await this.#note(call, tenant, author, 'forbidden', way);
+      return this.refuse(call, 'revoked', revokedMeanwhile);
+    }
     const { origin, deadlineMs } = call;
     const signed = await signingKeys.sign(
       { id, tenant, subject, scopes, issuedAtS, expiresAtS },
       { origin, deadlineMs },
     );
     if ('code' in signed) return signed;
-    const author = { tenant, subject, token: id };
-    if (!(await this.#note(call, tenant, author, 'done'))) return notAudited;
-    services.log.info('signed_in', { tenant, subject, token: id, by, ...this.#about(call) });
+    if (!(await this.#note(call, tenant, author, 'done', way))) return notAudited;
+    services.log.info('signed_in', { tenant, subject, token: id, ...way, ...this.#about(call) });
     return { token: signed.token, tenant, expiresAtMs: expiresAtS * 1000 };
+  }
+
+  /**
+   * Uses a choice up, at whichever gateway it comes; a refusal if it was used. The owner of the
+   * first of its tenants remembers it as a revoked token until it ends by itself.
+   */
+  async take(call: Call, { subject, grants, untilMs }: Choice): Promise<Result | undefined> {
+    const { services } = this.#options;
+    const [first] = grants;
+    if (first === undefined) return chosenBefore;
+    const { tenant } = first;
+    const jti = `choice.${createHash('sha256').update(`${untilMs} ${subject}`).digest('base64url')}`;
+    const times = { nowMs: services.clock.nowMs(), tokenLifeMaxMs: services.tokenLifeMaxMs };
+    const revocation = revocationOf(tenant, { jti, exp: Math.ceil(untilMs / 1000) }, times);
+    const question = { type: 'tenant.revoke', tenant, revocation, once: true, ...written(services, call) } as const;
+    const outcome = await services.ask('write', question, call.deadlineMs);
+    if (succeeded(outcome)) return undefined;
+    if (outcome.code === 'precondition_failed') return chosenBefore;
+    return outcome.code === 'conflict' ? noRoom : outcome;
   }
 
   /** Undefined: every gateway refuses its token within a second. */
@@ -90,27 +150,41 @@ export class PersonSessions {
   }
 
   /** Of a person whom the provider knows: the operators' audit has it, too. */
-  async refusePerson(call: Call, subject: string | null, why: string, message: string): Promise<Result> {
-    await this.#note(
-      call,
-      null,
-      { tenant: null, subject: subject?.slice(0, limits.auditTextChars) ?? null, token: null },
-      'forbidden',
-    );
+  async refusePerson(
+    call: Call,
+    subject: string | null,
+    why: string,
+    message: string,
+    way: Omit<Proof, 'atMs'>,
+  ): Promise<Result> {
+    const who = { tenant: null, subject: subject?.slice(0, limits.auditTextChars) ?? null, token: null };
+    await this.#note(call, null, who, 'forbidden', way);
     return this.refuse(call, why, message);
   }
 
   /** A line of the audit; false if it was not committed. */
-  #note(call: Call, tenant: TenantId | null, who: Omit<Author, 'address'>, outcome: string): Promise<boolean> {
-    const by = { ...who, address: this.#about(call).address };
+  #note(
+    call: Call,
+    tenant: TenantId | null,
+    who: Omit<Author, 'address'>,
+    outcome: string,
+    { by, from }: Omit<Proof, 'atMs'>,
+  ): Promise<boolean> {
+    const author = { ...who, address: this.addressOf(call) };
+    const target = { by, ...(from === undefined ? {} : { from: from.slice(0, limits.auditTextChars) }) };
     return this.#options.services.notes.note(
       tenant,
-      { by, action: 'sign_in', target: {}, outcome, detail: null },
+      { by: author, action: 'sign_in', target, outcome, detail: null },
       call,
     );
   }
 
-  #about({ requestId, exchange }: Call) {
-    return { requestId, address: this.#options.gate.addressOf(exchange.head) };
+  /** The address of the client, as this gateway sees it. */
+  addressOf({ exchange }: Call): string {
+    return this.#options.gate.addressOf(exchange.head);
+  }
+
+  #about(call: Call) {
+    return { requestId: call.requestId, address: this.addressOf(call) };
   }
 }

@@ -33,7 +33,7 @@ export type SecretPlace =
  */
 export interface PassingPlace {
   readonly of: 'sign_in';
-  readonly step: 'flow' | 'choice' | 'device';
+  readonly step: 'flow' | 'choice' | 'device' | 'device_choice' | 'ask';
 }
 
 /** A secret that is not sealed under the current key yet. */

@@ -278,7 +278,11 @@ const writes = {
     { ...ofTenant, settings: open(TenantSettings), repair: Type.Optional(nullable(RevocationShape)) },
     forwarded<typeof TenantView>(),
   ),
-  'tenant.revoke': ask({ ...ofTenant, revocation: RevocationShape }, forwarded<TSchema>()),
+  /** `once`: refused if this very token is revoked already. Absent in asks of the last release. */
+  'tenant.revoke': ask(
+    { ...ofTenant, revocation: RevocationShape, once: Type.Optional(Type.Boolean()) },
+    forwarded<TSchema>(),
+  ),
   'host.create': ask({ ...ofHost, region: id<Region>(), joinTokenHash: text }, dataOf(fieldsOf(HostView))),
   'host.join_token': ask({ ...ofHost, joinTokenHash: text }, dataOf(fieldsOf(HostView))),
   'host.update': ask(

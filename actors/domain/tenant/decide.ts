@@ -146,10 +146,16 @@ const revocationsFull =
   'and no more are kept: revoke all its tokens, which replaces those of subjects, and those of tokens that are over ' +
   'a day old. A revocation of a "jti" ends with its token if you send its "exp"';
 
+const isSame = (one: Revocation['match'], other: Revocation['match']): boolean =>
+  one.by === 'jti' && other.by === 'jti' && one.value === other.value;
+
 export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: TurnContext): Turn {
   const tenant = state.tenant(ask.tenant);
   if (tenant.settingsDamaged) return damagedTenant;
   const before = tenant.record;
+  if (ask.once === true && before.revocations.some(({ match }) => isSame(match, ask.revocation.match))) {
+    return refuse('precondition_failed', 'this token is revoked already');
+  }
   const alive = stillNeeded(before.revocations, ask.revocation, context);
   const max = limits.revocationsPerTenant;
   // All tokens of the tenant can be revoked always; the next such revocation takes the place of

@@ -153,7 +153,8 @@ function operationOf(route: Route, { parameters, errors }: Shared): Json {
 
 const description =
   'Containers of many tenants on a fleet of hosts. The tenant is the token’s, never the body’s. ' +
-  'Beside the methods listed, a path with GET answers HEAD, and every path answers OPTIONS with 204 and `Allow`.';
+  'Beside the methods listed, every path answers OPTIONS with 204 and `Allow`, and a path with GET answers HEAD; ' +
+  'but for `/login/callback` and `/login/once`, which sign in.';
 
 const tags = [
   { name: 'tenant', description: 'With a tenant’s token.' },

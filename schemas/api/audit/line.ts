@@ -59,7 +59,8 @@ export const AuditLine = Type.Object(
     by: Author,
     request_id: Type.String(),
     target: Type.Record(Type.String(), Type.String(), {
-      description: 'What it was about: the parameters of the path, and the id of what was made.',
+      description:
+        'What it was about: the parameters of the path, and the id of what was made. Of `sign_in`: `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device.',
     }),
     detail: nullable(AuditDetail),
   },

@@ -19,7 +19,11 @@ export const DeviceSignIn = Type.Object(
     handle,
     user_code: Type.String({ description: 'For the page at `verification_uri`.' }),
     verification_uri: Type.String(),
-    verification_uri_complete: Type.Optional(Type.String({ description: 'The same page, with the code in it.' })),
+    verification_uri_complete: Type.Optional(
+      Type.String({
+        description: 'A page of this server that says who asks, and leads to that page with the code in it.',
+      }),
+    ),
     expires_in: Type.Integer({ description: 'Seconds.' }),
     interval: Type.Integer({ description: 'Seconds to wait between two asks for the token.' }),
   },

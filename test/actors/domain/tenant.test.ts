@@ -50,6 +50,18 @@ t.test('a damaged tenant record is not read, and nothing overwrites it', (t) => 
   t.end();
 });
 
+t.test('what may be used once is refused the second time', (t) => {
+  const state = stateOf();
+  const revocation = { ...revocationOf(acme, 1), match: { by: 'jti', value: 'choice.1' } } as const;
+  const use = (value: string, once = true): string => {
+    const of = { ...revocation, match: { by: 'jti', value } } as const;
+    return write(state, { type: 'tenant.revoke', tenant: acme, revocation: of, ...(once ? { once } : {}) }).code;
+  };
+  t.same([use('choice.1'), use('choice.1'), use('choice.2')], ['created', 'precondition_failed', 'created']);
+  t.equal(use('choice.1', false), 'created', 'an ordinary revocation may come again');
+  t.end();
+});
+
 t.test('the hosts that a create may name, in pages', (t) => {
   const [eu, us] = ['eu', 'us'].map(region) as [Region, Region];
   const fleet = fleetOf(

@@ -97,6 +97,8 @@ async function signIn(t: Test): Promise<void> {
     const at = await until('where to confirm', () => /Open (\S+) in a browser/.exec(said)?.[1]);
     const { context, page } = await newPage(browser);
     await page.goto(at);
+    t.match(await textOf(page), /A command line at the address .*it acts as you/s);
+    await page.click('text=Continue at');
     await page.click('button[type=submit]');
     await signInAs(page, 'bob');
     t.match(await page.innerText('body'), /Sign-in Success/i);

@@ -1,10 +1,11 @@
 import t from 'tap';
-import { cookieValue, credentialsOf, isCrossSite } from '../../../gateway/auth/credentials.ts';
+import { cookieValues, credentialsOf, isCrossSite, twinName, twinOf } from '../../../gateway/auth/credentials.ts';
 import type { RequestHeaders } from '../../../gateway/http/engine/guard.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 t.test('the bearer token counts before the cookie', async (t) => {
   const jws = 'aa.bb.cc';
+  const twin = `${twinName}=${twinOf(jws)}`;
   const cases: readonly (readonly [headers: RequestHeaders, verdictOf: string])[] = [
     [{}, 'none'],
     [{ authorization: `Bearer ${jws}` }, `bearer ${jws}`],
@@ -21,7 +22,13 @@ t.test('the bearer token counts before the cookie', async (t) => {
     [{ authorization: `Bearer ${jws}`, cookie: '_dro_token=dd.ee.ff' }, `bearer ${jws}`],
     [{ cookie: `a=1; _dro_token=${jws}; b=2` }, `cookie ${jws}`],
     [{ cookie: `_dro_token="${jws}"` }, `cookie ${jws}`],
-    [{ cookie: `_dro_token=${jws}; _dro_token=dd.ee.ff` }, `cookie ${jws}`],
+    [{ cookie: `_dro_token=${jws}; _dro_token=dd.ee.ff` }, 'malformed'],
+    [{ cookie: `_dro_token=${jws}; _dro_token="${jws}"` }, `cookie ${jws}`],
+    [{ cookie: `_dro_token=dd.ee.ff; _dro_token=${jws}; ${twin}` }, `twinned cookie ${jws}`],
+    [{ cookie: `${twin}; _dro_token=${jws}; _dro_token=dd.ee.ff` }, `twinned cookie ${jws}`],
+    [{ cookie: `${twin}; _dro_token=dd.ee.ff` }, 'malformed'],
+    [{ cookie: twin }, 'none'],
+    [{ authorization: 'Bearer dd.ee.ff', cookie: `${twin}; _dro_token=${jws}` }, 'bearer dd.ee.ff'],
     [{ cookie: `x_dro_token=${jws}` }, 'none'],
     [{ cookie: `_dro_token_x=${jws}` }, 'none'],
     [{ cookie: '_dro_token=' }, 'malformed'],
@@ -35,7 +42,8 @@ t.test('the bearer token counts before the cookie', async (t) => {
       JSON.stringify(headers).slice(0, 80),
     );
   }
-  t.equal(cookieValue('', 'a'), undefined);
+  t.same([...cookieValues('', 'a')], []);
+  t.same([...cookieValues('a=1; b=2; a="3"; a=1', 'a')], ['1', '3']);
 });
 
 t.test('cross-site requests with a cookie', async (t) => {
@@ -64,6 +72,7 @@ t.test('cross-site requests with a cookie', async (t) => {
     const said = JSON.stringify(headers);
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       t.equal(isCrossSite(method, 'cookie', headers), refused, `${method} ${said}`);
+      t.equal(isCrossSite(method, 'twinned cookie', headers), refused);
       t.equal(isCrossSite(method, 'bearer', headers), false);
     }
     for (const method of ['GET', 'HEAD']) t.equal(isCrossSite(method, 'cookie', headers), false);

@@ -24,7 +24,11 @@ t.test('what works', (t) => {
   t.equal(read({}), undefined, 'off');
   const { issuer, publicUrl, rules, clientSecret } = read(whole)!;
   t.same([issuer.href, publicUrl, clientSecret], ['https://login.test/realm', 'https://longshore.test/at', undefined]);
-  t.same(rules, [{ by: 'value', ...rule }]);
+  t.same(rules, [{ by: 'value', ...rule, device: undefined }]);
+  t.match(read(whole, [{ ...rule, device: true }])?.rules, [{ device: true }]);
+  t.equal(read(whole)?.deviceLifeMs, 4 * 3_600_000);
+  t.equal(read({ ...whole, SIGN_IN_SESSION_MS: '60000' })?.deviceLifeMs, 60_000, 'no longer than in a browser');
+  t.equal(read({ ...whole, SIGN_IN_DEVICE: 'off' })?.deviceLifeMs, undefined);
   const local = { PUBLIC_URL: 'http://127.0.0.1:8080', SIGN_IN_ISSUER: 'http://localhost:3000' };
   t.equal(read({ ...whole, ...local })?.issuer.protocol, 'http:');
   const operator = [{ ...rule, tenant: 'operator', scopes: ['operator', 'network:office'] }];
@@ -43,6 +47,7 @@ t.test('what stops the start', (t) => {
     [{ ...whole, SIGN_IN_ISSUER: 'http://login.test' }, /SIGN_IN_ISSUER must be an https URL/],
     [{ ...whole, SIGN_IN_ISSUER: 'login' }, /SIGN_IN_ISSUER must be an https URL/],
     [{ ...whole, SIGN_IN_SCOPES: 'email' }, /must have "openid"/],
+    [{ ...whole, SIGN_IN_DEVICE: 'no' }, /SIGN_IN_DEVICE/],
     [{ ...whole, SIGN_IN_CLIENT_SECRET_FILE: '/nowhere' }, /cannot be read/],
   ];
   for (const [more, message] of settingsRefused) t.throws(() => read(more), { message });
@@ -51,6 +56,7 @@ t.test('what stops the start', (t) => {
     [[{ ...rule, tenant: undefined }], /rule 1 needs both/],
     [[{ ...rule, scopes: [] }], /SIGN_IN_RULES_FILE/],
     [[{ ...rule, scopes: ['raed'] }], /SIGN_IN_RULES_FILE/],
+    [[{ ...rule, device: 'yes' }], /SIGN_IN_RULES_FILE/],
     [[{ ...rule, tenant: '../x' }], /SIGN_IN_RULES_FILE/],
     [[rule, { claim: 'tenants', scopes: ['operator:read'] }], /rule 2 gives "operator:read"/],
   ];

@@ -24,6 +24,8 @@ const table: readonly (readonly [method: string, path: string, told: string])[] 
   ['GET', '/api/v2/compute', 'container.list'],
   ['GET', '/api/v2/compute/', 'container.list'],
   ['HEAD', '/api/v2/compute/', 'container.list'],
+  ['HEAD', '/login/once', 'allow GET, OPTIONS'],
+  ['OPTIONS', '/login/callback', 'options GET, OPTIONS'],
   ['POST', '/api/v2/compute/', 'container.create'],
   ['GET', '/api/v2/compute/quota', 'tenant.quota'],
   ['GET', '/api/v2/compute/quota/', 'tenant.quota'],

@@ -3,11 +3,12 @@ import { grantsOf, lacksClaims, type Rule } from '../../../gateway/sign-in/mappi
 import type { TenantId } from '../../../schemas/ids.ts';
 
 const [acme, beta] = ['acme', 'beta'] as TenantId[] as [TenantId, TenantId];
+const device = undefined;
 const rules: readonly Rule[] = [
-  { by: 'value', claim: 'groups', value: 'developers', tenant: beta, scopes: ['read', 'deploy'] },
-  { by: 'value', claim: 'groups', value: 'admins', tenant: beta, scopes: ['read', 'admin'] },
-  { by: 'value', claim: 'email', value: 'a@b.test', tenant: acme, scopes: ['read'] },
-  { by: 'name', claim: 'tenants', scopes: ['read'] },
+  { by: 'value', claim: 'groups', value: 'developers', tenant: beta, scopes: ['read', 'deploy'], device },
+  { by: 'value', claim: 'groups', value: 'admins', tenant: beta, scopes: ['read', 'admin'], device },
+  { by: 'value', claim: 'email', value: 'a@b.test', tenant: acme, scopes: ['read'], device },
+  { by: 'name', claim: 'tenants', scopes: ['read'], device },
 ];
 
 t.test('claims → tenants and scopes', (t) => {
@@ -26,11 +27,24 @@ t.test('claims → tenants and scopes', (t) => {
     ['a claim that is inherited', Object.create({ groups: 'developers' }) as Record<string, unknown>, {}],
   ];
   for (const [name, claims, expected] of cases) {
-    const found = Object.fromEntries(grantsOf(rules, claims).map(({ tenant, scopes }) => [tenant, scopes]));
+    const found = Object.fromEntries(grantsOf(rules, claims, 'browser').map(({ tenant, scopes }) => [tenant, scopes]));
     t.same(found, expected, name);
   }
-  const ordered = grantsOf(rules, { groups: 'admins', tenants: ['acme'] }).map(({ tenant }) => tenant);
+  const ordered = grantsOf(rules, { groups: 'admins', tenants: ['acme'] }, 'browser').map(({ tenant }) => tenant);
   t.same(ordered, [acme, beta], 'by name');
+  t.end();
+});
+
+t.test('what a command line gets of the rules', (t) => {
+  const of = (scopes: readonly string[], device?: boolean): readonly string[] | undefined => {
+    const rule: Rule = { by: 'value', claim: 'groups', value: 'g', tenant: acme, scopes, device };
+    t.same(grantsOf([rule], { groups: 'g' }, 'browser')[0]?.scopes, scopes);
+    return grantsOf([rule], { groups: 'g' }, 'device')[0]?.scopes;
+  };
+  t.same(of(['read', 'operator', 'network:office', 'operator:read']), ['read'], 'nothing of the operator');
+  t.same(of(['operator']), undefined, 'no grant, for one without scopes would open everything');
+  t.same(of(['operator', 'read'], true), ['operator', 'read'], 'unless the rule says so');
+  t.same(of(['read'], false), undefined);
   t.end();
 });
 

@@ -37,6 +37,39 @@ export const gatewayMutants: readonly Mutant[] = [
     killedBy: 'test/gateway/auth/scopes.test.ts',
   },
   {
+    name: 'session of another browser accepted',
+    guard: 'A session counts in a cookie only beside its twin (docs/security.md)',
+    file: 'gateway/auth/gate.ts',
+    changes: [{ in: 'Gate.#conclude', never: "from === 'cookie' && needsTwin(identity.tokenId)" }],
+    killedBy: 'test/attacks/sign-in/planted-cookie.test.ts',
+  },
+  {
+    name: 'HEAD signs in',
+    guard: 'HEAD uses nothing up (docs/security.md)',
+    file: 'gateway/http/router.ts',
+    changes: [{ in: 'hasHead', omit: 'acts !== true' }],
+    killedBy: 'test/gateway/http/router.test.ts',
+  },
+  {
+    name: 'scopes of the operator for a command line',
+    guard: 'A sign-in by device gives no scope of the operator by itself (ADR 43)',
+    file: 'gateway/sign-in/mapping.ts',
+    changes: [{ in: 'scopesFor', replace: '!isOfOperator(scope)', by: 'true' }],
+    killedBy: 'test/gateway/sign-in/mapping.test.ts',
+  },
+  {
+    name: 'a choice used again',
+    guard: 'A choice of a tenant makes one session (ADR 43)',
+    file: 'actors/domain/tenant/decide.ts',
+    changes: [
+      {
+        in: 'revoke',
+        never: 'ask.once === true && before.revocations.some(({ match }) => isSame(match, ask.revocation.match))',
+      },
+    ],
+    killedBy: 'test/actors/domain/tenant.test.ts',
+  },
+  {
     name: 'scopes of a tenant not looked at',
     guard: 'A token with scopes opens only what they name (docs/security.md)',
     file: 'gateway/auth/scopes.ts',

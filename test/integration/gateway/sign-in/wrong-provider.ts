@@ -22,18 +22,22 @@ export interface WrongProvider {
   mistakes: Mistakes;
   /** The nonce of the last visit. */
   nonce: string;
+  /** Whether somebody has signed in for the command line that asks. */
+  isConfirmed: boolean;
 }
 
-const bodyOf = async (request: IncomingMessage): Promise<void> => {
-  for await (const chunk of request) void chunk;
-};
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
 
 export async function startWrongProvider(t: Test): Promise<WrongProvider> {
   const [key, stranger] = await Promise.all([createKey('RS256'), createKey('RS256')]);
   const used = new Set<string>();
-  const tokenOf = async (): Promise<string> => {
+  const tokenOf = async (nonce: string | undefined): Promise<string> => {
     const nowS = Math.floor(Date.now() / 1000);
-    const all = { iss: issuer, aud: 'longshore', sub: 'alice', groups: ['acme'], nonce: provider.nonce };
+    const all = { iss: issuer, aud: 'longshore', sub: 'alice', groups: ['acme'], nonce };
     const claims = JSON.parse(
       JSON.stringify({ ...all, iat: nowS, exp: nowS + 60, ...provider.mistakes.claims }),
     ) as Record<string, unknown>;
@@ -45,18 +49,28 @@ export async function startWrongProvider(t: Test): Promise<WrongProvider> {
     const send = (status: number, body: string): void =>
       void response.writeHead(status, { 'content-type': 'application/json' }).end(body);
     const answer = async (): Promise<void> => {
-      await bodyOf(request);
+      const isDevice = new URLSearchParams(await bodyOf(request)).has('device_code');
       switch (new URL(request.url ?? '/', issuer).pathname) {
         case '/.well-known/openid-configuration':
           return send(200, JSON.stringify({ ...metadata, ...provider.mistakes.metadata }));
         case '/jwks':
           return send(200, JSON.stringify({ keys: [key.jwk] }));
+        case '/device': {
+          const codes = { device_code: 'd', user_code: 'WDJB-MJHT', expires_in: 600, interval: 1 };
+          const page = { verification_uri: `${issuer}/go`, verification_uri_complete: `${issuer}/go?code=WDJB-MJHT` };
+          return send(200, JSON.stringify({ ...codes, ...page }));
+        }
         case '/token': {
           const { status, body } = provider.mistakes.answer ?? { status: 200, body: '' };
           if (body !== '') return send(status, body);
-          if (used.has(provider.nonce)) return send(400, '{"error":"invalid_grant"}');
-          used.add(provider.nonce);
-          const tokens = { access_token: 'opaque', token_type: 'Bearer', id_token: await tokenOf() };
+          if (isDevice && !provider.isConfirmed) return send(400, '{"error":"authorization_pending"}');
+          if (!isDevice && used.has(provider.nonce)) return send(400, '{"error":"invalid_grant"}');
+          if (!isDevice) used.add(provider.nonce);
+          const tokens = {
+            access_token: 'opaque',
+            token_type: 'Bearer',
+            id_token: await tokenOf(isDevice ? undefined : provider.nonce),
+          };
           return send(200, JSON.stringify(tokens));
         }
         default:
@@ -75,11 +89,12 @@ export async function startWrongProvider(t: Test): Promise<WrongProvider> {
     issuer,
     authorization_endpoint: `${issuer}/authorize`,
     token_endpoint: `${issuer}/token`,
+    device_authorization_endpoint: `${issuer}/device`,
     jwks_uri: `${issuer}/jwks`,
     response_types_supported: ['code'],
     id_token_signing_alg_values_supported: ['RS256'],
     authorization_response_iss_parameter_supported: true,
   };
-  const provider: WrongProvider = { issuer, mistakes: {}, nonce: '' };
+  const provider: WrongProvider = { issuer, mistakes: {}, nonce: '', isConfirmed: false };
   return provider;
 }
