@@ -33,7 +33,7 @@ function wordsOf(claim: unknown): readonly string[] | undefined {
 }
 
 /**
- * The words that limit a token, also those that open nothing: whoever put one there wanted a limit.
+ * The words that limit a token, also those that open nothing: the issuer wanted a limit.
  * Undefined if a claim of scopes can't be read.
  */
 export function scopesOf(

@@ -1,8 +1,9 @@
 /**
  * Sign-in of a command line (RFC 8628): it shows a code, a person confirms it in any browser, and
  * the command line asks until that is done. What must be remembered goes back and forth sealed.
- * Whoever began it gets the session, so a link from a stranger is an attack (RFC 8628 5.4): the
- * link leads to a page of ours first, rules decide what such a session may do, and it is shorter.
+ * The client that began it gets the session, so a link from a stranger is an attack (RFC 8628
+ * 5.4): the link leads to a page of ours first, rules decide what such a session may do, and it is
+ * shorter.
  */
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { DeviceSignIn, DeviceToken } from '../../schemas/api/keys/session.ts';

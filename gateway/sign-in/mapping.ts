@@ -39,8 +39,9 @@ function valuesOf(claims: ProviderClaims, claim: string): readonly string[] {
 }
 
 /**
- * Whoever begins a sign-in by device gets its session, and may have sent its link to somebody else
- * (RFC 8628 5.4). So it has no scopes of the operator, unless the rule says that it may.
+ * The client that begins a sign-in by device gets its session, and may have sent its link to
+ * somebody else (RFC 8628 5.4). So it has no scopes of the operator, unless the rule says that it
+ * may.
  */
 function scopesFor(by: SignInWay, { scopes, device }: Rule): readonly string[] {
   if (by === 'browser' || device === true) return scopes;

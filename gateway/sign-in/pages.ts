@@ -33,8 +33,9 @@ const minutesAgo = (ms: number): string => {
 };
 
 /**
- * Whoever began a sign-in by device gets its session, and may have sent this link to somebody else.
- * Only what this server knows itself is here: a name that the command line gives could be any.
+ * The client that began a sign-in by device gets its session, and may have sent this link to
+ * somebody else. Only what this server knows itself is here: a name that the command line gives
+ * could be any.
  */
 export function devicePage(
   ask: Pick<Kept<'ask'>, 'from' | 'userCode' | 'continueAt' | 'atMs'>,

@@ -27,7 +27,7 @@ export const signIn = {
   signInClaimValues: 1000,
   signInReturnChars: 1024,
   sessionLifeMs: 12 * hours,
-  /** Whoever began it may be somebody else than the person: shorter. */
+  /** The client that began it may be somebody else than the person: shorter. */
   deviceSessionLifeMs: 4 * hours,
   sessionLifeMaxMs: 30 * days,
   /** A one-time link, for development. */

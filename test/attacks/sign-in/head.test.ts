@@ -34,7 +34,7 @@ t.test('HEAD writes nothing, on every route', async (t) => {
   for (const { name, path, query = {}, method } of routes as readonly Route[]) {
     const filled = path.replaceAll(/:\w+/g, id);
     const needed = Object.keys(query).filter((key) => query[key]?.required === true);
-    const asked = new URLSearchParams(needed.map((key) => [key, key === 'port' ? '80' : 'x'])).toString();
+    const asked = needed.map((key) => `${key}=${key === 'port' ? '80' : 'x'}`).join('&');
     const headers = { authorization: `Bearer ${token}` };
     const { status } = await fetch(`${url}${filled}?${asked}`, { method: 'HEAD', redirect: 'manual', headers });
     t.ok(status !== 201 && status !== 202 && status !== 101, `${method} ${name}: ${status}`);

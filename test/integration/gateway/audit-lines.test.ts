@@ -25,7 +25,9 @@ const canary = `canary-${randomBytes(8).toString('hex')}`;
 const ground = await startGround(t);
 const owner = await startOwnerOn(t, ground);
 const keys = `k1:${randomBytes(32).toString('base64')}`;
-const gateway = await runGateway(t, ground, { env: { VAULT_KEYS: keys, PUBLIC_URL: 'https://vpn.test', VPN_DEFAULT_NETWORK: 'office' } });
+const gateway = await runGateway(t, ground, {
+  env: { VAULT_KEYS: keys, PUBLIC_URL: 'https://vpn.test', VPN_DEFAULT_NETWORK: 'office' },
+});
 const tokenOf = (tenant: string, scope?: string) =>
   ground.issuer.mint({ tenant_id: tenant, sub: `of ${tenant}`, jti: `token-${tenant}`, ...(scope && { scope }) });
 const acme = await tokenOf('acme');
