@@ -40,7 +40,8 @@ import { hostHandlers } from './operator/hosts.ts';
 import { networkHandlers } from './operator/networks.ts';
 import { tenantHandlers } from './operator/tenants.ts';
 import { secretHandlers } from './secrets/handlers.ts';
-import { UnsealService } from './secrets/unseal.ts';
+import { hostIssuersOf } from './secrets/host-issuers.ts';
+import { notServed, UnsealService } from './secrets/unseal.ts';
 import { sessionHandlers } from './sessions/handlers.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { statsHandler } from './stats/handler.ts';
@@ -279,10 +280,21 @@ function signingKeysOf(
   });
 }
 
-function unsealOf({ backend, clock, log, meters }: Parts, vault: Vault | undefined): UnsealService | undefined {
+/** @throws ConfigurationError */
+function unsealOf(
+  { configuration, backend, clock, log, meters }: Parts,
+  vault: Vault | undefined,
+): UnsealService | undefined {
+  const { HOSTS_ACCOUNT_FILE: path } = configuration;
+  const issuers = path === undefined ? undefined : hostIssuersOf(path, clock, log);
   if (vault === undefined) return undefined;
+  if (issuers === undefined) {
+    notServed(log, { reason: 'HOSTS_ACCOUNT_FILE is not set', todo: 'set it to the hosts.jwt that nats-keys writes' });
+    return undefined;
+  }
   return new UnsealService({
     vault,
+    issuers,
     ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
     newRequestId: randomUUID,
     clock,

@@ -5,7 +5,8 @@ import type { PartitionClientMeters } from '../lib/rpc/partition-client.ts';
 import { laneKinds, type LaneKind } from '../lib/rpc/lane.ts';
 
 /** How an agent's ask for a value ended. */
-export type Unsealed = 'sealed' | 'no_login' | 'invalid' | 'refused' | 'unavailable' | 'limited';
+export type Unsealed =
+  'sealed' | 'no_login' | 'invalid' | 'unsigned' | 'forged' | 'refused' | 'unavailable' | 'limited';
 
 export interface Meters extends PartitionClientMeters {
   request(route: string, status: number, seconds: number, waited: boolean): void;

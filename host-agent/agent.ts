@@ -10,6 +10,7 @@ import type { Log } from '../lib/log.ts';
 import type { Tracer } from '../lib/trace/tracer.ts';
 import { Answers } from '../lib/nats/answers.ts';
 import { connectNats, countMoves } from '../lib/nats/connection.ts';
+import { createProver } from '../lib/nats/host-proof.ts';
 import { jwtAuthenticator } from '../lib/nats/quick-pair.ts';
 import { version } from '../lib/version.ts';
 import type { ContainerStatus } from '../schemas/api/container.ts';
@@ -131,6 +132,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const unseal = createUnseal({
     key: sealKey.publicKey,
     sender,
+    prove: createProver({ sender, seed, jwt: () => credentials.jwt(), nowMs: () => clock.nowMs() }),
     request: control.request,
     backoff: retry,
     steadyMs,

@@ -31,6 +31,7 @@ async function run({ folder, gateways }: Given): Promise<void> {
   say(`NATS servers include     ${accounts}`);
   say(`NATS_CREDS_FILE, gateway ${identity.gatewayCredsFile}`);
   for (const name of gateways) say(`NATS_CREDS_FILE, gateway ${join(folder, `gateway-${name}.creds`)}`);
+  say(`HOSTS_ACCOUNT_FILE       ${identity.hostsAccountFile}`);
   say(`NATS_CREDS_FILE, actors  ${identity.actorsCredsFile}`);
   say(`backup, restore, nats    ${identity.cpCredsFile}`);
   say(`HOSTS_ACCOUNT            ${identity.hostsAccount}`);

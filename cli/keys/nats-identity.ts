@@ -13,6 +13,7 @@ import { quickPair } from '../../lib/nats/quick-pair.ts';
 import {
   accountLimits,
   actorsPermissions,
+  backupPermissions,
   exportsOf,
   gatewayPermissions,
   hostsLimits,
@@ -24,8 +25,8 @@ import { writePrivateFile } from './private-file.ts';
 
 export interface NatsIdentityFiles {
   /**
-   * Credentials of a user that may do everything in the account CP: for backup, restore and an
-   * operator's tools.
+   * Credentials of a user of the account CP for backup, restore and an operator's tools: it may do
+   * everything there but speak for hosts and in sessions.
    */
   readonly cpCredsFile: string;
   /** Credentials of a user of CP with the permissions of a gateway. */
@@ -43,6 +44,8 @@ export interface NatsIdentityFiles {
    * the account signs the JWT in its place.
    */
   readonly hostsAccount: string;
+  /** The JWT of that account, by which gateways know the agents of hosts. It is public. */
+  readonly hostsAccountFile: string;
 }
 
 /** The identities, with what goes into the configuration of the NATS servers. */
@@ -81,6 +84,7 @@ const createKey: Readonly<Record<KeyName, () => KeyPair>> = {
 
 const encoder = new TextEncoder();
 
+const accountFile = (folder: string, name: string): string => join(folder, `${name.toLowerCase()}.jwt`);
 const seedFile = (folder: string, name: string): string => join(folder, `${name}.seed`);
 
 /** Reads the key that an earlier call saved, or creates and saves a new one. */
@@ -102,7 +106,7 @@ function keptKey(folder: string, name: string, create: () => KeyPair): KeyPair {
  * holds the revocations: servers would replace that one and lose them.
  */
 async function keptAccount(folder: string, name: string, key: KeyPair, claims: Partial<Account>, operator: KeyPair) {
-  const path = join(folder, `${name.toLowerCase()}.jwt`);
+  const path = accountFile(folder, name);
   const made = await encodeAccount(name, key, claims, { signer: operator });
   const claimsOf = (jwt: string): string => {
     const { sub, iss, nats } = decode<Account>(jwt);
@@ -179,12 +183,13 @@ export async function prepareNatsIdentity(folder: string, gateways: readonly str
       [keys.cp.getPublicKey()]: jwts.CP,
       [keys.hosts.getPublicKey()]: jwts.HOSTS,
     },
-    cpCredsFile: await writeCreds('cp', keys['cp-user'], keys.cp),
+    cpCredsFile: await writeCreds('cp', keys['cp-user'], keys.cp, backupPermissions),
     gatewayCredsFile: await writeGateway('gateway', keys['gateway-user']),
     actorsCredsFile: await writeCreds('actors', actorsUser, keys.cp, actorsPermissions(actorsUser.getPublicKey())),
     sysCredsFile: await writeCreds('sys', keys['sys-user'], keys.sys),
     operatorSigningSeedFile: seedFile(folder, 'operator-signing'),
     hostsSigningSeedFile: seedFile(folder, 'hosts-signing'),
     hostsAccount: keys.hosts.getPublicKey(),
+    hostsAccountFile: accountFile(folder, 'HOSTS'),
   };
 }

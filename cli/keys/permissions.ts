@@ -110,11 +110,24 @@ const subjectsOfHosts = [
 ];
 
 /**
- * Limits what actors may subscribe to, not what they may publish. Actors write all state, so a list
- * for publishing would not stop a thief of their credentials. It would also cost time: the server
- * checks each new subject against the list, and every key and answer has its own subject (ADR 18).
+ * What only hosts and gateways say to each other: asks for sealed values, and sessions. Others may
+ * neither speak nor listen there. The permissions alone do not stop a thief who may ask JetStream,
+ * which would publish in the thief's place: asks for values are signed, too (ADR 37).
+ */
+const betweenHostsAndGateways = [
+  subjects.hostUnseal(anySender),
+  subjects.hostSession(anySender),
+  'session.*.*.*',
+  'tunnel.*.*.*.*',
+];
+
+/**
+ * Limits what actors may subscribe to, and refuses them only a few subjects to publish to. Actors
+ * write all state, so a list of what they may publish would not stop a thief of their credentials
+ * (ADR 18).
  */
 export const actorsPermissions = (publicKey: string): Partial<User> => ({
+  pub: { deny: betweenHostsAndGateways },
   sub: {
     allow: [
       `${subjects.userInbox(publicKey)}.>`,
@@ -128,3 +141,9 @@ export const actorsPermissions = (publicKey: string): Partial<User> => ({
     deny: [],
   },
 });
+
+/** Backups, restores and an operator's tools may do everything else in the account CP. */
+export const backupPermissions: Partial<User> = {
+  pub: { deny: betweenHostsAndGateways },
+  sub: { deny: betweenHostsAndGateways },
+};

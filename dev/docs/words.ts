@@ -185,7 +185,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   secret_missing: {
     meaning:
       'The host can’t get a secret of the tenant, or has no tmpfs for its file (`message` says which, and why); or a secret that the operator’s fields name is not in its secrets folder.',
-    todo: 'Wait: the start is retried with back-off, on another host if the platform chose this one. If the message says that the value is damaged, put it again. Operator: check that gateways have the vault’s keys, and may answer hosts (event `unseal_not_served`); run `host-agent doctor` for `SECRET_FILES_DIR`; put the operator’s file into `SECRETS_DIR` of the hosts.',
+    todo: 'Wait: the start is retried with back-off, on another host if the platform chose this one. If the message says that the value is damaged, put it again. Operator: if the message says that the agent is of an older release, upgrade it; check that gateways have the vault’s keys and HOSTS_ACCOUNT_FILE, and may answer hosts (event `unseal_not_served`); run `host-agent doctor` for `SECRET_FILES_DIR`; put the operator’s file into `SECRETS_DIR` of the hosts.',
   },
   host_fault: {
     meaning:
@@ -261,7 +261,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_gateway_audit_lines_lost_total:
     'Any: an owner did not answer for two seconds. The log of the gateway has the line (event `audit_line_lost`).',
   longshore_gateway_unseals_total:
-    '`unavailable`: owners or the vault’s keys are away. `refused`: a host asked for what it may not have (event `unseal_refused`): after a re-enrolment, or an attack. `limited`: a host asks too often.',
+    '`unavailable`: owners or the vault’s keys are away. `refused`: a host asked for what it may not have (event `unseal_refused`): after a re-enrolment, or an attack. `forged`: somebody asked in the name of a host and lacks its key (event `unseal_forged`, which says why): the clock of the host is wrong, `hosts.jwt` of the gateway is an old one, or somebody has credentials of the control plane: replace them. `unsigned`: an agent of the release before (event `unseal_unsigned`): upgrade it. `limited`: a host asks too often.',
   longshore_gateway_token_cache_entries: 'At 20,000 the cache is full, and the gateway verifies tokens repeatedly.',
   longshore_gateway_token_cache_lookups_total:
     'The share of `hit`. Low: many short-lived tokens, and CPU spent on signatures.',

@@ -54,11 +54,12 @@ export interface NatsCluster extends Pick<
   | 'operatorSigningSeedFile'
   | 'hostsSigningSeedFile'
   | 'hostsAccount'
+  | 'hostsAccountFile'
 > {
   readonly nodes: readonly NatsNode[];
   readonly urls: readonly string[];
   readonly caFile: string;
-  /** Credentials of the user that may do everything in the control plane's account. */
+  /** Credentials of the user for backups and tools in the control plane's account. */
   readonly credsFile: string;
   stop(): Promise<void>;
 }
@@ -240,6 +241,7 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<Nat
     operatorSigningSeedFile: identity.operatorSigningSeedFile,
     hostsSigningSeedFile: identity.hostsSigningSeedFile,
     hostsAccount: identity.hostsAccount,
+    hostsAccountFile: identity.hostsAccountFile,
     stop,
   };
   const started = await Promise.allSettled(nodes.map((node) => node.start()));

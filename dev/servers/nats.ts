@@ -24,7 +24,7 @@ export interface NatsOptions {
 export interface Nats extends Restartable {
   readonly url: string;
   readonly port: number;
-  /** Credentials of the user that may do everything in the control plane's account. */
+  /** Credentials of the user for backups and tools in the control plane's account. */
   readonly credsFile: string;
   readonly gatewayCredsFile: string;
   readonly actorsCredsFile: string;
@@ -32,6 +32,8 @@ export interface Nats extends Restartable {
   readonly operatorSigningSeedFile: string;
   readonly hostsSigningSeedFile: string;
   readonly hostsAccount: string;
+  /** The JWT of the account HOSTS. */
+  readonly hostsAccountFile: string;
   readonly logFile: string;
   /** Kills the server, as a crash would. `restart` starts it again. */
   kill9(): Promise<void>;
@@ -172,6 +174,7 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
     operatorSigningSeedFile: identity.operatorSigningSeedFile,
     hostsSigningSeedFile: identity.hostsSigningSeedFile,
     hostsAccount: identity.hostsAccount,
+    hostsAccountFile: identity.hostsAccountFile,
     logFile: started.server.logFile,
     ...controls,
     restart: async (signal) => {

@@ -220,6 +220,7 @@ function startGateway(ground: Ground, nats: Nats, redis: Redis, issuer: TokenIss
     settings: {
       NATS_URLS: nats.url,
       NATS_CREDS_FILE: nats.gatewayCredsFile,
+      HOSTS_ACCOUNT_FILE: nats.hostsAccountFile,
       HTTP_PORT: String(ground.ports.api),
       ...redis.settings,
       AUTH_ISSUER: devIssuer,

@@ -14,6 +14,9 @@ export const settings = {
   NATS_URLS: natsServers('NATS servers.', ['nats://127.0.0.1:4222']),
   NATS_CREDS_FILE: optionalText('Credentials file of a gateway user in the NATS account CP.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
+  HOSTS_ACCOUNT_FILE: optionalText(
+    'File with the JWT of the NATS account HOSTS (`hosts.jwt`), by which the gateway knows the agents that ask for secrets and registry logins; read again when it changes. Absent: this gateway gives hosts none.',
+  ),
   CLUSTER_ID: optionalText(
     'Id of the cluster to serve; the gateway waits if the servers hold another. Absent: any cluster.',
   ),

@@ -1,9 +1,10 @@
 /**
- * Gives agents what their containers need (ADR 37). The subject says which agent asks; the owner of
+ * Gives agents what their containers need (ADR 37). The ask proves which agent asks; the owner of
  * the tenant says whether it may have the value. The gateway opens it, and seals it to the key in
  * the ask, so that neither NATS nor the agent's disk ever has it in clear text.
  *
- * All gateways that have the vault's keys share the asks, also one that drains.
+ * All gateways that have the vault's keys and know the account HOSTS share the asks, also one that
+ * drains.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -27,18 +28,35 @@ import { succeeded } from '../http/call.ts';
 import type { Unsealed } from '../metrics.ts';
 import { SealError, type Vault } from '../vault/vault.ts';
 import { sealTo, warmUp } from './box.ts';
+import type { HostIssuers } from './host-issuers.ts';
+import { faultOfProof } from './proof.ts';
 
 const decodeUnseal = messageDecoder(UnsealAsk);
 const decodeError = decoder(Type.Object({ message: Type.Optional(Type.String()) }));
 
 export interface UnsealOptions {
   readonly vault: Vault;
+  readonly issuers: HostIssuers;
   readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
   readonly newRequestId: () => string;
   readonly clock: Clock;
   readonly log: Log;
   readonly count: (result: Unsealed) => void;
 }
+
+interface NotServed {
+  readonly reason?: string;
+  readonly error?: Error;
+  readonly todo: string;
+}
+
+/** Everything else of the gateway goes on. */
+export const notServed = (log: Log, { todo, ...cause }: NotServed): void =>
+  log.error('unseal_not_served', {
+    ...cause,
+    effect: 'no container gets a secret or a registry login from this gateway',
+    todo: `${todo}: docs/deploy.md, Keys and accounts`,
+  });
 
 export class UnsealService {
   readonly #options: UnsealOptions;
@@ -63,7 +81,7 @@ export class UnsealService {
       queue: 'unseal',
       callback: (error, message) => {
         if (error === null) this.#begin(message);
-        else this.#onError(error);
+        else notServed(this.#options.log, { error, todo: 'give NATS and this gateway what nats-keys writes' });
       },
     });
   }
@@ -81,15 +99,6 @@ export class UnsealService {
       .catch((error: unknown) => this.#options.log.warn('unseal_not_answered', { error }))
       .finally(() => this.#underWay.delete(serving));
     this.#underWay.add(serving);
-  }
-
-  /** Everything else goes on. */
-  #onError(error: Error): void {
-    this.#options.log.error('unseal_not_served', {
-      error,
-      effect: 'no container gets a secret or a registry login from this gateway',
-      todo: 'give NATS and this gateway what nats-keys writes: docs/deploy.md, Keys and accounts',
-    });
   }
 
   async #serve(message: Msg): Promise<void> {
@@ -117,10 +126,26 @@ export class UnsealService {
       ask = decodeUnseal(data);
     } catch (error) {
       if (!(error instanceof DecodeError || error instanceof ProtocolError)) throw error;
-      this.#refusals.warn('unseal_refused', { host: agent.host, why: error.message });
+      this.#refusals.warn('unseal_refused', { ...agent, why: error.message });
       return refused('invalid', error.message);
     }
-    return this.#unseal(agent, ask);
+    return this.#withoutProof(agent, ask) ?? this.#unseal(agent, ask);
+  }
+
+  /** The refusal of an ask that its agent has not proved to be its own. */
+  #withoutProof(sender: Sender, ask: UnsealAsk): Answered | undefined {
+    const { issuers, clock } = this.#options;
+    const { proof, tenant, id: container } = ask;
+    const asked = { ...sender, tenant, container };
+    if (proof === undefined) {
+      this.#refusals.warn('unseal_unsigned', { ...asked, why: unsigned });
+      // Not for good: an agent that is upgraded gets it. Until then it uses what it kept.
+      return ['unsigned', { ok: false, error: 'unavailable', message: unsigned }];
+    }
+    const fault = faultOfProof({ sender, ask, proof, issuers, nowMs: clock.nowMs() });
+    if (fault === undefined) return undefined;
+    this.#refusals.warn('unseal_forged', { ...asked, why: fault });
+    return ['forged', { ok: false, error: 'refused', message: `the gateway does not believe the agent: ${fault}` }];
   }
 
   async #unseal(agent: Sender, ask: UnsealAsk): Promise<Answered> {
@@ -130,7 +155,7 @@ export class UnsealService {
       this.#questionOf(agent, ask),
       clock.monotonicMs() + limits.unsealMs,
     );
-    if (!succeeded(outcome)) return this.#refusedByOwner(agent, outcome);
+    if (!succeeded(outcome)) return this.#refusedByOwner(agent, ask, outcome);
     const { data: found } = decodeAnswer('secret.unseal', outcome.body);
     if (found === null) return ['no_login', { ok: true, box: null }];
     const plain = this.#open(ask, found);
@@ -155,10 +180,10 @@ export class UnsealService {
     };
   }
 
-  #refusedByOwner({ host }: Sender, { code, body }: Outcome): Answered {
+  #refusedByOwner(agent: Sender, { tenant, id: container }: UnsealAsk, { code, body }: Outcome): Answered {
     const message = messageIn(body);
     if (code !== 'forbidden' && code !== 'not_found') return unavailable(message ?? code);
-    this.#refusals.warn('unseal_refused', { host, why: message ?? code });
+    this.#refusals.warn('unseal_refused', { ...agent, tenant, container, why: message ?? code });
     return refused('refused', message ?? code);
   }
 
@@ -201,6 +226,8 @@ type Found = NonNullable<AnswerOf<'secret.unseal'>['data']>;
 
 const refused = (error: 'invalid' | 'refused', message: string): Answered => [error, { ok: false, error, message }];
 const unavailable = (message: string): Answered => ['unavailable', { ok: false, error: 'unavailable', message }];
+const unsigned =
+  'the agent of this host is of an older release, which does not sign its asks: upgrade the agent (docs/upgrades.md)';
 const limited = (message: string): Answered => ['limited', { ok: false, error: 'unavailable', message }];
 
 /** What an owner says in an error. */

@@ -11,7 +11,7 @@ import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import type { SecretUse } from '../../schemas/api/secret.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { UnsealAnswer, type UnsealAsk } from '../../schemas/wire/unseal.ts';
+import { UnsealAnswer, type HostProof, type UnsealAsk } from '../../schemas/wire/unseal.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Request } from './line.ts';
@@ -40,6 +40,8 @@ export interface UnsealParts {
   /** The public key that answers are sealed to. */
   readonly key: string;
   readonly sender: Sender;
+  /** That this agent asks. */
+  readonly prove: (ask: UnsealAsk) => HostProof;
   readonly request: Request;
   readonly backoff: BackoffBounds;
   /** A clock that never steps. */
@@ -50,7 +52,7 @@ export interface UnsealParts {
 
 const silent = 'the control plane does not answer';
 
-export function createUnseal({ key, sender, request, backoff, steadyMs, metrics, log }: UnsealParts): Unseal {
+export function createUnseal({ key, sender, prove, request, backoff, steadyMs, metrics, log }: UnsealParts): Unseal {
   const places = createPlaces(limits.concurrentUnseals);
   let failures = 0;
   let restUntilMs = 0;
@@ -60,11 +62,12 @@ export function createUnseal({ key, sender, request, backoff, steadyMs, metrics,
     const asked: UnsealAsk = { v: 1, ...spoken, ...who, ...what, key };
     try {
       const subject = subjects.hostUnseal(sender);
-      const answer = decodeAnswer(await request(subject, JSON.stringify(asked), limits.unsealTimeoutMs));
+      const message = JSON.stringify({ ...asked, proof: prove(asked) });
+      const answer = decodeAnswer(await request(subject, message, limits.unsealTimeoutMs));
       failures = 0;
       if (answer.ok) return { kind: 'box', box: answer.box };
-      const message = answer.message ?? `the control plane answers “${answer.error}”`;
-      return { kind: answer.error === 'unavailable' ? 'unavailable' : 'refused', message };
+      const why = answer.message ?? `the control plane answers “${answer.error}”`;
+      return { kind: answer.error === 'unavailable' ? 'unavailable' : 'refused', message: why };
     } catch (error) {
       log.debug('unseal_unanswered', { container: who.id, error });
       restUntilMs = steadyMs() + backoffMs(failures, backoff);

@@ -65,6 +65,9 @@ function permissionsOf(sender: Sender) {
   return { pub: { allow: publishes, deny: [] }, sub: { allow: hears, deny: [] } };
 }
 
+/** The name of a host's user, by which its JWT says whose it is. */
+export const hostUserName = (host: HostKey): string => `host ${host}`;
+
 export interface HostUser {
   readonly host: HostKey;
   /** The agent's public user nkey (`U...`); its seed never leaves the host. */
@@ -78,7 +81,7 @@ export async function signHostJwt(account: HostsAccount, { host, publicKey, expi
   if (!isPublicUserKey(publicKey)) throw new Error('not a public user key');
   const permissions = permissionsOf({ host, user: publicKey });
   const claims = { ...permissions, ...hostLimits };
-  return encodeUser(`host ${host}`, publicKey, account.publicKey, claims, {
+  return encodeUser(hostUserName(host), publicKey, account.publicKey, claims, {
     signer: signerOf(account),
     exp: expiresAtS,
   });

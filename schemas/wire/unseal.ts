@@ -3,8 +3,9 @@
  * containers needs. The gateway asks the tenant's owner whether it may have it, opens it, and seals
  * it again to the key that the agent names (ADR 37).
  *
- * The key travels in the ask: only this agent may publish there, so the key is as authentic as the
- * ask.
+ * The key travels in the ask, and other users of the account CP could publish on that subject. So
+ * the agent signs the ask with its enrolled NATS user key, and sends the JWT by which the account
+ * HOSTS gave that key to this host (lib/nats/host-proof.ts).
  */
 import Type, { type Static } from 'typebox';
 import { registryPattern } from '../api/container.ts';
@@ -18,6 +19,18 @@ const Protocol = Type.Optional(Type.Integer());
 /** A public curve key of nkeys. */
 export const CurveKey = Type.String({ pattern: '^X[A-Z2-7]{55}$' });
 
+/**
+ * That the enrolled agent of a host has asked: its signature (Ed25519, base64url), over the ask and
+ * the time, by the key for which the account HOSTS issued this JWT.
+ */
+export const HostProof = Type.Object({
+  /** By the agent's clock, in milliseconds since 1970. */
+  atMs: Type.Integer({ minimum: 0 }),
+  jwt: Type.String({ maxLength: limits.hostJwtChars, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
+  signature: Type.String({ pattern: '^[A-Za-z0-9_-]{86}$' }),
+});
+export type HostProof = Static<typeof HostProof>;
+
 const askFields = {
   v: Type.Literal(1),
   protocol: Protocol,
@@ -26,6 +39,8 @@ const askFields = {
   id: ContainerId,
   /** What the answer is sealed to. */
   key: CurveKey,
+  /** Agents of the release before send none, and get nothing from a gateway of this release. */
+  proof: Type.Optional(HostProof),
 };
 export const UnsealAsk = Type.Union([
   Type.Object({ ...askFields, secret: SecretUse, registry: Type.Optional(Type.Never()) }),
@@ -38,10 +53,10 @@ export const UnsealAsk = Type.Union([
 export type UnsealAsk = Static<typeof UnsealAsk>;
 
 /**
- * - `refused`: no container of that tenant here uses it, or the sender's key is not the enrolled
- *   one. The same ask gets the same answer until the desired set changes.
- * - `unavailable`: the owner or the gateway's vault can't say now. Ask again after a pause, as
- *   after no answer.
+ * - `refused`: no container of that tenant here uses it, the sender's key is not the enrolled one,
+ *   or the proof does not hold. The same ask gets the same answer until the desired set changes.
+ * - `unavailable`: the owner or the gateway's vault can't say now, or the agent has to be upgraded
+ *   first. Ask again after a pause, as after no answer.
  */
 export const UnsealAnswer = Type.Union([
   Type.Object({

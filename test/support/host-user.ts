@@ -1,5 +1,9 @@
-/** NATS credentials of hosts: of those that no test enrols, and what an agent asks renewal with. */
+/** NATS credentials that tests make: of hosts without an enrolment, and of users of CP. */
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeUser, fmtCreds, type User } from '@nats-io/jwt';
+import { createUser, fromSeed } from '@nats-io/nkeys';
 import { signHostJwt } from '../../lib/nats/host-credentials.ts';
 import { quickPair } from '../../lib/nats/quick-pair.ts';
 import { renewalText } from '../../lib/nats/renewal.ts';
@@ -34,4 +38,18 @@ export function signedRenewal(seed: Uint8Array, host: HostKey, atMs = Date.now()
     nonce: randomBytes(16).toString('base64url'),
   };
   return { ...signed, signature: Buffer.from(pair.sign(renewalText(signed))).toString('base64url') };
+}
+
+/**
+ * Credentials of a new user of the account CP; by default it may do everything there.
+ * @param credsFile of a user of that account, beside the account's seed
+ * @param permissionsOf by the user's public key
+ */
+export async function credentialsOfCp(
+  credsFile: string,
+  permissionsOf: (publicKey: string) => Partial<User> = () => ({}),
+): Promise<Uint8Array> {
+  const account = fromSeed(readFileSync(join(credsFile, '..', 'cp.seed')));
+  const user = createUser();
+  return fmtCreds(await encodeUser('test', user, account, permissionsOf(user.getPublicKey())), user);
 }

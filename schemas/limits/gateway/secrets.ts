@@ -1,5 +1,5 @@
 /** Secrets and registry logins on their way through a gateway (ADR 37). */
-import { KiB, seconds } from '../units.ts';
+import { KiB, minutes, seconds } from '../units.ts';
 
 export const secrets = {
   /** How often a new value is sealed again because others have changed the secret meanwhile. */
@@ -13,4 +13,10 @@ export const secrets = {
   /** Of one host; a burst serves a full host that has lost all it kept. */
   unsealsPerSecond: 50,
   unsealBurst: 4000,
+  /** How far the time of an ask may be from the clock of the gateway. */
+  unsealSkewMs: 5 * minutes,
+  /** Of the JWT of a host's user, which has about 1,100. */
+  hostJwtChars: 8 * KiB,
+  /** How often a gateway reads the keys of the account HOSTS again. */
+  hostsAccountFreshMs: 10 * seconds,
 } as const;

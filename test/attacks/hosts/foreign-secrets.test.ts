@@ -9,8 +9,9 @@ import { connect, jwtAuthenticator, RequestError, type NatsConnection } from '@n
 import { createCurve, createUser, type KeyPair } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import type { HostKey } from '../../../schemas/ids.ts';
+import { createProver } from '../../../lib/nats/host-proof.ts';
 import { subjects, type Sender } from '../../../schemas/wire/subjects.ts';
-import { senderKeyBytes, type UnsealAnswer } from '../../../schemas/wire/unseal.ts';
+import { senderKeyBytes, type UnsealAnswer, type UnsealAsk } from '../../../schemas/wire/unseal.ts';
 import { controlPlane, createAsker, ownerOn, startCluster } from '../../integration/actors/support.ts';
 import { runGateway } from '../../integration/gateway/support.ts';
 import { region, roomy } from '../../actors/support/records.ts';
@@ -80,11 +81,13 @@ async function agentWith(t: Test, host: HostKey, user: KeyPair, jwt: string): Pr
   });
   t.teardown(() => nc.close());
   const curve = createCurve();
+  const prove = createProver({ sender, seed: user.getSeed(), jwt: () => jwt, nowMs: Date.now });
   return {
     nc,
     sender,
     unseal: async (wanted, as = sender) => {
-      const body = JSON.stringify({ v: 1, ...spoken, key: curve.getPublicKey(), ...wanted });
+      const ask = { v: 1, ...spoken, key: curve.getPublicKey(), ...wanted } as UnsealAsk;
+      const body = JSON.stringify({ ...ask, proof: prove(ask) });
       try {
         return (await nc.request(subjects.hostUnseal(as), body, { timeout: 5000 })).json<UnsealAnswer>();
       } catch (error) {

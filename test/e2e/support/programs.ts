@@ -36,6 +36,7 @@ export type NatsAccess = Pick<
   | 'urls'
   | 'credsFile'
   | 'gatewayCredsFile'
+  | 'hostsAccountFile'
   | 'actorsCredsFile'
   | 'hostsAccount'
   | 'hostsSigningSeedFile'
@@ -136,6 +137,7 @@ async function startGateway(
     {
       NATS_URLS: nats.urls.join(','),
       NATS_CREDS_FILE: nats.gatewayCredsFile,
+      HOSTS_ACCOUNT_FILE: nats.hostsAccountFile,
       ...caOf(nats),
       HTTP_PORT: String(api),
       AUTH_ISSUER: devIssuer,

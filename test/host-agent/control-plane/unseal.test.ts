@@ -19,6 +19,7 @@ function asking(answer: () => UnsealAnswer | Error | object, parts: Partial<Unse
   const unseal = createUnseal({
     key,
     sender: { host: 'h1' as HostKey, user: 'U1' },
+    prove: ({ id }) => ({ atMs: 1, jwt: 'a.b.c', signature: `of ${id}` }),
     request: (subject, payload, ms) => {
       asked.push({ subject, ask: JSON.parse(payload), ms });
       const said = answer();
@@ -35,10 +36,12 @@ function asking(answer: () => UnsealAnswer | Error | object, parts: Partial<Unse
   return { unseal, asked, results, pass: (ms: number) => (nowMs += ms) };
 }
 
-t.test('an ask names the container, what it needs and the key, and has a deadline', async (t) => {
+t.test('an ask names the container, what it needs and the key, has a proof and a deadline', async (t) => {
   const { unseal, asked, results } = asking(() => ({ ok: true, box: 'Ym94' }));
   t.same(await unseal(who, what), { kind: 'box', box: 'Ym94' });
-  t.match(asked, [{ subject: 'agent.h1.U1.unseal', ask: { v: 1, ...who, ...what, key }, ms: limits.unsealTimeoutMs }]);
+  const proof = { atMs: 1, jwt: 'a.b.c', signature: `of ${id}` };
+  const ask = { v: 1, ...who, ...what, key, proof };
+  t.match(asked, [{ subject: 'agent.h1.U1.unseal', ask, ms: limits.unsealTimeoutMs }]);
   await unseal(who, { registry: 'r.example' });
   t.match(asked[1]?.ask, { registry: 'r.example' });
   t.same(results, ['answered', 'answered']);

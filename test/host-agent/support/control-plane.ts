@@ -6,13 +6,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { readFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { jetstreamManager } from '@nats-io/jetstream';
-import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import { credsAuthenticator, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import type { Test } from 'tap';
 import { v7 } from 'uuid';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
-import { mintHostUserJwt } from '../../support/host-user.ts';
+import { credentialsOfCp, mintHostUserJwt } from '../../support/host-user.ts';
 import { createLog } from '../../../lib/log.ts';
-import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
+import { connectNats } from '../../../lib/nats/connection.ts';
 import { decoder } from '../../../lib/decode.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { LogBlock, type LogEntry } from '../../../schemas/api/log.ts';
@@ -110,10 +110,9 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const nats = await startNats({ dir });
   t.teardown(() => nats.stop());
   const log = createLog('test', 'silent');
-  const nc = await connectNats(
-    { servers: [nats.url], name: 'test control plane', authenticator: credentialsFile(nats.credsFile) },
-    log,
-  );
+  // It speaks as actors, as gateways and as JetStream's administrator.
+  const authenticator = credsAuthenticator(await credentialsOfCp(nats.credsFile));
+  const nc = await connectNats({ servers: [nats.url], name: 'test control plane', authenticator }, log);
   t.teardown(() => nc.close());
   const manager = await jetstreamManager(nc);
   await manager.streams.add({ name: 'LOGS', subjects: ['host.*.log.>'] });

@@ -73,6 +73,7 @@ export const environmentOf = ({ nats, issuer }: Ground, more: Environment = {}):
   METRICS_PORT: '0',
   NATS_URLS: nats.url,
   NATS_CREDS_FILE: nats.gatewayCredsFile,
+  HOSTS_ACCOUNT_FILE: nats.hostsAccountFile,
   AUTH_ISSUER: issuer.name,
   AUTH_AUDIENCE: issuer.audience,
   AUTH_JWKS_FILE: issuer.jwksFile,

@@ -1,22 +1,21 @@
 /** What a gateway answers agents that ask for a value (ADR 37), on a real nats-server. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeUser, fmtCreds } from '@nats-io/jwt';
-import { createCurve, createUser, fromSeed } from '@nats-io/nkeys';
+import { createCurve } from '@nats-io/nkeys';
 import t from 'tap';
 import { gatewayPermissions } from '../../../cli/keys/permissions.ts';
 import { writePrivateFile } from '../../../cli/keys/private-file.ts';
 import { Vault } from '../../../gateway/vault/vault.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
-import { senderKeyBytes, type UnsealAnswer } from '../../../schemas/wire/unseal.ts';
+import { senderKeyBytes, type HostProof, type UnsealAnswer, type UnsealAsk } from '../../../schemas/wire/unseal.ts';
 import { containerId, tenantId } from '../../actors/support.ts';
 import { memoryOwner, okData, recordingLog, refusal, serveOwner, type AnswerOf } from '../../gateway/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { credentialsOfCp } from '../../support/host-user.ts';
 import { until } from '../../support/until.ts';
 import { hostOn } from '../sessions/support.ts';
 import { runGateway, startGround } from './support.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolVersion, spoken } from '../../../schemas/wire/version.ts';
 
 const ground = await startGround(t);
 const key = { id: 'k1', key: Buffer.alloc(32, 1) };
@@ -31,7 +30,7 @@ serveOwner(ground.nc, (ask) => (ask.type === 'secret.unseal' ? answer() : otherw
 
 const host = await hostOn(t, ground.nats, 'h1');
 const curve = createCurve();
-const ask = {
+const ask: UnsealAsk = {
   v: 1,
   ...spoken,
   tenant: acme,
@@ -39,8 +38,10 @@ const ask = {
   key: curve.getPublicKey(),
   secret: { name: 'db', version: 1 },
 };
-const unseal = async (more: object = {}): Promise<UnsealAnswer> => {
-  const message = JSON.stringify({ ...ask, ...more });
+/** @param proof by default that of the host */
+const unseal = async (more: object = {}, proof?: HostProof | null): Promise<UnsealAnswer> => {
+  const asked = { ...ask, ...more } as UnsealAsk;
+  const message = JSON.stringify({ ...asked, ...(proof === null ? {} : { proof: proof ?? host.prove(asked) }) });
   return (await host.nc.request(subjects.hostUnseal(host.agent), message, { timeout: 30_000 })).json();
 };
 function opened(answered: UnsealAnswer): Buffer {
@@ -90,10 +91,45 @@ t.test('a gateway with the vault’s keys', async (t) => {
     );
   });
 
+  await t.test('an agent of the release before, which does not sign, is told to be upgraded', async (t) => {
+    answer = sealed(Buffer.from('x'));
+    const before = { ...host.agent, tenant: acme, container: ask.id };
+    t.match(await unseal({ protocol: protocolVersion - 1 }, null), {
+      ok: false,
+      error: 'unavailable',
+      message: /agent of this host is of an older release, .* upgrade the agent/,
+    });
+    t.match(
+      log.events.filter(({ event }) => event === 'unseal_unsigned').map(({ fields }) => fields),
+      [{ ...before, why: /older release/ }],
+    );
+  });
+
+  await t.test('a proof that does not hold opens nothing, and is logged', async (t) => {
+    const proof = host.prove(ask);
+    t.match(await unseal({ key: createCurve().getPublicKey() }, proof), {
+      ok: false,
+      error: 'refused',
+      message: /signature/,
+    });
+    t.match(await unseal({}, { ...proof, atMs: proof.atMs - 2 * limits.unsealSkewMs }), {
+      ok: false,
+      error: 'refused',
+      message: /clock/,
+    });
+    t.match(
+      log.events.filter(({ event }) => event === 'unseal_forged').map(({ fields }) => fields),
+      [{ ...host.agent, tenant: acme, container: ask.id, why: /signature/ }],
+      'one line, and the next one counts the others',
+    );
+  });
+
   await t.test('it is counted, and what has arrived is answered at the end', async (t) => {
     const metrics = await gateway.registry.metrics();
     t.match(metrics, /longshore_gateway_unseals_total\{result="sealed"\} 20/);
     t.match(metrics, /longshore_gateway_unseals_total\{result="refused"\} 2/);
+    t.match(metrics, /longshore_gateway_unseals_total\{result="unsigned"\} 1/);
+    t.match(metrics, /longshore_gateway_unseals_total\{result="forged"\} 2/);
     let isAsked: () => void = () => {};
     const asked = new Promise<void>((resolve) => (isAsked = resolve));
     let goOn: (answered: AnswerOf) => void = () => {};
@@ -112,13 +148,12 @@ t.test('a gateway with the vault’s keys', async (t) => {
 
 /** Of a gateway that may not hear agents. */
 async function narrowCredentials(folder: string): Promise<string> {
-  const account = fromSeed(readFileSync(join(ground.nats.credsFile, '..', 'cp.seed')));
-  const user = createUser();
-  const { sub, pub } = gatewayPermissions(user.getPublicKey());
-  const allow = (sub?.allow ?? []).filter((subject) => !subject.startsWith('agent.'));
-  const claims = { ...(pub === undefined ? {} : { pub }), sub: { allow, deny: [] } };
+  const credentials = await credentialsOfCp(ground.nats.credsFile, (publicKey) => {
+    const { sub, ...others } = gatewayPermissions(publicKey);
+    return { ...others, sub: { allow: (sub?.allow ?? []).filter((subject) => !subject.startsWith('agent.')) } };
+  });
   const path = join(folder, 'narrow.creds');
-  writePrivateFile(path, fmtCreds(await encodeUser('narrow', user, account, claims), user));
+  writePrivateFile(path, Buffer.from(credentials).toString());
   return path;
 }
 
@@ -129,4 +164,15 @@ t.test('a gateway that may not hear agents says that it does not serve hosts, an
   await until('a line in the log', () => log.events.some(({ event }) => event === 'unseal_not_served'));
   const headers = { authorization: `Bearer ${await ground.issuer.mint()}` };
   t.equal((await fetch(`${url}/api/v2/compute/secrets`, { headers })).status, 200);
+});
+
+t.test('a gateway without the account HOSTS says so, and leaves the asks to others', async (t) => {
+  const log = recordingLog();
+  const gateway = await runGateway(t, ground, { env: { ...env, HOSTS_ACCOUNT_FILE: '' }, log });
+  t.match(
+    log.events.filter(({ event }) => event === 'unseal_not_served').map(({ fields }) => fields),
+    [{ reason: 'HOSTS_ACCOUNT_FILE is not set', todo: /nats-keys/ }],
+  );
+  await t.rejects(unseal(), /no responders/);
+  await gateway.stop();
 });

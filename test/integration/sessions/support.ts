@@ -9,6 +9,7 @@ import { Sessions } from '../../../gateway/sessions/sessions.ts';
 import { createSessionPlaces } from '../../../host-agent/sessions/places.ts';
 import { createSessions, type SessionKind } from '../../../host-agent/sessions/sessions.ts';
 import { connectNats } from '../../../lib/nats/connection.ts';
+import { createProver } from '../../../lib/nats/host-proof.ts';
 import { keepInboxPrefix } from '../../../lib/nats/inbox.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import type { Tunnel, TunnelPort } from '../../../lib/tunnel/tunnel.ts';
@@ -43,6 +44,7 @@ export async function gatewayOn(t: Test, nats: Nats): Promise<GatewayEnd> {
 export interface HostEnd {
   readonly nc: NatsConnection;
   readonly agent: Sender;
+  readonly prove: ReturnType<typeof createProver>;
 }
 
 /** The connection of an agent, with credentials of this release. */
@@ -60,7 +62,8 @@ export async function hostOn(t: Test, nats: Nats, host: string, jwtOf = mintHost
   const nc = await connect({ servers: nats.url, authenticator, inboxPrefix, reconnectTimeWait: 50 });
   keepInboxPrefix(nc, inboxPrefix);
   t.teardown(() => nc.close());
-  return { nc, agent: { host: host as HostKey, user: key } };
+  const agent: Sender = { host: host as HostKey, user: key };
+  return { nc, agent, prove: createProver({ sender: agent, seed: user.getSeed(), jwt: () => jwt, nowMs: Date.now }) };
 }
 
 /** What a kind under test was told. */

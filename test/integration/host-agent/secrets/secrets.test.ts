@@ -1,12 +1,13 @@
 /** Secrets in containers of a real engine, and where their values are not (ADR 38). */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, credsAuthenticator } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { pushTestImage } from '../../../../dev/servers/registry.ts';
 import type { ContainerId } from '../../../../schemas/ids.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
+import { credentialsOfCp } from '../../../support/host-user.ts';
 import { until } from '../../../support/until.ts';
 import type { Desire } from '../../../host-agent/support/control-plane-state.ts';
 import { mountSmall, skipWithoutMounts } from '../../../host-agent/support/disk.ts';
@@ -47,7 +48,7 @@ t.test('secrets', { skip: skipWithoutMounts }, async (t) => {
   vault.setSecret(tenant, 'other', 1, values.other);
   const messages: string[] = [];
   const { credsFile, url } = controlPlane.nats;
-  const listener = await connect({ servers: url, authenticator: credsAuthenticator(readFileSync(credsFile)) });
+  const listener = await connect({ servers: url, authenticator: credsAuthenticator(await credentialsOfCp(credsFile)) });
   t.teardown(() => listener.close());
   listener.subscribe('>', { callback: (_, { data }) => void messages.push(Buffer.from(data).toString('latin1')) });
   await listener.flush();
