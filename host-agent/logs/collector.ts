@@ -59,6 +59,8 @@ interface Follower {
   readonly controller: AbortController;
   readonly done: Promise<void>;
   isDone: boolean;
+  /** The copy goes once its log is read: another copy waits for that. */
+  isDraining: boolean;
 }
 
 export function createCollector(parts: CollectorParts): LogCollector {
@@ -134,6 +136,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
       ending: new AbortController(),
       controller,
       isDone: false,
+      isDraining: false,
       done: Promise.resolve(),
     };
     const done = before
@@ -153,7 +156,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
       return;
     }
     if (current?.dockerId === dockerId && current.run === run) return;
-    current?.controller.abort();
+    if (current?.isDraining !== true) current?.controller.abort();
     followers.set(source.id, start(source, dockerId, run, current?.done ?? Promise.resolve()));
   };
 
@@ -219,6 +222,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
       follow(source, dockerId, `${dockerId}:drain`);
       const follower = followers.get(source.id);
       follower?.ending.abort();
+      if (follower !== undefined) follower.isDraining = true;
       try {
         await within(follower?.done ?? Promise.resolve(), limits.logDrainMs, 'log drain');
       } catch {

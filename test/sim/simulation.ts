@@ -694,8 +694,10 @@ class Simulation {
       await sleep(1000);
       ends = await this.#lastWords();
     }
-    for (const [tenant, { id, update }] of ends)
-      if (update === 'under way') this.#faults.push(`${tenant} ${id}: its update does not end`);
+    // By a clock that was set back, it may take days until a version has been up for long enough.
+    for (const [tenant, seen] of ends)
+      if (seen.update === 'under way' && !this.#isAsDesired(seen))
+        this.#faults.push(`${tenant} ${seen.id}: its update does not end`);
     for (const [tenant, { id, version }] of ends.filter(isLeft))
       this.#faults.push(`${tenant} ${id}:${version?.tag} is left on a drained host`);
     const isSettled = (): boolean => ends.every(([, seen]) => this.#isAsDesired(seen));

@@ -249,7 +249,7 @@ t.test('images and the network are asked for once, until one of them changes', a
   t.same(made(), []);
   model.pull('docker.io/library/other:1');
   await ask();
-  t.same(made(), ['image inspect', 'image inspect', 'network list']);
+  t.same(made(), ['image inspect', 'image inspect', 'image history', 'network list']);
   t.equal(await engine.imageId('docker.io/library/none:1'), undefined);
   made();
   await engine.imageId('docker.io/library/none:1');

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import t from 'tap';
 import { createCollector } from '../../../host-agent/logs/collector.ts';
 import { loadCursors } from '../../../host-agent/logs/cursors.ts';
@@ -7,6 +7,7 @@ import { openSpool } from '../../../host-agent/logs/spool.ts';
 import { containerId, quietLog } from '../../actors/support.ts';
 import { frameOf, recordsSince } from '../../support/engine/log.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 import { quietDisk } from '../support/disk.ts';
 import { tenant } from '../support/decisions.ts';
 
@@ -21,17 +22,17 @@ const metrics = {
   logAbandoned: nothing,
 };
 
-/** An agent that reads the log of an ended copy of three lines, through the engine. */
-async function started(stateDir: string) {
+const written = ['one', 'two', 'three'].map((text, index) => ({ micros: firstMicros + index, text }));
+
+/** An agent that reads logs through the engine: by default that of an ended copy of three lines. */
+async function started(
+  stateDir: string,
+  streamOf = (_id: string, since: string): Readable => Readable.from(recordsSince(written, since).map(frameOf)),
+) {
   const disk = quietDisk();
-  const written = ['one', 'two', 'three'].map((text, index) => ({ micros: firstMicros + index, text }));
   const engine = {
-    logs: (_id: string, { since }: { readonly since: string }) =>
-      Promise.resolve({
-        status: 200,
-        headers: {},
-        stream: Readable.from(recordsSince(written, since).map(frameOf)),
-      }),
+    logs: (id: string, { since }: { readonly since: string }) =>
+      Promise.resolve({ status: 200, headers: {}, stream: streamOf(id, since) }),
   };
   const cursors = await loadCursors(stateDir, disk, quietLog);
   const sent: string[] = [];
@@ -64,4 +65,28 @@ t.test('an agent that is killed after a drain sends no line again, after those o
   t.same(second.sent, []);
   await collector.stop();
   await second.collector.stop();
+});
+
+t.test('a drain is not broken off by a look that follows the next copy', async (t) => {
+  const source = { tenant, id: containerId() };
+  const old = new PassThrough();
+  const asked: string[] = [];
+  let opened = (): void => undefined;
+  const isOpen = new Promise<void>((resolve) => (opened = resolve));
+  const { collector, sent } = await started(temporaryFolder(t), (id) => {
+    asked.push(id);
+    opened();
+    if (id === 'new') return Readable.from([frameOf({ micros: firstMicros + 10, text: 'four' })]);
+    return asked.length === 1 ? old : Readable.from([]);
+  });
+  const drained = collector.drain(source, 'old');
+  await isOpen;
+  collector.follow(source, 'new', 'new:1');
+  for (const record of written) old.write(frameOf(record));
+  old.end();
+  await drained;
+  t.same(sent.slice(0, 3), ['one', 'two', 'three']);
+  await until('the next copy', () => sent.includes('four'));
+  t.same(sent, ['one', 'two', 'three', 'four']);
+  await collector.stop();
 });

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { v4 as uuid } from 'uuid';
 import { routes, type Route } from '../../../schemas/routes.ts';
+import { hasControls } from '../../../schemas/visible.ts';
 import { faultsOf } from '../../support/http/api-answers.ts';
 import { bodies as json } from '../../support/http/bodies.ts';
 import { usualEngines, memoryOwner, recordingLog, serveOwner } from '../../gateway/support.ts';
@@ -65,7 +66,15 @@ const requests = fc.record({
  * A segment of the wrong form matches no route: under a guarded prefix the answer is then 401, for
  * a public route too.
  */
-const namesNothing = (path: string): boolean => /%(?:00|2f|(?![\da-f]{2}))/i.test(path);
+const namesNothing = (path: string): boolean => /%(?:00|2f|(?![\da-f]{2}))/i.test(path) || hasControls(decoded(path));
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
 
 for (const engine of usualEngines) {
   t.test(`on ${engine}`, async (t) => {

@@ -170,7 +170,8 @@ export class Secrets {
       }
       if (desired !== 'running' || spec.tag === badTag) continue;
       if (update?.phase === 'preparing' || update?.phase === 'verifying') faults.push(`${of}: its update does not end`);
-      if (observed.reason === 'image_auth') faults.push(`${of} is refused, and the login is right`);
+      // A refusal by the last login that is reported after a new one counts as one by the new.
+      if (observed.reason === 'image_auth') continue;
       const copies = engines.flatMap(({ copies: all }) =>
         [...all.values()].filter(({ found }) => found.id === id && isUp(found)),
       );

@@ -13,6 +13,7 @@ import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
 import { streams } from '../../../../schemas/records/buckets.ts';
 import { authorsHeader } from '../../../../schemas/records/event-authors.ts';
 import type { HelloAnswer, Report, ReportAnswer } from '../../../../schemas/wire/host.ts';
+import { visible } from '../../../../schemas/visible.ts';
 import { partitionOf, subjects } from '../../../../schemas/wire/subjects.ts';
 import { agentOf, hostKey } from '../../../actors/support.ts';
 import { observation, roomy } from '../../../actors/support/records.ts';
@@ -35,7 +36,7 @@ const gateway = await runGateway(t, ground, { env: { VAULT_KEYS: keys } });
 
 /** In letters of one to four bytes, and with what ends a line of a header. */
 const zoe = 'Zoë of 日本 🚢\r\nNats-Subject: event.rival.x';
-const ofZoe = { tenant: 'acme', subject: zoe, token: 'jti-ü', address: '127.0.0.1' };
+const ofZoe = { tenant: 'acme', subject: visible(zoe), token: 'jti-ü', address: '127.0.0.1' };
 const ofOperator = { tenant: 'ops', subject: 'olga', token: 'jti-ops', address: null };
 const tokens = {
   zoe: await ground.issuer.mint({ tenant_id: 'acme', sub: zoe, jti: 'jti-ü' }),
