@@ -59,8 +59,6 @@ interface Follower {
   readonly controller: AbortController;
   readonly done: Promise<void>;
   isDone: boolean;
-  /** The copy goes once its log is read: another copy waits for that. */
-  isDraining: boolean;
 }
 
 export function createCollector(parts: CollectorParts): LogCollector {
@@ -136,7 +134,6 @@ export function createCollector(parts: CollectorParts): LogCollector {
       ending: new AbortController(),
       controller,
       isDone: false,
-      isDraining: false,
       done: Promise.resolve(),
     };
     const done = before
@@ -156,7 +153,8 @@ export function createCollector(parts: CollectorParts): LogCollector {
       return;
     }
     if (current?.dockerId === dockerId && current.run === run) return;
-    if (current?.isDraining !== true) current?.controller.abort();
+    // A copy that is drained goes once its log is read: another one waits for that.
+    if (current?.ending.signal.aborted === false) current.controller.abort();
     followers.set(source.id, start(source, dockerId, run, current?.done ?? Promise.resolve()));
   };
 
@@ -222,7 +220,6 @@ export function createCollector(parts: CollectorParts): LogCollector {
       follow(source, dockerId, `${dockerId}:drain`);
       const follower = followers.get(source.id);
       follower?.ending.abort();
-      if (follower !== undefined) follower.isDraining = true;
       try {
         await within(follower?.done ?? Promise.resolve(), limits.logDrainMs, 'log drain');
       } catch {
