@@ -53,6 +53,7 @@ async function prepareCheck() {
 const commands = {
   start: { prepare: prepareRuntime, program: 'dev/start.js' },
   build: { prepare: prepareRuntime },
+  compile: { prepare: prepareAll },
   backup: { prepare: prepareRuntime, program: 'cli/backup/backup.js' },
   restore: { prepare: prepareRuntime, program: 'cli/restore/restore.js' },
   pack: { prepare: prepareRuntime, program: 'dev/release/pack-command.js' },
