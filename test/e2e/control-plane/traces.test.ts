@@ -156,7 +156,7 @@ t.test('a request is followed through all three programs', async (t) => {
     const isSettled = (): boolean =>
       receiver.spans.some((span) => span.name === 'reconcile' && span.values['longshore.container'] === body.data.id);
     await eventually('settled', async () => isSettled(), Boolean);
-    // A program writes its lines in batches, so that a span can be here before the line of its step.
+    // A program writes its lines in batches: a span can be here before the line of its step.
     const started = (times: number) =>
       eventually(
         `the agent logs ${times} starts`,
