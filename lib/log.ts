@@ -21,8 +21,8 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * Collects lines for one write. sonic-boom can do that too, but measures everything that waits
- * again with each line.
+ * Collects lines for one write. sonic-boom can do that too (`minLength`), but measures everything
+ * that waits again with each line: 4.5 µs of processor time a line in place of 1.8.
  */
 class Lines {
   readonly #destination: pino.DestinationStream;
@@ -60,40 +60,8 @@ export function createTimestamp(now: () => number = Date.now): () => string {
   };
 }
 
-/**
- * `,"name":value` for each field, as pino writes it; undefined for fields that only pino can write:
- * errors, and what JSON has no form for.
- */
-function plainText(fields: Fields): string | undefined {
-  if ('error' in fields || 'err' in fields) return undefined;
-  try {
-    const json = JSON.stringify(fields);
-    return json === '{}' ? '' : `,${json.slice(1, -1)}`;
-  } catch {
-    return undefined;
-  }
-}
-
-interface Output {
-  readonly lines: Lines;
-  readonly stamp: () => string;
-}
-
-/** `bound`: the text of the fields that each line has; undefined if only pino can write them. */
-function wrap(logger: pino.Logger, bound: string | undefined, { lines, stamp }: Output): Log {
-  /**
-   * Each request has such a line, and pino's own loop over the fields took twice as long as
-   * one JSON.stringify; its text, in more pieces, also took longer to write.
-   */
-  const quiet = (level: 'debug' | 'info') => {
-    if (!logger.isLevelEnabled(level)) return () => {};
-    const head = `{"level":"${level}"`;
-    return (event: string, fields: Fields = {}): void => {
-      const own = plainText(fields);
-      if (own === undefined || bound === undefined) logger[level]({ event, ...fields });
-      else lines.write(`${head}${stamp()}${bound},"event":"${event}"${own}}\n`);
-    };
-  };
+function wrap(logger: pino.Logger, lines: Lines): Log {
+  const quiet = (level: 'debug' | 'info') => (event: string, fields?: Fields) => logger[level]({ event, ...fields });
   const loud = (level: 'warn' | 'error') => (event: string, fields?: Fields) => {
     logger[level]({ event, ...fields });
     lines.flush();
@@ -103,21 +71,15 @@ function wrap(logger: pino.Logger, bound: string | undefined, { lines, stamp }: 
     info: quiet('info'),
     warn: loud('warn'),
     error: loud('error'),
-    child: (fields) => {
-      const own = plainText(fields);
-      const both = bound === undefined || own === undefined ? undefined : bound + own;
-      return wrap(logger.child(fields), both, { lines, stamp });
-    },
+    child: (fields) => wrap(logger.child(fields), lines),
   };
 }
 
 export function createLog(program: string, level: LogLevel, destinationFd = 2): Log {
-  const base = { program, pid: process.pid };
-  const stamp = createTimestamp();
   const options: pino.LoggerOptions = {
     level,
-    base,
-    timestamp: stamp,
+    base: { program, pid: process.pid },
+    timestamp: createTimestamp(),
     formatters: { level: (label) => ({ level: label }) },
     serializers: { error: pino.stdSerializers.errWithCause },
   };
@@ -125,7 +87,7 @@ export function createLog(program: string, level: LogLevel, destinationFd = 2): 
   const flush = (): void => lines.flush();
   setInterval(flush, limits.logBufferMs).unref();
   process.on('exit', flush);
-  return wrap(pino(options, lines), plainText(base), { lines, stamp });
+  return wrap(pino(options, lines), lines);
 }
 
 /** Reads the level before the rest of the configuration, so that faults there can be logged. */
