@@ -28,6 +28,8 @@ export interface LogCollector {
    * that are read again after those of another copy get other numbers.
    */
   drain(source: LogSource, dockerId: string): Promise<void>;
+  /** Level-triggered: the engine has these copies of the container, and no other. */
+  keep(id: ContainerId, dockerIds: readonly string[]): void;
   /** The container is gone for ever: stops following it. */
   forget(id: ContainerId): void;
   stop(): Promise<void>;
@@ -148,11 +150,10 @@ export function createCollector(parts: CollectorParts): LogCollector {
     // A look may outlast the stop; a follower that starts then would never end.
     if (isStopped) return;
     const current = followers.get(source.id);
-    if (current?.dockerId === dockerId && !current.isDone) {
-      current.run = run;
-      return;
-    }
-    if (current?.dockerId === dockerId && current.run === run) return;
+    // One that was broken off has not come to the end.
+    const own = current?.dockerId === dockerId && !current.controller.signal.aborted ? current : undefined;
+    if (own?.isDone === false) own.run = run;
+    if (own?.run === run) return;
     // A copy that is drained goes once its log is read: another one waits for that.
     if (current?.ending.signal.aborted === false) current.controller.abort();
     followers.set(source.id, start(source, dockerId, run, current?.done ?? Promise.resolve()));
@@ -238,6 +239,8 @@ export function createCollector(parts: CollectorParts): LogCollector {
       await cursors.sync();
       settle(dockerId);
     },
+
+    keep: (id, dockerIds) => cursors.keep(id, dockerIds),
 
     forget: (id) => {
       followers.get(id)?.controller.abort();

@@ -54,6 +54,11 @@ export interface Cursors {
    */
   of(id: ContainerId, dockerId: string): Cursor;
   set(id: ContainerId, cursor: Cursor): void;
+  /**
+   * The engine has these copies of the container alone: the places in others are forgotten. The
+   * last number stays.
+   */
+  keep(id: ContainerId, dockerIds: readonly string[]): void;
   forget(id: ContainerId): void;
   /** Resolves when they are on disk, or cannot be written now. */
   sync(): Promise<void>;
@@ -112,6 +117,13 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
     set: (id, cursor) => {
       const others = (cursors.get(id) ?? []).filter(({ dockerId }) => dockerId !== cursor.dockerId);
       cursors.set(id, [cursor, ...others].slice(0, limits.logCursorCopies));
+      touch(id);
+    },
+    keep: (id, dockerIds) => {
+      const [last, ...others] = cursors.get(id) ?? [];
+      const kept = others.filter(({ dockerId }) => dockerIds.includes(dockerId));
+      if (last === undefined || kept.length === others.length) return;
+      cursors.set(id, [last, ...kept]);
       touch(id);
     },
     forget: (id) => {

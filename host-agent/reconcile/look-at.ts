@@ -165,6 +165,10 @@ export function createLookAt(parts: LookParts): LookAt {
     const limited = withLimits(listed, workload.wanted(id), parts.cpuMillis());
     const found = await withHealth(id, limited, workload.wanted(id));
     if (parts.present.note(id, observedFrom(found))) parts.onPresenceChanged(id);
+    logs.keep(
+      id,
+      found.map(({ dockerId }) => dockerId),
+    );
     const wanted = workload.wanted(id);
     if (found.length === 0 && !workload.knows(id)) {
       forget(id);

@@ -90,8 +90,11 @@ export const logs = {
   /** Logs in which the agent looks for its place at a time. */
   logReadersOpening: 8,
   logCursorFlushMs: 500,
-  /** An update has two copies, and a second one before its end has three. */
-  logCursorCopies: 4,
+  /**
+   * Copies of a container whose places in their logs are kept. An update has two, and a second one
+   * before its end has three; an agent removes all others before it makes one more.
+   */
+  logCursorCopies: 16,
   /**
    * Times of lines remembered for each container (64 KiB): more than an engine repeats after a
    * reconnect.

@@ -151,7 +151,7 @@ export function settle(
       return { ...restart, operation: outcome.operation };
     case 'outage':
       // The engine may have started the container all the same.
-      return step.kind === 'start' ? { ...restart, startedAtMs: nowMs } : restart;
+      return step.kind === 'start' ? { ...undrained(restart, step.dockerId), startedAtMs: nowMs } : restart;
     case 'changed':
       return restart;
     case 'retry': {
@@ -174,6 +174,13 @@ export function settle(
       return done(restart, step, outcome.imageId, nowMs);
   }
 }
+
+/** This copy has started, or may have: it writes lines again. */
+const undrained = (restart: RestartState, dockerId: string): RestartState => ({
+  ...restart,
+  drained: null,
+  drainedBeside: restart.drainedBeside === dockerId ? null : restart.drainedBeside,
+});
 
 const hasNotStarted = ({ kind }: Step, { kind: outcome }: Outcome): boolean =>
   kind === 'start' && outcome !== 'done' && outcome !== 'outage';
@@ -205,11 +212,10 @@ function done(restart: RestartState, step: Step, imageId: string | undefined, no
       return { ...restart, why: null, attempt: { phase: 'clear' } };
     case 'start':
       return {
-        ...restart,
+        ...undrained(restart, step.dockerId),
         why: null,
         attempt: { phase: 'clear' },
         restarts: restart.restarts + (step.again ? 1 : 0),
-        drained: null,
         startedAtMs: nowMs,
       };
     case 'drain':

@@ -67,6 +67,20 @@ t.test('an agent that is killed after a drain sends no line again, after those o
   await second.collector.stop();
 });
 
+t.test('a drain that failed has drained nothing: the next one reads on', async (t) => {
+  const broken = new Readable({ read: () => void broken.destroy(new Error('the engine broke off')) });
+  const streams = [new PassThrough(), broken];
+  const { collector, sent } = await started(
+    temporaryFolder(t),
+    (_, since) => streams.shift() ?? Readable.from(recordsSince(written, since).map(frameOf)),
+  );
+  const source = { tenant, id: containerId() };
+  await t.rejects(collector.drain(source, 'old'), { message: /cannot be saved before it goes \(attempt 1 of/ });
+  await collector.drain(source, 'old');
+  t.same(sent, ['one', 'two', 'three']);
+  await collector.stop();
+});
+
 t.test('a drain is not broken off by a look that follows the next copy', async (t) => {
   const source = { tenant, id: containerId() };
   const old = new PassThrough();

@@ -75,6 +75,29 @@ t.test('each copy of a container is resumed at its place, with the last number o
   const second = await loaded(stateDir);
   t.same(second.of(id, 'new'), { ...of('new', 8), seq: 9 }, 'also after a restart');
   t.same(second.of(id, 'third'), { dockerId: 'third', place: null, seq: 9 });
-  for (const name of ['a', 'b', 'c', 'd']) second.set(id, of(name, 10));
-  t.equal(second.of(id, 'old').place, null, 'copies that are long gone are forgotten');
+  await second.flush();
+});
+
+t.test('the place in a copy is kept until the engine has it no more', async (t) => {
+  const stateDir = temporaryFolder(t);
+  const id = containerId();
+  const of = (dockerId: string, seq: number): Cursor => ({ ...cursor(seq), dockerId });
+  const first = await loaded(stateDir);
+  first.set(id, of('old', 1));
+  // Of an update that another one replaces before its end, and so on.
+  for (let seq = 2; seq < 30; seq++) {
+    first.set(id, of(`new ${seq}`, seq));
+    first.keep(id, ['old', `new ${seq}`]);
+  }
+  t.same(first.of(id, 'old'), { ...of('old', 1), seq: 29 });
+  t.equal(first.of(id, 'new 28').place, null, 'of a copy that is gone');
+  await first.flush();
+
+  const second = await loaded(stateDir);
+  t.same(second.of(id, 'old'), { ...of('old', 1), seq: 29 }, 'also after a restart');
+  second.keep(id, []);
+  t.same(second.of(id, 'old'), { dockerId: 'old', place: null, seq: 29 }, 'the number stays');
+  await second.flush();
+  const third = await loaded(stateDir);
+  t.same(third.of(id, 'old'), { dockerId: 'old', place: null, seq: 29 });
 });

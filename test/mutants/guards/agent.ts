@@ -498,6 +498,33 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/logs/cursors.test.ts',
   },
   {
+    name: 'places in the logs of copies that are gone',
+    guard: 'A copy keeps its place in its log, however many copies come and go after it (ADR 35)',
+    file: 'host-agent/logs/cursors.ts',
+    changes: [{ in: 'loadCursors.keep', replace: 'dockerIds.includes(dockerId)', by: 'dockerId !== ""' }],
+    killedBy: 'test/host-agent/logs/cursors.test.ts',
+  },
+  {
+    name: 'drain that was broken off counts as the end',
+    guard: 'A copy goes only once its log is read to its end, or given up and counted',
+    file: 'host-agent/logs/collector.ts',
+    changes: [
+      {
+        in: 'createCollector.own',
+        replace: 'current?.dockerId === dockerId && !current.controller.signal.aborted',
+        by: 'current?.dockerId === dockerId',
+      },
+    ],
+    killedBy: 'test/host-agent/logs/collector.test.ts',
+  },
+  {
+    name: 'copy that starts again still counts as drained',
+    guard: 'A copy that writes again is drained again before it goes, also where the answer to its start was lost',
+    file: 'host-agent/reconcile/restart/restart-state.ts',
+    changes: [{ in: 'settle', replace: 'undrained(restart, step.dockerId)', by: 'restart' }],
+    killedBy: 'test/host-agent/reconcile/restart/restart-state.test.ts',
+  },
+  {
     name: 'usage sent before it is on the disk',
     guard: 'A killed agent counts nothing for another hour than it has reported (ADR 40)',
     file: 'host-agent/usage/reports.ts',

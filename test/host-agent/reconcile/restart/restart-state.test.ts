@@ -23,6 +23,12 @@ t.test('a step changes the restart state by its outcome', (t) => {
   t.same(busy, restartState({ attempt: { phase: 'waiting', untilMs: nowMs + bounds.maxMs } }), 'it runs on');
   t.match(after(pull, { kind: 'failed', why }), { why, failures: 0, attempt: { phase: 'failed' } });
   t.match(after(start, { kind: 'done' }, restartState({ restarts: 1, drained: 'd1' })), { restarts: 2, drained: null });
+  for (const outcome of [{ kind: 'done' }, { kind: 'outage' }] as const) {
+    const drained = restartState({ drained: 'd1', drainedBeside: 'd1' });
+    t.match(after(start, outcome, drained), { drained: null, drainedBeside: null }, 'it writes again');
+    const other = restartState({ drainedBeside: 'd2' });
+    t.match(after(start, outcome, other), { drainedBeside: 'd2' }, 'the other copy does not');
+  }
   t.match(after({ ...start, again: false }, { kind: 'done' }), { restarts: 0 });
   t.same(after(start, { kind: 'outage' }), restartState({ startedAtMs: nowMs }), 'an outage counts as no failure');
   t.equal(

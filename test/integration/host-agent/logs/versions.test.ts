@@ -2,8 +2,10 @@
  * The log of a container over its versions (ADR 35): each line once and in order, whichever copy it
  * came from, also when the agent is killed in between.
  */
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { LogEntry } from '../../../../schemas/api/log.ts';
+import type { ContainerId } from '../../../../schemas/ids.ts';
+import type { ControlPlane } from '../../../host-agent/support/control-plane.ts';
 import { startRig } from '../../../host-agent/support/rig.ts';
 import { asRead, conflicts, linesOf } from './captured.ts';
 
@@ -26,43 +28,20 @@ function runsIn(lines: readonly LogEntry[]): Map<string, string[]> {
   return runs;
 }
 
-t.test('each line of each version comes once, in order', async (t) => {
-  const { controlPlane, agent, script } = await startRig(t);
-  const env = { UPDATE_VERIFY_MS: '1500' };
-  let process = agent(env);
-  const image = await script('counting-versions', counting);
-  const { id } = controlPlane.desire({ ...image, env: { VERSION: 'one' } });
-  const says = (version: string, runs = 1) =>
+/** Waits for lines of so many runs of a version. */
+const sayingOf =
+  (controlPlane: ControlPlane, id: ContainerId) =>
+  (version: string, runs = 1) =>
     linesOf(
       controlPlane,
       id,
       (read) => [...runsIn(read)].filter(([run, said]) => run.startsWith(version) && said.length > 3).length >= runs,
     );
-  await says('one');
 
-  const second = controlPlane.update(id, { ...image, env: { VERSION: 'two' } });
-  await says('two');
-  await process.kill9();
-  process = agent(env);
-  await controlPlane.reported(id, (item) => item.generation === second.generation && item.update?.phase === 'done');
-  controlPlane.settle(id);
-
-  await controlPlane.reported(id, ({ update }) => update === undefined);
-  const third = controlPlane.update(id, { ...image, env: { VERSION: 'three' } });
-  await says('three');
-  const fourth = controlPlane.update(id, { ...(await script('crashing', 'echo "four 1"; exit 3')) });
-  await controlPlane.reported(
-    id,
-    (item) => item.generation === fourth.generation && item.update?.phase === 'rolled_back',
-  );
-  t.ok(third.generation < fourth.generation);
-  controlPlane.settle(id);
-  const captured = await says('two', 2);
-  await process.stop();
-
+/** Each line of these runs came once and in order; those of crashes are left out. */
+function isWhole(t: Test, captured: readonly LogEntry[], versions: readonly string[]): void {
   t.same(conflicts(captured), []);
-  const lines = asRead(captured).filter(({ line }) => !line.startsWith('four'));
-  const runs = [...runsIn(lines)];
+  const runs = [...runsIn(asRead(captured).filter(({ line }) => !line.startsWith('crash')))];
   for (const [run, said] of runs) {
     const numbers = said.filter((word) => word !== 'bye');
     t.same(
@@ -75,6 +54,57 @@ t.test('each line of each version comes once, in order', async (t) => {
   }
   t.same(
     runs.map(([run]) => run.split('-')[0]),
-    ['one', 'two', 'three', 'two'],
+    versions,
   );
+}
+
+t.test('each line of each version comes once, in order', async (t) => {
+  const { controlPlane, agent, script } = await startRig(t);
+  const env = { UPDATE_VERIFY_MS: '1500' };
+  let process = agent(env);
+  const image = await script('counting-versions', counting);
+  const { id } = controlPlane.desire({ ...image, env: { VERSION: 'one' } });
+  const says = sayingOf(controlPlane, id);
+  await says('one');
+
+  const second = controlPlane.update(id, { ...image, env: { VERSION: 'two' } });
+  await says('two');
+  await process.kill9();
+  process = agent(env);
+  await controlPlane.reported(id, (item) => item.generation === second.generation && item.update?.phase === 'done');
+  controlPlane.settle(id);
+
+  await controlPlane.reported(id, ({ update }) => update === undefined);
+  const third = controlPlane.update(id, { ...image, env: { VERSION: 'three' } });
+  await says('three');
+  const fourth = controlPlane.update(id, { ...(await script('crashing', 'echo "crash 1"; exit 3')) });
+  await controlPlane.reported(
+    id,
+    (item) => item.generation === fourth.generation && item.update?.phase === 'rolled_back',
+  );
+  t.ok(third.generation < fourth.generation);
+  controlPlane.settle(id);
+  const captured = await says('two', 2);
+  await process.stop();
+
+  isWhole(t, captured, ['one', 'two', 'three', 'two']);
+});
+
+t.test('updates of which each replaces the last one before its end, and a roll back behind them', async (t) => {
+  const { controlPlane, agent, script } = await startRig(t);
+  const process = agent({ UPDATE_VERIFY_MS: '600000' });
+  const image = await script('counting-versions', counting);
+  const { id } = controlPlane.desire({ ...image, env: { VERSION: 'zero' } });
+  const says = sayingOf(controlPlane, id);
+  await says('zero');
+  const replaced = ['one', 'two', 'three', 'four', 'five'];
+  for (const version of replaced) {
+    controlPlane.update(id, { ...image, env: { VERSION: version } });
+    await says(version);
+  }
+  controlPlane.update(id, { ...(await script('crashing', 'echo "crash 1"; exit 3')) });
+  await controlPlane.reported(id, ({ update }) => update?.phase === 'rolled_back');
+  const captured = await says('zero', 2);
+  await process.stop();
+  isWhole(t, captured, ['zero', ...replaced, 'zero']);
 });
