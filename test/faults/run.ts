@@ -30,7 +30,6 @@ const usage = `usage: npm run test:faults -- [options]
   --programs dist   folder of the compiled programs
   --loopback        without network namespaces, and without network faults
   --keep            keep the folder of each seed: its logs and its history
-  --logs            also count the lines of all logs; some copies still lack their last ones
   --markdown        the closing table as Markdown
   --mutants all     then run the mutants: all, a tenth (others for the next commit) or none;
                     default: a tenth in a run without other options, else none`;
@@ -46,7 +45,6 @@ const { values } = parseArgs({
     programs: { type: 'string', default: join(repositoryRoot, 'dist') },
     loopback: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
-    logs: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
     mutants: { type: 'string', default: process.argv.length === 2 ? 'tenth' : 'none' },
     /** This program runs itself with it in the new namespace. */
@@ -96,7 +94,6 @@ async function runAll(hasNamespaces: boolean): Promise<number> {
         actors,
         faults: Number(values.faults),
         only: values.only.split(',').filter((name) => name !== ''),
-        countsLogLines: values.logs,
         say,
       });
       trials.push(trial);

@@ -33,8 +33,6 @@ export interface TrialOptions {
   readonly actors: readonly ['a1', ...'a2'[]];
   readonly faults: number;
   readonly only: readonly string[];
-  /** Also reads the log of each container that exists, and counts its lines. */
-  readonly countsLogLines: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -166,7 +164,7 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
     world.engine.setTrouble(false);
     const convergence = await judgeConvergence(world);
     world.engine.setTalking(false);
-    const logs = options.countsLogLines ? [await judgeLogs(world)] : [];
+    const logs = await judgeLogs(world);
     const ofJobs = await judgeJobs(world, jobs.jobs);
     const ofUpdates = await judgeUpdates(world);
     await workload.finalLists(finalDeadlineMs);
@@ -198,7 +196,7 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
         judgeDoubles(world),
         { what: 'a host that is cut off stops what it runs', faults: injected.flatMap((each) => each.faults) },
         convergence,
-        ...logs,
+        logs,
         ofJobs,
         ofUpdates,
         audit,

@@ -11,7 +11,7 @@ import {
 } from '../../../host-agent/control-plane/identity/identity.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
-import { createPlainClient, type PlainClient } from '../load/plain-client.ts';
+import { createPlainClient, type Call, type PlainClient } from '../load/plain-client.ts';
 import { compute, containerIn } from '../load/requests.ts';
 import { goodTags, slowTag, updatesTenant } from '../load/tenants.ts';
 import type { Controlled } from '../world/supervise.ts';
@@ -89,13 +89,16 @@ async function restart(world: World, stopOnDisconnectMs: number): Promise<void> 
 }
 
 /** A container whose version has yet to prove itself, while another one is being pulled. */
-async function updateTwice(world: World, client: PlainClient, signal: AbortSignal) {
+async function updateTwice(world: World, client: PlainClient) {
+  const insist = async (call: Call) => {
+    const outcome = await client.insist(call, AbortSignal.timeout(deadlineMs));
+    if (outcome?.kind === 'done') return outcome;
+    throw new Error(`${call.method} ${call.path} was not done: ${JSON.stringify(outcome)}`);
+  };
   const body = { name: 'twice', registry: 'registry.test', repository: updatesTenant, tag: goodTags[0] };
   const headers = { 'idempotency-key': 'updates-twice' };
-  const created = await client.insist({ method: 'POST', path: compute, body, headers }, signal);
-  if (created?.kind !== 'done') throw new Error(`no container to update: ${JSON.stringify(created)}`);
-  const { id } = containerIn(created.body);
-  const change = (tag: string) => client.insist({ method: 'PATCH', path: `${compute}/${id}`, body: { tag } }, signal);
+  const { id } = containerIn((await insist({ method: 'POST', path: compute, body, headers })).body);
+  const change = (tag: string) => insist({ method: 'PATCH', path: `${compute}/${id}`, body: { tag } });
   const runs = (tag: string) =>
     isSoon(() => world.engine.running().some((each) => each.container === id && each.tag === tag));
   await runs(goodTags[0]);
@@ -114,10 +117,9 @@ const cutOffBetweenUpdates: FaultKind = {
     inject: async (world) => {
       const { wire } = world;
       if (wire === undefined) throw new Error('there is no wire');
-      const signal = AbortSignal.timeout(deadlineMs);
       await restart(world, stopAfterMs);
       const client = await createPlainClient(world, updatesTenant, 0);
-      const { id, change } = await updateTwice(world, client, signal);
+      const { id, change } = await updateTwice(world, client);
       await sleep(updateHeardMs);
       await wire.cut(bothWays(['h1'], ['n1', 'n2', 'n3']));
       const isDown = await isSoon(() => world.engine.running().length === 0);

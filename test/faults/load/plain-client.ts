@@ -10,7 +10,7 @@ export type Outcome =
   /** It may have been executed, or may be yet. */
   | { readonly kind: 'unknown' };
 
-type Call = Pick<HttpCall, 'method' | 'path' | 'body' | 'headers'>;
+export type Call = Pick<HttpCall, 'method' | 'path' | 'body' | 'headers'>;
 
 export interface PlainClient {
   send(call: Call): Promise<Outcome>;
