@@ -187,6 +187,16 @@ export const records: RecordFormat<StateRecord> = {
   compare: (one, other) => createdMs(one) - createdMs(other) || (idOf(one) < idOf(other) ? -1 : 1),
 };
 
+/** Takes in what memory keeps and nothing commits. */
+export function hear(state: PartitionState, heard: Heard): void {
+  if ('pull' in heard) state.hearPull(heard.id, heard.pull);
+  else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
+  else if ('upSinceMs' in heard) state.seeUp(heard.id, heard.upSinceMs);
+  else if ('served' in heard) state.served(heard.served);
+  else if ('tried' in heard) state.loginTried(heard.tried);
+  else state.hear(heard.id, heard.order);
+}
+
 export interface DomainOptions {
   /** Of the cluster: see schemas/records/cluster.ts. */
   readonly incarnation: number;
@@ -196,9 +206,8 @@ export interface DomainOptions {
 
 export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Domain<Longshore> {
   return {
-    context: (nowMs, expiryMs, origin) => ({
-      nowMs,
-      expiryMs,
+    context: (times, origin) => ({
+      ...times,
       fleet,
       requestId: origin?.rid ?? null,
       trace: origin?.trace,
@@ -231,13 +240,7 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
         touchDeleted(key, marks);
       }
     },
-    hear: (state, heard) => {
-      if ('pull' in heard) state.hearPull(heard.id, heard.pull);
-      else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
-      else if ('served' in heard) state.served(heard.served);
-      else if ('tried' in heard) state.loginTried(heard.tried);
-      else state.hear(heard.id, heard.order);
-    },
+    hear,
     release: (state) => state.release(),
     newestMs: (state) => state.newestMs,
     records,

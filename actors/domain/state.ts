@@ -15,8 +15,10 @@ import {
   type HostKey,
   type TenantId,
 } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import { DesiredChanges } from './desired-changes.ts';
 import { movesFrom, otherHostsOf, preparationOf } from './container/moves.ts';
+import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
@@ -80,6 +82,13 @@ export interface PartitionView {
   pullOf(id: ContainerId): PullProgress | undefined;
   /** In memory alone; undefined before the first look at the preparation. */
   preparationSeen(id: ContainerId): PreparationSeen | undefined;
+  /**
+   * Since when the last observed run of the container is up, if it is (`servedMs`): as its host
+   * said, or at the latest since the load.
+   */
+  upSinceMs(id: ContainerId): number;
+  /** Those whose update is done once the run of its version has lasted for long enough. */
+  beingProved(): Iterable<ContainerRecord>;
   /** Oldest first. */
   tombstones(): Iterable<TombstoneRecord>;
   readonly tombstoneCount: number;
@@ -93,7 +102,10 @@ export interface PartitionView {
    * container needs any more.
    */
   secretsToSettle(): Waiting<SecretOf>;
-  /** Logins that were put, or loaded, since containers were last tried again because of them. */
+  /**
+   * Logins that were put, or loaded, since containers were last tried again because of them, or
+   * after a pull that was refused only now.
+   */
   loginsToTry(): Waiting<LoginRecord>;
   /** Of the cluster, by id; null: the record is damaged. */
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null>;
@@ -134,6 +146,9 @@ export class PartitionState implements PartitionView {
   readonly #pulls = new Map<ContainerId, PullProgress>();
   /** Of containers that move. */
   readonly #preparations = new Map<ContainerId, PreparationSeen>();
+  /** Oldest first; an older one is up for as long as anybody asks. */
+  readonly #upSinceMs = new Map<ContainerId, number>();
+  readonly #beingProved = new Map<ContainerId, ContainerRecord>();
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
@@ -234,6 +249,12 @@ export class PartitionState implements PartitionView {
   preparationSeen(id: ContainerId): PreparationSeen | undefined {
     return this.#preparations.get(id);
   }
+  upSinceMs(id: ContainerId): number {
+    return this.#upSinceMs.get(id) ?? 0;
+  }
+  beingProved(): Iterable<ContainerRecord> {
+    return this.#beingProved.values();
+  }
   tombstones(): Iterable<TombstoneRecord> {
     return this.#tombstones.values();
   }
@@ -271,6 +292,16 @@ export class PartitionState implements PartitionView {
 
   seePreparation(id: ContainerId, seen: PreparationSeen): void {
     if (this.#moving.has(id)) this.#preparations.set(id, seen);
+  }
+
+  /** A run of it is up from now on. */
+  seeUp(id: ContainerId, sinceMs: number): void {
+    this.#upSinceMs.delete(id);
+    this.#upSinceMs.set(id, sinceMs);
+    for (const [other, otherMs] of this.#upSinceMs) {
+      if (otherMs + limits.waitStableMaxSeconds * 1000 > sinceMs) return;
+      this.#upSinceMs.delete(other);
+    }
   }
 
   /** No container waits for this login; one that was put since is tried by itself. */
@@ -429,6 +460,8 @@ export class PartitionState implements PartitionView {
   /** A container is put, changed or taken out. */
   #noteUses(tenant: TenantState, before: ContainerRecord | undefined, after: ContainerRecord | undefined): void {
     for (const name of tenant.secrets.note(before, after)) this.#noteSecret(tenant, name);
+    const login = after === undefined ? undefined : tenant.secrets.loginFor(after);
+    if (login !== undefined) this.#loginsToTry.put(tenant.tenant, login.registry, login);
   }
 
   #noteSecret({ tenant, secrets }: TenantState, name: string): void {
@@ -473,6 +506,7 @@ export class PartitionState implements PartitionView {
     this.#waitingForHost.delete(before);
     this.#heard.delete(id);
     this.#pulls.delete(id);
+    this.#beingProved.delete(id);
     if (this.#moving.delete(id)) this.#countMove(before, -1);
     if (before.placement.phase !== 'placed') return;
     const { host } = before.placement;
@@ -487,6 +521,7 @@ export class PartitionState implements PartitionView {
     this.#noteUses(tenant, tenant.containers.get(id), undefined);
     this.#forget(tenant, id);
     this.#preparations.delete(id);
+    this.#upSinceMs.delete(id);
     tenant.containers.delete(id);
     const tombstone = tenant.tombstones.get(id);
     if (tombstone !== undefined) {
@@ -506,6 +541,7 @@ export class PartitionState implements PartitionView {
       this.#preparations.delete(record.id);
     }
     this.#waitingForHost.add(record);
+    if (isBeingProved(record)) this.#beingProved.set(record.id, record);
     if (record.placement.phase !== 'placed') return;
     const { host } = record.placement;
     let placed = this.#placed.get(host);

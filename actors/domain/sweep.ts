@@ -9,6 +9,7 @@ import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { settle } from './container/observe.ts';
 import { silence } from './container/silence.ts';
+import { withProof } from './container/updates.ts';
 import { kindOf } from './container/waiting.ts';
 import { observeSilence } from './host/decide.ts';
 import { tryAgain } from './secret/logins.ts';
@@ -44,6 +45,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
   yield* rollSecrets(state, context, context.onFault);
   yield* tryAgain(state, context);
   yield* findHosts(state, context);
+  yield* proveUpdates(state, context);
   let budget: number = limits.sweepChanges;
   // What found no room a moment ago finds none now.
   const noRoom = new Set<string>();
@@ -107,6 +109,22 @@ function* tellSilence(state: PartitionView, context: SweepContext): Generator<Ch
       const record = state.tenant(tenant).containers.get(id);
       budget--;
       yield record === undefined ? noChanges : silence(record, isSilent ? host : undefined, context);
+    }
+  }
+}
+
+/** Stores that versions have been up for long enough. */
+export function* proveUpdates(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
+  let budget: number = limits.sweepChanges;
+  let passed = 0;
+  for (const record of state.beingProved()) {
+    const proved = withProof(record, state, context);
+    if (proved !== record) {
+      const changed = { kind: 'changed', tenant: record.tenant, id: record.id } as const;
+      yield { ...noChanges, records: [proved], effects: [changed] };
+      if (--budget === 0) return;
+    } else if (++passed % limits.sweepStepRecords === 0) {
+      yield noChanges;
     }
   }
 }

@@ -75,6 +75,11 @@ export interface TurnContext {
    * one (ADR 13).
    */
   readonly expiryMs: number;
+  /**
+   * How long this memory has served, by a clock that never steps: what must last for a while is
+   * measured by it, and never by `nowMs`, which stands still while the wall clock is set back.
+   */
+  readonly servedMs: number;
   readonly fleet: FleetView;
   /** Null: no request causes the turn. */
   readonly requestId: string | null;
@@ -116,7 +121,9 @@ export interface Alike {
   readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
 }
 
-/** When this owner last knew that a preparation gets on; `since` is the preparation's. */
+/**
+ * When this owner last knew that a preparation gets on (`servedMs`); `since` is the preparation's.
+ */
 export interface PreparationSeen {
   readonly since: number;
   readonly atMs: number;
@@ -124,13 +131,15 @@ export interface PreparationSeen {
 
 /**
  * What memory keeps and nothing commits: the order of a report that repeats what is stored, how far
- * a pull is, that a preparation gets on, that a secret, a login or alike containers have had their
- * turn (tenant/turns.ts), or that no container waits for a login any more.
+ * a pull is, that a preparation gets on, since when a run is up (`servedMs`), that a secret, a
+ * login or alike containers have had their turn (tenant/turns.ts), or that no container waits for a
+ * login any more.
  */
 export type Heard =
   | { readonly id: ContainerId; readonly order: ObservationOrder }
   | { readonly id: ContainerId; readonly pull: PullProgress }
   | { readonly id: ContainerId; readonly preparation: PreparationSeen }
+  | { readonly id: ContainerId; readonly upSinceMs: number }
   | { readonly served: SecretOf | LoginRecord | Alike }
   | { readonly tried: LoginRecord };
 

@@ -69,6 +69,15 @@ export const isSuccess = (reply: Reply): reply is SuccessReply => isSuccessCode(
 
 export type Repeat = Exclude<OperationRecord['answer'], { readonly kind: 'body' }>;
 
+export interface TurnTimes {
+  /** Wall clock; never back. */
+  readonly nowMs: number;
+  /** The time that has certainly come, by which things are deleted (ADR 13). */
+  readonly expiryMs: number;
+  /** How long the partition has been served since its load, by a clock that never steps. */
+  readonly servedMs: number;
+}
+
 export interface Turn<D extends DomainTypes> {
   readonly reply: Reply;
   readonly changes: Changes<D>;
@@ -119,8 +128,7 @@ export interface RecordFormat<R> {
 export interface Domain<D extends DomainTypes> {
   // Turns
 
-  /** @param expiryMs the time that has certainly come, by which things are deleted (ADR 13) */
-  context(nowMs: number, expiryMs: number, origin: Origin | null): D['Context'];
+  context(times: TurnTimes, origin: Origin | null): D['Context'];
   read(state: D['View'], ask: StateRead, context: D['Context']): Turn<D>;
   write(state: D['View'], ask: WriteAsk, context: D['Context'], prepared: D['Prepared'] | undefined): Turn<D>;
   /** In place of a turn that threw. */

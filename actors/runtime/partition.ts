@@ -459,8 +459,10 @@ export class Partition<D extends DomainTypes> {
     return this.#nowMs;
   }
 
-  #context({ expiry }: Serving<D>, origin: Origin | null): D['Context'] {
-    return this.#options.domain.context(this.#now(), expiry.nowMs(), origin);
+  #context({ expiry, startedMs }: Serving<D>, origin: Origin | null): D['Context'] {
+    const { domain, clock } = this.#options;
+    const servedMs = clock.monotonicMs() - startedMs;
+    return domain.context({ nowMs: this.#now(), expiryMs: expiry.nowMs(), servedMs }, origin);
   }
 
   /** A decision that throws is a bug of ours: it changes nothing and fails its own ask alone. */

@@ -37,6 +37,8 @@ export interface Serving<D extends DomainTypes> {
   readonly outbox: Outboxes;
   /** Deletions by time go by this clock. */
   readonly expiry: CautiousClock;
+  /** When it was loaded (monotonic). */
+  readonly startedMs: number;
 }
 
 export interface ServingOptions<D extends DomainTypes> {
@@ -103,7 +105,8 @@ export async function startServing<D extends DomainTypes>(
   const { checkpointer, commits } = await startWriting(options, start, { outbox, expiry });
   const onFault = (error: unknown): void => options.log.error('answer_failed', { partition: options.number, error });
   const answers = new WaitingAnswers({ commits, clock, slices: options.slices, onFault });
-  return { epoch, fence, journal, state, operations, commits, checkpointer, answers, outbox, expiry };
+  const startedMs = clock.monotonicMs();
+  return { epoch, fence, journal, state, operations, commits, checkpointer, answers, outbox, expiry, startedMs };
 }
 
 async function fill<D extends DomainTypes>(

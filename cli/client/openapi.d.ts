@@ -1590,6 +1590,8 @@ export interface components {
       next_retry_at: string | null;
       started_at: string | null;
       addresses: components['schemas']['PortAddress'][];
+      /** @description For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard. */
+      up_seconds?: number;
       /** @description The generation that its host spoke of last; 0: of none. */
       observed_generation?: number;
       /** @enum {string} */
@@ -1626,6 +1628,8 @@ export interface components {
       next_retry_at: string | null;
       started_at: string | null;
       addresses: components['schemas']['PortAddress'][];
+      /** @description For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard. */
+      up_seconds?: number;
       /** @description The generation that its host spoke of last; 0: of none. */
       observed_generation?: number;
       /** @enum {string} */

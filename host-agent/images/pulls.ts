@@ -30,19 +30,26 @@ export interface PullFor {
 export class RefusedPull extends EngineError {
   /** `old`: a newer one may be accepted. */
   readonly login: Login['kind'] | 'old';
+  /** See `versionOf`. */
+  readonly version: number | undefined;
 
-  constructor({ call, fault, detail }: EngineError, login: Login['kind'] | 'old') {
+  constructor({ call, fault, detail }: EngineError, login: Login | 'old') {
     super(call, fault, detail);
     this.name = 'RefusedPull';
-    this.login = login;
+    this.login = login === 'old' ? login : login.kind;
+    this.version = login === 'old' ? undefined : versionOf(login);
   }
 }
 
 /** The image is here for other tenants alone, and nothing shows that this one may have it. */
 export class PrivateImageError extends EngineError {
-  constructor(reference: string) {
+  /** Of the login that proved nothing (`versionOf`). */
+  readonly version: number | undefined;
+
+  constructor(reference: string, login?: Login) {
     super('image', { kind: 'refused', status: 403 }, `image ${reference} came with a login of another tenant`);
     this.name = 'PrivateImageError';
+    this.version = login === undefined ? undefined : versionOf(login);
   }
 }
 
@@ -129,7 +136,7 @@ export function createPulls(parts: PullsParts): Pulls {
       if (id === undefined) throw notThere(reference, 'is not there after its pull');
       const who = { tenant, isPublic: given === undefined };
       if (!access.prove(who, id, reference, parts.isVouched(registryOf(reference))))
-        throw new PrivateImageError(reference);
+        throw new PrivateImageError(reference, login);
       metrics.pull('pulled');
       return id;
     } catch (error) {
@@ -188,7 +195,7 @@ export function createPulls(parts: PullsParts): Pulls {
       if (!(error instanceof EngineError) || error.fault.kind !== 'refused') throw error;
       if (error instanceof PrivateImageError || error instanceof PrivateImagesFull) throw error;
       const isOld = !isSame(login, await logins(forWhom, registryOf(reference)));
-      throw new RefusedPull(error, isOld ? 'old' : login.kind);
+      throw new RefusedPull(error, isOld ? 'old' : login);
     }
   };
 
@@ -248,6 +255,18 @@ function shareOf(reference: string, tenant: TenantId, login: Login): string {
       return reference;
     case 'unknown':
       return `${reference} ?`;
+  }
+}
+
+/** 0: the tenant has no login; undefined: nobody could say whether it has one. */
+function versionOf(login: Login): number | undefined {
+  switch (login.kind) {
+    case 'login':
+      return login.login.version;
+    case 'none':
+      return 0;
+    case 'unknown':
+      return undefined;
   }
 }
 

@@ -118,6 +118,7 @@ export const observation = (status: ContainerStatus, why: Why | null, more: Part
   next_retry_at: null,
   started_at: null,
   addresses: [],
+  ...(why?.login === undefined ? {} : { refused_login: why.login }),
   ...more,
 });
 

@@ -44,6 +44,8 @@ export interface Why {
   readonly reason: Reason;
   readonly message: string;
   readonly exitCode: number | null;
+  /** The version of the login that a registry refused for good; 0: the pull had none. */
+  readonly login?: number;
 }
 
 /** A long step in progress; the container gets another look when it ends. */

@@ -198,6 +198,11 @@ export const Observation = Type.Object({
   volumes: Type.Optional(
     Type.Array(Type.String({ maxLength: limits.volumePathChars }), { maxItems: limits.imageVolumes }),
   ),
+  /**
+   * With `image_auth`: the version of the login that its registry refused for good; 0: the pull had
+   * none. Absent: its agent tries again by itself, or does not say.
+   */
+  refused_login: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 });
 export type Observation = Static<typeof Observation>;
 
@@ -296,6 +301,14 @@ export const ContainerStatusView = Type.Object(
     next_retry_at: nullable(Timestamp),
     started_at: nullable(Timestamp),
     addresses: Type.Array(PortAddress),
+    up_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: limits.waitStableMaxSeconds,
+        description:
+          'For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard.',
+      }),
+    ),
     observed_generation: Type.Optional(
       Type.Integer({ description: 'The generation that its host spoke of last; 0: of none.' }),
     ),

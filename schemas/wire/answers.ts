@@ -37,7 +37,7 @@ export const StatusSeen = Type.Object({
     'desired',
     'generation',
     'host_key',
-    'observed_at',
+    'up_seconds',
     'message',
     'exit_code',
     'restart_count',

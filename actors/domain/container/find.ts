@@ -57,7 +57,8 @@ function matches(record: ContainerRecord, { tenant, status }: FindFilter, fleet:
  * Looks at `operatorScan` containers at most, however few of them match, and at none before `from`;
  * the containers of a host are sorted for each page.
  */
-export function find(state: PartitionView, ask: FindAsk, { fleet, nowMs }: TurnContext): Turn {
+export function find(state: PartitionView, ask: FindAsk, context: TurnContext): Turn {
+  const { fleet } = context;
   const { limit, from, only } = ask;
   let rest: Step | undefined;
   function* bounded(): Generator<Step, void, void> {
@@ -73,7 +74,7 @@ export function find(state: PartitionView, ask: FindAsk, { fleet, nowMs }: TurnC
   }
   const view = (record: ContainerRecord): OperatorContainer => ({
     container: containerView(record, shownStatus(record, fleet).status),
-    status: containerStatusView(record, fleet, state.pullOf(record.id), nowMs),
+    status: containerStatusView(record, state, context),
   });
   const bounds = { bytes: limits.answerPartBytes, items: limit };
   const { values, next } = fill(bounded(), bounds, ({ record }) =>

@@ -159,14 +159,14 @@ export function keepMoving(
   if (hostToTake(record, preparing, tenant, context) === undefined) return giveUp(record, 'no_host', context);
   // An owner that has just loaded it does not know how far the other host is.
   if (seen?.since !== preparing.since) return getsOn(record, preparing, context);
-  const isLate = Math.abs(context.nowMs - seen.atMs) >= limits.preparationMs;
+  const isLate = context.servedMs - seen.atMs >= limits.preparationMs;
   return isLate ? giveUp(record, 'host_fault', context) : noChanges;
 }
 
 /** Its time begins again; nothing is stored. */
-const getsOn = ({ id }: ContainerRecord, { since }: Preparation, { nowMs }: TurnContext): Changes => ({
+const getsOn = ({ id }: ContainerRecord, { since }: Preparation, { servedMs }: TurnContext): Changes => ({
   ...noChanges,
-  heard: { id, preparation: { since, atMs: nowMs } },
+  heard: { id, preparation: { since, atMs: servedMs } },
 });
 
 /** Its image arrives on the host that prepares it. */

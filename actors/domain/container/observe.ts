@@ -29,7 +29,7 @@ import {
   rejectionsWith,
   replace,
 } from './transitions.ts';
-import { isRunningOnce } from './runs.ts';
+import { isNewRun, isRunningOnce } from './runs.ts';
 import { hearUpdate, isUpdating, withProof } from './updates.ts';
 
 /** Statuses that an agent may report; the others are the control plane's. */
@@ -61,6 +61,7 @@ const observationOf = (given: Observation): Observation => ({
   next_retry_at: given.next_retry_at,
   started_at: given.started_at,
   addresses: given.addresses.map(({ port, address }) => ({ port, address })),
+  ...(given.refused_login === undefined ? {} : { refused_login: given.refused_login }),
   ...(given.volumes === undefined || given.volumes.length === 0 ? {} : { volumes: [...given.volumes] }),
 });
 
@@ -118,7 +119,7 @@ export function observe(
   const isOld = heard === record && isRepeated(record, observed, order, known);
   if (isOld) return { ...noChanges, heard: { id: record.id, order } };
   const seen: ContainerRecord = {
-    ...withProof(heard, context),
+    ...withProof(heard, state, context),
     observed,
     observedOrder: order,
     observedAtMs: context.nowMs,
@@ -129,6 +130,7 @@ export function observe(
   const events = isNews(record.observed, next.observed) ? [toldByHost(next)] : [];
   const settled = endOfUpdate(record, seen);
   return {
+    ...(isNewRun(record, seen) ? { heard: { id: record.id, upSinceMs: context.servedMs } } : {}),
     records: [next],
     deletes: [],
     events: settled === undefined ? events : [...events, { ...toldByHost(next), type: settled }],

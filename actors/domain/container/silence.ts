@@ -15,6 +15,8 @@ export function silence(record: ContainerRecord, on: HostKey | undefined, contex
   const isShown = record.desired !== 'removed' && record.observed.status !== 'pending';
   const type = on === undefined ? 'status_known' : 'status_unknown';
   return {
+    // What nobody heard of proves nothing.
+    ...(on === undefined ? { heard: { id: record.id, upSinceMs: context.servedMs } } : {}),
     records: [next],
     deletes: [],
     events: isShown ? [eventOf(type, next, context)] : [],

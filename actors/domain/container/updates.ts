@@ -28,7 +28,9 @@ import type { FieldErrors } from '../../../schemas/errors.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { withoutControls } from '../../../schemas/visible.ts';
 import type { ReportItem } from '../../../schemas/wire/host.ts';
+import type { PartitionView } from '../state.ts';
 import type { TurnContext } from '../turn.ts';
+import { upMs } from './runs.ts';
 
 /** What runs until the new version does; undefined: no update is under way. */
 export const previousOf = ({ update }: ContainerRecord): Version | undefined => update?.previous;
@@ -189,30 +191,37 @@ export function withoutUpdate(record: ContainerRecord, context: TurnContext): Co
 export type UpdateShown = Pick<UpdateView, 'phase' | 'reason' | 'message'>;
 
 /** How far an update is. One that is over is done only if its version has been seen to run. */
-export function updateShown(record: ContainerRecord, update: Update, nowMs: number): UpdateShown {
+export function updateShown({ desired, observed, observedOrder }: ContainerRecord, update: Update): UpdateShown {
   const { phase, reason, message, unproven } = update;
   if (unproven === undefined) return { phase, reason, message };
-  const { desired, observed, observedOrder, observedAtMs } = record;
   const nothing = { reason: null, message: null };
   if (observedOrder.generation >= unproven) {
-    // A report from later than now was timed by a clock that was ahead, and is not new.
-    const upMs = Math.abs(nowMs - (observedAtMs ?? nowMs));
-    const isHealthy = desired === 'running' && observed.status === 'running' && observed.reason === null;
-    if (observed.reason === 'completed' || (isHealthy && upMs >= limits.waitStableSeconds * 1000))
-      return { phase: 'done', ...nothing };
+    if (observed.reason === 'completed') return { phase: 'done', ...nothing };
     if (observed.status === 'failed' || observed.reason === 'crash_loop')
       return { phase: 'failed', reason: observed.reason, message: observed.message };
   }
   return desired === 'running' ? { phase: 'verifying', ...nothing } : { phase: 'stopped', reason: null, message };
 }
 
-/** Once its version has run, the update stays done. */
-export function withProof(record: ContainerRecord, { nowMs }: TurnContext): ContainerRecord {
+/** Its version runs well, and the update is done once it has done so for long enough. */
+export const isBeingProved = ({ update, desired, observed, observedOrder }: ContainerRecord): boolean =>
+  update?.unproven !== undefined &&
+  observedOrder.generation >= update.unproven &&
+  desired === 'running' &&
+  observed.status === 'running' &&
+  observed.reason === null;
+
+/**
+ * Once its version has run, the update is done and stays so. It is stored, because the next owner
+ * measures afresh.
+ */
+export function withProof(record: ContainerRecord, state: PartitionView, context: TurnContext): ContainerRecord {
   const { update } = record;
   if (update?.unproven === undefined) return record;
+  const isProved = isBeingProved(record) && (upMs(record, state, context) ?? 0) >= limits.waitStableSeconds * 1000;
+  if (!isProved && updateShown(record, update).phase !== 'done') return record;
   const { unproven: _, ...rest } = update;
-  const { phase, ...why } = updateShown(record, update, nowMs);
-  return phase === 'done' ? { ...record, update: { ...rest, ...why } } : record;
+  return { ...record, update: { ...rest, reason: null, message: null } };
 }
 
 /** An operator's pull policy is of every version. */

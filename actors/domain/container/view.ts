@@ -15,7 +15,10 @@ import type {
   UpdateView,
 } from '../../../schemas/api/container.ts';
 import { policyOf } from '../../../schemas/api/policy.ts';
-import type { FleetView } from '../turn.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { PartitionView } from '../state.ts';
+import type { FleetView, TurnContext } from '../turn.ts';
+import { upMs } from './runs.ts';
 import { updateShown, type UpdateShown } from './updates.ts';
 
 export interface ShownStatus {
@@ -82,12 +85,13 @@ export function containerJson(record: ContainerRecord, fleet: FleetView): string
 
 export function containerStatusView(
   record: ContainerRecord,
-  fleet: FleetView,
-  pull: PullProgress | undefined,
-  nowMs: number,
+  state: PartitionView,
+  context: TurnContext,
 ): ContainerStatusView {
   const { observed, left } = record;
-  const { status, reason } = shownStatus(record, fleet);
+  const { status, reason } = shownStatus(record, context.fleet);
+  const pull = state.pullOf(record.id);
+  const up = upMs(record, state, context);
   return {
     id: record.id,
     status,
@@ -103,6 +107,7 @@ export function containerStatusView(
     next_retry_at: observed.next_retry_at,
     started_at: observed.started_at,
     addresses: observed.addresses,
+    ...(up === undefined ? {} : { up_seconds: Math.min(Math.floor(up / 1000), limits.waitStableMaxSeconds) }),
     observed_generation: record.observedOrder.generation,
     restart_policy: policyOf(record).restart,
     ...(observed.volumes === undefined ? {} : { volumes: observed.volumes }),
@@ -115,7 +120,7 @@ export function containerStatusView(
       : {
           update: updateView(
             record.update,
-            updateShown(record, record.update, nowMs),
+            updateShown(record, record.update),
             status === 'pulling' ? undefined : pull,
           ),
         }),

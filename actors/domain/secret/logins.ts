@@ -9,6 +9,7 @@ import type { PartitionView } from '../state.ts';
 import { answer, data, noChanges, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
 import { inTurns } from '../tenant/turns.ts';
 import { floorAbove } from './secrets.ts';
+import { isNewer } from './state.ts';
 import { nextVersion } from './versions.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -77,7 +78,7 @@ export function remove(state: PartitionView, ask: Of<'login.remove'>, context: T
 }
 
 /**
- * Tries the containers again that a registry refused before its login was put, a bounded number at
+ * Tries the containers again that a registry refused, but not with this login, a bounded number at
  * a time; at the end it says that there are none.
  */
 export const tryAgain = (state: PartitionView, context: TurnContext): Generator<Changes, void, void> =>
@@ -88,8 +89,8 @@ function* trying(state: PartitionView, login: LoginRecord, context: TurnContext)
   const { secrets, containers } = state.tenant(login.tenant);
   for (const id of secrets.refusedBy(login.registry)) {
     const record = containers.get(id);
-    // Refused with this login too.
-    if (record === undefined || (record.observedAtMs ?? 0) > login.updatedAtMs) {
+    // Or refused with this login too.
+    if (record === undefined || !isNewer(login, record)) {
       yield noChanges;
       continue;
     }

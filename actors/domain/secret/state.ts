@@ -28,6 +28,13 @@ export function currentOf(values: Values | undefined): number | undefined {
   return values === undefined ? undefined : Math.max(...values.keys());
 }
 
+/** Whether another login may change what a registry refused: it is newer, as far as is known. */
+export const isNewer = (login: LoginRecord, { observed, observedAtMs }: ContainerRecord): boolean =>
+  observed.refused_login === undefined
+    ? // An agent of the release before does not say which one was refused.
+      (observedAtMs ?? 0) <= login.updatedAtMs
+    : observed.refused_login < login.version;
+
 const isRefused = ({ desired, observed: { status, reason } }: ContainerRecord): boolean =>
   desired === 'running' && reason === 'image_auth' && (status === 'failed' || status === 'backoff');
 
@@ -48,6 +55,13 @@ export class TenantSecrets implements SecretsView {
 
   users(name: string): UsersView {
     return this.#users.of(name);
+  }
+
+  /** The login that has come while its registry refused the one before. */
+  loginFor(record: ContainerRecord): LoginRecord | undefined {
+    if (!isRefused(record) || record.observed.refused_login === undefined) return undefined;
+    const login = this.logins.get(registryName(record.spec.registry));
+    return login != null && isNewer(login, record) ? login : undefined;
   }
 
   refusedBy(registry: string): Iterable<ContainerId> {

@@ -2,6 +2,7 @@
  * `GET /:id/wait`: answers when the container has a status or is settled, when that can not come
  * any more, or when the time is over.
  */
+import type { Clock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
@@ -16,20 +17,20 @@ type WaitCall = CallOf<'container.wait'>;
 
 /**
  * For how long a container has run without an end, well or unhealthy, as far as is known: since
- * this wait saw it first, or since its owner heard of it. A host's clock does not decide.
+ * this wait saw it first, or as its owner has measured, which may have changed meanwhile. No wall
+ * clock decides.
  */
-function uptimes({ clock }: Pick<Services, 'clock'>): (view: StatusSeen) => number {
+export function uptimes(clock: Pick<Clock, 'monotonicMs'>): (view: StatusSeen) => number {
   let run = '';
   let sinceMs = 0;
-  return ({ status, reason, started_at: startedAt, restart_count: restarts, observed_at: observedAt }) => {
+  return ({ status, reason, started_at: startedAt, restart_count: restarts, up_seconds: upSeconds = 0 }) => {
     if (status !== 'running' || (reason !== null && reason !== 'unhealthy')) {
       run = '';
       return 0;
     }
     const seen = `${reason} ${startedAt} ${restarts}`;
     if (run !== seen) [run, sinceMs] = [seen, clock.monotonicMs()];
-    const heardMs = observedAt === null ? 0 : clock.nowMs() - Date.parse(observedAt);
-    return Math.max(clock.monotonicMs() - sinceMs, heardMs);
+    return Math.max(clock.monotonicMs() - sinceMs, upSeconds * 1000);
   };
 }
 
@@ -71,7 +72,7 @@ async function waitFor(
     id: call.params.id,
     ...call.origin,
   } as const;
-  const upMs = uptimes(services);
+  const upMs = uptimes(clock);
   let goal = first;
   let last: StatusSeen | undefined;
   for (;;) {

@@ -162,6 +162,10 @@ const wordsOf = (patterns: Patterns, detail: string, other: Words): Words =>
   patterns.find(([pattern]) => pattern.test(detail))?.[1] ?? other;
 const because = ({ reason, message }: Words): Why => ({ reason, message, exitCode: null });
 
+/** With the version of the login, so that its owner knows whether another one is newer. */
+const refusedWith = (login: number | undefined, words: Words): Why =>
+  login === undefined ? because(words) : { ...because(words), login };
+
 /** From the engine's error of a failed start, as the container's state keeps it. */
 export const startWords = (detail: string): Words => {
   const ofHost = hostFaultPatterns.find(([pattern]) => pattern.test(detail));
@@ -200,11 +204,12 @@ export function pullFailure(error: unknown): Outcome {
   if (isPullDeadline(error)) return retry(slowPull, detail);
   if (isOutage(error)) return { kind: 'outage' };
   if (isAbsentHere.test(detail)) return { kind: 'retry', why: because(absentHere), fault: 'container', detail };
-  if (error instanceof PrivateImageError) return { kind: 'failed', why: because(privateHere), detail };
+  if (error instanceof PrivateImageError)
+    return { kind: 'failed', why: refusedWith(error.version, privateHere), detail };
   if (error instanceof PrivateImagesFull) return retry(privateFull, detail);
   const words = wordsOf(pullPatterns, detail, otherPull);
   const isAccess = words.reason === 'image_auth' || isAccessOrName.test(detail);
-  if (isAccess && error instanceof RefusedPull) return accessRefused(error.login, detail);
+  if (isAccess && error instanceof RefusedPull) return accessRefused(error, detail);
   return words.reason === 'image_pull' ? retry(words, detail) : { kind: 'failed', why: because(words), detail };
 }
 
@@ -226,17 +231,14 @@ const privateFull: Words = {
 const isAccessOrName = /may require 'docker login'/;
 
 /** Final only if the newest login was tried, or there is none. */
-function accessRefused(login: RefusedPull['login'], detail: string): Outcome {
+function accessRefused({ login, version }: RefusedPull, detail: string): Outcome {
   const words = (message: string): Words => ({ reason: 'image_auth', message });
+  const final = (message: string): Outcome => ({ kind: 'failed', why: refusedWith(version, words(message)), detail });
   switch (login) {
     case 'login':
-      return {
-        kind: 'failed',
-        why: because(words('the registry refuses the login, or it has no access to this repository')),
-        detail,
-      };
+      return final('the registry refuses the login, or it has no access to this repository');
     case 'none':
-      return { kind: 'failed', why: because(words(needsLogin)), detail };
+      return final(needsLogin);
     case 'old':
       return retry(
         words('the registry refuses a login that may be out of date; the agent asks for the newest'),

@@ -17,7 +17,12 @@ import { limits } from '../../../schemas/limits.ts';
 const Count = Type.Integer({ minimum: 0 });
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-const Why = Type.Object({ reason: Reason, message: Type.String(), exitCode: nullable(Type.Integer()) });
+const Why = Type.Object({
+  reason: Reason,
+  message: Type.String(),
+  exitCode: nullable(Type.Integer()),
+  login: Type.Optional(Count),
+});
 const WhyStored = nullable(Why);
 
 const RestartStateStored = Type.Object({

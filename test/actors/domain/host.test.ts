@@ -464,6 +464,7 @@ t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t 
   faulty.secretsToSettle = () => new WaitingByTenant();
   faulty.loginsToTry = () => new WaitingByTenant();
   faulty.hostsWithContainers = () => [];
+  faulty.beingProved = () => [];
   faulty.moving = () => [];
   for (const { records } of sweep(faulty, sweepContext(undefined, { onFault }))) {
     for (const record of records) outcomes.push(`placed ${(record as ContainerRecord).id}`);

@@ -156,7 +156,7 @@ function createWorld() {
     });
   };
   tell();
-  const context = (): TurnContext => ({ nowMs, expiryMs: nowMs, fleet, requestId: null });
+  const context = (): TurnContext => ({ nowMs, expiryMs: nowMs, servedMs: nowMs, fleet, requestId: null });
   const all = (): ContainerRecord[] => [...state.tenants()].flatMap(({ containers }) => [...containers.values()]);
 
   const write = (ask: Record<string, unknown>) => {

@@ -1,5 +1,6 @@
 /** Records, fleets and turns for tests of decisions. */
 import { PartitionState, type PartitionView, type PlacementLedger } from '../../../actors/domain/state.ts';
+import { hear } from '../../../actors/domain/domain.ts';
 import type { StateRecord } from '../../../actors/domain/records.ts';
 import type { Changes, FleetHost, FleetView, HostStanding, TurnContext } from '../../../actors/domain/turn.ts';
 import type { ContainerRecord, Observation } from '../../../schemas/api/container.ts';
@@ -49,9 +50,10 @@ export function fleetOf(...hosts: readonly FleetHost[]): FleetView {
 
 export const noLedger: PlacementLedger = { add: () => {}, subtract: () => {}, leave: () => {} };
 
-export const contextOf = (fleet: FleetView, nowMs = 1_000_000): TurnContext => ({
+export const contextOf = (fleet: FleetView, nowMs = 1_000_000, servedMs = nowMs): TurnContext => ({
   nowMs,
   expiryMs: nowMs,
+  servedMs,
   fleet,
   requestId: 'r',
 });
@@ -132,13 +134,7 @@ export function waitingIn(state: PartitionView): number {
 export function apply(state: PartitionState, changes: Changes): void {
   for (const record of changes.records) state.put(record);
   for (const key of changes.deletes) state.delete(key);
-  const { heard } = changes;
-  if (heard === undefined) return;
-  if ('pull' in heard) state.hearPull(heard.id, heard.pull);
-  else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
-  else if ('served' in heard) state.served(heard.served);
-  else if ('tried' in heard) state.loginTried(heard.tried);
-  else state.hear(heard.id, heard.order);
+  if (changes.heard !== undefined) hear(state, changes.heard);
 }
 
 export const itemOf = (record: ContainerRecord, more: Partial<ReportItem> = {}): ReportItem => ({

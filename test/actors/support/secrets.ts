@@ -79,12 +79,13 @@ export function secretWorld(records: readonly StateRecord[] = [], fleet: FleetVi
     /** What its host says of the update that is under way. */
     tell: (
       id: ContainerId,
-      phase: NonNullable<ReportItem['update']>['phase'],
+      phase: NonNullable<ReportItem['update']>['phase'] | undefined,
       seen: Observation = observation('running'),
     ) => {
       const record = state.tenant(acme).containers.get(id)!;
-      const update = { since: record.update?.since ?? 0, phase, reason: null, message: null };
-      return after(observe(state, h1, 1, itemOf(record, { observation: seen, seq: ++seq, update }), context()));
+      const told = { since: record.update?.since ?? 0, reason: null, message: null };
+      const update = phase === undefined ? {} : { update: { ...told, phase } };
+      return after(observe(state, h1, 1, itemOf(record, { observation: seen, seq: ++seq, ...update }), context()));
     },
   };
 }

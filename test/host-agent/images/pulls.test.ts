@@ -295,12 +295,12 @@ t.test('with a login a pull is shared by one tenant and one version of the login
 });
 
 t.test('a refused login is final only if it is the newest', async (t) => {
-  for (const [before, after, expected] of [
-    [loginOf('a'), loginOf('a'), 'login'],
+  for (const [before, after, expected, version] of [
+    [loginOf('a', 7), loginOf('a', 7), 'login', 7],
     [loginOf('a'), loginOf('b', 2), 'old'],
     [loginOf('a'), { kind: 'none' }, 'old'],
     [loginOf('a', 1, false), loginOf('a', 1, false), 'old'],
-    [{ kind: 'none' }, { kind: 'none' }, 'none'],
+    [{ kind: 'none' }, { kind: 'none' }, 'none', 0],
     [{ kind: 'none' }, loginOf('a'), 'old'],
     [{ kind: 'unknown' }, { kind: 'unknown' }, 'unknown'],
   ] as const) {
@@ -309,7 +309,7 @@ t.test('a refused login is final only if it is the newest', async (t) => {
     const failure = get('acme', 'always').catch((error: unknown) => error);
     await delay(0);
     pulled[0]?.end(refusedBy('unauthorized'));
-    t.match(await failure, { login: expected }, JSON.stringify([before, after]));
+    t.match(await failure, { login: expected, version }, JSON.stringify([before, after]));
   }
 });
 
@@ -344,7 +344,7 @@ t.test('a pull that proves nothing fails', async (t) => {
   const failure = get('other').catch((error: unknown) => error);
   await delay(0);
   pulled[0]?.end();
-  t.match(await failure, { name: 'PrivateImageError' });
+  t.match(await failure, { name: 'PrivateImageError', version: 0 });
 });
 
 t.test('an image that arrives while a login is asked for is not pulled again', async (t) => {

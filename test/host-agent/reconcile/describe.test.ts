@@ -64,6 +64,13 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
     { attempt: { phase: 'failed' }, why },
     { status: 'failed', reason: 'image_pull' },
   ],
+  [
+    'login refused → failed, with its version',
+    running,
+    absent,
+    { attempt: { phase: 'failed' }, why: { ...why, reason: 'image_auth', login: 3 } },
+    { status: 'failed', reason: 'image_auth', refused_login: 3 },
+  ],
   ['replaced → stopping', running, seen(up), { operation: stopping }, { status: 'stopping' }],
   ['prepare, absent → pending', wanted('prepared'), absent, {}, { status: 'pending' }],
   ['prepare, pull under way → pulling', wanted('prepared'), absent, { operation: pulling }, { status: 'pulling' }],

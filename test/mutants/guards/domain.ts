@@ -373,6 +373,27 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/container/updates.test.ts',
   },
   {
+    name: 'time that a version is up by the wall clock',
+    guard: 'An update is done when its version has been up for long enough, whatever wall clocks show (ADR 35)',
+    file: 'actors/domain/container/runs.ts',
+    changes: [{ in: 'upMs', replace: 'context.servedMs', by: 'context.nowMs' }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
+  {
+    name: 'refusals of an old login taken for those of the new one',
+    guard: 'A pull that an old login was refused is tried again with the new one (ADR 37)',
+    file: 'actors/domain/secret/state.ts',
+    changes: [{ in: 'isNewer', always: 'observed.refused_login === undefined' }],
+    killedBy: 'test/actors/domain/secret/logins.test.ts',
+  },
+  {
+    name: 'late refusal of an old login forgotten',
+    guard: 'A pull that an old login was refused is tried again with the new one (ADR 37)',
+    file: 'actors/domain/secret/state.ts',
+    changes: [{ in: 'loginFor', always: 'record.observed.refused_login === undefined' }],
+    killedBy: 'test/actors/domain/secret/logins.test.ts',
+  },
+  {
     name: 'drained in the middle of an update',
     guard: 'A container leaves a drained host after its update is over (ADR 35)',
     file: 'actors/domain/container/moves.ts',

@@ -18,7 +18,7 @@ import { agentOf, quietLog } from '../../actors/support.ts';
 import type { Connection, Nats } from '../world/nats.ts';
 import type { Process, World } from '../world/time.ts';
 import { Engine, type Copy } from './engine.ts';
-import { firstOf, Reconciler, type Disk } from './reconciler.ts';
+import { firstOf, Reconciler, type Disk, type Registry } from './reconciler.ts';
 import { spoken } from '../../../schemas/wire/version.ts';
 
 export interface HostOptions {
@@ -37,8 +37,7 @@ export interface HostOptions {
   readonly onStart: (id: ContainerId, copy: Copy) => void;
   /** How long the next stop or pull takes. */
   readonly stopMs: () => number;
-  /** Whether a registry lets a tenant have its images now. */
-  readonly accepts: (tenant: TenantId, registry: string) => boolean;
+  readonly registry: Registry;
 }
 
 const capacity = { cpu_millis: 1_000_000, mem_bytes: 2 ** 40, containers: 10_000 };
@@ -112,14 +111,14 @@ class Agent {
     options: HostOptions,
     host: { readonly engine: Engine; readonly fault: { readonly isThere: boolean }; readonly disk: Disk },
   ) {
-    const { world, nats, key, cluster, stopMs, accepts, onPrepared, onRemoved } = options;
+    const { world, nats, key, cluster, stopMs, registry, onPrepared, onRemoved } = options;
     this.#options = options;
     this.#engine = host.engine;
     this.process = world.process(key);
     this.#connection = nats.connect(this.process);
     this.#desired = emptyDesired(cluster);
     this.#reconciler = new Reconciler({
-      ...{ world, process: this.process, ...host, workload: this.#workload, stopMs, accepts, onPrepared, onRemoved },
+      ...{ world, process: this.process, ...host, workload: this.#workload, stopMs, registry, onPrepared, onRemoved },
       onPresence: () => this.#judge(),
     });
   }

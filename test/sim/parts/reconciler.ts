@@ -23,6 +23,11 @@ import {
   preparationOf,
   unverifiedMs,
 } from '../../../host-agent/reconcile/update.ts';
+import { EngineError } from '../../../host-agent/docker/errors.ts';
+import { RefusedPull } from '../../../host-agent/images/pulls.ts';
+import { pullFailure } from '../../../host-agent/reconcile/execute/failures.ts';
+import type { Login } from '../../../host-agent/secrets/values.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { Declared, Wanted } from '../../../host-agent/workload/wanted.ts';
 import type { Workload } from '../../../host-agent/workload/workload.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
@@ -33,10 +38,7 @@ const backoff = { minMs: 100, maxMs: 800 };
 export const verifyMs = 800;
 /** How long a change of a restart state may wait for the disk. */
 const flushMs = 300;
-const refusedPull = {
-  kind: 'failed',
-  why: { reason: 'image_auth', message: 'the registry refuses the login', exitCode: null },
-} as const;
+const done: Outcome = { kind: 'done' };
 const hostFault = { reason: 'start_failed', message: 'no address is free', exitCode: null } as const;
 
 /** What is said of a container. */
@@ -44,6 +46,12 @@ export interface SeenHere {
   readonly wanted: Declared;
   readonly description: Description;
   readonly update: UpdateState | null;
+}
+
+/** What hosts pull from, and the gateways that know the logins. */
+export interface Registry {
+  readonly login: (tenant: TenantId, registry: string) => Promise<Login>;
+  readonly accepts: (registry: string, login: Login) => boolean;
 }
 
 type Stored = ReturnType<typeof toStored>;
@@ -58,8 +66,7 @@ export interface ReconcilerOptions {
   readonly fault: { readonly isThere: boolean };
   readonly workload: Pick<Workload, 'wanted' | 'knows'>;
   readonly stopMs: () => number;
-  /** Whether a registry lets a tenant have its images now. */
-  readonly accepts: (tenant: TenantId, registry: string) => boolean;
+  readonly registry: Registry;
   readonly onPrepared: (id: ContainerId) => void;
   /** Nothing of it is left on the engine. */
   readonly onRemoved: (id: ContainerId, why: 'removed' | 'orphan') => void;
@@ -207,7 +214,7 @@ export class Reconciler {
     step: Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>,
     { get, set }: { readonly get: () => RestartState; readonly set: (next: RestartState) => void },
   ): void {
-    const { world, engine, stopMs, accepts } = this.#options;
+    const { world, process, engine, stopMs } = this.#options;
     const { generation } = get();
     const operation: Operation =
       step.kind === 'pull'
@@ -215,16 +222,36 @@ export class Reconciler {
         : { kind: step.kind, generation, dockerId: step.dockerId };
     set(settle(get(), step, { kind: 'begun', operation }, world.nowMs, backoff));
     const ms = step.kind === 'drain' ? 1 : stopMs();
-    // The engine stops it also when the agent is gone.
-    if (step.kind === 'stop') world.at(world.nowMs + ms, world.stage, () => engine.stop(step.dockerId));
-    this.#later(ms + 1, () => {
+    const end = (outcome: Outcome): void => {
       if (get().operation !== operation) return;
-      const imageId = step.kind === 'pull' ? { imageId: step.reference } : {};
-      const isRefused =
-        step.kind === 'pull' && 'container' in wanted && !accepts(wanted.container.tenant, wanted.container.registry);
-      const outcome = isRefused ? refusedPull : ({ kind: 'done', ...imageId } as const);
       set(endOperation(get(), step, outcome, world.nowMs, backoff));
       this.look(id);
+    };
+    if (step.kind === 'pull') {
+      const pull = async () => ('container' in wanted ? this.#pull(wanted, step.reference, ms) : done);
+      void world.spawn(process, pull).then(end);
+      return;
+    }
+    // The engine stops it also when the agent is gone.
+    if (step.kind === 'stop') world.at(world.nowMs + ms, world.stage, () => engine.stop(step.dockerId));
+    this.#later(ms + 1, () => end(done));
+  }
+
+  /** As in host-agent/images/pulls.ts: a refusal is final if no other login has come meanwhile. */
+  async #pull({ container: { tenant, registry } }: Declared, reference: string, ms: number): Promise<Outcome> {
+    const login = await this.#loginOf(tenant, registry);
+    await sleep(ms + 1);
+    if (this.#options.registry.accepts(registry, login)) return { kind: 'done', imageId: reference };
+    const isOld = JSON.stringify(login) !== JSON.stringify(await this.#loginOf(tenant, registry));
+    const refused = new EngineError('pull', { kind: 'refused', status: 500 }, 'unauthorized');
+    return pullFailure(new RefusedPull(refused, isOld ? 'old' : login));
+  }
+
+  /** The answer arrives in the agent's process. */
+  #loginOf(tenant: TenantId, name: string): Promise<Login> {
+    const { world, process, registry } = this.#options;
+    return new Promise((resolve) => {
+      void registry.login(tenant, name).then((login) => world.at(world.nowMs, process, () => resolve(login)));
     });
   }
 

@@ -6,6 +6,7 @@
 import type { PartitionState } from '../../../actors/domain/state.ts';
 import { currentOf } from '../../../actors/domain/secret/state.ts';
 import { isBehind } from '../../../actors/domain/secret/versions.ts';
+import type { Login } from '../../../host-agent/secrets/values.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { noSecrets, usesIn, type SecretUses } from '../../../schemas/api/secret.ts';
@@ -24,6 +25,7 @@ export const privateRegistry = 'private.test';
 const names = ['a', 'b', 'c'] as const;
 const tags = ['1', '2', badTag] as const;
 
+type Material = { readonly username: string; readonly sealed: string; readonly version: number };
 type Write = Question extends infer Q ? (Q extends { op: OperationId; tenant: TenantId } ? Q : never) : never;
 type Asked = Write extends infer Q ? (Q extends Write ? Omit<Q, 'rid' | 'op' | 'cause' | 'tenant'> : never) : never;
 
@@ -37,8 +39,8 @@ export class Secrets {
   readonly tenants: readonly TenantId[];
   readonly #newToken: () => string;
   readonly #unwanted: () => Set<string>;
-  /** Tenants with a login that the registry knows. */
-  readonly #known = new Set<TenantId>();
+  /** Passwords that the registry knows. */
+  readonly #known = new Set<string>();
   /** `<tenant> <name> <version>`: the value that hosts keep under it. */
   readonly #values = new Map<string, string>();
   readonly #containers = new Map<TenantId, ContainerId[]>();
@@ -50,8 +52,20 @@ export class Secrets {
     this.#unwanted = unwanted;
   }
 
-  accepts(tenant: TenantId, registry: string): boolean {
-    return registry !== privateRegistry || this.#known.has(tenant);
+  accepts(registry: string, login: Login): boolean {
+    return registry !== privateRegistry || (login.kind === 'login' && this.#known.has(login.login.password));
+  }
+
+  /** What a gateway gives to a host. */
+  async loginOf(gateway: Gateway, tenant: TenantId, registry: string): Promise<Login> {
+    if (registry !== privateRegistry) return { kind: 'none' };
+    const ask = { type: 'login.material', tenant, registry, rid: this.#newToken() } as const;
+    const { code, body } = await gateway.ask('read', ask);
+    if (code !== 'ok') return { kind: 'unknown' };
+    const { current } = (JSON.parse(body) as { data: { current: Material | null } }).data;
+    if (current === null) return { kind: 'none' };
+    const { username, sealed: password, version } = current;
+    return { kind: 'login', login: { username, password, version }, isCurrent: true };
   }
 
   async #write(gateway: Gateway, tenant: TenantId, asked: Asked): Promise<string> {
@@ -78,10 +92,8 @@ export class Secrets {
     const rid = this.#newToken();
     const version = await this.#next(gateway, { type: 'login.material', tenant, registry, rid });
     if (version === undefined) return 'unavailable';
-    // Before: what is tried again because of the login meets the registry as it is by then.
-    if (isRight) this.#known.add(tenant);
-    else this.#known.delete(tenant);
     const sealed = sealedAs(this.#newToken());
+    if (isRight) this.#known.add(sealed);
     return this.#write(gateway, tenant, { type: 'login.put', registry, version, username: 'sim', sealed });
   }
 
@@ -159,7 +171,7 @@ export class Secrets {
   faults(states: readonly PartitionState[], engines: readonly Engine[]): string[] {
     const faults = this.valueFaults(states);
     for (const record of this.containersIn(states)) {
-      const { tenant, id, desired, observed, spec, update } = record;
+      const { tenant, id, desired, spec, update } = record;
       const { values } = (states[partitionOf(tenant, states.length)] as PartitionState).tenant(tenant).secrets;
       const of = `${tenant} ${id}`;
       for (const { name } of usesIn(record.secrets ?? noSecrets)) {
@@ -170,8 +182,6 @@ export class Secrets {
       }
       if (desired !== 'running' || spec.tag === badTag) continue;
       if (update?.phase === 'preparing' || update?.phase === 'verifying') faults.push(`${of}: its update does not end`);
-      // A refusal by the last login that is reported after a new one counts as one by the new.
-      if (observed.reason === 'image_auth') continue;
       const copies = engines.flatMap(({ copies: all }) =>
         [...all.values()].filter(({ found }) => found.id === id && isUp(found)),
       );

@@ -94,7 +94,7 @@ t.test('a drain: prepared elsewhere, stopped here, started there', (t) => {
 t.test('the status says what stays behind on the host that it left', (t) => {
   const one = world(container());
   const withData = (status: Observation['status']): Observation => ({ ...observation(status), volumes: ['/data'] });
-  const shown = (fleet = drained(fleetHost(h2))) => containerStatusView(one.record(), fleet, undefined, 0);
+  const shown = (fleet = drained(fleetHost(h2))) => containerStatusView(one.record(), one.state, contextOf(fleet));
   one.report(h1, withData('running'));
   t.match(shown(), { volumes: ['/data'], left: undefined });
   one.sweep();

@@ -2,7 +2,9 @@
 import t from 'tap';
 import * as decide from '../../../../actors/domain/container/decide.ts';
 import { observe, observePull, settle } from '../../../../actors/domain/container/observe.ts';
+import { silence } from '../../../../actors/domain/container/silence.ts';
 import * as policies from '../../../../actors/domain/container/policy.ts';
+import { proveUpdates } from '../../../../actors/domain/sweep.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
 import { createDomain } from '../../../../actors/domain/domain.ts';
 import { noChanges, type Changes, type FleetHost, type FleetView, type Turn } from '../../../../actors/domain/turn.ts';
@@ -16,6 +18,7 @@ import type {
 } from '../../../../schemas/api/container.ts';
 import { defaultPolicy, type Policy } from '../../../../schemas/api/policy.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
+import { limits } from '../../../../schemas/limits.ts';
 import { defaultTenant, type TenantRecord } from '../../../../schemas/api/tenant.ts';
 import type { ReportItem } from '../../../../schemas/wire/host.ts';
 import { operation, specOf } from '../../support.ts';
@@ -50,6 +53,9 @@ const tagged = (tag: string, more: Partial<ContainerRecord> = {}) =>
 function world(first: ContainerRecord, fleet: FleetView = oneHost, settings: Partial<TenantRecord> = {}) {
   const state = stateOf({ ...defaultTenant(acme), ...settings }, first);
   let seq = 2;
+  let nowMs = 1_000_000;
+  let servedMs = 0;
+  const context = () => contextOf(fleet, nowMs, servedMs);
   const record = (): ContainerRecord => state.tenant(acme).containers.get(first.id)!;
   const after = (changes: Changes): Changes => {
     apply(state, changes);
@@ -75,9 +81,8 @@ function world(first: ContainerRecord, fleet: FleetView = oneHost, settings: Par
     put: (policy: Policy) => turn(policies.put(state, { ...ask('policy.put'), policy }, contextOf(fleet))),
     operate: (fields: OperatorFields) =>
       turn(decide.operate(state, { ...ask('container.operate'), fields }, contextOf(fleet))),
-    status: (laterMs = 0) => {
-      const context = contextOf(fleet);
-      const { reply } = decide.status(state, ask('container.status'), { ...context, nowMs: context.nowMs + laterMs });
+    status: () => {
+      const { reply } = decide.status(state, ask('container.status'), context());
       return (JSON.parse(String(reply.body)) as { readonly data: ContainerStatusView }).data;
     },
     stop: () => turn(decide.stop(state, ask('container.stop'), contextOf(fleet))),
@@ -96,7 +101,13 @@ function world(first: ContainerRecord, fleet: FleetView = oneHost, settings: Par
         ...(phase === undefined ? {} : { update: told }),
         ...more,
       });
-      return after(observe(state, host, 1, item, contextOf(fleet)));
+      return after(observe(state, host, 1, item, context()));
+    },
+    /** This owner serves for so long, while its wall clock moves so far; then it sweeps. */
+    pass: (ms: number, wallMs = ms, seen = fleet) => {
+      servedMs += ms;
+      nowMs += wallMs;
+      for (const changes of proveUpdates(state, { ...context(), fleet: seen })) after(changes);
     },
     /** What a host is told: the tag of the new version, and of that which it replaces. */
     told: (host: HostKey = h1) => {
@@ -148,17 +159,27 @@ t.test('the end of an update is a change of what its host should have', (t) => {
 });
 
 t.test('an update is done only when its version runs, or has ended with 0', (t) => {
-  const phaseOf = (one: ReturnType<typeof world>, laterMs = 0) => one.status(laterMs).update?.phase;
-  const down = world(tagged('1', { observed: observation('backoff', { reason: 'exited' }) }));
-  down.patch({ tag: '2' });
-  t.equal(phaseOf(down, 60_000), 'verifying', 'replaced at once, and not seen yet');
+  const phaseOf = (one: ReturnType<typeof world>) => one.status().update?.phase;
+  const crashing = observation('backoff', { reason: 'crash_loop', message: 'exited with code 3' });
+  const replaced = (tag = '2') => {
+    const down = world(tagged('1', { observed: observation('backoff', { reason: 'exited' }) }));
+    down.patch({ tag });
+    return down;
+  };
+  const down = replaced();
+  down.pass(60_000);
+  t.equal(phaseOf(down), 'verifying', 'replaced at once, and not seen yet');
   down.tell(undefined, observation('running'));
-  t.equal(phaseOf(down, 4999), 'verifying');
-  t.equal(phaseOf(down, 5000), 'done');
-  t.equal(phaseOf(down, -40), 'verifying', 'another owner, whose clock is a little behind');
-  t.equal(phaseOf(down, -86_400_000), 'done', 'an owner whose clock is a day behind');
-  down.tell(undefined, observation('backoff', { reason: 'crash_loop', message: 'exited with code 3' }));
-  t.match(down.status().update, {
+  down.pass(4999);
+  t.equal(phaseOf(down), 'verifying');
+  down.pass(1);
+  t.equal(phaseOf(down), 'done');
+  down.tell(undefined, crashing);
+  t.equal(phaseOf(down), 'done', 'and stays so');
+
+  const crashed = replaced();
+  crashed.tell(undefined, crashing);
+  t.match(crashed.status().update, {
     phase: 'failed',
     reason: 'crash_loop',
     message: 'exited with code 3',
@@ -190,6 +211,50 @@ t.test('an update is done only when its version runs, or has ended with 0', (t) 
   early.patch({ tag: '2' });
   early.tell('preparing', completed, { ended: true });
   t.match(early.status().update, { phase: 'stopped' }, 'it ended before its new version was made');
+  t.end();
+});
+
+t.test('for how long a version is up, no wall clock says', (t) => {
+  const up = (restart_count = 0) => observation('running', { started_at: '2026-01-01T00:00:00.000Z', restart_count });
+  const replaced = () => {
+    const down = world(tagged('1', { observed: observation('backoff', { reason: 'exited' }) }));
+    down.patch({ tag: '2' });
+    down.pass(60_000);
+    down.tell(undefined, up());
+    return down;
+  };
+  const dayMs = 86_400_000;
+  const seen = (one: ReturnType<typeof world>) => [one.status().update?.phase, one.status().up_seconds];
+  for (const [name, wallMs] of Object.entries({ stands: 0, 'a day back': -dayMs, 'a day ahead': dayMs })) {
+    const one = replaced();
+    one.pass(4000, wallMs);
+    t.same(seen(one), ['verifying', 4], name);
+    one.pass(1000, 0);
+    t.same(seen(one), ['done', 5], name);
+  }
+  const restarted = replaced();
+  restarted.pass(4000);
+  restarted.tell(undefined, up(1));
+  restarted.pass(4000);
+  t.same(seen(restarted), ['verifying', 4], 'another run');
+  restarted.tell(undefined, { ...up(1), addresses: [{ port: '80/tcp', address: '192.0.2.1:80' }] });
+  restarted.pass(1000);
+  t.same(seen(restarted), ['done', 5], 'the same run, of which its host says more');
+  restarted.pass(dayMs);
+  t.same(seen(restarted), ['done', limits.waitStableMaxSeconds]);
+
+  const back = replaced();
+  back.pass(4000);
+  apply(back.state, silence(back.record(), undefined, contextOf(oneHost, 1_000_000, 64_000)));
+  back.pass(4000);
+  t.same(seen(back), ['verifying', 4], 'its host was silent, and is heard again');
+
+  const loaded = world(replaced().record());
+  t.same(seen(loaded), ['verifying', 0], 'another owner measures afresh');
+  loaded.pass(5000, 0, fleetOf(fleetHost(h1, { standing: 'silent' })));
+  t.same(seen(loaded)[0], 'verifying', 'its host is not heard');
+  loaded.pass(0);
+  t.same(seen(loaded), ['done', 5]);
   t.end();
 });
 

@@ -83,6 +83,38 @@ t.test('a new login tries again what the registry refused, and nothing else', (t
   t.end();
 });
 
+t.test('which login was refused decides, and no clock', (t) => {
+  const world = loginWorld([refused(registry)]);
+  const [{ id }] = [...world.state.tenant(acme).containers.values()] as [ContainerRecord];
+  const say = (refused_login?: number) => {
+    const login = refused_login === undefined ? {} : { refused_login };
+    world.tell(id, undefined, observation('failed', { reason: 'image_auth', ...login }));
+    return tried(world.tryAgain());
+  };
+  world.login();
+  t.same(tried(world.tryAgain()), [id]);
+  t.same(say(), [], 'an agent of the release before does not say');
+  t.same(say(0), [id], 'told after the login was put, and pulled without one');
+  t.same(world.record(id).observed.refused_login, undefined, 'of another pull');
+  t.same(say(1), [], 'refused with this login');
+  world.login();
+  t.same(tried(world.tryAgain()), [id]);
+  t.same(say(1), [id], 'its host told late of the one before');
+  t.same(say(2), []);
+  world.logout();
+  t.same(say(2), [], 'there is none to try');
+  world.login();
+  t.same(tried(world.tryAgain()), [id]);
+  t.same(say(2), [id], 'refused before it was removed');
+
+  const loaded = loginWorld([
+    refused(registry, { observed: observation('failed', { reason: 'image_auth', refused_login: 1 }) }),
+  ]);
+  loaded.login();
+  t.same(tried(loaded.tryAgain()), [], 'whatever times its owners before have stored');
+  t.end();
+});
+
 t.test('a refusal of the new login is not tried again; a sweep tries a bounded number', (t) => {
   const late = refused(registry, { observedAtMs: 2_000_000 });
   const world = loginWorld([late]);

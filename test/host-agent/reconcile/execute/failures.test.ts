@@ -8,6 +8,7 @@ import {
   startWords,
 } from '../../../../host-agent/reconcile/execute/failures.ts';
 import { PrivateImageError, PrivateImagesFull, RefusedPull } from '../../../../host-agent/images/pulls.ts';
+import type { Login } from '../../../../host-agent/secrets/values.ts';
 import { RegistryError } from '../../../../host-agent/images/registries.ts';
 import { settle } from '../../../../host-agent/reconcile/restart/restart-state.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -201,21 +202,34 @@ t.test('failed pulls fall into classes', (t) => {
   t.end();
 });
 
+const third: Login = { kind: 'login', login: { username: 'u', password: 'p', version: 3 }, isCurrent: true };
+
 t.test('a refused login is final if it is the newest, or if there is none', (t) => {
   const hub = "pull access denied for a/b, repository does not exist or may require 'docker login': denied";
   for (const detail of ['unauthorized: authentication required', hub]) {
-    for (const [login, kind, message] of [
-      ['login', 'failed', /refuses the login/],
-      ['none', 'failed', /put a login for this registry/],
-      ['old', 'retry', /out of date/],
-      ['unknown', 'retry', /could not be asked/],
+    for (const [login, kind, message, version] of [
+      [third, 'failed', /refuses the login/, 3],
+      [{ kind: 'none' }, 'failed', /put a login for this registry/, 0],
+      ['old', 'retry', /out of date/, undefined],
+      [{ kind: 'unknown' }, 'retry', /could not be asked/, undefined],
     ] as const) {
       const outcome = pullFailure(new RefusedPull(refused(detail), login));
-      t.match(outcome, { kind, why: { reason: 'image_auth', message }, detail }, `${login}: ${detail}`);
+      const why = { reason: 'image_auth', message, login: version } as const;
+      t.match(outcome, { kind, why, detail }, `${JSON.stringify(login)}: ${detail}`);
     }
   }
-  t.match(pullFailure(new RefusedPull(refused('manifest unknown'), 'unknown')), { why: { reason: 'image_not_found' } });
-  t.match(pullFailure(new PrivateImageError('r.example/x:1')), { kind: 'failed', why: { reason: 'image_auth' } });
+  t.match(pullFailure(new RefusedPull(refused('manifest unknown'), { kind: 'unknown' })), {
+    why: { reason: 'image_not_found' },
+  });
+  for (const [login, version] of [
+    [undefined, undefined],
+    [{ kind: 'none' }, 0],
+    [third, 3],
+  ] as const)
+    t.match(pullFailure(new PrivateImageError('r.example/x:1', login)), {
+      kind: 'failed',
+      why: { reason: 'image_auth', login: version },
+    });
   t.match(pullFailure(new PrivateImagesFull('r.example/x:1')), {
     kind: 'retry',
     why: { reason: 'image_pull', message: /1000 private images of this tenant/ },

@@ -42,6 +42,13 @@ const seen = async (stateDir: string, ids: readonly ContainerId[]) => {
   return { failures: ids.map((id) => store.of(id).failures), word: store.orphans().word };
 };
 
+t.test('which login was refused survives a restart', (t) => {
+  const why = { reason: 'image_auth', message: 'refused', exitCode: null, login: 3 } as const;
+  const stored = toStored(restartState({ attempt: { phase: 'failed' }, why }), time);
+  t.same(fromStored(stored, time).why, why);
+  t.end();
+});
+
 t.test('a change is a line, and a start reads file and lines', async (t) => {
   const stateDir = temporaryFolder(t);
   const [one, two, three] = [containerId(), containerId(), containerId()];
