@@ -12,7 +12,7 @@ import { defaultHostCeiling, limits } from '../../schemas/limits.ts';
 import { withoutControls } from '../../schemas/visible.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
 import { capacityWithin, ceilingOf, isOverCeiling } from '../domain/host/ceiling.ts';
-import { isEnrolled } from '../domain/host/sender.ts';
+import { highestSession, isEnrolled } from '../domain/host/sender.ts';
 import type { FleetHost, FleetView, HostStanding } from '../domain/turn.ts';
 import { isBehind } from './directory.ts';
 import { ListeningClock } from './listening-clock.ts';
@@ -298,8 +298,14 @@ export class Fleet implements FleetView {
   /** @returns whether it counts: the host is known, and no newer session of it is */
   hear(key: HostKey, beat: Beat): boolean {
     const before = this.#beats.get(key);
-    if (!this.#entries.has(key)) return false;
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return false;
     const nowMs = this.#clock.monotonicMs();
+    if (beat.session > highestSession(entry.session, this.#clock.nowMs())) {
+      // It shows life, and nothing else that it says counts.
+      this.#heardAtMs.set(key, this.listening.nowMs());
+      return false;
+    }
     if (before !== undefined && before.session > beat.session) {
       this.#rivalMs.set(key, nowMs);
       return false;

@@ -18,10 +18,11 @@ export interface Slices {
   repeat(name: string, slice: (isOver: () => boolean) => boolean, signal?: AbortSignal): Promise<void>;
   /**
    * Runs the work for a message: at once while this turn has time left for such work, and the rest
-   * in slices. `onFault` gets what a step throws, which ends the work.
+   * in slices. `onFault` gets what a step throws, which ends the work. `host`: the one whose
+   * message it is, which has a share of the room.
    * @returns false if too many such works wait already; then this one does not run.
    */
-  begin(name: string, work: Generator<void, void, void>, onFault: (error: unknown) => void): boolean;
+  begin(name: string, work: Generator<void, void, void>, onFault: (error: unknown) => void, host?: string): boolean;
 }
 
 export interface SlicesOptions {
@@ -71,6 +72,7 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
 
   /** Works that have begun and not ended. */
   let begun = 0;
+  const begunOf = new Map<string, number>();
   /** Time spent in this turn of the event loop on works that began in it. */
   let spentMs = 0;
   let isNewTurnComing = false;
@@ -100,18 +102,35 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
     }
   }
 
-  function begin(name: string, work: Generator<void, void, void>, onFault: (error: unknown) => void): boolean {
+  /** @returns what gives its place back. */
+  function takePlace(host: string | undefined): () => void {
+    begun++;
+    if (host === undefined) return () => begun--;
+    begunOf.set(host, (begunOf.get(host) ?? 0) + 1);
+    return () => {
+      begun--;
+      const left = (begunOf.get(host) ?? 0) - 1;
+      if (left > 0) begunOf.set(host, left);
+      else begunOf.delete(host);
+    };
+  }
+
+  function begin(
+    name: string,
+    work: Generator<void, void, void>,
+    onFault: (error: unknown) => void,
+    host?: string,
+  ): boolean {
     if (begun >= limits.worksBegun) return false;
+    if (host !== undefined && (begunOf.get(host) ?? 0) >= limits.worksBegunPerHost) return false;
     try {
       if (startNow(name, work)) return true;
     } catch (error) {
       onFault(error);
       return true;
     }
-    begun++;
-    run(name, work)
-      .catch(onFault)
-      .finally(() => begun--);
+    const leave = takePlace(host);
+    run(name, work).catch(onFault).finally(leave);
     return true;
   }
 

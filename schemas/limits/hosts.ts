@@ -19,6 +19,11 @@ export const hosts = {
    * an answer.
    */
   deafUnnoticedMs: 2 * seconds,
+  /**
+   * An agent may name a session that is so far ahead of the clock of actors. Hellos give sessions
+   * by the clock, and more than this only to hosts whose record says so.
+   */
+  sessionAheadMs: 1 * days,
   hostUnknownMs: 8 * seconds,
   hostLostMs: 5 * minutes,
   syncIntervalMs: 30 * seconds,

@@ -4,6 +4,8 @@ import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
 export const usage = {
   /** The grain of a bill. */
   usageHourMs: 1 * hours,
+  /** Runs of one container at a time, at most. */
+  usageRunsAtOnce: 2,
   /** The time between two samples of all running containers. */
   usageIntervalMs: 15 * seconds,
   /** A container whose cgroup the agent can't read is asked of the engine in one of so many. */

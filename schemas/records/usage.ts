@@ -9,6 +9,7 @@
  */
 import Type, { type Static } from 'typebox';
 import { ContainerId, TenantId } from '../ids.ts';
+import type { Capacity } from '../api/host.ts';
 import { limits } from '../limits.ts';
 
 export const { usageHourMs: hourMs } = limits;
@@ -45,6 +46,18 @@ export const fromStored = ([runMs, cpuMs, memByteMs]: StoredAmounts): Amounts =>
   cpuMs,
   memByteMs: BigInt(memByteMs),
 });
+
+/**
+ * Whether a container can have used this in an hour on a host that offers `most`. With
+ * `usageRunsAtOnce` runs at a time: the versions of an update overlap.
+ */
+export function isPossible(used: StoredAmounts, { cpu_millis: cpuMillis, mem_bytes: memBytes }: Capacity): boolean {
+  const { runMs, cpuMs, memByteMs } = fromStored(used);
+  const mostMs = limits.usageRunsAtOnce * hourMs;
+  return (
+    runMs <= mostMs && cpuMs * 1000 <= mostMs * cpuMillis && memByteMs <= BigInt(mostMs) * BigInt(Math.ceil(memBytes))
+  );
+}
 
 /** One container in one hour, counted from 1970. */
 export const UsageItem = Type.Object({

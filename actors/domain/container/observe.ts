@@ -51,18 +51,25 @@ const isNewer = (order: ObservationOrder, than: ObservationOrder): boolean =>
       ? order.session > than.session
       : order.seq > than.seq;
 
+/** JSON has numbers beyond what counts in one exactly. */
+const asCount = (number: number): number =>
+  Math.min(Number.MAX_SAFE_INTEGER, Math.max(Number.MIN_SAFE_INTEGER, number));
+
 /** The stored fields of a report; a host may send anything beside them, and in its message. */
 const observationOf = (given: Observation): Observation => ({
   status: given.status,
   reason: given.reason,
   message: given.message === null ? null : withoutControls(given.message),
-  exit_code: given.exit_code,
-  restart_count: given.restart_count,
+  exit_code: given.exit_code === null ? null : asCount(given.exit_code),
+  restart_count: asCount(given.restart_count),
   next_retry_at: given.next_retry_at,
   started_at: given.started_at,
-  addresses: given.addresses.map(({ port, address }) => ({ port, address })),
+  addresses: given.addresses.map(({ port, address }) => ({
+    port: withoutControls(port),
+    address: withoutControls(address),
+  })),
   ...(given.refused_login === undefined ? {} : { refused_login: given.refused_login }),
-  ...(given.volumes === undefined || given.volumes.length === 0 ? {} : { volumes: [...given.volumes] }),
+  ...(given.volumes === undefined || given.volumes.length === 0 ? {} : { volumes: given.volumes.map(withoutControls) }),
 });
 
 /** A restart counts as news, so that every crash is an event. */
@@ -170,7 +177,8 @@ export function observePull(state: PartitionView, host: HostKey, item: PullItem,
   if (record?.placement.phase !== 'placed' || record.generation !== generation) return noChanges;
   if (record.placement.host !== host) return hearPull(record, host, context);
   if (record.observed.status !== 'pulling' && record.update?.phase !== 'preparing') return noChanges;
-  return { ...noChanges, heard: { id, pull: { layers, bytes, total } } };
+  const pull = { layers: asCount(layers), bytes: asCount(bytes), total: total === null ? null : asCount(total) };
+  return { ...noChanges, heard: { id, pull } };
 }
 
 /**

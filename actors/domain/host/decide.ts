@@ -31,7 +31,7 @@ import {
   type TurnContext,
 } from '../turn.ts';
 import { capacityWithin, ceilingOf, faultsOfCeiling } from './ceiling.ts';
-import { isEnrolled } from './sender.ts';
+import { firstSession, isEnrolled } from './sender.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -116,7 +116,7 @@ export function create(state: PartitionView, ask: Of<'host.create'>, context: Tu
     publicKey: null,
     join: { tokenHash: ask.joinTokenHash, untilMs: context.nowMs + limits.joinTokenTtlMs, spentBy: null },
     // Above every session of an earlier host of this key, whose reports the containers remember.
-    session: context.nowMs,
+    session: firstSession(0, context.nowMs),
     lostSinceMs: null,
     orphanWord: 0,
     insertedAtMs: context.nowMs,
@@ -282,10 +282,17 @@ export function enrol(
   // that.
   if (enrolment.jwt === '') return refuse('unavailable');
   const join = record.join === null ? null : { ...record.join, spentBy: ask.publicKey };
-  const next: HostRecord = { ...record, publicKey: ask.publicKey, join, updatedAtMs: context.nowMs };
+  const isSameKey = record.publicKey === ask.publicKey;
+  const next: HostRecord = {
+    ...record,
+    publicKey: ask.publicKey,
+    session: isSameKey || record.publicKey === null ? record.session : firstSession(record.session, context.nowMs),
+    join,
+    updatedAtMs: context.nowMs,
+  };
   // The key before is believed no more, from this commit on; the servers refuse it as that of a
   // removed host.
-  const replaced = record.publicKey === ask.publicKey ? [] : revokedKey(record, context);
+  const replaced = isSameKey ? [] : revokedKey(record, context);
   const changes = stored(next);
   return answer(data('created', { host: record.key, region: record.region, ...enrolment }), {
     ...changes,

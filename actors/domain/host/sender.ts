@@ -3,7 +3,18 @@
  * Pure.
  */
 import type { HostRecord } from '../../../schemas/api/host.ts';
+import { limits } from '../../../schemas/limits.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 
 export const isEnrolled = (host: Pick<HostRecord, 'publicKey'> | undefined, { user }: Pick<Sender, 'user'>): boolean =>
   host?.publicKey === user;
+
+/**
+ * The highest session that an agent may name. `given`: the last that a hello gave, as far as this
+ * process knows; another process may have given a later one since. An agent that names a higher one
+ * lies, and containers would remember it beyond the agent's end.
+ */
+export const highestSession = (given: number, nowMs: number): number => Math.max(given, nowMs + limits.sessionAheadMs);
+
+/** Where the sessions of another key begin: above all that an agent of the key before may name. */
+export const firstSession = (given: number, nowMs: number): number => highestSession(given, nowMs) + 1;

@@ -4,6 +4,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { PullItem, Report, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { isAhead, observe, observePull } from '../../domain/container/observe.ts';
+import { highestSession } from '../../domain/host/sender.ts';
 import type { PartitionView } from '../../domain/state.ts';
 import type { Changes, TurnContext } from '../../domain/turn.ts';
 import type { Partition } from '../../partition.ts';
@@ -16,7 +17,7 @@ function refusalOf(
   sender: Sender,
   { session }: Report,
 ): ReportRefusal | undefined {
-  const { fleet } = options;
+  const { fleet, clock } = options;
   const { host } = sender;
   // A fenced host changes nothing (invariant A7).
   if (fleet.standing(host) === 'fenced') return 'unavailable';
@@ -28,7 +29,12 @@ function refusalOf(
     // owner may not have learnt the key yet.
     return isHomeOf(options, partition, sender) ? 'stale_session' : 'unavailable';
   }
-  return session < (fleet.session(host) ?? 0) ? 'stale_session' : undefined;
+  const given = fleet.session(host) ?? 0;
+  if (session > highestSession(given, clock.nowMs())) {
+    // No hello gave it, unless this owner has not learnt of that yet, or a restore has lost it.
+    return isHomeOf(options, partition, sender) ? 'stale_session' : 'unavailable';
+  }
+  return session < given ? 'stale_session' : undefined;
 }
 type ReportRefusal = Extract<ReportAnswer, { ok: false }>['error'];
 
@@ -42,7 +48,12 @@ export function takeReport(
   const partition = ownedPartition(options, report.partition);
   if (partition === undefined) return;
   const onFault = (error: unknown): void => log.error('report_failed', { host: sender.host, error });
-  const isBegun = slices.begin('report', takingIn(options, partition, { sender, report, respond }), onFault);
+  const isBegun = slices.begin(
+    'report',
+    takingIn(options, partition, { sender, report, respond }),
+    onFault,
+    sender.host,
+  );
   if (!isBegun) respond({ ok: false, error: 'unavailable' });
 }
 

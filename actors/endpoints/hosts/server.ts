@@ -1,6 +1,7 @@
 /** What the handlers of hosts' messages share. */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../../../lib/log.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { Slices } from '../../../lib/time/slices.ts';
 import type { SparingLog } from '../../../lib/sparing.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
@@ -19,6 +20,7 @@ export interface HostServerOptions {
   readonly owned: () => Iterable<Partition>;
   readonly fleet: Fleet;
   readonly slices: Slices;
+  readonly clock: Pick<Clock, 'nowMs'>;
   /** Called if the sender does not hold the enrolled key, or the host does not exist. */
   readonly onRefused: (kind: HostMessage, sender: Sender) => void;
   readonly log: Log;

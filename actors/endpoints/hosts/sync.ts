@@ -27,7 +27,7 @@ export function answerSync(options: SyncOptions, sender: Sender, ask: SyncAsk, s
   const wanted = ask.partitions === undefined ? undefined : new Set(ask.partitions);
   const begin = (answers: Generator<void, void, void>): void => {
     // If the queue is full, the host gets no answer for these partitions and asks again.
-    slices.begin('sync', answers, (error) => log.error('sync_failed', { host, error }));
+    slices.begin('sync', answers, (error) => log.error('sync_failed', { host, error }), host);
   };
   const same: Synced['head'][] = [];
   /** Only what can be answered at once: nothing waits for another partition to commit. */

@@ -2,7 +2,7 @@
  * Takes what a host says that its containers have used. It needs no turn and no commit: the stream
  * USAGE is the only place that has it (ADR 40).
  */
-import type { Clock } from '../../../lib/time/clock.ts';
+import type { Capacity } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { dayOf, hasHour, isInTime, type OwnedItem } from '../../../schemas/records/usage.ts';
 import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
@@ -10,11 +10,11 @@ import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjec
 import { judgeUsage } from '../../domain/host/usage.ts';
 import type { Partition } from '../../partition.ts';
 import type { UsageStore } from '../../usage/store.ts';
+import type { Fleet } from '../fleet.ts';
 import { countRefused, isFromEnrolled, ownedPartition, type HostServerOptions } from './server.ts';
 
 export interface UsageOptions extends HostServerOptions {
   readonly usage: UsageStore;
-  readonly clock: Pick<Clock, 'nowMs'>;
 }
 
 /** A fenced host changes nothing; only the enrolled agent speaks for its host (invariant A7). */
@@ -43,13 +43,25 @@ export async function takeUsage(
   }
 }
 
+/** The platform's ceiling, or what the operator lets the host offer beyond it. */
+function mostOf(fleet: Fleet, host: HostKey): Capacity {
+  const { ceiling } = fleet;
+  const own = fleet.host(host)?.capacity ?? ceiling;
+  return {
+    ...ceiling,
+    cpu_millis: Math.max(ceiling.cpu_millis, own.cpu_millis),
+    mem_bytes: Math.max(ceiling.mem_bytes, own.mem_bytes),
+  };
+}
+
 async function store(
-  { cluster, usage, clock, refusals }: UsageOptions,
+  { cluster, fleet, usage, clock, refusals }: UsageOptions,
   host: HostKey,
   { items, source }: UsageReport,
   { number, view }: Partition,
 ): Promise<UsageAnswer> {
   const nowMs = clock.nowMs();
+  const most = mostOf(fleet, host);
   const refused: number[] = [];
   const later: number[] = [];
   const outOfTime: number[] = [];
@@ -57,7 +69,7 @@ async function store(
   for (const [place, item] of items.entries()) {
     const { tenant, hour, part } = item;
     const isOfOurs = partitionOf(tenant, cluster.partitions) === number;
-    const verdict = isOfOurs ? judgeUsage(view, host, item) : { kind: 'refused' as const };
+    const verdict = isOfOurs ? judgeUsage(view, host, item, most) : { kind: 'refused' as const };
     if (verdict.kind === 'refused') refused.push(place);
     if (verdict.kind === 'unreadable') later.push(place);
     if (verdict.kind !== 'accepted') continue;

@@ -129,6 +129,8 @@ export const partition = {
    * answer and tries again.
    */
   worksBegun: 1000,
+  /** Of one host: a flood of its messages leaves the others room, and their turns. */
+  worksBegunPerHost: 64,
   /** Containers of a report that one turn processes. */
   reportItemsPerTurn: 10,
   /**

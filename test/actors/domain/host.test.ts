@@ -46,7 +46,7 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
   const state = stateOf();
   const create = { type: 'host.create', host: h1, region: region('default'), joinTokenHash: 'right', ...ride } as const;
   const made = host.create(state, create, context);
-  t.match(recordOf(made), { publicKey: null, capacity: null, session: context.nowMs });
+  t.match(recordOf(made), { publicKey: null, capacity: null, session: context.nowMs + limits.sessionAheadMs + 1 });
   t.match(made.changes.effects, [{ kind: 'directory', host: h1, entry: { key: h1, lost: false } }]);
   apply(state, made.changes);
   t.equal(host.create(state, create, context).reply.code, 'conflict');
@@ -72,7 +72,7 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
   const greeting = { v: 1 as const, agent_version: '1', capacity: roomy };
   for (const session of [1, 2]) {
     const greeted = host.hello(state, speaker, greeting, context);
-    t.match(greeted?.record, { session: context.nowMs + session, capacity: roomy });
+    t.match(greeted?.record, { session: context.nowMs + limits.sessionAheadMs + 1 + session, capacity: roomy });
     if (greeted !== undefined) apply(state, greeted.changes);
   }
   const used = context.nowMs + 20 * 86_400_000;

@@ -75,6 +75,22 @@ t.test('works that messages begin: a little at once, the rest in slices, and no 
   t.ok(slices.begin('test', work(1), onFault), 'there is room again');
 });
 
+t.test('a host whose messages wait leaves room for those of others', async (t) => {
+  const slices = createSlices(ticking());
+  const onFault = (): void => void t.fail();
+  let ended = 0;
+  const work = function* (): Generator<void, void, void> {
+    yield* counting(30, () => {});
+    ended++;
+  };
+  for (let begun = 0; begun < limits.worksBegunPerHost; begun++) t.ok(slices.begin('test', work(), onFault, 'h1'));
+  t.notOk(slices.begin('test', work(), onFault, 'h1'));
+  t.ok(slices.begin('test', work(), onFault, 'h2'));
+  t.ok(slices.begin('test', work(), onFault));
+  while (ended < limits.worksBegunPerHost + 2) await nextTurn();
+  t.ok(slices.begin('test', work(), onFault, 'h1'), 'there is room again');
+});
+
 t.test('what a step of a begun work throws goes to its owner, at once or later', async (t) => {
   const slices = createSlices(ticking());
   const faults: unknown[] = [];

@@ -3,6 +3,7 @@ import t from 'tap';
 import { judgeUsage } from '../../../../actors/domain/host/usage.ts';
 import { defaultTenant } from '../../../../schemas/api/tenant.ts';
 import type { TombstoneRecord } from '../../../../schemas/api/container.ts';
+import type { StoredAmounts } from '../../../../schemas/records/usage.ts';
 import { containerId } from '../../support.ts';
 import { acme, container, h1, h2, stateOf } from '../../support/records.ts';
 
@@ -17,12 +18,23 @@ t.test('of those that were placed on it', (t) => {
     idempotency: null,
   };
   const state = stateOf(defaultTenant(acme), moved, gone);
-  const judge = (host: typeof h1, id: typeof gone.id) => judgeUsage(state, host, { tenant: acme, id });
+  const judge = (host: typeof h1, id: typeof gone.id, used: StoredAmounts = [1, 1, '1']) =>
+    judgeUsage(state, host, { tenant: acme, id, used }, { cpu_millis: 2000, mem_bytes: 1024, containers: 1 });
   t.same(judge(h1, moved.id), { kind: 'accepted', name: moved.spec.name }, 'also when it runs elsewhere now');
   t.same(judge(h2, moved.id), { kind: 'accepted', name: moved.spec.name });
   t.same(judge(h1, gone.id), { kind: 'accepted', name: undefined }, 'and when it is gone');
   t.same(judge(h2, gone.id), { kind: 'refused' });
   t.same(judge(h1, containerId()), { kind: 'refused' }, 'nobody knows it');
+  const hourMs = 3_600_000;
+  for (const used of [
+    [2 * hourMs, 4 * hourMs, String(2 * hourMs * 1024)],
+    [2 * hourMs + 1, 0, '0'],
+    [0, 4 * hourMs + 1, '0'],
+    [0, 0, String(2 * hourMs * 1024 + 1)],
+  ] satisfies StoredAmounts[]) {
+    const kind = used.every((amount) => Number(amount) > 0) ? 'accepted' : 'refused';
+    t.match(judge(h1, moved.id, used), { kind }, `no more than fits in an hour: ${used.join(' ')}`);
+  }
   state.quarantine(`container.${acme}.${moved.id}`);
   t.same(judge(h1, moved.id), { kind: 'unreadable' });
   t.end();
