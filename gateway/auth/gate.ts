@@ -164,7 +164,7 @@ export class Gate {
   }
 
   #conclude(head: RequestHead, from: Source, verdict: Verdict): Admission {
-    const { meters, knowledgeOf } = this.#options;
+    const { meters, knowledgeOf, verifier } = this.#options;
     switch (verdict.kind) {
       case 'refused':
         if (verdict.forgedFor !== undefined) this.countFailure(head, `key ${verdict.forgedFor}`);
@@ -180,6 +180,8 @@ export class Gate {
           meters.authFailure('revocations unknown');
           return unknown[knowledge];
         }
+        // What the owner reported may have come after the verdict, which took its time.
+        if (!verifier.stillGood(identity)) return this.#refuse('revoked');
         return (
           this.limitedByTenant(identity.tenant) ?? {
             kind: 'admitted',

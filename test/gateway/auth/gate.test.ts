@@ -5,6 +5,7 @@ import { issuersOf } from '../../../gateway/configuration/issuers.ts';
 import { settings } from '../../../gateway/configuration/settings.ts';
 import { ownTokens } from '../../../gateway/keys/signing-keys.ts';
 import { createMeters } from '../../../gateway/metrics.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
 import { readSettings } from '../../../lib/config.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { Registry } from 'prom-client';
@@ -20,14 +21,17 @@ async function gateOf(t: Test, more: Record<string, string> = {}) {
     AUTH_JWKS_FILE: issuer.jwksFile,
     ...more,
   });
-  const knowledge: { now: Knowledge } = { now: 'known' };
+  const knowledge: { now: Knowledge; onLook?: () => void } = { now: 'known' };
   const clock = stoppableClock();
   clock.stop();
   const access = createAccess({
     configuration,
     issuers: issuersOf(configuration),
     ownIssuer: { ...ownTokens, keys: { find: () => Promise.resolve({ kind: 'unavailable' as const }) } },
-    knowledgeOf: () => knowledge.now,
+    knowledgeOf: () => {
+      knowledge.onLook?.();
+      return knowledge.now;
+    },
     clock,
     log: quietLog,
     meters: createMeters(new Registry()),
@@ -39,7 +43,7 @@ async function gateOf(t: Test, more: Record<string, string> = {}) {
     const admission = await access.gate.admit(head);
     return admission.kind === 'refused' ? admission.result.code : admission.kind;
   };
-  return { issuer, gate: access.gate, knowledge, verdictOf };
+  return { issuer, gate: access.gate, knowledge, revocations: access.revocations, verdictOf };
 }
 
 t.test('a valid token is admitted, a missing or wrong one is 401', async (t) => {
@@ -47,6 +51,18 @@ t.test('a valid token is admitted, a missing or wrong one is 401', async (t) => 
   t.equal(await verdictOf(await issuer.mint()), 'admitted');
   t.equal(await verdictOf(await issuer.mint({ exp: nowS() - 1 })), 'unauthenticated');
   t.match(await gate.admit(headOf()), { kind: 'refused', result: { code: 'unauthenticated' } });
+});
+
+t.test('a revocation that comes with the knowledge, after the verdict, refuses the token', async (t) => {
+  const { issuer, knowledge, revocations, verdictOf } = await gateOf(t);
+  knowledge.onLook = () =>
+    void revocations.add(
+      { tenant: 'acme' as TenantId, match: { by: 'tenant' }, issuedUntilS: 10 ** 10, untilMs: 10 ** 13 },
+      0,
+    );
+  const token = await issuer.mint();
+  t.equal(await verdictOf(token), 'unauthenticated');
+  t.equal(await verdictOf(token), 'unauthenticated', 'and from then on');
 });
 
 t.test('while revocations are unknown a valid token is 503, a wrong one is 401', async (t) => {
