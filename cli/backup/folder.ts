@@ -3,13 +3,15 @@
  * them. The folder gets its name only after everything in it is on disk.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { decodeJson, decoder } from '../../lib/decode.ts';
 import { Cluster, refusalOf } from '../../schemas/records/cluster.ts';
+import { limits } from '../../schemas/limits.ts';
+import { bucketPrefix, buckets, bucketStream, journalBuckets, streams } from '../../schemas/records/buckets.ts';
 import { BackupError, reasonOf } from './error.ts';
-import { StreamConfig, StreamState, digestOf } from './stream.ts';
+import { StreamConfig, StreamState, digestOf, openRegular } from './stream.ts';
 
 export const SavedStream = Type.Object({
   /** A file name in the folder of the manifest. */
@@ -130,11 +132,12 @@ export async function readBackup(
       `the manifest in ${path} names ${partitions.length} of ${cluster.partitions} partitions: use another backup`,
     );
   }
+  requirePlaces(path, manifest);
   const unread = new Set(withoutHistory ? historyOf(manifest) : []);
   for (const saved of savedStreams(manifest)) {
     if (unread.has(saved)) continue;
     const { file, bytes, sha256 } = saved;
-    const found = await digestOf(join(path, file));
+    const found = await digestOf(join(path, file), bytes);
     if (found.bytes !== bytes)
       throw new BackupError(`${file} has ${found.bytes} bytes instead of ${bytes}: use another copy of the backup`);
     if (found.sha256 !== sha256)
@@ -143,16 +146,63 @@ export async function readBackup(
   return { manifest, isChecked };
 }
 
+/** What a stream may not do, whoever wrote the manifest: copy to, or from, subjects of others. */
+const reaching = ['mirror', 'sources', 'republish', 'subject_transform'] as const;
+
+/**
+ * Each stream must be the one of its place, with the subjects of that: restored under another name
+ * it would replace what it does not belong to, and with other subjects it would collect what
+ * programs say to each other.
+ * @throws BackupError
+ */
+function requirePlaces(path: string, { bucket, journals, partitions, ...history }: Manifest): void {
+  const ofBucket = (name: string) => ({ name: bucketStream(name), subjects: [`${bucketPrefix(name)}>`] });
+  if (journals.length > journalBuckets) {
+    throw new BackupError(`the manifest in ${path} names ${journals.length} journals: use another backup`);
+  }
+  const places: [StreamConfig, { readonly name: string; readonly subjects: readonly string[] }][] = [
+    [bucket, ofBucket(buckets.cluster.bucket)],
+    ...journals.map(({ config }, number) => [config, ofBucket(buckets.journal.bucket(number))] as (typeof places)[0]),
+    ...partitions.map(({ config }, number) => [config, ofBucket(buckets.state.bucket(number))] as (typeof places)[0]),
+    ...(['events', 'audit', 'usage'] as const).map(
+      (name) => [history[name].config, streams[name]] as (typeof places)[0],
+    ),
+    ...(history.logs === undefined ? [] : [[history.logs.config, streams.logs] as (typeof places)[0]]),
+  ];
+  for (const [config, place] of places) {
+    const isThere = config.name === place.name && JSON.stringify(config['subjects']) === JSON.stringify(place.subjects);
+    const more = reaching.find((name) => config[name] !== undefined && config[name] !== null);
+    if (isThere && more === undefined) continue;
+    const what = more === undefined ? `another stream in the place of ${place.name}` : `${place.name} with ${more}`;
+    throw new BackupError(`the manifest in ${path} has ${what}: use another backup`);
+  }
+}
+
+/** @throws Error if it is no regular file, or a larger one */
+async function readSmall(path: string): Promise<Buffer> {
+  const file = await openRegular(path);
+  try {
+    const { size } = await file.stat();
+    if (size > limits.backupManifestBytes) throw new Error(`it has ${size} bytes: use another copy of the backup`);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
 async function readManifest(folder: string): Promise<{ readonly manifest: Manifest; readonly isChecked: boolean }> {
   const path = join(folder, manifestName);
   let bytes: Buffer;
   let checksum: string | undefined;
   try {
-    bytes = await readFile(path);
-    checksum = await readFile(join(folder, checksumName), 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw error;
-    });
+    bytes = await readSmall(path);
+    checksum = await readSmall(join(folder, checksumName)).then(
+      (text) => text.toString(),
+      (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return undefined;
+        throw error;
+      },
+    );
   } catch (error) {
     throw new BackupError(`${path}: ${reasonOf(error)}`, error);
   }

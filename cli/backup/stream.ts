@@ -7,6 +7,7 @@
  *   state of the new stream.
  */
 import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import Type, { type Static } from 'typebox';
@@ -158,10 +159,21 @@ async function writeChunks(
   }
 }
 
+/**
+ * Opens a file of a backup. A pipe would wait for a writer, and a device never ends.
+ * @throws Error if it is no regular file
+ */
+export async function openRegular(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw new Error('it is no regular file: use another copy of the backup');
+}
+
 async function* chunksOf(path: string): AsyncGenerator<Buffer, void, void> {
   let file: FileHandle | undefined;
   try {
-    file = await withPath(path, () => open(path, 'r'));
+    file = await withPath(path, () => openRegular(path));
     for (;;) {
       const { bytesRead, buffer } = await file.read(Buffer.alloc(limits.backupChunkBytes), 0, limits.backupChunkBytes);
       if (bytesRead === 0) return;
@@ -172,13 +184,20 @@ async function* chunksOf(path: string): AsyncGenerator<Buffer, void, void> {
   }
 }
 
-/** The size and the digest of a file, computed as `saveStream` computes them. */
-export async function digestOf(path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
+/**
+ * The size and the digest of a file, computed as `saveStream` computes them. One of more than
+ * `most` bytes is read no further.
+ */
+export async function digestOf(
+  path: string,
+  most: number,
+): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const hash = createHash('sha256');
   let bytes = 0;
   for await (const chunk of chunksOf(path)) {
     hash.update(chunk);
     bytes += chunk.length;
+    if (bytes > most) break;
   }
   return { bytes, sha256: hash.digest('hex') };
 }

@@ -41,6 +41,8 @@ export const cli = {
   cliEndLogMs: 1 * seconds,
   /** `wait`: how often it looks whether the status can still come. */
   cliWaitLookMs: 5 * seconds,
+  /** The manifest of a backup; one of 256 partitions has less than a tenth of it. */
+  backupManifestBytes: 8 * MiB,
   /** What is read from standard input or a file: a secret, a token, a file for `apply`. */
   cliInputBytes: 1 * MiB,
   cliInputMs: 5 * minutes,

@@ -51,16 +51,15 @@ const beat = (sender: Sender, session: number): void =>
     subjects.hostBeat(sender),
     JSON.stringify({ v: 1, ...spoken, session, used: none, engine: 'e', orphans_held: 0, faults: [], room: {} }),
   );
-const itemOf = (id: ContainerId, more: object): Report['items'][number] =>
-  ({
-    tenant: acme,
-    id,
-    generation: 1,
-    seq: 1,
-    gone: false,
-    observation: observation('running'),
-    ...more,
-  });
+const itemOf = (id: ContainerId, more: object): Report['items'][number] => ({
+  tenant: acme,
+  id,
+  generation: 1,
+  seq: 1,
+  gone: false,
+  observation: observation('running'),
+  ...more,
+});
 const statusOf = async (id: ContainerId) =>
   ((await ask({ type: 'container.status', tenant: acme, id })).json as { data: ContainerStatusView }).data;
 const generationOf = async (id: ContainerId): Promise<number> => (await statusOf(id)).generation;
