@@ -42,6 +42,8 @@ const good = [line('a', 'container.stop', 'done'), line('b', 'container.stop', '
 t.test('every answered write with one line is right, and one without an answer may have one', (t) => {
   t.same(auditFaults(operations, good), []);
   t.same(auditFaults(operations, [...good, line('d', 'container.stop', 'done')]), []);
+  const goneMeanwhile = [good[0]!, line('b', 'container.stop', 'done')];
+  t.same(auditFaults(operations, goneMeanwhile), [], 'a gateway repeated what was done to what is gone');
   t.end();
 });
 
