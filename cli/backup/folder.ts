@@ -146,7 +146,7 @@ export async function readBackup(
   return { manifest, isChecked };
 }
 
-/** What a stream may not do, whoever wrote the manifest: copy to, or from, subjects of others. */
+/** What a stream may not do: copy to, or from, subjects of others. */
 const reaching = ['mirror', 'sources', 'republish', 'subject_transform'] as const;
 
 /**
