@@ -166,6 +166,52 @@ t.test('a server in place of Redis cannot fill the gateway’s memory', async (t
   t.equal(await statusOf(url, await ground.issuer.mint()), 200);
 });
 
+t.test('answers of other kinds in place of counts change nothing', async (t) => {
+  const kinds = {
+    'names of prototypes': '$9\r\n__proto__\r\n',
+    'a list of prototypes': '*2\r\n$9\r\n__proto__\r\n$11\r\nconstructor\r\n',
+    nothing: '$-1\r\n',
+    'the largest number': ':9223372036854775807\r\n',
+    'less than nothing': ':-9223372036854775808\r\n',
+    'an error': '-WRONGTYPE Operation against a key holding the wrong kind of value\r\n',
+    'no type of the protocol': '!junk\r\n',
+    'lists within lists': '*1\r\n'.repeat(50_000),
+  };
+  for (const [name, answer] of Object.entries(kinds)) {
+    let counted = 0;
+    const impostor = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (data) => {
+        for (const [, command = ''] of data
+          .toString()
+          .matchAll(/\r\n(info|auth|incrby|expire|subscribe|publish)\r\n/gi)) {
+          const word = command.toLowerCase();
+          if (word === 'info') socket.write('$15\r\nredis_version:7\r\n');
+          else if (word === 'auth') socket.write('+OK\r\n');
+          else if (word === 'subscribe') {
+            socket.write(`*3\r\n$9\r\nsubscribe\r\n$${channel.length}\r\n${channel}\r\n:1\r\n`);
+          } else {
+            counted++;
+            socket.write(answer);
+          }
+        }
+      });
+    });
+    impostor.listen(0, '127.0.0.1');
+    await once(impostor, 'listening');
+    t.teardown(() => impostor.close());
+    const env = { REDIS_URL: `redis://127.0.0.1:${(impostor.address() as AddressInfo).port}` };
+    const { url } = await runGateway(t, ground, { env });
+    const token = await ground.issuer.mint({ tenant_id: 'plain' });
+    await until('the answer has come', async () => {
+      t.equal(await statusOf(url, token), 200, name);
+      return counted > 2;
+    });
+    t.equal(await statusOf(url, token), 200, name);
+  }
+  t.notOk('polluted' in {});
+});
+
 t.test('Redis allows nothing without the password, and with it only a gateway’s commands', async (t) => {
   const stranger = new Redis({
     port: redis.port,
@@ -184,6 +230,11 @@ t.test('Redis allows nothing without the password, and with it only a gateway’
     ['publish', 'other', 'x'],
     ['incrby', 'other', '1'],
     ['client', 'kill', 'type', 'normal'],
+    ['set', `longshore:${clusterId}:rate:acme`, '__proto__'],
+    ['eval', 'return 1', '0'],
+    ['script', 'load', 'return 1'],
+    ['function', 'list'],
+    ['subscribe', 'other'],
   ] as const) {
     await t.rejects(intruder.call(command, ...args), /NOPERM/, command);
   }
