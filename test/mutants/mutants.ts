@@ -3,6 +3,7 @@
  * mutant.
  */
 import { agentMutants } from './guards/agent.ts';
+import { attackMutants } from './guards/attacks.ts';
 import { domainMutants } from './guards/domain.ts';
 import { gatewayMutants } from './guards/gateway.ts';
 import { hostSecretMutants } from './guards/host-secrets.ts';
@@ -20,6 +21,7 @@ export const mutants: readonly Mutant[] = [
   ...hostSecretMutants,
   ...sharedMutants,
   ...sessionMutants,
+  ...attackMutants,
 ];
 
 /** A tenth of them: ten commits in a row have all. */

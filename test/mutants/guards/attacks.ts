@@ -1,0 +1,132 @@
+/** What docs/security.md says of attackers: proofs of hosts, lies of hosts, restores. */
+import type { Mutant } from '../mutant.ts';
+
+export const attackMutants: readonly Mutant[] = [
+  {
+    name: 'proof with the credentials of another key',
+    guard: 'What asks for a secret has proved to be the enrolled agent of its host (docs/security.md)',
+    file: 'gateway/secrets/proof.ts',
+    changes: [{ in: 'faultOfProof', omit: 'sub !== sender.user' }],
+    killedBy: 'test/gateway/secrets/proof.test.ts',
+  },
+  {
+    name: 'proof with the credentials of another host',
+    guard: 'What asks for a secret has proved to be the enrolled agent of its host (docs/security.md)',
+    file: 'gateway/secrets/proof.ts',
+    changes: [{ in: 'faultOfProof', omit: 'name !== hostUserName(sender.host)' }],
+    killedBy: 'test/gateway/secrets/proof.test.ts',
+  },
+  {
+    name: 'proof by credentials of any account',
+    guard: 'What asks for a secret has proved to be the enrolled agent of its host (docs/security.md)',
+    file: 'gateway/secrets/proof.ts',
+    changes: [{ in: 'faultOfProof', never: '!issuers.has(iss, nats.issuer_account)' }],
+    killedBy: 'test/gateway/secrets/proof.test.ts',
+  },
+  {
+    name: 'proof by credentials that have expired',
+    guard: 'What asks for a secret has proved to be the enrolled agent of its host (docs/security.md)',
+    file: 'gateway/secrets/proof.ts',
+    changes: [{ in: 'faultOfProof', never: 'exp * 1000 + limits.unsealSkewMs < nowMs' }],
+    killedBy: 'test/gateway/secrets/proof.test.ts',
+  },
+  {
+    name: 'proof of any time',
+    guard: 'What asks for a secret has proved to be the enrolled agent of its host (docs/security.md)',
+    file: 'gateway/secrets/proof.ts',
+    changes: [{ in: 'faultOfProof', never: 'Math.abs(aheadMs) > limits.unsealSkewMs' }],
+    killedBy: 'test/gateway/secrets/proof.test.ts',
+  },
+  {
+    name: 'proof by credentials that nobody signed',
+    guard: 'What asks for a secret has proved to be the enrolled agent of its host (docs/security.md)',
+    file: 'gateway/secrets/proof.ts',
+    changes: [{ in: 'faultOfProof', never: '!isSignedBy(iss, Buffer.from(`${head}.${body}`), signature)' }],
+    killedBy: 'test/gateway/secrets/proof.test.ts',
+  },
+  {
+    name: 'proof without the signature of the agent',
+    guard: 'What asks for a secret has proved to be the enrolled agent of its host (docs/security.md)',
+    file: 'gateway/secrets/proof.ts',
+    changes: [{ in: 'faultOfProof', never: '!isSignedBy(sub, unsealText(sender, ask, proof.atMs), proof.signature)' }],
+    killedBy: 'test/gateway/secrets/proof.test.ts',
+  },
+  {
+    name: 'secret given without a proof',
+    guard: 'What asks for a secret has proved to be the enrolled agent of its host (docs/security.md)',
+    file: 'gateway/secrets/unseal.ts',
+    changes: [{ in: 'UnsealService.#answerTo', omit: 'this.#withoutProof(agent, ask)' }],
+    killedBy: 'test/integration/gateway/unseal.test.ts',
+  },
+  {
+    name: 'session that no hello gave',
+    guard: 'What an agent says of its session ends with its key (docs/security.md, lying-host)',
+    file: 'actors/endpoints/hosts/report.ts',
+    changes: [{ in: 'refusalOf', never: 'session > highestSession(given, clock.nowMs())' }],
+    killedBy: 'test/attacks/hosts/lying-host.test.ts',
+  },
+  {
+    name: 'heartbeat of a session that no hello gave',
+    guard: 'What an agent says of its session ends with its key (docs/security.md, lying-host)',
+    file: 'actors/endpoints/fleet.ts',
+    changes: [{ in: 'Fleet.hear', never: 'beat.session > highestSession(entry.session, this.#clock.nowMs())' }],
+    killedBy: 'test/attacks/hosts/lying-host.test.ts',
+  },
+  {
+    name: 'another key begins where the last one was',
+    guard: 'What an agent says of its session ends with its key (docs/security.md, lying-host)',
+    file: 'actors/domain/host/decide.ts',
+    changes: [{ in: 'enrol', replace: 'firstSession(record.session, context.nowMs)', by: 'record.session' }],
+    killedBy: 'test/attacks/hosts/lying-host.test.ts',
+  },
+  {
+    name: 'usage beyond an hour',
+    guard: 'A host reports no more usage than fits in an hour (docs/security.md)',
+    file: 'actors/domain/host/usage.ts',
+    changes: [{ in: 'judgeUsage', never: '!isPossible(used, most)' }],
+    killedBy: 'test/actors/domain/host/usage.test.ts',
+  },
+  {
+    name: 'all of the room for the messages of one host',
+    guard: 'The messages of a host leave room for those of others (docs/security.md)',
+    file: 'lib/time/slices.ts',
+    changes: [
+      { in: 'createSlices.begin', never: 'host !== undefined && (begunOf.get(host) ?? 0) >= limits.worksBegunPerHost' },
+    ],
+    killedBy: 'test/lib/time/slices.test.ts',
+  },
+  {
+    name: 'verdict older than the knowledge',
+    guard: 'No token is accepted before it is known which are revoked (ADR 13)',
+    file: 'gateway/auth/gate.ts',
+    changes: [{ in: 'Gate.#conclude', never: '!verifier.stillGood(identity)' }],
+    killedBy: 'test/gateway/auth/gate.test.ts',
+  },
+  {
+    name: 'stream restored in the place of another',
+    guard: 'A restore refuses a backup that was changed to reach beyond it (docs/security.md, restore-archive)',
+    file: 'cli/backup/folder.ts',
+    changes: [{ in: 'requirePlaces', always: 'config.name === place.name' }],
+    killedBy: 'test/attacks/servers/restore-archive.test.ts',
+  },
+  {
+    name: 'stream restored that copies to others',
+    guard: 'A restore refuses a backup that was changed to reach beyond it (docs/security.md, restore-archive)',
+    file: 'cli/backup/folder.ts',
+    changes: [
+      {
+        in: 'requirePlaces',
+        replace: 'reaching.find((name) => config[name] !== undefined && config[name] !== null)',
+        by: 'undefined',
+      },
+    ],
+    killedBy: 'test/attacks/servers/restore-archive.test.ts',
+  },
+  {
+    name: 'device read as a file of a backup',
+    guard: 'A restore refuses a backup that was changed to reach beyond it (docs/security.md, restore-archive)',
+    file: 'cli/backup/stream.ts',
+    changes: [{ in: 'openRegular', always: '(await file.stat()).isFile()' }],
+    killedBy: 'test/attacks/servers/restore-archive.test.ts',
+  },
+];
