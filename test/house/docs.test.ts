@@ -105,6 +105,33 @@ t.test('docs/security.md lists every attack that runs as a test, and no other', 
   t.end();
 });
 
+t.test('each paragraph of docs/security.md has claims, and each claim a test', (t) => {
+  const page = read('docs/security.md');
+  const [, claims = ''] = /^## Claims and their tests$([^]*?)^## /m.exec(page) ?? [];
+  const rows = [...claims.matchAll(/^\| (.+?) \| (.+?) \| (`.+`) \|$/gm)];
+  const tests = rows.flatMap(([, , , paths = '']) => [...paths.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path));
+  t.same(
+    tests.filter((path) => !existsSync(join(repositoryRoot, 'test', `${path}.test.ts`))),
+    [],
+    'each test exists',
+  );
+  const plain = (text: string): string => text.replaceAll('’', "'").replace(/\.$/, '');
+  const paragraphs = [...page.matchAll(/^\*\*([^*]+)\*\*/gm)].map(([, title = '']) => plain(title));
+  const claimed = new Set(rows.map(([, where = '']) => plain(where)));
+  t.ok(paragraphs.length > 20);
+  t.same(
+    paragraphs.filter((title) => !claimed.has(title)),
+    [],
+    'each paragraph has a claim',
+  );
+  t.same(
+    below('test/attacks', '.test.ts').filter((path) => !tests.includes(path.slice('test/'.length, -'.test.ts'.length))),
+    [],
+    'each attack breaks a claim in vain',
+  );
+  t.end();
+});
+
 t.test('every link has a target', (t) => {
   const faults = allPages.flatMap((page) =>
     relativeLinks(read(page)).flatMap((link) => {
