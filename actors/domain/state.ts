@@ -75,18 +75,18 @@ export interface PartitionView {
    * memory alone.
    */
   lastHeard(record: ContainerRecord): ObservationOrder;
-  /**
-   * How far the pull of its image is, as its host last said. In memory alone: after a load it is
-   * undefined until the host says it again.
-   */
-  pullOf(id: ContainerId): PullProgress | undefined;
+  /** What its host has said and nothing stores: a load forgets it. */
+  inMemory(id: ContainerId): {
+    /** How far the pull of its image is. */
+    readonly pull: PullProgress | undefined;
+    /**
+     * Since when its last observed run is up, if it is (`servedMs`): since its host said so, or at
+     * the latest since the load.
+     */
+    readonly upSinceMs: number;
+  };
   /** In memory alone; undefined before the first look at the preparation. */
   preparationSeen(id: ContainerId): PreparationSeen | undefined;
-  /**
-   * Since when the last observed run of the container is up, if it is (`servedMs`): as its host
-   * said, or at the latest since the load.
-   */
-  upSinceMs(id: ContainerId): number;
   /** Those whose update is done once the run of its version has lasted for long enough. */
   beingProved(): Iterable<ContainerRecord>;
   /** Oldest first. */
@@ -243,14 +243,11 @@ export class PartitionState implements PartitionView {
   lastHeard({ id, observedOrder }: ContainerRecord): ObservationOrder {
     return this.#heard.get(id) ?? observedOrder;
   }
-  pullOf(id: ContainerId): PullProgress | undefined {
-    return this.#pulls.get(id);
+  inMemory(id: ContainerId): ReturnType<PartitionView['inMemory']> {
+    return { pull: this.#pulls.get(id), upSinceMs: this.#upSinceMs.get(id) ?? 0 };
   }
   preparationSeen(id: ContainerId): PreparationSeen | undefined {
     return this.#preparations.get(id);
-  }
-  upSinceMs(id: ContainerId): number {
-    return this.#upSinceMs.get(id) ?? 0;
   }
   beingProved(): Iterable<ContainerRecord> {
     return this.#beingProved.values();

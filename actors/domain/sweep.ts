@@ -118,7 +118,7 @@ export function* proveUpdates(state: PartitionView, context: TurnContext): Gener
   let budget: number = limits.sweepChanges;
   let passed = 0;
   for (const record of state.beingProved()) {
-    const proved = withProof(record, state, context);
+    const proved = withProof(record, state.inMemory(record.id).upSinceMs, context);
     if (proved !== record) {
       const changed = { kind: 'changed', tenant: record.tenant, id: record.id } as const;
       yield { ...noChanges, records: [proved], effects: [changed] };

@@ -386,7 +386,7 @@ export function get(state: PartitionView, ask: Of<'container.get'>, context: Tur
 export function status(state: PartitionView, ask: Of<'container.status'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
-  return answer(data('ok', containerStatusView(found.record, state, context)));
+  return answer(data('ok', containerStatusView(found.record, context, state.inMemory(ask.id))));
 }
 
 export function trace(state: PartitionView, ask: Of<'container.trace'>): Turn {
@@ -404,7 +404,7 @@ export function inspect(state: PartitionView, ask: Of<'container.inspect'>, cont
   return answer(
     data('ok', {
       container: containerView(record, shownStatus(record, context.fleet).status),
-      status: containerStatusView(record, state, context),
+      status: containerStatusView(record, context, state.inMemory(record.id)),
       secret_refs: record.secretRefs,
       config_files: record.configFiles,
       secrets: record.secrets ?? noSecrets,

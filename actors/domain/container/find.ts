@@ -74,7 +74,7 @@ export function find(state: PartitionView, ask: FindAsk, context: TurnContext): 
   }
   const view = (record: ContainerRecord): OperatorContainer => ({
     container: containerView(record, shownStatus(record, fleet).status),
-    status: containerStatusView(record, state, context),
+    status: containerStatusView(record, context, state.inMemory(record.id)),
   });
   const bounds = { bytes: limits.answerPartBytes, items: limit };
   const { values, next } = fill(bounded(), bounds, ({ record }) =>

@@ -126,7 +126,7 @@ export function observe(
   const isOld = heard === record && isRepeated(record, observed, order, known);
   if (isOld) return { ...noChanges, heard: { id: record.id, order } };
   const seen: ContainerRecord = {
-    ...withProof(heard, state, context),
+    ...withProof(heard, state.inMemory(record.id).upSinceMs, context),
     observed,
     observedOrder: order,
     observedAtMs: context.nowMs,

@@ -4,7 +4,6 @@
  */
 import type { ContainerRecord, Observation } from '../../../schemas/api/container.ts';
 import { policyOf } from '../../../schemas/api/policy.ts';
-import type { PartitionView } from '../state.ts';
 import type { TurnContext } from '../turn.ts';
 
 /** Whether it runs once only, and may have begun to. */
@@ -34,9 +33,13 @@ export const isNewRun = (before: Seen, after: Seen): boolean =>
  * For how long a container is known to be up as it is, at least; undefined: it is not, or nobody
  * hears of it. Its owner measures it by its own steady clock, from the report on or from the load:
  * the clocks of hosts, and the times that owners before have stored, may be wrong by days.
+ * @param sinceMs `PartitionView.inMemory` has it
  */
-export function upMs(record: ContainerRecord, state: PartitionView, context: TurnContext): number | undefined {
-  const { placement, observed } = record;
+export function upMs(
+  { placement, observed }: ContainerRecord,
+  sinceMs: number,
+  context: TurnContext,
+): number | undefined {
   if (placement.phase !== 'placed' || context.fleet.standing(placement.host) !== 'up') return undefined;
-  return isUp(observed) ? context.servedMs - state.upSinceMs(record.id) : undefined;
+  return isUp(observed) ? context.servedMs - sinceMs : undefined;
 }

@@ -28,7 +28,6 @@ import type { FieldErrors } from '../../../schemas/errors.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { withoutControls } from '../../../schemas/visible.ts';
 import type { ReportItem } from '../../../schemas/wire/host.ts';
-import type { PartitionView } from '../state.ts';
 import type { TurnContext } from '../turn.ts';
 import { upMs } from './runs.ts';
 
@@ -215,10 +214,10 @@ export const isBeingProved = ({ update, desired, observed, observedOrder }: Cont
  * Once its version has run, the update is done and stays so. It is stored, because the next owner
  * measures afresh.
  */
-export function withProof(record: ContainerRecord, state: PartitionView, context: TurnContext): ContainerRecord {
+export function withProof(record: ContainerRecord, upSinceMs: number, context: TurnContext): ContainerRecord {
   const { update } = record;
   if (update?.unproven === undefined) return record;
-  const isProved = isBeingProved(record) && (upMs(record, state, context) ?? 0) >= limits.waitStableSeconds * 1000;
+  const isProved = isBeingProved(record) && (upMs(record, upSinceMs, context) ?? 0) >= limits.waitStableSeconds * 1000;
   if (!isProved && updateShown(record, update).phase !== 'done') return record;
   const { unproven: _, ...rest } = update;
   return { ...record, update: { ...rest, reason: null, message: null } };

@@ -16,7 +16,6 @@ import type {
 } from '../../../schemas/api/container.ts';
 import { policyOf } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { PartitionView } from '../state.ts';
 import type { FleetView, TurnContext } from '../turn.ts';
 import { upMs } from './runs.ts';
 import { updateShown, type UpdateShown } from './updates.ts';
@@ -85,13 +84,12 @@ export function containerJson(record: ContainerRecord, fleet: FleetView): string
 
 export function containerStatusView(
   record: ContainerRecord,
-  state: PartitionView,
   context: TurnContext,
+  { pull, upSinceMs }: { readonly pull?: PullProgress | undefined; readonly upSinceMs: number },
 ): ContainerStatusView {
   const { observed, left } = record;
   const { status, reason } = shownStatus(record, context.fleet);
-  const pull = state.pullOf(record.id);
-  const up = upMs(record, state, context);
+  const up = upMs(record, upSinceMs, context);
   return {
     id: record.id,
     status,

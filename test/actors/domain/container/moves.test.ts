@@ -94,7 +94,8 @@ t.test('a drain: prepared elsewhere, stopped here, started there', (t) => {
 t.test('the status says what stays behind on the host that it left', (t) => {
   const one = world(container());
   const withData = (status: Observation['status']): Observation => ({ ...observation(status), volumes: ['/data'] });
-  const shown = (fleet = drained(fleetHost(h2))) => containerStatusView(one.record(), one.state, contextOf(fleet));
+  const shown = (fleet = drained(fleetHost(h2))) =>
+    containerStatusView(one.record(), contextOf(fleet), { upSinceMs: 0 });
   one.report(h1, withData('running'));
   t.match(shown(), { volumes: ['/data'], left: undefined });
   one.sweep();
@@ -227,7 +228,7 @@ t.test('while its image arrives, a preparation is not given up', (t) => {
     one.sweep(fleet, startMs + (passed + 1) * half);
     t.same(one.told(), prepares);
   }
-  t.equal(one.state.pullOf(one.record().id), undefined, 'the tenant’s container runs, and does not pull');
+  t.equal(one.state.inMemory(one.record().id).pull, undefined, 'the tenant’s container runs, and does not pull');
   const lastMs = startMs + 9 * half;
   // Another change of the container.
   one.put({ updatedAtMs: lastMs });
