@@ -48,8 +48,9 @@ const emptied = hostKey('h0');
 const cap = 4;
 const tenantCounts = { few: 3, many: 16 };
 /**
- * In some runs the buckets go back in time under owners that have everything in memory. Off, since
- * owners do not notice it yet.
+ * In some runs the buckets go back in time under owners that have everything in memory. Off: owners
+ * do not notice it yet, and to drop the partition then would lose what memory has, because the next
+ * load refuses the gap (ADR 11). An owner would have to write its memory anew.
  */
 const storeGoesBack = false;
 const caps: History['caps'] = { containers: cap, cpuMillis: null, memBytes: null };
