@@ -2569,6 +2569,7 @@ export interface components {
         [key: string]: unknown;
       }[];
       dns: string[];
+      search_domains: string[];
       routes: {
         /** @enum {string} */
         mode: 'full' | 'split';
@@ -2603,6 +2604,11 @@ export interface components {
       routes: string[];
       /** @default [] */
       dns: string[];
+      /**
+       * @description Domains in which devices look for names of one label, while the tunnel is up. They need `dns`.
+       * @default []
+       */
+      search_domains: string[];
       mtu: number | null;
       proxy: components['schemas']['Proxy'] | null;
       tenants: string[] | null;
@@ -2637,6 +2643,8 @@ export interface components {
       routes?: string[] | null;
       /** @default [] */
       dns?: string[] | null;
+      /** @default [] */
+      search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
       tenants?: string[] | null;
@@ -2658,6 +2666,8 @@ export interface components {
       routes?: string[] | null;
       /** @default [] */
       dns?: string[] | null;
+      /** @default [] */
+      search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
       tenants?: string[] | null;

@@ -93,6 +93,8 @@ function checkProxy(value: unknown, report: Report): void {
   for (const field of ['domains', 'exclude']) checkNames(`proxy.${field}`, value[field], dnsName, report);
 }
 
+const isFilled = (list: unknown): boolean => Array.isArray(list) && list.length > 0;
+
 function check(fields: Readonly<Record<string, unknown>>, report: Report): void {
   const { endpoint } = fields;
   if (typeof endpoint === 'string' && hostOf(endpoint) === undefined) report('endpoint', forms.host);
@@ -100,6 +102,9 @@ function check(fields: Readonly<Record<string, unknown>>, report: Report): void 
   checkIpv6Pool(fields['ipv6_pool'], fields['ipv4_pool'], report);
   checkRoutes(fields['routes'], report);
   checkDns(fields['dns'], report);
+  checkNames('search_domains', fields['search_domains'], dnsName, report);
+  if (isFilled(fields['search_domains']) && !isFilled(fields['dns']))
+    report('search_domains', 'need resolvers: give their addresses in `dns`');
   checkProxy(fields['proxy'], report);
 }
 
@@ -129,6 +134,7 @@ function settingsOf(body: NetworkBody): AskedSettings {
     ipv6_pool: body.ipv6_pool == null ? null : (normalCidr(body.ipv6_pool) ?? body.ipv6_pool),
     routes: normalised(body.routes ?? defaults.routes, normalCidr),
     dns: normalised(body.dns ?? defaults.dns, normalAddress),
+    ...(isFilled(body.search_domains) ? { search_domains: normalised(body.search_domains ?? [], dnsName) } : {}),
     mtu: body.mtu ?? null,
     proxy: body.proxy == null ? null : proxyOf(body.proxy),
     ...(body.tenants === undefined ? {} : { tenants: body.tenants }),

@@ -46,6 +46,13 @@ export const Proxy = Type.Object(
 );
 export type Proxy = Static<typeof Proxy>;
 
+const SearchDomains = Type.Array(Domain, {
+  maxItems: limits.networkSearchDomains,
+  uniqueItems: true,
+  default: [],
+  description: 'Domains in which devices look for names of one label, while the tunnel is up. They need `dns`.',
+});
+
 export const NetworkSettings = Type.Object(
   {
     endpoint: Host,
@@ -59,6 +66,8 @@ export const NetworkSettings = Type.Object(
       default: everything,
     }),
     dns: Type.Array(AddressText, { maxItems: limits.networkDns, uniqueItems: true, default: [] }),
+    /** Absent: none. */
+    search_domains: Type.Optional(SearchDomains),
     mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
     proxy: nullable(Proxy),
     tenants: nullable(
@@ -102,6 +111,7 @@ const settable = {
   ipv6_pool: Type.Optional(ipv6_pool),
   routes: orDefault(routes),
   dns: orDefault(dns),
+  search_domains: orDefault(SearchDomains),
   mtu: Type.Optional(mtu),
   proxy: Type.Optional(nullable(ProxyBody)),
   tenants: Type.Optional(tenants),
@@ -218,6 +228,7 @@ export const NetworkView = Type.Object(
   {
     name: NetworkName,
     ...NetworkSettings.properties,
+    search_domains: SearchDomains,
     wireguard_public_key: Type.String(),
     name_constraints: nameConstraints,
     ca_certificate: Certificate,

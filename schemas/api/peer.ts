@@ -126,6 +126,7 @@ export const VpnProfile = Type.Object({
   ike: Type.Array(Proposal),
   esp: Type.Array(Proposal),
   dns: Type.Array(Type.String()),
+  search_domains: Type.Array(Type.String()),
   routes: Type.Object({ mode: Type.Enum(['full', 'split']), include: Type.Array(Type.String()) }),
   mtu: nullable(Type.Integer()),
   platforms: Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()), {

@@ -19,6 +19,7 @@ const certificateView = ({ serial, notBeforeMs, notAfterMs }: KeptCertificate) =
 export const networkView = (record: NetworkRecord, allocated: number): NetworkView => ({
   name: record.name,
   ...record.settings,
+  search_domains: record.settings.search_domains ?? [],
   wireguard_public_key: record.wireguard.publicKey,
   name_constraints: record.nameConstraints === true,
   ca_certificate: certificateView(record.ca),

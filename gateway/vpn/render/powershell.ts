@@ -8,7 +8,7 @@
 import { fileName } from './filename.ts';
 import { fitBase64, fitNetworkName, Unfit } from './fit.ts';
 import { connectionName } from './profile/platforms.ts';
-import { caOf, endpointOf, isFullTunnel, usableRoutes, type Subject } from './subject.ts';
+import { caOf, endpointOf, isFullTunnel, searchDomainsOf, usableRoutes, type Subject } from './subject.ts';
 
 /**
  * A literal in single quotes: PowerShell expands nothing there, and no allowed character ends it.
@@ -22,6 +22,8 @@ export function powershell(subject: Subject): string {
   const { peer, network } = subject;
   const full = isFullTunnel(subject);
   const routes = full ? [] : usableRoutes(subject);
+  // Windows takes one.
+  const [suffix] = searchDomainsOf(subject);
   const ca = fitBase64(Buffer.from(caOf(network).der).toString('base64'));
   const lines = [
     '#Requires -Version 5.1',
@@ -42,7 +44,7 @@ export function powershell(subject: Subject): string {
     'if (Get-VpnConnection -Name $name -AllUserConnection -ErrorAction SilentlyContinue) { ' +
       'Remove-VpnConnection -Name $name -AllUserConnection -Force }',
     'Add-VpnConnection -Name $name -ServerAddress $server -TunnelType IKEv2 ' +
-      '-AuthenticationMethod MachineCertificate -EncryptionLevel Required -AllUserConnection',
+      `-AuthenticationMethod MachineCertificate -EncryptionLevel Required${suffix === undefined ? '' : ` -DnsSuffix ${quoted(suffix)}`} -AllUserConnection`,
     'Set-VpnConnectionIPsecConfiguration -ConnectionName $name -AuthenticationTransformConstants SHA256128 ' +
       '-CipherTransformConstants AES256 -EncryptionMethod AES256 -IntegrityCheckMethod SHA256 -PfsGroup None ' +
       '-DHGroup Group14 -AllUserConnection -Force',

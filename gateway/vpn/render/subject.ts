@@ -15,6 +15,11 @@ export interface Subject {
 const isIpv6 = (text: string): boolean => text.includes(':');
 
 export const dnsOf = ({ peer, network }: Subject): string[] => (peer.dns ?? network.settings.dns).map(fitAddress);
+
+/** They go where the resolvers go: without any, none of them can be looked up. */
+export const searchDomainsOf = (subject: Subject): string[] =>
+  dnsOf(subject).length === 0 ? [] : (subject.network.settings.search_domains ?? []).map(fitHost);
+
 export const mtuOf = ({ network }: Subject): number | null =>
   network.settings.mtu === null ? null : fitInteger(network.settings.mtu, 1280, 1500);
 

@@ -4,6 +4,8 @@ import { KiB, MiB, seconds, minutes, hours, days } from '../units.ts';
 export const vpn = {
   networkRoutes: 64,
   networkDns: 4,
+  /** Windows and resolv.conf read six at least. */
+  networkSearchDomains: 6,
   networkTenants: 4096,
   proxyDomains: 256,
   ipv4PoolPrefixMin: 16,

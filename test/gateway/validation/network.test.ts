@@ -151,6 +151,7 @@ t.test('what is wrong with a network’s field, and nothing else with the body',
     ['dns', ['::ffff:7f00:1'], { 'dns.0': [resolver] }],
     ['dns', ['ff02::fb'], { 'dns.0': [resolver] }],
     ['dns', ['169.254.169.253', 'fd00::53', '2001:4860:4860::8888'], {}],
+    ['search_domains', ['corp.example'], { search_domains: ['need resolvers: give their addresses in `dns`'] }],
     ['routes', ['fd00::/8'], { routes: [unroutable] }],
     ['routes', ['fd00::/8', '10.0.0.0/8'], {}],
     ['endpoint', '10.86.0.1', { endpoint: [inPool] }],
@@ -174,6 +175,11 @@ t.test('what is wrong with a network’s field, and nothing else with the body',
     const found = faultsOf(validateNetworkCreate({ ...least, [field]: value }));
     t.same(found, faults, `${field}: ${label(JSON.stringify(value))}`);
   }
+  const searching = { ...least, dns: ['9.9.9.9'], search_domains: ['Corp.Example', 'lan'] };
+  const made = validateNetworkCreate(searching);
+  t.match(made, { ok: true, value: { settings: { search_domains: ['corp.example', 'lan'] } } });
+  for (const wrong of ['1.2.3.4', 'a b', '-a', 'a\nb'])
+    t.ok(faultsOf(validateNetworkCreate({ ...searching, search_domains: [wrong] }))['search_domains.0'], wrong);
   t.end();
 });
 

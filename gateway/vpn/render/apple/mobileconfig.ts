@@ -7,7 +7,7 @@
 import { v5 as uuidOf } from 'uuid';
 import { fitNetworkName, fitPeerId } from '../fit.ts';
 import { plist, type Plist } from './plist.ts';
-import { caOf, dnsOf, endpointOf, localIdOf, mtuOf, shownName, type Subject } from '../subject.ts';
+import { caOf, dnsOf, endpointOf, localIdOf, mtuOf, searchDomainsOf, shownName, type Subject } from '../subject.ts';
 
 /** The largest MTU that iOS accepts for IKEv2. */
 const mtuMax = 1400;
@@ -43,13 +43,21 @@ function ikev2(subject: Subject, identity: string, caName: string): Plist {
   };
 }
 
+const dnsSettings = (resolvers: string[], searchDomains: string[]): Plist => ({
+  DNSProtocol: 'Cleartext',
+  ServerAddresses: resolvers,
+  ...(searchDomains.length === 0 ? {} : { SearchDomains: searchDomains }),
+});
+
 export function mobileconfig(subject: Subject, p12: Uint8Array): string {
   const { peer, network } = subject;
   const id = fitPeerId(peer.id);
   const name = shownName(peer);
   const networkName = fitNetworkName(network.name);
   const ca = caOf(network);
-  const dns = peer.dns === null ? [] : dnsOf(subject);
+  const searchDomains = searchDomainsOf(subject);
+  // Without this setting the device uses the server's resolvers, and no search domain.
+  const hasDns = searchDomains.length > 0 || (peer.dns !== null && peer.dns.length > 0);
   const identifier = `internal.${networkName}.${id}`;
   /** The same for the same peer, so that a new installation replaces the profile before. */
   const payload = (type: string, part: string, displayName: string): Record<string, Plist> => ({
@@ -70,8 +78,7 @@ export function mobileconfig(subject: Subject, p12: Uint8Array): string {
         UserDefinedName: name,
         VPNType: 'IKEv2',
         IKEv2: ikev2(subject, uuidOf('identity', id), ca.commonName),
-        // Without this setting the device uses the server's.
-        ...(dns.length === 0 ? {} : { DNS: { DNSProtocol: 'Cleartext', ServerAddresses: dns } }),
+        ...(hasDns ? { DNS: dnsSettings(dnsOf(subject), searchDomains) } : {}),
       },
       { ...identity, PayloadCertificateFileName: 'identity.p12', PayloadContent: p12 },
       {

@@ -5,7 +5,16 @@
 import { fileName } from '../filename.ts';
 import { linksOf } from '../links.ts';
 import { espTexts, ikeTexts } from './proposals.ts';
-import { dnsOf, endpointOf, isFullTunnel, localIdOf, shownName, usableRoutes, type Subject } from '../subject.ts';
+import {
+  dnsOf,
+  endpointOf,
+  isFullTunnel,
+  localIdOf,
+  searchDomainsOf,
+  shownName,
+  usableRoutes,
+  type Subject,
+} from '../subject.ts';
 
 /** The name of a connection that a script makes: safe characters only. */
 export const connectionName = (network: string): string => `Longshore ${network}`;
@@ -46,6 +55,7 @@ export interface Platforms {
     readonly ipsec_ca_certificate: string;
     readonly ipsec_server_certificate: 'Received from server';
     readonly dns_servers: string;
+    readonly dns_search_domains: string;
     readonly forwarding_routes: string;
     readonly p12_url: string;
   };
@@ -126,6 +136,7 @@ export function platformsOf(subject: Subject, caName: string): Platforms {
       ipsec_ca_certificate: caName,
       ipsec_server_certificate: 'Received from server',
       dns_servers: dnsOf(subject).join(' '),
+      dns_search_domains: searchDomainsOf(subject).join(' '),
       forwarding_routes: full ? '' : usableRoutes(subject).join(' '),
       p12_url: links.p12,
     },

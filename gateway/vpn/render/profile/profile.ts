@@ -10,6 +10,7 @@ import { espProposals, ikeProposals, type EspProposal, type IkeProposal } from '
 import {
   caOf,
   dnsOf,
+  searchDomainsOf,
   endpointOf,
   isFullTunnel,
   localIdOf,
@@ -44,6 +45,7 @@ export interface Profile {
   readonly ike: readonly IkeProposal[];
   readonly esp: readonly EspProposal[];
   readonly dns: readonly string[];
+  readonly search_domains: readonly string[];
   readonly routes: { readonly mode: 'full' | 'split'; readonly include: readonly string[] };
   readonly mtu: number | null;
   readonly platforms: Platforms;
@@ -83,6 +85,7 @@ export function profileOf(subject: Subject): Profile {
     ike: ikeProposals,
     esp: espProposals,
     dns: dnsOf(subject),
+    search_domains: searchDomainsOf(subject),
     routes: { mode: isFullTunnel(subject) ? 'full' : 'split', include: routesOf(subject) },
     mtu: mtuOf(subject),
     platforms: platformsOf(subject, ca.commonName),

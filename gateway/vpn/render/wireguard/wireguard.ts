@@ -7,7 +7,7 @@ import { parseCidr, serverIndex, addressAt } from '../../../../schemas/cidr.ts';
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import { fitAddress, fitCidr, fitInteger, fitKey, fitPort, Unfit } from '../fit.ts';
 import { bracketed } from '../host.ts';
-import { dnsOf, endpointOf, mtuOf, routesOf, type Subject } from '../subject.ts';
+import { dnsOf, endpointOf, mtuOf, routesOf, searchDomainsOf, type Subject } from '../subject.ts';
 
 export interface ClientKeys {
   readonly privateKey: string;
@@ -41,7 +41,8 @@ const hostRoutes = (ipv4: string, ipv6: string | null): string =>
 /** The device's file, for `wg-quick`, the apps and the QR code. */
 export function clientConf(subject: Subject, keys: ClientKeys): string {
   const { peer, network } = subject;
-  const dns = dnsOf(subject);
+  // wg-quick and the apps take what is no address for a search domain.
+  const dns = [...dnsOf(subject), ...searchDomainsOf(subject)];
   const mtu = mtuOf(subject);
   return [
     section('Interface', [

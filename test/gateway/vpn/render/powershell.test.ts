@@ -59,6 +59,12 @@ t.test('a resolver that the routes leave out has a route of its own', (t) => {
   t.end();
 });
 
+t.test('a search domain is the suffix of the connection', (t) => {
+  const text = powershell(subjectWith({}, { search_domains: ['corp.example', 'lan'] }));
+  t.match(text, "-EncryptionLevel Required -DnsSuffix 'corp.example' -AllUserConnection");
+  t.end();
+});
+
 t.test('every line is one of those that are known, in the order that works', (t) => {
   const lines = scriptOf();
   for (const line of lines)

@@ -48,6 +48,7 @@ t.test('the profile has all that a client has to be told, and no secret', (t) =>
       certificate: { key_type: 'rsa-2048', serial: '03', not_after: '2027-01-01T00:00:00.000Z', p12_url: p12Url },
     },
     dns: ['10.86.0.1', 'fd00:86::1'],
+    search_domains: [],
     routes: { mode: 'full', include: ['0.0.0.0/0', '::/0'] },
     mtu: 1380,
   });
@@ -93,6 +94,7 @@ t.test('each platform has the values of its own form, and where its files are', 
     ipsec_ca_certificate: caName,
     forwarding_routes: '192.0.2.0/24',
     dns_servers: '10.86.0.1 fd00:86::1',
+    dns_search_domains: '',
   });
   t.match(platforms.android_strongswan, { client_identity: localId, sswan_url: profileUrl('sswan') });
   t.match(platforms.networkmanager, { gateway_address: server, client_identity: localId, p12_url: p12Url });
@@ -232,6 +234,8 @@ t.test('Apple’s bounds are kept; a peer’s own DNS is said', (t) => {
   t.match(vpn, { IKEv2: { MTU: 1400 }, DNS: { DNSProtocol: 'Cleartext', ServerAddresses: ['9.9.9.9'] } });
   const [plain] = parsed(mobileconfig(subjectWith({ dns: [] }, { mtu: null }), p12)).PayloadContent;
   t.notOk('DNS' in (plain ?? {}));
+  const [searching] = parsed(mobileconfig(subjectWith({}, { search_domains: ['corp.example'] }), p12)).PayloadContent;
+  t.match(searching, { DNS: { ServerAddresses: ['10.86.0.1', 'fd00:86::1'], SearchDomains: ['corp.example'] } });
   t.notOk(flat(plain).has('/IKEv2/MTU'));
   t.ok(flat(plain).has('/IKEv2/EnablePFS'));
   t.end();

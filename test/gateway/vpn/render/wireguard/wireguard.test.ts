@@ -71,6 +71,9 @@ t.test('what the network leaves out, the configuration leaves out; a peer’s ow
   t.equal(one({ routes: ['192.0.2.0/24'], dns: ['9.9.9.9'] }, {}).AllowedIPs, '192.0.2.0/24');
   t.equal(one({ routes: ['192.0.2.0/24'], dns: ['9.9.9.9'] }, {}).DNS, '9.9.9.9');
   t.notOk('DNS' in one({ dns: [] }, {}), 'none at all is a choice, too');
+  t.equal(one({ dns: ['9.9.9.9'] }, { search_domains: ['corp.example', 'lan'] }).DNS, '9.9.9.9, corp.example, lan');
+  t.notOk('DNS' in one({ dns: [] }, { search_domains: ['corp.example'] }), 'nobody to ask');
+  t.throws(() => one({}, { search_domains: ['a\nPostUp = reboot'] }), Unfit);
   t.equal(one({}, { endpoint: '2001:DB8::1', wireguard_port: 1 }).Endpoint, '[2001:db8::1]:1');
   t.equal(one({}, { endpoint: '192.0.2.1' }).Endpoint, '192.0.2.1:51820');
   t.end();
