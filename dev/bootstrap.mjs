@@ -12,10 +12,10 @@ import { fail, root, run } from './build/run.mjs';
 /** Keep in step with `engines` in package.json. */
 function checkPlatform() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const fits = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major === 24;
+  const fits = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major === 24 || major === 26;
   if (!fits) {
     fail(
-      `Node ${process.versions.node} is not supported. Install Node 20 (20.19 or newer), 22 (22.12 or newer) or 24.`,
+      `Node ${process.versions.node} is not supported. Install Node 20 (20.19 or newer), 22 (22.12 or newer), 24 or 26.`,
     );
   }
   if (process.platform === 'win32') {

@@ -49,8 +49,6 @@ export async function bundlePrograms() {
     format: 'esm',
     sourcemap: true,
     sourcesContent: false,
-    // Its binary is looked up, and checked, where npm installed it.
-    external: ['uWebSockets.js'],
     // Packages in CommonJS call `require` for Node's own modules.
     banner: { js: "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);" },
     logLevel: 'warning',

@@ -451,6 +451,7 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   'redis-server': 'The Redis to run.',
   dockerd: 'The dockerd of the private engine; `containerd`, `runc` and `iptables` must be beside it or on PATH.',
   'docker-registry': 'The OCI registry that holds the demo image.',
+  'ld-linux-x86-64.so.2': 'The loader of a C library that the fast HTTP engine for Node 24 and 26 runs on.',
   busybox: 'The statically linked BusyBox that the demo image is made of.',
   promtool:
     'Checks metrics, rules and configuration in the tests, and runs the queries of the dashboards (with `prometheus`, of the same package).',

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { takeLock } from '../process/lockdir.ts';
 import { run } from '../process/run.ts';
 
-export const nodeVersions = { 20: '20.19.0', 22: '22.12.0', 24: '24.9.0' } as const;
+export const nodeVersions = { 20: '20.19.0', 22: '22.12.0', 24: '24.9.0', 26: '26.0.0' } as const;
 export type NodeLine = keyof typeof nodeVersions;
 
 const installDeadlineMs = 300_000;

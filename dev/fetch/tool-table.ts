@@ -270,6 +270,20 @@ export const tools = {
     suite: 'release',
     elsewhere: 'Chromium, with its path in the variable below',
   },
+  // The C library of a newer Debian, whose loader starts programs that need it.
+  'ld-linux-x86-64.so.2': {
+    variable: 'LONGSHORE_LD_LINUX',
+    executables: ['ld-linux-x86-64.so.2'],
+    minimum: [2, 38],
+    versionArguments: ['--version'],
+    versionPattern: /version (\d+)\.(\d+)/,
+    folders: ['usr/lib/x86_64-linux-gnu'],
+    files: ['libc.so.6', 'libstdc++.so.6', 'libgcc_s.so.1'].map((name) => `usr/lib/x86_64-linux-gnu/${name}`),
+    optional: true,
+    packages: ['libc6', 'libstdc++6', 'libgcc-s1'],
+    suite: 'sid',
+    elsewhere: 'glibc 2.38 or newer, with its path in the variable below',
+  },
   zsh: {
     variable: 'LONGSHORE_ZSH',
     executables: ['zsh'],

@@ -12,7 +12,7 @@ export async function createEngine(
 ): Promise<HttpEngine> {
   if (wanted === 'node') return nodeEngine(dispatch, options);
   const loaded = await loadUws();
-  if (loaded.ok) return uwsEngine(loaded.uws, dispatch, options);
+  if (loaded.ok) return uwsEngine(loaded, dispatch, options);
   log.warn('http_engine_fallback', { wanted, why: loaded.why, error: loaded.error });
   return nodeEngine(dispatch, options);
 }

@@ -1,77 +1,92 @@
 /**
- * The native binary of uWebSockets.js and the two modules that load it, checked before they run:
- * they come from a repackaging on npm, and only the files that were examined may run, byte for
- * byte. The lockfile pins the package, this file pins its files, and ADR 5 says where they are
- * from.
+ * The native binary of uWebSockets.js. npm installs the one package that fits this platform,
+ * processor and line of Node. The binary comes from a repackaging, so only the bytes that were
+ * examined run: the lock file pins the package, this file pins the binary, and ADR 5 says where
+ * they are from.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import type * as Uws from 'uWebSockets.js';
+import { createRequire } from 'node:module';
 import { limits } from '../../../schemas/limits.ts';
+import type { UwsModule } from './uws-module.ts';
 
-export type UwsModule = typeof Uws;
+export interface PinnedBinary {
+  /** Of uWebSockets.js. */
+  readonly release: string;
+  /** Of the package's `uws.node`, in hexadecimal. */
+  readonly sha256: string;
+  /** Whether the release reads freed memory after a handshake (`sockets/uws-cork.ts`). */
+  readonly readsFreedMemory: boolean;
+}
 
-/** SHA-256 by `<platform>_<arch>_<ABI>`: ABI 115 is Node 20, 127 is Node 22. */
-export const pinnedBinaries: Readonly<Record<string, string>> = {
-  linux_x64_115: '6f8d96d761a64beddb060f1f7f0e617dd293ed127ec1d57507aa561a0083171e',
-  linux_x64_127: '8cabc918bbf9a07323e54f89a33882491080b2eb35df0607f473ccdb1f3c31af',
-  linux_arm64_115: 'c0e29fc143b46b584f3debec7910014ec228198fc1f17aaeacd1de7991bd3769',
-  linux_arm64_127: 'd4c4f8b2c28c5f6544b49e36d91b0beee238a5b90a07904a947f77061c8b814d',
-  linux_arm_115: 'b02d5bc5ab08f040b6b9b818c3eb92806611f77a4dc2439a8f14cac827d498be',
-  linux_arm_127: '0e1d4024b629a1fe17ec76cde8fe7e320101eb8bdcf7b2c4086933932e3cea23',
-  darwin_arm64_115: '5d523bccbe80d3d8fa59422ff81801b8179212b9a8a5da28bff6926a95a65701',
-  darwin_arm64_127: 'abbeea53d48e21c01808203e9f9835728f2cea720d2e5b154837ee3045b513be',
-  darwin_x64_115: '1f2a5c73d9dc3066d39b675b73f2c50eddbc4f270d292a6126ddfe3757c54cf9',
-  darwin_x64_127: 'afd992dc1ca1e33cdc7ce0c72a60baf236e590a257fcecbbbce7bc1a35451387',
+/** By the end of the package's name: platform, processor, line of Node. */
+export const pinnedBinaries: Readonly<Record<string, PinnedBinary>> = {
+  'linux-x64-20': {
+    release: '20.51.4',
+    sha256: '4d482084b665c225892917ee0e9b9572d89eaa6f3dc200ff5e536293d3456c89',
+    readsFreedMemory: true,
+  },
+  'linux-x64-22': {
+    release: '20.51.4',
+    sha256: 'f687e7c3666b5cca9d355184bbf07bb0550f5ba0d3ffd453248ccfec552dde6c',
+    readsFreedMemory: true,
+  },
+  'linux-x64-24': {
+    release: '20.69.0',
+    sha256: '177efdc682425d754474bd30f9586c487fa6694f790f3406a23885d0e61c07a0',
+    readsFreedMemory: false,
+  },
+  'linux-x64-26': {
+    release: '20.69.0',
+    sha256: '604375741bf77780b34e7e299af9274cb1f56d73732201d19e3d8d8448176795',
+    readsFreedMemory: false,
+  },
 };
 
-/** By their path in the package. */
-export const pinnedModules: Readonly<Record<string, string>> = {
-  'dist/index.mjs': 'e4fa567af73f2bafe341e73ffa000c1468d2b4751d7d7f8fedf98c8fd76bee48',
-  'dist/uws.mjs': 'a1389702699f87aaab8a272f47c3219a5f926e91a300c4e398383c17a7e6d603',
-};
+export interface UwsLoaded {
+  readonly uws: UwsModule;
+  readonly binary: PinnedBinary;
+}
 
 export type UwsLoad =
-  | { readonly ok: true; readonly uws: UwsModule }
-  | { readonly ok: false; readonly why: string; readonly error?: unknown };
+  ({ readonly ok: true } & UwsLoaded) | { readonly ok: false; readonly why: string; readonly error?: unknown };
 
-const sha256Of = (path: URL): string =>
-  createHash('sha256')
-    .update(readFileSync(fileURLToPath(path)))
-    .digest('hex');
+const load = createRequire(import.meta.url);
 
-/** Where the package is installed. */
-export const uwsPackage = (): URL => new URL('../', import.meta.resolve('uWebSockets.js'));
+/** The end of the name of the package for this machine. */
+export const ownBinary = (): string => `${process.platform}-${process.arch}-${process.versions.node.split('.')[0]}`;
+
+export const packageOf = (binary: string): string => `@uwsjs/${binary}`;
 
 /**
- * Loads the module, or says why not: there is no binary for this machine, or the files are not the
- * pinned ones.
+ * Loads the binary for this machine, or says why not: there is none, npm installed for another
+ * Node, the bytes are not the pinned ones, or the system's libraries are too old for it.
  */
 export async function loadUws(
-  pins: Readonly<Record<string, string>> = pinnedBinaries,
-  modules: Readonly<Record<string, string>> = pinnedModules,
+  pins: Readonly<Record<string, PinnedBinary>> = pinnedBinaries,
+  own: string = ownBinary(),
 ): Promise<UwsLoad> {
-  const machine = `${process.platform}_${process.arch}_${process.versions.modules}`;
-  const expected = pins[machine];
-  if (expected === undefined) {
-    const where = `Node ${process.versions.node} on ${process.platform} ${process.arch}`;
-    return {
-      ok: false,
-      why: `uWebSockets.js has no binary for ${where}, so node:http serves. Run Node 20 or 22 for more requests a second, or set HTTP_ENGINE=node`,
-    };
+  const refused = (why: string, error?: unknown): UwsLoad => ({
+    ok: false,
+    why: `${why}; node:http serves. HTTP_ENGINE=node says so without this line`,
+    ...(error === undefined ? {} : { error }),
+  });
+  const binary = pins[own];
+  if (binary === undefined) return refused(`uWebSockets.js has no binary for ${own} that we know`);
+  const name = packageOf(own);
+  let path: string;
+  try {
+    path = load.resolve(`${name}/uws.node`);
+  } catch {
+    return refused(`${name} is not installed: run npm ci with Node ${process.versions.node}`);
   }
   try {
-    const root = uwsPackage();
-    if (sha256Of(new URL(`dist/bin/uws_${machine}.node`, root)) !== expected) {
-      return { ok: false, why: `the binary for ${machine} is not the pinned one` };
-    }
-    const changed = Object.entries(modules).find(([path, sum]) => sha256Of(new URL(path, root)) !== sum);
-    if (changed !== undefined) return { ok: false, why: `${changed[0]} is not the pinned one` };
+    const sha256 = createHash('sha256').update(readFileSync(path)).digest('hex');
+    if (sha256 !== binary.sha256) return refused(`the binary of ${name} is not the pinned one`);
     // The binary reads this once, when it loads; its default is 4096 bytes.
     process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.headerBytes);
-    return { ok: true, uws: await import('uWebSockets.js') };
+    return { ok: true, uws: load(path) as UwsModule, binary };
   } catch (error) {
-    return { ok: false, why: `the binary for ${machine} does not load`, error };
+    return refused(`the binary of ${name} does not load on this system`, error);
   }
 }

@@ -1,6 +1,5 @@
 /** One request on uWebSockets.js: its reply or its stream. The rules are in uws.ts. */
 import { STATUS_CODES } from 'node:http';
-import type { HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { limits } from '../../../schemas/limits.ts';
 import type { Body } from './body.ts';
 import type { ClientSocket, ClientSocketListener } from './sockets/client-socket.ts';
@@ -8,8 +7,9 @@ import { isBodiless, type Reply, type RequestHead, type Sink } from './engine.ts
 import { EngineExchange } from './exchange.ts';
 import { safeHeaderValue } from './guard.ts';
 import type { Handshake } from './sockets/handshake.ts';
-import type { LentCork } from './sockets/uws-cork.ts';
+import type { Cork } from './sockets/uws-cork.ts';
 import { UwsSocket } from './sockets/uws-socket.ts';
+import type { HttpResponse, SocketContext } from './uws-module.ts';
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
 
@@ -20,13 +20,13 @@ type Ending = 'kept' | 'ended';
 export interface UwsServer {
   readonly keepAliveRefused: () => boolean;
   readonly onFinished: () => void;
-  readonly handshakes: Pick<LentCork, 'around'>;
+  readonly handshakes: Pick<Cork, 'around'>;
 }
 
 export class UwsExchange extends EngineExchange {
   readonly #response: HttpResponse;
   readonly #isLast: boolean;
-  readonly #context: us_socket_context_t | undefined;
+  readonly #context: SocketContext | undefined;
   readonly #server: UwsServer;
 
   constructor(
@@ -37,7 +37,7 @@ export class UwsExchange extends EngineExchange {
       readonly isLast: boolean;
       readonly handshake?: Handshake | undefined;
       /** Of a request that may go on with WebSocket. */
-      readonly context?: us_socket_context_t | undefined;
+      readonly context?: SocketContext | undefined;
     },
     server: UwsServer,
   ) {

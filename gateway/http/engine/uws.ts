@@ -7,15 +7,15 @@
  * in place of a CRLF), so a proxy in front may see the end of such a body elsewhere. A request with
  * chunks is therefore the last of its connection.
  */
-import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket, us_socket_context_t } from 'uWebSockets.js';
 import { Bodies, Body } from './body.ts';
 import { boundUrl, type Dispatch, type EngineOptions, type HttpEngine, type RequestHead } from './engine.ts';
 import { emptyBag, judgeFraming, takeHeader, type HeaderBag } from './guard.ts';
 import { handshakeOf } from './sockets/handshake.ts';
 import { addressReader } from './uws-address.ts';
-import type { UwsModule } from './uws-binary.ts';
 import { UwsExchange } from './uws-exchange.ts';
-import { LentCork } from './sockets/uws-cork.ts';
+import type { UwsLoaded } from './uws-binary.ts';
+import type { HttpRequest, HttpResponse, ListenSocket, SocketContext, TemplatedApp } from './uws-module.ts';
+import { LentCork, ownCork } from './sockets/uws-cork.ts';
 import { socketCallbacks } from './sockets/uws-socket.ts';
 
 const listenExclusively = 1;
@@ -30,16 +30,9 @@ function headersOf(request: HttpRequest): HeaderBag {
 }
 
 /** Resolves to the socket; no other process can listen on the same port. */
-function listenOn(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
-  // The typings lack this form; the module has it.
-  const listen = app.listen.bind(app) as unknown as (
-    host: string,
-    port: number,
-    options: number,
-    done: (socket: us_listen_socket | false) => void,
-  ) => void;
+function listenOn(app: TemplatedApp, host: string, port: number): Promise<ListenSocket> {
   return new Promise((resolve, reject) => {
-    listen(host, port, listenExclusively, (socket) => {
+    app.listen(host, port, listenExclusively, (socket) => {
       if (socket === false) reject(new Error(`cannot listen on ${host}:${port}: the address or port is in use`));
       else resolve(socket);
     });
@@ -47,7 +40,7 @@ function listenOn(app: TemplatedApp, host: string, port: number): Promise<us_lis
 }
 
 export function uwsEngine(
-  uws: UwsModule,
+  { uws, binary }: UwsLoaded,
   dispatch: Dispatch,
   { clock, isTrusted, connections: connectionsMax }: EngineOptions,
 ): HttpEngine {
@@ -55,11 +48,11 @@ export function uwsEngine(
   let inFlight = 0;
   let connections = 0;
   let keepAliveRefused = false;
-  let listening: us_listen_socket | undefined;
-  const handshakes = new LentCork();
+  let listening: ListenSocket | undefined;
+  const handshakes = binary.readsFreedMemory ? new LentCork() : ownCork;
   const server = { keepAliveRefused: () => keepAliveRefused, onFinished: () => void inFlight--, handshakes };
 
-  const accept = (response: HttpResponse, request: HttpRequest, context?: us_socket_context_t): void => {
+  const accept = (response: HttpResponse, request: HttpRequest, context?: SocketContext): void => {
     // uWS also calls this when `accept` refuses the request, before there is an exchange.
     let abort = (): void => {};
     response.onAborted(() => abort());

@@ -45,7 +45,7 @@ t.test('the package of the command alone', { timeout: installDeadlineMs + 8 * co
     run(join(folder, 'node_modules/.bin/longshore'), args, { deadlineMs: commandDeadlineMs, env, cwd: folder });
 
   await t.test('brings no package and no code of the servers', (t) => {
-    const servers = ['uWebSockets.js', 'ioredis', 'node-forge', '@nats-io', 'prom-client', 'pino', 'esbuild'];
+    const servers = ['@uwsjs', 'ioredis', 'node-forge', '@nats-io', 'prom-client', 'pino', 'esbuild'];
     t.same(
       servers.filter((name) => existsSync(join(folder, 'node_modules', name))),
       [],

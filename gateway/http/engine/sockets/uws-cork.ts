@@ -1,18 +1,40 @@
 /**
  * The cork that WebSocket handshakes are written in. uWS warns on standard error about a handshake
- * outside any cork. Inside the cork of its own response it reads freed memory afterwards, and now
- * and then takes the new WebSocket for a request with `Connection: close` and ends it without a
- * close frame (uNetworking/uWebSockets#1929, mended after the release that we pin). Inside the cork
- * of another response it does neither. So one connection to ourselves waits for a reply that never
- * comes, and its response gives its cork.
+ * outside any cork. Releases before 20.69.0 read freed memory after a handshake inside the cork of
+ * its own response, and now and then take the new WebSocket for a request with `Connection: close`
+ * and end it without a close frame (uNetworking/uWebSockets#1929). Inside the cork of another
+ * response they do neither. So one connection to ourselves waits for a reply that never comes, and
+ * its response gives its cork.
  */
 import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
-import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { limits } from '../../../../schemas/limits.ts';
 import { sleep, within } from '../../../../lib/time/backoff.ts';
+import type { HttpResponse, TemplatedApp } from '../uws-module.ts';
 
-export class LentCork {
+/** What handshakes are written in. */
+export interface Cork {
+  /** Before the routes of the app. */
+  register(app: TemplatedApp): void;
+  /** Resolves when handshakes can be written. */
+  open(url: string): Promise<void>;
+  /** How many connections are not a client's. */
+  connections(): number;
+  /** Calls `write` once, now. */
+  around(response: HttpResponse, write: () => void): void;
+  close(): void;
+}
+
+/** The response's own, for releases that have the fault mended. */
+export const ownCork: Cork = {
+  register: () => {},
+  open: () => Promise.resolve(),
+  connections: () => 0,
+  around: (response, write) => void response.cork(write),
+  close: () => {},
+};
+
+export class LentCork implements Cork {
   /** Nobody else can send this request. */
   readonly #path = `/${randomUUID()}`;
   #lender: HttpResponse | undefined;
@@ -20,7 +42,6 @@ export class LentCork {
   #connection: Socket | undefined;
   readonly #stopping = new AbortController();
 
-  /** Before the routes of the app. */
   register(app: TemplatedApp): void {
     app.get(this.#path, (response) => {
       response.onAborted(() => (this.#lender = undefined));
@@ -39,12 +60,10 @@ export class LentCork {
     await within(lent, limits.lentCorkMs, 'a connection to ourselves').catch(() => undefined);
   }
 
-  /** How many connections are not a client's. */
   connections(): number {
     return this.#lender === undefined ? 0 : 1;
   }
 
-  /** Calls `write` once, now. */
   around(response: HttpResponse, write: () => void): void {
     (this.#lender ?? response).cork(write);
   }

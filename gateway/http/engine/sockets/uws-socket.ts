@@ -1,6 +1,6 @@
 /** A WebSocket on uWebSockets.js. It must not be touched after its `close` callback. */
-import type { WebSocket, WebSocketBehavior } from 'uWebSockets.js';
 import { limits } from '../../../../schemas/limits.ts';
+import type { WebSocket, WebSocketBehavior } from '../uws-module.ts';
 import type { ClientSocket, ClientSocketListener } from './client-socket.ts';
 
 /** What travels with a connection from the handshake on. */

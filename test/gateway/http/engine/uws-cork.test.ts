@@ -4,7 +4,8 @@
  */
 import t from 'tap';
 import type { HttpEngine } from '../../../../gateway/http/engine/engine.ts';
-import { loadUws, type UwsModule } from '../../../../gateway/http/engine/uws-binary.ts';
+import { loadUws, type UwsLoaded } from '../../../../gateway/http/engine/uws-binary.ts';
+import type { UwsModule } from '../../../../gateway/http/engine/uws-module.ts';
 import { uwsEngine } from '../../../../gateway/http/engine/uws.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import { until } from '../../../support/until.ts';
@@ -20,23 +21,21 @@ function fillMemory(): void {
 }
 
 /** The module, where something allocates as soon as a WebSocket is open. */
-function allocating(uws: UwsModule): UwsModule {
-  return {
-    ...uws,
-    App: () => {
-      const app = uws.App();
-      const ws = app.ws.bind(app);
-      app.ws = (pattern, behavior) =>
-        ws(pattern, {
-          ...behavior,
-          open: (socket) => {
-            void behavior.open?.(socket);
-            fillMemory();
-          },
-        });
-      return app;
-    },
+function allocating({ uws, binary }: UwsLoaded): UwsLoaded {
+  const App: UwsModule['App'] = () => {
+    const app = uws.App();
+    const ws = app.ws.bind(app);
+    app.ws = (pattern, behavior) =>
+      ws(pattern, {
+        ...behavior,
+        open: (socket) => {
+          void behavior.open?.(socket);
+          fillMemory();
+        },
+      });
+    return app;
   };
+  return { uws: { ...uws, App }, binary };
 }
 
 const handshake = (connection: string): string =>
@@ -47,7 +46,7 @@ t.test('handshakes', async (t) => {
   const loaded = await loadUws();
   if (!loaded.ok) throw new Error(loaded.why);
   const engine: HttpEngine = uwsEngine(
-    allocating(loaded.uws),
+    allocating(loaded),
     (exchange) => {
       const ignored = (): void => {};
       // Later, as after a question to others.
