@@ -24,7 +24,8 @@ import {
   observeScrub,
 } from './metrics.ts';
 import { createOwner } from './owner.ts';
-import { createAccounts } from './revocation.ts';
+import { checkSigningSeed } from './endpoints/credentials.ts';
+import { createAccounts } from '../lib/nats/accounts/servers.ts';
 import { createScrub } from './scrub/scrub.ts';
 import { settings } from './settings.ts';
 import { limits } from '../schemas/limits.ts';
@@ -75,8 +76,12 @@ await runProgram(log, async (life) => {
       'NATS_SYSTEM_CREDS_FILE and OPERATOR_SIGNING_SEED_FILE go together: set both, or neither',
     ]);
   }
-  /** Where credentials of removed hosts are revoked. Nothing waits for this connection. */
-  const accountsOf = (creds: string, seedFile: string) => {
+  const hostsAccount = {
+    publicKey: config.HOSTS_ACCOUNT,
+    signingSeed: readSeedFile('HOSTS_SIGNING_SEED_FILE', config.HOSTS_SIGNING_SEED_FILE, 'SA'),
+  };
+  /** Where credentials of removed hosts are revoked. */
+  const systemOf = (creds: string) => {
     const system = connectNats(
       {
         servers: config.NATS_URLS,
@@ -87,8 +92,10 @@ await runProgram(log, async (life) => {
       log,
     );
     system.catch((error: unknown) => log.error('system_connection_failed', { error }));
-    return createAccounts(system, readSeedFile('OPERATOR_SIGNING_SEED_FILE', seedFile, 'SO'));
+    return system;
   };
+  const system = systemCreds === undefined ? undefined : systemOf(systemCreds);
+  if (system !== undefined) await checkSigningSeed(system, hostsAccount, log);
   if (systemCreds === undefined) {
     const consequence =
       'the credentials of a removed host stay valid at NATS until they expire: docs/deploy.md, Keys and accounts';
@@ -99,13 +106,10 @@ await runProgram(log, async (life) => {
     nc,
     answers,
     cluster,
-    hostsAccount: {
-      publicKey: config.HOSTS_ACCOUNT,
-      signingSeed: readSeedFile('HOSTS_SIGNING_SEED_FILE', config.HOSTS_SIGNING_SEED_FILE, 'SA'),
-    },
-    ...(systemCreds === undefined || operatorSeedFile === undefined
+    hostsAccount,
+    ...(system === undefined || operatorSeedFile === undefined
       ? {}
-      : { accounts: accountsOf(systemCreds, operatorSeedFile) }),
+      : { accounts: createAccounts(system, readSeedFile('OPERATOR_SIGNING_SEED_FILE', operatorSeedFile, 'SO')) }),
     hostsNatsUrls: config.HOSTS_NATS_URLS.length > 0 ? config.HOSTS_NATS_URLS : config.NATS_URLS,
     hostCredentialsTtlMs: config.HOST_CREDENTIALS_TTL_MS,
     hostUnknownMs: config.HOST_UNKNOWN_MS,

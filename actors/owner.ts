@@ -40,7 +40,8 @@ import {
 } from './membership/partition-manager.ts';
 import { createOutbox, type Outbox } from './outbox/outbox.ts';
 import type { Partition } from './partition.ts';
-import { createRevocation, keptForMs, type Accounts, type Revocation } from './revocation.ts';
+import { createRevocation, keptForMs, type Revocation } from './revocation.ts';
+import type { Accounts } from '../lib/nats/accounts/servers.ts';
 import { Journals, type JournalsObserver } from './runtime/journal/journals.ts';
 import { Partition as RuntimePartition, type PartitionObserver } from './runtime/partition.ts';
 import { ReadAhead } from './runtime/read-ahead.ts';
@@ -172,6 +173,7 @@ class OwnerProcess implements Owner {
     this.#hostOptions = {
       ...parts,
       signJwt: this.#credentials.sign,
+      ...(this.#credentials.signer === undefined ? {} : { signer: this.#credentials.signer }),
       usage: createUsageStore(nc),
       owned: () => this.manager.serving(),
       onRefused: (message, sender) => this.#onRefused(message, sender),

@@ -6,66 +6,18 @@
  * once for a new key and at intervals. So a push may be lost, overtaken by that of another process,
  * or undone by an older configuration.
  */
-import type { NatsConnection } from '@nats-io/transport-node';
-import { backoffMs, within } from '../lib/time/backoff.ts';
-import { claimsOf, nextClaims, signClaims, type AccountClaims } from '../lib/nats/account-claims.ts';
+import { backoffMs } from '../lib/time/backoff.ts';
+import { nextClaims } from '../lib/nats/accounts/claims.ts';
+import type { Accounts } from '../lib/nats/accounts/servers.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { RevokedKeyRecord } from '../schemas/api/host.ts';
 import { limits } from '../schemas/limits.ts';
 import { wholeSeconds } from '../schemas/quantity.ts';
 import type { Partition } from './partition.ts';
-import Type from 'typebox';
-import { decoder } from '../lib/decode.ts';
-
-/** The accounts of the NATS servers. */
-export interface Accounts {
-  /** The claims of an account on each server that answers. */
-  claims(account: string): Promise<AccountClaims[]>;
-  /** @throws if no server accepts them */
-  push(claims: AccountClaims): Promise<void>;
-}
-
-/** One server's answer: its copy of the account. */
-const decodeHeld = decoder(
-  Type.Object({
-    data: Type.Optional(
-      Type.Object({ account_detail: Type.Optional(Type.Object({ jwt: Type.Optional(Type.String()) })) }),
-    ),
-  }),
-);
-const decodeTaken = decoder(
-  Type.Object({ error: Type.Optional(Type.Object({ description: Type.Optional(Type.String()) })) }),
-);
 
 /** Lowering the setting does not shorten credentials that were signed before. */
 export const keptForMs = (ttlMs: number): number => Math.max(ttlMs, limits.hostCredentialsTtlMs);
-
-/** @param system a connection of a user of the system account, as soon as there is one */
-export function createAccounts(system: Promise<NatsConnection>, operatorSeed: string): Accounts {
-  async function askAll<T>(subject: string, payload: string, decode: (bytes: Uint8Array) => T): Promise<T[]> {
-    const nc = await within(system, limits.revocationAskMs, 'a connection of the system account');
-    const answers: T[] = [];
-    const bounds = { strategy: 'stall', stall: limits.revocationStallMs, maxWait: limits.revocationAskMs } as const;
-    for await (const message of await nc.requestMany(subject, payload, bounds)) answers.push(decode(message.data));
-    return answers;
-  }
-  return {
-    async claims(account) {
-      const answers = await askAll('$SYS.REQ.SERVER.PING.ACCOUNTZ', JSON.stringify({ account }), decodeHeld);
-      // A server that has not loaded the account has no client of it, and loads it as pushed.
-      const jwts = answers.map(({ data }) => data?.account_detail?.jwt).filter((jwt) => jwt !== undefined);
-      if (jwts.length === 0) throw new Error(`no NATS server answered with its claims of the account ${account}`);
-      return jwts.map(claimsOf);
-    },
-    async push(claims) {
-      const answers = await askAll('$SYS.REQ.CLAIMS.UPDATE', signClaims(claims, operatorSeed), decodeTaken);
-      const refused = answers.find(({ error }) => error !== undefined);
-      if (refused !== undefined) throw new Error(`a NATS server refuses the claims: ${refused.error?.description}`);
-      if (answers.length === 0) throw new Error('no NATS server accepts claims: set its resolver to type full');
-    },
-  };
-}
 
 export interface RevocationOptions {
   readonly accounts: Accounts;
@@ -106,7 +58,8 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
   async function compare(keys: ReadonlyMap<string, number>): Promise<boolean> {
     const revoking = { wanted: keys, keptForS: wholeSeconds(keptForMs(ttlMs)), most: limits.revokedKeys };
     for (let pushed = 0; !isStopped; pushed++) {
-      const next = nextClaims(await accounts.claims(account), { ...revoking, nowS: wholeSeconds(clock.nowMs()) });
+      const { claims } = await accounts.held(account);
+      const next = nextClaims(claims, { ...revoking, nowS: wholeSeconds(clock.nowMs()) });
       if (next === undefined) return pushed > 0;
       if (pushed === limits.revocationPushes) throw new Error('some NATS servers do not hold what was pushed');
       await accounts.push(next);

@@ -266,6 +266,7 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
       volumes: () => containers().volumes,
       standing,
       renewSession: () => control.renewSession(),
+      credentials,
       faults,
     }),
     onGreeted: () => {

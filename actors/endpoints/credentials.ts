@@ -2,8 +2,12 @@
  * NATS credentials of hosts. Keys are signed outside of turns, and only if the turn will need the
  * signature: for a valid join token, or for an enrolled key.
  */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { ConfigurationError } from '../../lib/config.ts';
+import type { Log } from '../../lib/log.ts';
+import { isSigningKey } from '../../lib/nats/accounts/servers.ts';
 import type { Clock } from '../../lib/time/clock.ts';
-import { signHostJwt, type HostsAccount } from '../../lib/nats/host-credentials.ts';
+import { signHostJwt, signingKeyOf, type HostsAccount } from '../../lib/nats/host-credentials.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { WriteAsk } from '../../schemas/wire/asks.ts';
@@ -23,6 +27,8 @@ export interface HostCredentialsOptions {
 }
 
 export interface HostCredentials {
+  /** The public key that signs them; absent where a test signs. */
+  readonly signer?: string;
   sign(host: HostKey, publicKey: string): Promise<string>;
   /** Makes what an ask needs before its turn; undefined: it needs nothing. */
   prepare(partition: Partition, ask: WriteAsk): Promise<Prepared | undefined> | undefined;
@@ -35,6 +41,7 @@ export function createHostCredentials(options: HostCredentialsOptions): HostCred
     return (options.sign ?? signHostJwt)(account, { host, publicKey, expiresAtS });
   };
   return {
+    ...(options.sign === undefined ? { signer: signingKeyOf(account) } : {}),
     sign,
     prepare({ view }, ask) {
       if (ask.type !== 'host.enrol' && ask.type !== 'host.renew') return undefined;
@@ -46,4 +53,27 @@ export function createHostCredentials(options: HostCredentialsOptions): HostCred
       return sign(ask.host, ask.publicKey).then((jwt) => ({ enrolment: { ...common, jwt } }));
     },
   };
+}
+
+/**
+ * With a seed that is none of the account's, every host that enrols or renews is refused by NATS.
+ * Servers that do not answer in time say nothing about it.
+ * @throws ConfigurationError
+ */
+export async function checkSigningSeed(
+  system: Promise<NatsConnection>,
+  account: HostsAccount,
+  log: Log,
+): Promise<void> {
+  const key = signingKeyOf(account);
+  const isAccepted = await isSigningKey(system, account.publicKey, key).catch((error: unknown) => {
+    log.warn('signing_seed_unchecked', { error });
+    return undefined;
+  });
+  if (isAccepted !== false) return;
+  throw new ConfigurationError([
+    `HOSTS_SIGNING_SEED_FILE: it has the seed of ${key}, which is no signing key of the account ${account.publicKey} ` +
+      'at any NATS server: hosts would be refused. Give it hosts-signing.seed of the folder whose hosts.jwt is of ' +
+      'this account, once `longshore keys rotate` has told the servers (docs/deploy.md, Rotation and revocation)',
+  ]);
 }

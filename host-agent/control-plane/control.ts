@@ -54,7 +54,7 @@ export interface ControlParts {
   readonly onAsk?: () => void;
   /** Owners have sent what this host should run, so it knows what moved while it was cut off. */
   readonly onSynced: () => void;
-  readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'credentials' | 'backoff' | 'log'>;
+  readonly hello: Omit<HelloParts, 'request' | 'held' | 'onOtherSigner' | 'sender' | 'credentials' | 'backoff' | 'log'>;
   readonly credentials: Credentials;
   /** Absent: this agent has none. */
   readonly sessions?: Pick<Sessions, 'serve'>;
@@ -89,6 +89,9 @@ export function createControl(parts: ControlParts): Control {
     backoff: retry,
     log,
     held: () => sessions.session(),
+    // The server knows this connection by the earlier credentials, and ends it when their signing
+    // key is revoked: all hosts at once. Here each connects again when it has others.
+    onOtherSigner: () => void line.reopen().catch((error: unknown) => log.warn('not_reconnected', { error })),
   };
   const sessions = createSessionLoop({
     sender,

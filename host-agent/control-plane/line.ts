@@ -12,6 +12,8 @@ export interface Line {
   readonly request: Request;
   /** From now on requests use this connection. */
   open(nc: NatsConnection): void;
+  /** Connects again, with the credentials of now. */
+  reopen(): Promise<void>;
   /** Something was asked outside `request`. */
   asked(): void;
   heard(): void;
@@ -31,6 +33,7 @@ export function createLine(answers: Answers): Line {
       connection = nc;
       answers.reconnected();
     },
+    reopen: async () => connection?.reconnect(),
     asked: () => answers.asked(),
     heard: () => answers.heard(),
   };

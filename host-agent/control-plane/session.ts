@@ -56,6 +56,8 @@ export interface HelloParts {
   readonly onFenced: () => void;
   readonly sessions: SessionNumber;
   readonly credentials: Pick<Credentials, 'renewKey' | 'renewed'>;
+  /** The credentials are now of another signing key than those of the connection. */
+  readonly onOtherSigner?: () => void;
   /** The session that this process holds. */
   readonly held: () => number | undefined;
   /**
@@ -81,7 +83,7 @@ export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Gre
       if (answer.ok && fault === undefined) {
         sessions.used(answer.session);
         parts.onSuperseded(false);
-        if (answer.jwt !== undefined) parts.credentials.renewed(answer.jwt);
+        if (answer.jwt !== undefined && parts.credentials.renewed(answer.jwt)) parts.onOtherSigner?.();
         return answer;
       }
       if (!answer.ok && answer.error === 'fenced') parts.onFenced();

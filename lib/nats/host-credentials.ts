@@ -45,6 +45,9 @@ function signerOf(account: HostsAccount): KeyPair {
   return signer;
 }
 
+/** The public key by which credentials of hosts are signed. */
+export const signingKeyOf = (account: HostsAccount): string => signerOf(account).getPublicKey();
+
 /**
  * What one connection of a host may use of the NATS server. `data` is not set, because nats-server
  * 2.15 does not enforce it. Only the port for clients is allowed: no WebSocket, no MQTT, no leaf

@@ -215,6 +215,11 @@ export const SyncAnswer = Type.Object({
   fenced: Type.Optional(Type.Literal(true)),
   /** From the owner of the host's own partition: see HostRecord.orphanWord. */
   orphan_word: Type.Union([Count, Type.Null()]),
+  /**
+   * From the owner of the host's own partition: the public key that signs credentials of hosts now.
+   * An agent whose credentials another key signed asks for others.
+   */
+  signer: Type.Optional(Type.String({ pattern: '^A[A-Z2-7]{55}$' })),
   /** Agents of the last release refuse an answer without it, and ignore what it says. */
   draining: Type.Optional(Type.Unknown()),
 });

@@ -16,6 +16,8 @@ export interface HostServerOptions {
   readonly cluster: Cluster;
   /** Signs NATS credentials for an enrolled host's key. */
   readonly signJwt: (host: HostKey, publicKey: string) => Promise<string>;
+  /** The public key that signs them; absent: agents are not told. */
+  readonly signer?: string;
   /** The partitions that this process owns and serves. */
   readonly owned: () => Iterable<Partition>;
   readonly fleet: Fleet;

@@ -15,7 +15,10 @@ import type { PartitionView } from '../../domain/state.ts';
 import type { Partition } from '../../partition.ts';
 import { countRefused, type HostServerOptions } from './server.ts';
 
-export type SyncOptions = Pick<HostServerOptions, 'cluster' | 'owned' | 'fleet' | 'slices' | 'onRefused' | 'log'>;
+export type SyncOptions = Pick<
+  HostServerOptions,
+  'cluster' | 'owned' | 'fleet' | 'slices' | 'signer' | 'onRefused' | 'log'
+>;
 
 /**
  * Every owner answers for its own partitions, once everything in the answer is committed (invariant
@@ -72,11 +75,11 @@ interface Lists {
 
 const noLists: Lists = { placed: [], removed: [], hold: [] };
 
-type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word'>;
+type Common = Omit<Synced['head'], 'same' | 'since' | 'digest' | 'fenced' | 'orphan_word' | 'signer'>;
 
 /** Undefined: the sender gets no answer. */
 function lookFor(
-  { cluster, fleet }: SyncOptions,
+  { cluster, fleet, signer }: SyncOptions,
   partition: Partition,
   state: PartitionView,
   {
@@ -113,7 +116,12 @@ function lookFor(
   if (!(home === undefined ? fleet.isEnrolled(sender) : isEnrolled(home, sender))) return undefined;
   const { lists, ...news } = newsFor(state, ask, { ...common, host });
   return {
-    head: { ...common, ...news, orphan_word: home?.orphanWord ?? null },
+    head: {
+      ...common,
+      ...news,
+      orphan_word: home?.orphanWord ?? null,
+      ...(home === undefined || signer === undefined ? {} : { signer }),
+    },
     gone: goneFrom(state, host, strangers, incarnation, fleet.host(host)?.schedulable).map(
       ({ tenant, id, placement }) => ({
         id,

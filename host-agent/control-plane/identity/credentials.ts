@@ -6,7 +6,7 @@
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import { createLazyFile } from '../../disk/files.ts';
-import { identityPath, lifetimeOf, type Identity } from './identity.ts';
+import { identityPath, issuerOf, lifetimeOf, type Identity } from './identity.ts';
 import type { StateDisk } from '../../disk/state-disk.ts';
 
 export interface Credentials {
@@ -14,11 +14,17 @@ export interface Credentials {
   jwt(): string;
   /** Milliseconds since 1970; null: they never expire. */
   expiryMs(): number | null;
+  /**
+   * Takes note of the key that signs credentials of hosts now.
+   * @returns whether it is news that another key signed these, so that others are due
+   */
+  signer(key: string): boolean;
   /** The key to send with a hello while new credentials are due. */
   renewKey(): string | undefined;
   /** How often to check `renewKey`. */
   readonly checkEveryMs: number;
-  renewed(jwt: string): void;
+  /** @returns whether another key signed them than those before */
+  renewed(jwt: string): boolean;
   /** Writes them to the disk, with retries. */
   keep(): void;
   flush(): Promise<void>;
@@ -44,21 +50,31 @@ export function createCredentials(
   const { publicKey, stateDir, disk, clock, log } = options;
   let identity = initial;
   let life = lifetimeOf(initial.jwt);
+  let signer: string | undefined;
+  const isOfOther = (): boolean => signer !== undefined && signer !== issuerOf(identity.jwt);
   const file = createLazyFile(identityPath(stateDir), () => JSON.stringify(identity), 0, disk);
 
   return {
     jwt: () => identity.jwt,
     expiryMs: () => life?.untilMs ?? null,
+    signer(key) {
+      if (key === signer) return false;
+      signer = key;
+      return isOfOther();
+    },
     renewKey() {
+      if (isOfOther()) return publicKey;
       if (life === undefined) return undefined;
       return life.untilMs - clock.nowMs() < (life.untilMs - life.sinceMs) * renewWithLeft ? publicKey : undefined;
     },
     checkEveryMs: life === undefined ? hourMs : Math.min(hourMs, (life.untilMs - life.sinceMs) / 20),
     renewed(jwt) {
+      const isMoved = issuerOf(jwt) !== issuerOf(identity.jwt);
       identity = { ...identity, jwt };
       life = lifetimeOf(jwt);
       file.touch();
       log.info('credentials_renewed', { untilMs: life?.untilMs ?? null });
+      return isMoved;
     },
     keep: () => file.touch(),
     flush: () => file.flush(),

@@ -69,6 +69,7 @@ const Subjects = Type.Object({ allow: Type.Optional(Type.Array(Type.String())) }
 const decodeUser = decoder(
   Type.Object({
     sub: Type.Optional(Type.String()),
+    iss: Type.Optional(Type.String()),
     nats: Type.Optional(Type.Object({ sub: Type.Optional(Subjects) })),
   }),
 );
@@ -98,6 +99,9 @@ export function lifetimeOf(jwt: string): Lifetime | undefined {
 
 /** The public key that the credentials are for; undefined: they name none. */
 export const userOf = (jwt: string): string | undefined => claimsOf(jwt, decodeUser).sub;
+
+/** The public key that signed the credentials; undefined: they name none. */
+export const issuerOf = (jwt: string): string | undefined => claimsOf(jwt, decodeUser).iss;
 
 /**
  * Whether release 0.1.0 or an older one signed the credentials: later ones permit sessions. Actors

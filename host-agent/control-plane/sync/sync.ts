@@ -52,6 +52,8 @@ export interface SyncTarget {
   fenced(): void;
   /** The operator's approval of held orphans. */
   orphanWord(word: number): void;
+  /** The key that signs credentials of hosts now. */
+  signer?(key: string): void;
   /** Containers on the engine that the desired set does not know, the most pressing first. */
   strangers(): readonly Stranger[];
   /** Strangers without a verdict of their owner. */
@@ -129,6 +131,7 @@ export function sync(
       partitions = answer.partitions;
       target.incarnation(answer.incarnation ?? 0);
       if (answer.orphan_word !== null) target.orphanWord(answer.orphan_word);
+      if (answer.signer !== undefined) target.signer?.(answer.signer);
       const whole = assembly.add(answer);
       if (whole === undefined) return;
       const has = target.current().sets.get(whole.partition);

@@ -5,6 +5,7 @@ import type { Faults } from '../../faults.ts';
 import type { Reconciler } from '../../reconcile/reconciler.ts';
 import type { DesiredSet } from '../../workload/desired.ts';
 import type { DesiredStore } from '../../workload/desired-store.ts';
+import type { Credentials } from '../identity/credentials.ts';
 import type { Standing } from '../standing.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
 import type { SyncTarget } from './sync.ts';
@@ -21,6 +22,7 @@ export interface TargetParts {
   readonly volumes: () => Pick<Volumes, 'strangers' | 'hear'>;
   readonly standing: () => Pick<Standing, 'fenced' | 'settled'>;
   readonly renewSession: () => void;
+  readonly credentials: Pick<Credentials, 'signer'>;
   readonly faults: Pick<Faults, 'restate' | 'clear'>;
 }
 
@@ -42,6 +44,9 @@ export function createSyncTarget(parts: TargetParts): SyncTarget {
       reconciler().desiredSettled();
     },
     fenced: () => standing().fenced(),
+    signer: (key) => {
+      if (parts.credentials.signer(key)) parts.renewSession();
+    },
     orphanWord: (word) => reconciler().setOrphanWord(word),
     strangers: () => [...reconciler().strangers(), ...volumes().strangers()],
     unjudged: () => reconciler().unjudged(),

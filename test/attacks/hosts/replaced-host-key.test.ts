@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
-import { createAccounts } from '../../../actors/revocation.ts';
+import { createAccounts } from '../../../lib/nats/accounts/servers.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';

@@ -28,7 +28,7 @@ function start(t: Test, answers: readonly (HelloAnswer | Error)[], highest = 0) 
     onFenced: () => void did.push('fenced'),
     onSuperseded: (isSuperseded) => void did.push(isSuperseded ? 'superseded' : 'alone'),
     sessions: { highest: () => highest, used: (session) => void did.push(`used ${session}`), flush: async () => {} },
-    credentials: { renewKey: () => undefined, renewed: (jwt) => void did.push(`renewed ${jwt}`) },
+    credentials: { renewKey: () => undefined, renewed: (jwt) => did.push(`renewed ${jwt}`) === 0 },
     held: () => undefined,
     request: () => {
       const next = left.shift() ?? new Error('nothing is left to answer');

@@ -45,9 +45,9 @@ export const sharedMutants: readonly Mutant[] = [
   {
     name: 'revocation push not verified',
     guard: 'After a push, the copies of all NATS servers are compared (ADR 14)',
-    file: 'lib/nats/account-claims.ts',
+    file: 'lib/nats/accounts/claims.ts',
     changes: [{ in: 'nextClaims', replace: 'held.every', by: 'held.some' }],
-    killedBy: 'test/lib/nats/account-claims.test.ts',
+    killedBy: 'test/lib/nats/accounts/claims.test.ts',
   },
   {
     name: 'load takes the time from the wall clock',

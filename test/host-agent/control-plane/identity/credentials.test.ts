@@ -12,8 +12,8 @@ const hourMs = 3_600_000;
 const startMs = Date.parse('2026-01-02T03:00:00Z');
 
 /** A token of which the agent reads the times alone. */
-function jwt(untilMs?: number): string {
-  const payload = untilMs === undefined ? {} : { iat: startMs / 1000, exp: untilMs / 1000 };
+function jwt(untilMs?: number, iss?: string): string {
+  const payload = { iss, ...(untilMs === undefined ? {} : { iat: startMs / 1000, exp: untilMs / 1000 }) };
   return `e30.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.x`;
 }
 
@@ -53,5 +53,19 @@ t.test('renewal is due in the last third of the lifetime', async (t) => {
 t.test('credentials without an end are never renewed', (t) => {
   const { credentials } = start(t, jwt());
   t.same([credentials.expiryMs(), credentials.renewKey(), credentials.checkEveryMs], [null, undefined, hourMs]);
+  t.end();
+});
+
+t.test('credentials of another signing key are renewed once it is told', (t) => {
+  const { credentials } = start(t, jwt(startMs + 30 * hourMs, 'OLD'));
+  t.notOk(credentials.signer('OLD'));
+  t.equal(credentials.renewKey(), undefined);
+  t.ok(credentials.signer('NEW'));
+  t.notOk(credentials.signer('NEW'), 'news only once: actors that still sign by the old one are not asked on and on');
+  t.equal(credentials.renewKey(), 'UKEY');
+  t.notOk(credentials.renewed(jwt(startMs + 40 * hourMs, 'OLD')), 'by actors that lack the new one');
+  t.equal(credentials.renewKey(), 'UKEY');
+  t.ok(credentials.renewed(jwt(startMs + 40 * hourMs, 'NEW')), 'the connection is of the old one');
+  t.equal(credentials.renewKey(), undefined);
   t.end();
 });

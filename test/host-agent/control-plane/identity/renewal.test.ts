@@ -49,6 +49,7 @@ function renewing(t: Test, gatewayUrl: string, expiresInMs: number) {
       renewed: (jwt) => {
         renewed.push(jwt);
         expiryMs = Date.now() + 3_600_000;
+        return false;
       },
     },
     backoff: { minMs: 20, maxMs: 100 },

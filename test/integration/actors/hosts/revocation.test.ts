@@ -8,7 +8,7 @@ import { connect, credsAuthenticator, jwtAuthenticator, type NatsConnection } fr
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { joinCluster } from '../../../../actors/cluster.ts';
-import { createAccounts } from '../../../../actors/revocation.ts';
+import { createAccounts } from '../../../../lib/nats/accounts/servers.ts';
 import { startNats, type Nats } from '../../../../dev/servers/nats.ts';
 import { startNatsCluster } from '../../../../dev/servers/nats-cluster.ts';
 import { within } from '../../../../lib/time/backoff.ts';

@@ -3,14 +3,21 @@
  * signature.
  */
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { fromSeed } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
-import { decoder } from '../decode.ts';
+import { decoder } from '../../decode.ts';
 
 /** The fields that this file reads; every other field stays as it is. */
 const AccountClaims = Type.Object({
   iat: Type.Number(),
-  nats: Type.Object({ revocations: Type.Optional(Type.Record(Type.String(), Type.Number())) }),
+  /** The operator's key that signed them. */
+  iss: Type.Optional(Type.String()),
+  nats: Type.Object({
+    revocations: Type.Optional(Type.Record(Type.String(), Type.Number())),
+    /** One with a scope is an object. */
+    signing_keys: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({ key: Type.String() })]))),
+  }),
 });
 export type AccountClaims = Readonly<Static<typeof AccountClaims>>;
 const decodeClaims = decoder(AccountClaims);
@@ -23,6 +30,9 @@ export const claimsOf = (jwt: string): AccountClaims => decodeClaims(Buffer.from
 
 export const revocationsOf = ({ nats }: AccountClaims): Readonly<Record<string, number>> => nats.revocations ?? {};
 
+export const signingKeysOf = ({ nats }: AccountClaims): string[] =>
+  (nats.signing_keys ?? []).map((each) => (typeof each === 'string' ? each : each.key));
+
 export interface Revoking {
   /** By public key of a user: the second until which credentials issued for it are refused. */
   readonly wanted: ReadonlyMap<string, number>;
@@ -31,7 +41,15 @@ export interface Revoking {
   readonly keptForS: number;
   /** Claims are one message, so only the newest revocations are kept, up to this number. */
   readonly most: number;
+  /**
+   * What the account is to be apart from its revocations, and the operator's keys that may have
+   * signed it. Absent: as its newest claims say.
+   */
+  readonly account?: { readonly claims: AccountClaims; readonly issuers: ReadonlySet<string> };
 }
+
+/** The claims apart from the revocations, which other processes change. */
+const fixed = ({ nats }: AccountClaims): object => ({ ...nats, revocations: undefined });
 
 /**
  * The claims to push if some server lacks a wanted key; undefined: all servers have all of them.
@@ -39,7 +57,7 @@ export interface Revoking {
  * time is above that of all servers, so that each of them accepts the claims.
  */
 export function nextClaims(held: readonly AccountClaims[], revoking: Revoking): AccountClaims | undefined {
-  const { nowS, keptForS, most } = revoking;
+  const { nowS, keptForS, most, account } = revoking;
   const newest = held.reduce((one, other) => (other.iat > one.iat ? other : one), held[0]!);
   const union = new Map(revoking.wanted);
   for (const claims of held) {
@@ -51,13 +69,17 @@ export function nextClaims(held: readonly AccountClaims[], revoking: Revoking): 
     .slice(0, most);
   const isHeld = (claims: AccountClaims): boolean => {
     const revocations = revocationsOf(claims);
-    return kept.every(([key]) => (revocations[key] ?? 0) >= (revoking.wanted.get(key) ?? 0));
+    const isAsWanted =
+      account === undefined ||
+      (account.issuers.has(claims.iss ?? '') && isDeepStrictEqual(fixed(claims), fixed(account.claims)));
+    return isAsWanted && kept.every(([key]) => (revocations[key] ?? 0) >= (revoking.wanted.get(key) ?? 0));
   };
   if (held.every(isHeld)) return undefined;
+  const base = account?.claims ?? newest;
   return {
-    ...newest,
+    ...base,
     iat: Math.max(nowS, newest.iat + 1),
-    nats: { ...newest.nats, revocations: Object.fromEntries(kept) },
+    nats: { ...base.nats, revocations: Object.fromEntries(kept) },
   };
 }
 

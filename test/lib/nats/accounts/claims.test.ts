@@ -7,7 +7,7 @@ import {
   revocationsOf,
   signClaims,
   type AccountClaims,
-} from '../../../lib/nats/account-claims.ts';
+} from '../../../../lib/nats/accounts/claims.ts';
 
 const claims = (iat: number, revocations?: Record<string, number>): AccountClaims => ({
   iat,
@@ -31,6 +31,22 @@ t.test('what revokes nothing any more goes, and of too many the newest stay', as
   t.same(revocationsOf(next([claims(5, { old: 49, edge: 50 })], { a: 90 })!), { a: 90, edge: 50 });
   t.same(revocationsOf(next([claims(5)], { a: 90, b: 91, c: 92 }, { most: 2 })!), { b: 91, c: 92 });
   t.equal(next([claims(5, { b: 91, c: 92 })], { a: 90, b: 91, c: 92 }, { most: 2 }), undefined, 'a has no room');
+});
+
+t.test('what the account is to be is pushed where a server has it otherwise, or of another operator', async (t) => {
+  const account = { claims: { iat: 1, nats: { signing_keys: ['new', 'old'] } }, issuers: new Set(['O1']) };
+  const by = (iss: string, signing_keys: string[], revocations = {}): AccountClaims => ({
+    iat: 5,
+    iss,
+    nats: { signing_keys, revocations },
+  });
+  const wanted = { wanted: new Map<string, number>(), nowS: 100, keptForS: Infinity, most: 10, account };
+  t.equal(nextClaims([by('O1', ['new', 'old'], { a: 1 })], wanted), undefined, 'revocations of others are theirs');
+  t.same(nextClaims([by('O1', ['new', 'old']), by('O1', ['old'], { a: 1 })], wanted), {
+    iat: 100,
+    nats: { signing_keys: ['new', 'old'], revocations: { a: 1 } },
+  });
+  t.ok(nextClaims([by('O2', ['new', 'old'])], wanted), 'a key of the operator that is no longer valid');
 });
 
 t.test('signed claims are those of the operator’s key, with their own time', async (t) => {
