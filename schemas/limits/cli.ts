@@ -78,6 +78,9 @@ export const cli = {
   cliDoctorMs: 10 * seconds,
   cliDoctorClockMs: 30 * seconds,
   cliDoctorCertificateDays: 14,
+  /** `keys`: open connections that a server names in one answer; days until credentials expire. */
+  keysConnections: 256,
+  keysDaysMax: 3660,
   /** A profile file. */
   cliProfileBytes: 256 * KiB,
   cliProfiles: 64,

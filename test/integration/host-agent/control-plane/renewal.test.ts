@@ -6,15 +6,16 @@ import { randomUUID } from 'node:crypto';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createUser } from '@nats-io/nkeys';
 import type { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import { joinCluster } from '../../../../actors/cluster.ts';
+import type { Owner } from '../../../../actors/owner.ts';
 import { createApi } from '../../../../dev/api.ts';
 import { repositoryRoot } from '../../../../dev/paths.ts';
-import { lifetimeOf, type Identity } from '../../../../host-agent/control-plane/identity/identity.ts';
+import { issuerOf, lifetimeOf, type Identity } from '../../../../host-agent/control-plane/identity/identity.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -22,22 +23,27 @@ import { quick } from '../../../host-agent/support/agent.ts';
 import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { signedRenewal } from '../../../support/host-user.ts';
+import { keysNamed, runKeys } from '../../cli/keys-command.ts';
 import { until } from '../../../support/until.ts';
 import { ownerOn } from '../../actors/support.ts';
 import { controlPlane, runGateway, startGround } from '../../gateway/support.ts';
 
-t.setTimeout(240_000);
+t.setTimeout(480_000);
 const ttlMs = 6_000;
 const operatorApi = '/api/v2/operator';
 
-async function startWorld(t: Test) {
+async function startWorld(t: Test, hostCredentialsTtlMs = ttlMs) {
   const ground = await startGround(t, 2);
   const cluster = await joinCluster(ground.nc, { partitions: ground.partitions, replicas: 1, newId: randomUUID });
   const nc = await controlPlane(ground.nats);
   t.teardown(() => nc.close());
-  const owner = ownerOn({ ...ground, cluster }, nc, { hostCredentialsTtlMs: ttlMs });
+  const startOwner = async (): Promise<Owner> => {
+    const next = ownerOn({ ...ground, cluster }, nc, { hostCredentialsTtlMs });
+    await next.start();
+    return next;
+  };
+  let owner = await startOwner();
   t.teardown(() => owner.stop());
-  await owner.start();
   const gateway = await runGateway(t, ground);
   const token = await ground.issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });
   const call = async (method: string, path: string, body?: unknown, isOperator = true) => {
@@ -54,9 +60,15 @@ async function startWorld(t: Test) {
   };
   const engine = await simulatedEngine(t);
   return {
+    nats: ground.nats,
     gateway,
     call,
     engine,
+    /** As a restart of actors, which read their files again. */
+    restartOwner: async () => {
+      await owner.stop();
+      owner = await startOwner();
+    },
     joinToken: (key: string) => createApi(gateway.url).joinToken(token, { key, region: 'default' }),
   };
 }
@@ -145,6 +157,45 @@ t.test('an agent that was off until its credentials ended comes back, and a fenc
   t.match(third.of('credentials_not_renewed')[0]?.reason, /removed or is fenced/);
   const refusals = await refusalsAt(world.gateway.registry);
   t.ok(refusals >= 2 && refusals < 20, `${refusals} attempts, ever more rarely`);
+});
+
+t.test('no host is cut off while the signing key of hosts is rotated and revoked', async (t) => {
+  const world = await startWorld(t, 3_600_000);
+  const folder = dirname(world.nats.hostsAccountFile);
+  const env = { NATS_URLS: world.nats.url };
+  const [connected, off] = ['connected', 'off'].map((name) => join(temporaryFolder(t), name)) as [string, string];
+  const agent = startAgent(t, world, connected, await world.joinToken('h1'));
+  const sleeper = startAgent(t, world, off, await world.joinToken('h2'));
+  await agent.logged('session');
+  await sleeper.logged('session');
+  await sleeper.stop();
+
+  t.match(await runKeys(['rotate', folder, 'hosts-signing'], env), { code: 0 });
+  await world.restartOwner();
+  const [oldKey, newKey] = keysNamed(folder, 'hosts-signing');
+  const isOf = (key?: string) => (): boolean => issuerOf(identityIn(connected).jwt) === key;
+  t.ok(isOf(oldKey)());
+  await until('credentials by the new key', isOf(newKey));
+  const listed = (): Promise<string> => runKeys(['list', folder], env).then(({ out }) => out);
+  const count = (text: string, key?: string) => new RegExp(`^hosts-signing +${key} .* (\\d+)$`, 'm').exec(text)?.[1];
+  await until('a connection by them', async () => count(await listed(), newKey) === '1');
+  t.equal(count(await listed(), oldKey), '0');
+
+  t.match(await runKeys(['revoke', folder, 'hosts-signing'], env), {
+    code: 0,
+    out: `Revoked: hosts-signing ${oldKey}`,
+  });
+  const isUp = async (host: string): Promise<boolean> => {
+    const { json } = await world.call('GET', `${operatorApi}/hosts/${host}`);
+    return (json as { data: { status: string } }).data.status === 'up';
+  };
+  await until('h1 is up', () => isUp('h1'));
+  t.equal(agent.of('nats_refused').length, 0, 'a host that is connected notices nothing');
+  const back = startAgent(t, world, off);
+  await back.logged('session');
+  t.ok(back.of('nats_refused').length > 0, 'a host that was off is refused,');
+  t.ok(back.of('credentials_renewed').length > 0, 'asks a gateway, and comes back');
+  await until('h2 is up', () => isUp('h2'));
 });
 
 t.test('each that may not renew gets the same 401', async (t) => {

@@ -1,0 +1,148 @@
+/** What the NATS servers hold of a folder's accounts, and who is connected by which key. */
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import Type from 'typebox';
+import { natsServers, optionalText, readSettings } from '../../lib/config.ts';
+import { decoder } from '../../lib/decode.ts';
+import { claimsOf, nextClaims, revocationsOf, signingKeysOf } from '../../lib/nats/accounts/claims.ts';
+import { answersOfServers, createAccounts, type Accounts } from '../../lib/nats/accounts/servers.ts';
+import { credentialsFile } from '../../lib/nats/connection.ts';
+import { sleep } from '../../lib/time/backoff.ts';
+import { systemClock } from '../../lib/time/clock.ts';
+import { limits } from '../../schemas/limits.ts';
+import { wholeSeconds } from '../../schemas/quantity.ts';
+import { UsageError } from '../command.ts';
+import { reasonOf } from '../backup/error.ts';
+import type { NatsIdentity } from './nats-identity.ts';
+
+const settings = {
+  NATS_URLS: natsServers('NATS servers.', []),
+  NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
+};
+
+export const namesServers = (env: NodeJS.ProcessEnv): boolean => readSettings(settings, env).NATS_URLS.length > 0;
+
+/** Calls `work` with a connection as the folder's user of the system account. */
+export async function withSystem<T>(
+  env: NodeJS.ProcessEnv,
+  { sysCredsFile }: NatsIdentity,
+  work: (system: NatsConnection) => Promise<T>,
+): Promise<T> {
+  const { NATS_URLS: servers, NATS_CA_FILE: tlsCaFile } = readSettings(settings, env);
+  if (servers.length === 0) throw new UsageError('NATS_URLS is missing: it names the NATS servers to tell.');
+  const dial = (): Promise<NatsConnection> =>
+    connect({
+      servers: [...servers],
+      name: 'longshore keys',
+      reconnect: false,
+      timeout: limits.natsConnectMs,
+      authenticator: credentialsFile(sysCredsFile),
+      ...(tlsCaFile === undefined ? {} : { tls: { caFile: tlsCaFile, handshakeFirst: true } }),
+    });
+  // Once more: a server gives a client two seconds to sign.
+  const system = await dial()
+    .catch(dial)
+    .catch((cause: unknown) => {
+      throw new Error(`cannot connect to NATS at ${servers.join(', ')} by sys.creds: ${reasonOf(cause)}`, { cause });
+    });
+  try {
+    return await work(system);
+  } finally {
+    await system.close();
+  }
+}
+
+/** The names of the servers that hold the account as the folder says. */
+async function settle(accounts: Accounts, identity: NatsIdentity, account: string): Promise<Settled> {
+  const claims = claimsOf(identity.accountJwts[account]!);
+  const wanted = {
+    wanted: new Map(Object.entries(revocationsOf(claims))),
+    keptForS: Infinity,
+    most: limits.revokedKeys,
+    account: { claims, issuers: new Set(identity.operatorKeys) },
+  };
+  for (let pushes = 0; ; pushes++) {
+    const held = await accounts.held(account);
+    const next = nextClaims(held.claims, { ...wanted, nowS: wholeSeconds(systemClock.nowMs()) });
+    if (next === undefined) return { servers: held.servers, pushes };
+    if (pushes === limits.revocationPushes)
+      throw new Error('some NATS servers do not hold what was pushed: run the command again');
+    await accounts.push(next);
+  }
+}
+
+interface Settled {
+  readonly servers: readonly string[];
+  readonly pushes: number;
+}
+
+/**
+ * Pushes the folder's accounts to the servers that lack something of them.
+ * @returns the names of the servers, all of which hold the accounts then
+ */
+export async function pushAccounts(system: NatsConnection, identity: NatsIdentity): Promise<string[]> {
+  const accounts = createAccounts(Promise.resolve(system), identity.operatorSeed);
+  const servers = new Set<string>();
+  /** @returns whether the account HOSTS was pushed */
+  const settleAll = async (): Promise<boolean> => {
+    let isPushed = false;
+    for (const account of Object.values(identity.accounts)) {
+      const settled = await settle(accounts, identity, account);
+      for (const server of settled.servers) servers.add(server);
+      isPushed ||= account === identity.accounts.HOSTS && settled.pushes > 0;
+    }
+    return isPushed;
+  };
+  // Actors push that account, too: a process that has read the claims before this push may push
+  // the older ones after it.
+  if (await settleAll()) {
+    await sleep(limits.revocationAskMs);
+    await settleAll();
+  }
+  return [...servers].sort();
+}
+
+/** Whether every server accepts what the key signs for the account HOSTS. */
+export async function isAtServers(system: NatsConnection, identity: NatsIdentity, key: string): Promise<boolean> {
+  const held = await createAccounts(Promise.resolve(system), identity.operatorSeed).held(identity.accounts.HOSTS);
+  return held.claims.every((each) => signingKeysOf(each).includes(key));
+}
+
+const Page = Type.Object({
+  data: Type.Object({
+    total: Type.Integer(),
+    connections: Type.Optional(
+      Type.Array(
+        Type.Object({
+          name: Type.Optional(Type.String()),
+          authorized_user: Type.Optional(Type.String()),
+          issuer_key: Type.Optional(Type.String()),
+        }),
+      ),
+    ),
+  }),
+});
+const decodePage = decoder(Page);
+
+/** By public key of a user, and of what signed its JWT: the names of the open connections. */
+export async function connectionsByKey(system: NatsConnection): Promise<ReadonlyMap<string, readonly string[]>> {
+  const byKey = new Map<string, string[]>();
+  const note = (key: string | undefined, name: string): void => {
+    if (key === undefined) return;
+    const names = byKey.get(key) ?? [];
+    byKey.set(key, names);
+    names.push(name);
+  };
+  let most = 0;
+  for (let offset = 0; offset === 0 || offset < most; offset += limits.keysConnections) {
+    const payload = JSON.stringify({ auth: true, offset, limit: limits.keysConnections });
+    const asked = { subject: '$SYS.REQ.SERVER.PING.CONNZ', payload };
+    for await (const { data } of answersOfServers(Promise.resolve(system), asked, decodePage)) {
+      most = Math.max(most, data.total);
+      for (const { name = 'without a name', authorized_user: user, issuer_key: issuer } of data.connections ?? []) {
+        note(user, name);
+        note(issuer, name);
+      }
+    }
+  }
+  return byKey;
+}
