@@ -59,6 +59,7 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
     const revoking = { wanted: keys, keptForS: wholeSeconds(keptForMs(ttlMs)), most: limits.revokedKeys };
     for (let pushed = 0; !isStopped; pushed++) {
       const { claims } = await accounts.held(account);
+      if (claims.length === 0) throw new Error(`no NATS server has loaded the account ${account}`);
       const next = nextClaims(claims, { ...revoking, nowS: wholeSeconds(clock.nowMs()) });
       if (next === undefined) return pushed > 0;
       if (pushed === limits.revocationPushes) throw new Error('some NATS servers do not hold what was pushed');

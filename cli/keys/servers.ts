@@ -62,7 +62,10 @@ async function settle(accounts: Accounts, identity: NatsIdentity, account: strin
   };
   for (let pushes = 0; ; pushes++) {
     const held = await accounts.held(account);
-    const next = nextClaims(held.claims, { ...wanted, nowS: wholeSeconds(systemClock.nowMs()) });
+    const claimsHeld = [...held.claims, ...(await accounts.stored(account))];
+    if (claimsHeld.length === 0)
+      throw new Error(`no NATS server has the account ${account}: set its resolver to type full`);
+    const next = nextClaims(claimsHeld, { ...wanted, nowS: wholeSeconds(systemClock.nowMs()) });
     if (next === undefined) return { servers: held.servers, pushes };
     if (pushes === limits.revocationPushes)
       throw new Error('some NATS servers do not hold what was pushed: run the command again');
@@ -103,8 +106,11 @@ export async function pushAccounts(system: NatsConnection, identity: NatsIdentit
 
 /** Whether every server accepts what the key signs for the account HOSTS. */
 export async function isAtServers(system: NatsConnection, identity: NatsIdentity, key: string): Promise<boolean> {
-  const held = await createAccounts(Promise.resolve(system), identity.operatorSeed).held(identity.accounts.HOSTS);
-  return held.claims.every((each) => signingKeysOf(each).includes(key));
+  const accounts = createAccounts(Promise.resolve(system), identity.operatorSeed);
+  const { claims } = await accounts.held(identity.accounts.HOSTS);
+  return [...claims, ...(await accounts.stored(identity.accounts.HOSTS))].every((each) =>
+    signingKeysOf(each).includes(key),
+  );
 }
 
 const Page = Type.Object({

@@ -60,7 +60,8 @@ export function nextClaims(held: readonly AccountClaims[], revoking: Revoking): 
   const { nowS, keptForS, most, account } = revoking;
   const newest = held.reduce((one, other) => (other.iat > one.iat ? other : one), held[0]!);
   const union = new Map(revoking.wanted);
-  for (const claims of held) {
+  const isTrusted = ({ iss }: AccountClaims): boolean => account === undefined || account.issuers.has(iss ?? '');
+  for (const claims of held.filter(isTrusted)) {
     for (const [key, atS] of Object.entries(revocationsOf(claims))) union.set(key, Math.max(atS, union.get(key) ?? 0));
   }
   const kept = [...union]
@@ -70,8 +71,7 @@ export function nextClaims(held: readonly AccountClaims[], revoking: Revoking): 
   const isHeld = (claims: AccountClaims): boolean => {
     const revocations = revocationsOf(claims);
     const isAsWanted =
-      account === undefined ||
-      (account.issuers.has(claims.iss ?? '') && isDeepStrictEqual(fixed(claims), fixed(account.claims)));
+      account === undefined || (isTrusted(claims) && isDeepStrictEqual(fixed(claims), fixed(account.claims)));
     return isAsWanted && kept.every(([key]) => (revocations[key] ?? 0) >= (revoking.wanted.get(key) ?? 0));
   };
   if (held.every(isHeld)) return undefined;

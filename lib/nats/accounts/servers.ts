@@ -13,13 +13,18 @@ import { claimsOf, signClaims, signingKeysOf, type AccountClaims } from './claim
 export interface Held {
   /** The names of the servers. */
   readonly servers: readonly string[];
-  /** Its claims on each of them, in no order. */
+  /** Its claims on those that have loaded it, which have verified who signed them; in no order. */
   readonly claims: readonly AccountClaims[];
 }
 
 export interface Accounts {
-  /** @throws if no server tells the account */
+  /** @throws if no server answers */
   held(account: string): Promise<Held>;
+  /**
+   * The claims on the servers' disks, which a server loads at its start. A server stores what any
+   * user of the system account pushes, and does not look who signed it.
+   */
+  stored(account: string): Promise<AccountClaims[]>;
   /** @throws if no server accepts them */
   push(claims: AccountClaims): Promise<void>;
 }
@@ -58,18 +63,15 @@ export async function* answersOfServers<T>(
 const stored = (account: string) => ({ subject: `$SYS.REQ.ACCOUNT.${account}.CLAIMS.LOOKUP`, payload: '' });
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-async function heldBy(system: Promise<NatsConnection>, account: string): Promise<Held> {
+async function loadedBy(system: Promise<NatsConnection>, account: string): Promise<Held> {
   const servers: string[] = [];
   const jwts: string[] = [];
   const asked = { subject: '$SYS.REQ.SERVER.PING.ACCOUNTZ', payload: JSON.stringify({ account }) };
   for await (const { server, data } of answersOfServers(system, asked, decodeHeld)) {
     servers.push(server.name);
+    // A server has not loaded an account of which it has had no client.
     const jwt = data?.account_detail?.jwt;
     if (jwt !== undefined) jwts.push(jwt);
-  }
-  // A server has not loaded an account of which it has had no client. It loads what is stored.
-  if (jwts.length < servers.length) {
-    for await (const jwt of answersOfServers(system, stored(account), textOf)) if (jwt !== '') jwts.push(jwt);
   }
   return { servers, claims: jwts.map(claimsOf) };
 }
@@ -97,10 +99,14 @@ export async function isSigningKey(
 export function createAccounts(system: Promise<NatsConnection>, operatorSeed: string): Accounts {
   return {
     async held(account) {
-      const held = await heldBy(system, account);
-      if (held.claims.length === 0)
-        throw new Error(`no NATS server answered with its claims of the account ${account}`);
+      const held = await loadedBy(system, account);
+      if (held.servers.length === 0) throw new Error(`no NATS server answered about the account ${account}`);
       return held;
+    },
+    async stored(account) {
+      const jwts: string[] = [];
+      for await (const jwt of answersOfServers(system, stored(account), textOf)) if (jwt !== '') jwts.push(jwt);
+      return jwts.map(claimsOf);
     },
     async push(claims) {
       const asked = { subject: '$SYS.REQ.CLAIMS.UPDATE', payload: signClaims(claims, operatorSeed) };

@@ -5,11 +5,11 @@
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { connect, type ConnectionOptions, type NatsConnection } from '@nats-io/transport-node';
-import { createUser, type KeyPair } from '@nats-io/nkeys';
+import { createAccount, createUser, type KeyPair } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { startNatsCluster } from '../../../dev/servers/nats-cluster.ts';
-import { nextClaims } from '../../../lib/nats/accounts/claims.ts';
+import { nextClaims, signingKeysOf } from '../../../lib/nats/accounts/claims.ts';
 import { createAccounts } from '../../../lib/nats/accounts/servers.ts';
 import { jwtAuthenticator } from '../../../lib/nats/quick-pair.ts';
 import { signHostJwt } from '../../../lib/nats/host-credentials.ts';
@@ -18,7 +18,7 @@ import type { HostKey } from '../../../schemas/ids.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { keysNamed, runKeys } from './keys-command.ts';
 
-t.setTimeout(900_000);
+t.setTimeout(1_200_000);
 const refused = /authorization|authentication/i;
 const deadlineMs = 60_000;
 
@@ -67,9 +67,13 @@ interface Host {
 }
 
 /** A host as actors with the seed in the folder enrol it. */
-async function enrolled(folder: string, account: string, host: string): Promise<Host> {
+async function enrolled(
+  folder: string,
+  account: string,
+  host: string,
+  signingSeed = readFileSync(join(folder, 'hosts-signing.seed'), 'utf8').trim(),
+): Promise<Host> {
   const user = createUser();
-  const signingSeed = readFileSync(join(folder, 'hosts-signing.seed'), 'utf8').trim();
   const expiresAtS = Math.ceil(Date.now() / 1000) + 3600;
   const signed = { host: host as HostKey, publicKey: user.getPublicKey(), expiresAtS };
   return { user, jwt: await signHostJwt({ publicKey: account, signingSeed }, signed) };
@@ -150,6 +154,54 @@ t.test('a gateway that is gone for good', async (t) => {
   t.match(await runKeys([folder, 'g1']), { code: 0 });
   await by(t, nats, credsIn(folder, 'gateway-g1'));
   await t.rejects(by(t, nats, creds), refused, 'a gateway of the same name has another key');
+});
+
+t.test('the signing key of the operator', async (t) => {
+  const dir = temporaryFolder(t);
+  const folder = join(dir, 'keys');
+  let nats = await startNats({ dir });
+  t.teardown(() => nats.stop());
+  const env = { NATS_URLS: nats.url };
+  const restart = async (): Promise<void> => {
+    await nats.stop();
+    nats = await startNats({ dir, port: nats.port });
+  };
+  const seed = (): string => readFileSync(nats.operatorSigningSeedFile, 'utf8').trim();
+  const host = await enrolled(folder, nats.hostsAccount, 'h1');
+  /** A thief adds a signing key of his own to the account HOSTS, and signs a host by it. */
+  const plant = async (operatorSeed: string): Promise<Host> => {
+    const system = await by(t, nats, credsIn(folder, 'sys'));
+    const accounts = createAccounts(Promise.resolve(system), operatorSeed);
+    const [claims] = await accounts.stored(nats.hostsAccount);
+    const own = createAccount();
+    const nowS = Math.floor(Date.now() / 1000);
+    await accounts.push({
+      ...claims!,
+      iat: Math.max(nowS, claims!.iat + 1),
+      nats: { ...claims!.nats, signing_keys: [...signingKeysOf(claims!), own.getPublicKey()] },
+    });
+    return enrolled(folder, nats.hostsAccount, 'h1', new TextDecoder().decode(own.getSeed()));
+  };
+  const isFine = async (): Promise<void> => (await as(t, nats, host)).close();
+  const leaked = seed();
+  const planted = await plant(leaked);
+  await (await as(t, nats, planted)).close();
+  await isFine();
+  t.match(await runKeys(['rotate', folder, 'operator-signing'], env), { code: 0, out: /accounts.conf to every NATS/ });
+  t.not(seed(), leaked);
+  await restart();
+  await isFine();
+
+  const revoke = ['revoke', folder, 'operator-signing'];
+  t.match(await runKeys(revoke, env), { code: 0, out: /restart one after the other/ });
+  await restart();
+  await isFine();
+  await t.rejects(as(t, nats, planted), refused, 'what the thief has planted is gone');
+  await t.rejects(as(t, nats, await plant(leaked)), refused, 'and he can plant no other');
+  await isFine();
+  t.match(await runKeys(revoke, env), { code: 0 }, 'what a server has stored of it is replaced');
+  await restart();
+  await isFine();
 });
 
 t.test('three servers: the signing key of hosts, with a kill in each rotation and revocation', async (t) => {
