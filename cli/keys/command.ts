@@ -11,7 +11,7 @@ import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import { tryLock } from '../../dev/process/lockdir.ts';
 import { UsageError, type Command } from '../command.ts';
-import { joined, Output } from '../terminal/output.ts';
+import { joined, standardOutput } from '../terminal/output.ts';
 import { accountsConfiguration } from './accounts.ts';
 import { checkName, keysToRevoke, revokeKeys, rotateKey } from './change.ts';
 import { validKeysOf } from './issued.ts';
@@ -126,7 +126,7 @@ async function list({ folder }: GivenTo<'list'>, env: NodeJS.ProcessEnv): Promis
   const identity = await prepareNatsIdentity(folder);
   const connections = namesServers(env) ? await withSystem(env, identity, connectionsByKey) : undefined;
   const table = listKeys(identity, connections, wholeSeconds(systemClock.nowMs()));
-  new Output(process.stdout).write(joined([table, '\n']));
+  standardOutput().write(joined([table, '\n']));
   if (connections === undefined) say('Set NATS_URLS to see who is connected by each key.');
 }
 

@@ -63,3 +63,6 @@ export class Output {
     else this.raw.write(bytes);
   }
 }
+
+/** For commands that run without a `Terminal`. */
+export const standardOutput = (): Output => new Output(process.stdout);

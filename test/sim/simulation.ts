@@ -50,7 +50,7 @@ const tenantCounts = { few: 3, many: 16 };
 /**
  * In some runs the buckets go back in time under owners that have everything in memory. Off: owners
  * do not notice it yet, and to drop the partition then would lose what memory has, because the next
- * load refuses the gap (ADR 11). An owner would have to write its memory anew.
+ * load refuses the gap (ADR 11). An owner would have to store all of its memory again.
  */
 const storeGoesBack = false;
 const caps: History['caps'] = { containers: cap, cpuMillis: null, memBytes: null };

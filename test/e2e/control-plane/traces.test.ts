@@ -160,7 +160,8 @@ t.test('a request is followed through all three programs', async (t) => {
     const started = (times: number) =>
       eventually(
         `the agent logs ${times} starts`,
-        async () => linesOf(rig.agent).filter((line) => line.container === body.data.id && line.step === 'start').length,
+        async () =>
+          linesOf(rig.agent).filter((line) => line.container === body.data.id && line.step === 'start').length,
         (count) => count === times,
       );
     await started(1);
