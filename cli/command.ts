@@ -5,6 +5,7 @@
 import { reasonOf } from './backup/error.ts';
 import { say } from '../lib/terminal.ts';
 import { meant } from '../lib/validation/misspelt.ts';
+import { destructive } from './suggestions.ts';
 
 /** An argument is wrong; the message says which one and why. */
 export class UsageError extends Error {}
@@ -50,7 +51,9 @@ export async function runCommand<T>(
 /** The option that was meant by one that `parseArgs` does not know. */
 function suggestion(error: unknown, help: string): string {
   const [, wrong] = /^Unknown option '--([^']+)'/.exec(reasonOf(error)) ?? [];
-  const known = [...help.matchAll(/--([a-z-]+)/g)].map(([, name = '']) => name.replaceAll('-', '_'));
+  const known = [...help.matchAll(/--([a-z-]+)/g)].flatMap(([option, name = '']) =>
+    destructive.has(option) ? [] : [name.replaceAll('-', '_')],
+  );
   const near = wrong === undefined ? undefined : meant(wrong, known);
   return near === undefined ? '' : `\n(Did you mean --${near.replaceAll('_', '-')}?)`;
 }

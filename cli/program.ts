@@ -3,12 +3,13 @@ import { Command, Option } from 'commander';
 import { version } from '../lib/version.ts';
 import type { Terminal } from './context.ts';
 import { groups, type Group } from './groups.ts';
+import { withSuggestion } from './suggestions.ts';
 
 /** They may stand before and after the name of a command. */
 const globalOptions = (): readonly Option[] => [
-  new Option('--profile <name>', 'a server that you have signed in to; default: the current one'),
-  new Option('--server <url>', 'a server, in place of that of the profile (LONGSHORE_SERVER)'),
-  new Option('--json', 'print values for programs, not text for people'),
+  new Option('--profile <name>', 'Profile to use (default: the current one)'),
+  new Option('--server <url>', 'URL of a server, in place of that of the profile (env: LONGSHORE_SERVER)'),
+  new Option('--json', 'Print JSON'),
 ];
 
 /** The first word that is neither an option nor the value of one. */
@@ -43,11 +44,14 @@ function partsFor(args: readonly string[]): Parts {
 export async function programOf(terminal: Terminal, args?: readonly string[]): Promise<Command> {
   const { loaded, hasNames } = args === undefined ? { loaded: groups, hasNames: false } : partsFor(args);
   const program = new Command('longshore')
-    .description('Containers on your hosts, from the command line.')
-    .version(version)
+    .description('Run containers on your hosts')
+    .version(version, '-V, --version', 'Show the version')
+    .helpOption('-h, --help', 'Show help')
+    .helpCommand('help [command]', 'Show help for a command')
     // What follows the arguments of `exec` is the program's.
     .enablePositionalOptions()
-    .showSuggestionAfterError()
+    // `withSuggestion` suggests nothing that destroys.
+    .showSuggestionAfterError(false)
     .showHelpAfterError('Run it with --help for details.')
     .exitOverride()
     .configureOutput({
@@ -61,6 +65,7 @@ export async function programOf(terminal: Terminal, args?: readonly string[]): P
     else if (hasNames) for (const name of group.names) program.command(name);
   }
   for (const command of withAllBelow(program)) {
+    command.configureOutput({ outputError: (text, write) => write(withSuggestion(command, text)) });
     for (const option of globalOptions()) {
       if (!command.options.some(({ long }) => long === option.long))
         command.addOption(option.hideHelp(command !== program && option.long !== '--json'));

@@ -37,8 +37,8 @@ async function complete(program: Command, terminal: Terminal, words: readonly st
 export function addCompletion(program: Command, terminal: Terminal): void {
   program
     .command('completion')
-    .description('print a script that completes commands, options and names in your shell')
-    .addArgument(new Argument('<shell>', 'your shell').choices(shells))
+    .description('Print a completion script for a shell')
+    .addArgument(new Argument('<shell>', 'Name of the shell').choices(shells))
     .action((shell: Shell) => void terminal.stdout.write(scripts[shell]));
   program
     .command('__complete', { hidden: true })

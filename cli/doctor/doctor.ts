@@ -136,6 +136,6 @@ async function doctor(context: Context): Promise<void> {
 export function addDoctor(program: Command, terminal: Terminal): void {
   program
     .command('doctor')
-    .description('what is wrong with the server, seen from here: TLS, clock, token, versions, hosts')
+    .description('Diagnose the connection to the server: TLS, clock, token, versions, hosts')
     .action(action(terminal, doctor));
 }

@@ -1,4 +1,4 @@
-/** `audit`: who did what, and who was refused. */
+/** `audit`: the lines of the audit log. */
 import type { Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 import type { Schemas } from '../client/api.ts';
@@ -69,19 +69,19 @@ export function addAudit(program: Command, terminal: Terminal): void {
   const time = pastTime(() => terminal.nowMs());
   program
     .command('audit')
-    .description('who did what, and who was refused: the newest lines, oldest first')
+    .description('Show the audit log, oldest line first')
     .option(
       '-n, --lines <count>',
-      'how many of the newest',
+      'Number of newest lines to show',
       wholeNumber(1, limits.cliAuditLines),
       limits.cliAuditLinesDefault,
     )
-    .option('--from <time>', `no older lines, ${pastText}`, time)
-    .option('--to <time>', 'lines before this time', time)
-    .option('--action <operation>', 'only this one, such as container.create')
-    .option('--subject <subject>', 'only what this one did')
-    .option('--outcome <outcome>', 'only these, such as done or forbidden')
-    .option('--all', 'of all tenants and of operators; for operators')
-    .option('--tenant <tenant>', 'what concerns a tenant; for operators')
+    .option('--from <time>', `Start of the period, ${pastText}`, time)
+    .option('--to <time>', 'End of the period (default: now)', time)
+    .option('--action <operation>', 'Only this action, such as container.create')
+    .option('--subject <subject>', 'Only actions by this subject')
+    .option('--outcome <outcome>', 'Only this outcome, such as done or forbidden')
+    .option('--all', 'Show the lines of all tenants and operators (operators only)')
+    .option('--tenant <tenant>', 'Only this tenant (operators only)')
     .action(action<[AuditOptions]>(terminal, audit));
 }

@@ -1,4 +1,4 @@
-/** `trace`: the way of one request. What finds it is loaded when it is asked for. */
+/** `trace`: the events and log lines of a request. Its searches are loaded when they are needed. */
 import type { Command } from 'commander';
 import { action, type GlobalOptions, type Terminal } from '../context.ts';
 
@@ -9,8 +9,11 @@ export function addTrace(program: Command, terminal: Terminal): void {
   });
   program
     .command('trace <request-id>')
-    .description('the way of one request: its events, and the changes of status that followed')
-    .option('--logs <file...>', 'from log lines of gateways, actors and agents in place of events; - is standard input')
+    .description('Show the events and log lines of a request')
+    .option(
+      '--logs <file...>',
+      'Files with log lines of gateways, actors and agents, to read in place of events; - is standard input',
+    )
     .action(async (requestId: string, { logs }: { readonly logs?: readonly string[] }, command: Command) => {
       if (logs === undefined) {
         await fromEvents(requestId, command);

@@ -36,7 +36,7 @@ export function addClusters(program: Command, { env, signal }: Terminal): void {
         process.exit(code !== 0 && signal.aborted ? exitCodes.interrupted : code);
       });
   };
-  add('backup', 'all state of a cluster into a folder, while it serves; --help says more');
-  add('restore', 'a cluster from its backup, while no actors run; --help says more');
-  add('keys', 'the NATS identities of a cluster in a folder; --help says more');
+  add('backup', 'Back up the cluster to a folder (online)');
+  add('restore', 'Restore the cluster from a backup (actors stopped)');
+  add('keys', 'Create the NATS identities of a cluster in a folder');
 }

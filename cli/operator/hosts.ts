@@ -1,40 +1,49 @@
-/** `host`, for operators. */
+/** `host`: `ls` for everyone, the others for operators. */
 import type { Command } from 'commander';
 import { dataOf, doneOf } from '../client/api.ts';
 import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
-import { action, type Terminal } from '../context.ts';
+import { action, type Context, type Terminal } from '../context.ts';
 import { paintOf } from '../terminal/colours.ts';
 import { Refused } from '../terminal/errors.ts';
 import { bytesText, tableOf } from '../terminal/table.ts';
 
+/** All hosts for an operator, those of the tenant's regions for others. */
+async function list(context: Context): Promise<void> {
+  const { api, show } = context;
+  try {
+    const all = await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } }));
+    const rows = all.map(({ key, region, status, cordoned, draining, used, faults, agent_version }) => [
+      key,
+      region,
+      `${status}${draining ? ', draining' : cordoned ? ', cordoned' : ''}`,
+      used === null ? '-' : String(used.containers),
+      used === null ? '-' : bytesText(used.mem_bytes),
+      agent_version ?? '-',
+      faults.map(({ kind }) => kind).join(','),
+    ]);
+    const columns = ['host', 'region', 'status', 'containers', 'memory', 'agent', 'faults'];
+    show(all, tableOf(columns, rows, 'There are no hosts.', paintOf(context)));
+    return;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'forbidden') throw error;
+  }
+  const all = await allOf((query) => api.GET('/api/v2/compute/hosts', { params: { query } }));
+  const rows = all.map(({ key, region }) => [key, region]);
+  show(all, tableOf(['host', 'region'], rows, 'There are no hosts in your regions.'));
+}
+
 export function addHosts(program: Command, terminal: Terminal): void {
-  const host = program.command('host').description('hosts, for operators');
+  const host = program.command('host').description('Manage hosts (all but ls: operators only)');
   const path = (key: string) => ({ path: { key } });
   host
     .command('ls')
-    .description('list them')
-    .action(
-      action(terminal, async (context) => {
-        const { api, show } = context;
-        const all = await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } }));
-        const rows = all.map(({ key, region, status, cordoned, draining, used, faults, agent_version }) => [
-          key,
-          region,
-          `${status}${draining ? ', draining' : cordoned ? ', cordoned' : ''}`,
-          used === null ? '-' : String(used.containers),
-          used === null ? '-' : bytesText(used.mem_bytes),
-          agent_version ?? '-',
-          faults.map(({ kind }) => kind).join(','),
-        ]);
-        const columns = ['host', 'region', 'status', 'containers', 'memory', 'agent', 'faults'];
-        show(all, tableOf(columns, rows, 'There are no hosts.', paintOf(context)));
-      }),
-    );
+    .description('List all hosts, or those of your regions if you are no operator')
+    .action(action(terminal, list));
   host
     .command('join-token <key>')
-    .description('a one-time token, with which a host enrols')
-    .option('--region <region>', 'the region of a new host; default: default')
+    .description('Create a one-time token that enrols a host')
+    .option('--region <region>', 'Region of a new host (default: "default")')
     .action(
       action<[string, { region?: string }]>(terminal, async ({ api, show }, key, { region }) => {
         const all = await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } }));
@@ -58,13 +67,13 @@ export function addHosts(program: Command, terminal: Terminal): void {
         }),
       );
   };
-  patching('cordon', 'place no more containers on a host', { cordoned: true });
-  patching('uncordon', 'place containers on it again', { cordoned: false, draining: false });
-  patching('drain', 'move its containers to other hosts', { draining: true });
+  patching('cordon', 'Stop placing containers on a host', { cordoned: true });
+  patching('uncordon', 'Resume placing containers on a host', { cordoned: false, draining: false });
+  patching('drain', 'Move the containers of a host to other hosts', { draining: true });
   host
     .command('rm <key>')
-    .description('remove a host that is drained or lost')
-    .option('--force', 'also one that is neither: it is cut off')
+    .description('Remove a host that is drained or lost')
+    .option('--force', 'Remove the host in any status, and cut it off')
     .action(
       action<[string, { force?: true }]>(terminal, async ({ api, show }, key, { force }) => {
         const query = force === true ? { force } : {};

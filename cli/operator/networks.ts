@@ -57,15 +57,18 @@ async function remove({ api, show }: Context, name: string): Promise<void> {
 }
 
 export function addNetworks(program: Command, terminal: Terminal): void {
-  const network = program.command('network').description('VPN networks, for operators');
-  network.command('ls').description('list them').action(action(terminal, list));
-  network.command('get <network>').description('its settings and certificates').action(action<[string]>(terminal, get));
+  const network = program.command('network').description('Manage VPN networks (operators only)');
+  network.command('ls').description('List VPN networks').action(action(terminal, list));
+  network
+    .command('get <network>')
+    .description('Show the settings and certificates of a VPN network')
+    .action(action<[string]>(terminal, get));
   settable(
-    network.command('set <network>').description('make a network, or change it; what is not named stays'),
+    network.command('set <network>').description('Create or change a VPN network; other settings stay'),
     'endpoint=vpn.example.com ipv4_pool=10.86.0.0/24 tenants=acme',
   ).action(action<[string, string[], SetOptions]>(terminal, set));
   network
     .command('rm <network>')
-    .description('remove one that has no peers')
+    .description('Remove a VPN network that has no peers')
     .action(action<[string]>(terminal, remove));
 }

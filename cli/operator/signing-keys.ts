@@ -14,10 +14,12 @@ function showAll({ show, terminal }: Context, all: readonly Schemas['SigningKey'
 }
 
 export function addSigningKeys(program: Command, terminal: Terminal): void {
-  const key = program.command('signing-key').description('keys that sign the tokens of the cluster, for operators');
+  const key = program
+    .command('signing-key')
+    .description('Manage the keys that sign the tokens of the cluster (operators only)');
   key
     .command('ls')
-    .description('list them')
+    .description('List signing keys')
     .action(
       action(terminal, async (context) => {
         showAll(context, await dataOf(context.api.GET('/api/v2/operator/signing-keys')));
@@ -25,8 +27,8 @@ export function addSigningKeys(program: Command, terminal: Terminal): void {
     );
   key
     .command('rotate')
-    .description('sign with a new one; tokens of earlier ones stay valid')
-    .option('--end-others', 'refuse every token that an earlier one has signed, within two minutes')
+    .description('Create a signing key, and sign new tokens with it; older tokens stay valid')
+    .option('--end-others', 'Refuse every token that an earlier key has signed, within two minutes')
     .action(
       action<[{ endOthers?: true }]>(terminal, async (context, { endOthers }) => {
         const query = endOthers === true ? { end_others: true } : {};

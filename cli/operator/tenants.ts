@@ -65,21 +65,23 @@ async function revoke({ api, show }: Context, name: string, { subject, token, al
 }
 
 export function addTenants(program: Command, terminal: Terminal): void {
-  const tenant = program.command('tenant').description('tenants, for operators');
-  tenant.command('ls').description('list those that have something stored').action(action(terminal, list));
+  const tenant = program.command('tenant').description('Manage tenants (operators only)');
+  tenant.command('ls').description('List tenants that have anything stored').action(action(terminal, list));
   tenant
     .command('get <tenant>')
-    .description('its regions, caps and registries')
+    .description('Show the regions, caps and registries of a tenant')
     .action(action<[string]>(terminal, get));
   settable(
-    tenant.command('set <tenant>').description('change its regions, caps and registries; what is not named stays'),
+    tenant
+      .command('set <tenant>')
+      .description('Change the regions, caps and registries of a tenant; other settings stay'),
     'caps.containers=50 regions=default,eu',
   ).action(action<[string, string[], SetOptions]>(terminal, set));
   program
     .command('revoke <tenant>')
-    .description('refuse tokens of a tenant that were issued until now, for operators')
-    .option('--subject <sub>', 'those of one person or program')
-    .option('--token <jti>', 'one token, by its id')
-    .option('--all', 'all of them')
+    .description('Revoke the tokens of a tenant that were issued until now (operators only)')
+    .option('--subject <sub>', 'Only tokens of this person or program')
+    .option('--token <jti>', 'Only the token with this id')
+    .option('--all', 'Revoke all tokens of the tenant')
     .action(action<[string, RevokeOptions]>(terminal, revoke));
 }

@@ -14,9 +14,9 @@ export interface SetOptions {
 
 export const settable = (command: Command, example: string): Command =>
   command
-    .argument('[settings...]', `KEY=VALUE, such as ${example}`)
-    .option('-f, --file <file>', 'a file of settings, YAML or JSON')
-    .option('--dry-run', 'show what would change, and change nothing');
+    .argument('[settings...]', `Settings as KEY=VALUE, such as ${example}`)
+    .option('-f, --file <file>', 'File of settings, YAML or JSON')
+    .option('--dry-run', 'Show the changes without making them');
 
 /** The settings in a YAML or JSON file. @throws WrongUsage */
 export async function settingsIn(schema: TSchema, path: string, input: Input): Promise<Values> {

@@ -1,4 +1,4 @@
-/** `ps`, `inspect`, `start`, `stop`, `rm`, `wait`, `quota`, `usage` and `hosts`. */
+/** `ps`, `inspect`, `start`, `stop`, `rm`, `wait`, `quota` and `usage`. */
 import { Argument, type Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
 import { containerStatuses } from '../../schemas/words.ts';
@@ -155,18 +155,6 @@ async function usage(context: Context, { from, to }: { readonly from?: string; r
   context.show({ ...first, containers }, `From ${first.from} to ${first.to}\n${table}`);
 }
 
-async function hosts(context: Context): Promise<void> {
-  const all = await allOf((query) => context.api.GET('/api/v2/compute/hosts', { params: { query } }));
-  context.show(
-    all,
-    tableOf(
-      ['host', 'region'],
-      all.map(({ key, region }) => [key, region]),
-      'There are no hosts in your regions.',
-    ),
-  );
-}
-
 const change =
   (verb: 'stop' | 'rm') =>
   (context: Context, names: readonly string[]): Promise<void> =>
@@ -182,30 +170,29 @@ const change =
 export function addContainers(program: Command, terminal: Terminal): void {
   const time = pastTime(() => terminal.nowMs());
   const named = (name: string, description: string): Command => program.command(name).description(description);
-  named('ps', 'list your containers').action(action(terminal, ps));
-  named('inspect <container>', 'what is declared, what runs, its policy, and the secrets that it uses').action(
+  named('ps', 'List containers').action(action(terminal, ps));
+  named('inspect <container>', 'Show a container, its runs, policy and secrets, as JSON').action(
     action<[string]>(terminal, inspect),
   );
   waiting(
-    named('start <container...>', 'start containers, and wait until they are up').option(
+    named('start <container...>', 'Start containers, and wait until they are up').option(
       '-d, --detach',
-      'do not wait until they are up',
+      'Return without waiting until the containers are up',
     ),
-    'how long to wait for each',
+    'Longest wait for each container',
   ).action(action<[string[], WaitOptions & { detach?: true }]>(terminal, start));
-  named('stop <container...>', 'stop containers').action(action<[string[]]>(terminal, change('stop')));
-  named('rm <container...>', 'stop and remove containers').action(action<[string[]]>(terminal, change('rm')));
+  named('stop <container...>', 'Stop containers').action(action<[string[]]>(terminal, change('stop')));
+  named('rm <container...>', 'Stop and remove containers').action(action<[string[]]>(terminal, change('rm')));
   waiting(
-    named('wait <container>', 'wait until a container is up, a job has ended, or it has a status').addArgument(
-      new Argument('[status]', 'the status to wait for').choices(statuses),
+    named('wait <container>', 'Wait until a container is up, its job has ended, or it has a status').addArgument(
+      new Argument('[status]', 'Status to wait for').choices(statuses),
     ),
   ).action(action<[string, WaitedStatus | undefined, WaitOptions]>(terminal, wait));
-  named('quota', 'what you use of your caps').action(action(terminal, quota));
-  named('usage', 'what your containers used, by container')
-    .option('--from <time>', `from when, ${pastText}; default: this month`, time)
-    .option('--to <time>', 'until when', time)
+  named('quota', 'Show quota usage').action(action(terminal, quota));
+  named('usage', 'Show the resources that each container used')
+    .option('--from <time>', `Start of the period, ${pastText} (default: this month)`, time)
+    .option('--to <time>', 'End of the period (default: now)', time)
     .action(action<[{ from?: string; to?: string }]>(terminal, usage));
-  named('hosts', 'the hosts of your regions').action(action(terminal, hosts));
 }
 
 export const memoryText = (used: number, limit: number | null): string =>

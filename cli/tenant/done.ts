@@ -1,6 +1,6 @@
 /**
  * When a container has become what was asked for: what every command that waits asks of the server
- * (docs/cli.md, "Done"). Pure.
+ * (docs/cli.md, "Waiting for containers"). Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import type { Schemas } from '../client/api.ts';

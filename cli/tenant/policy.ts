@@ -41,18 +41,30 @@ const healthRange = (least: number, most: number = limits.healthSeconds) => whol
 
 export const withPolicy = (command: Command): Command =>
   command
-    .option('--policy <file>', 'its policy, YAML or JSON; options win over the file')
-    .addOption(new Option('--restart <when>', 'when it is started again').choices(restartPolicies))
-    .option('--stop-grace <seconds>', 'how long a stop may take', wholeNumber(0, limits.policyStopGraceSeconds))
-    .addOption(new Option('--stop-signal <signal>', 'what asks it to stop').choices(stopSignals))
-    .option('--health-http <port/path>', 'healthy while a GET is answered, such as 8080/healthz', httpIn)
-    .option('--health-tcp <port>', 'healthy while the port opens', portNumber)
-    .option('--health-command <command>', 'healthy while this ends with 0, run by sh in the container')
-    .option('--health-interval <seconds>', 'between two checks', healthRange(1))
-    .option('--health-timeout <seconds>', 'after which a check has failed', healthRange(1, limits.healthTimeoutSeconds))
-    .option('--health-retries <count>', 'failures in a row that count', healthRange(1, limits.healthRetries))
-    .option('--health-start-period <seconds>', 'after a start in which none counts', healthRange(0))
-    .option('--no-health', 'no check, not even the one that the image declares');
+    .option('--policy <file>', 'File with the policy, YAML or JSON; options override it')
+    .addOption(new Option('--restart <when>', 'Restart policy of the container').choices(restartPolicies))
+    .option(
+      '--stop-grace <seconds>',
+      'Grace period before a stop becomes a kill',
+      wholeNumber(0, limits.policyStopGraceSeconds),
+    )
+    .addOption(new Option('--stop-signal <signal>', 'Signal sent to stop the container').choices(stopSignals))
+    .option('--health-http <port/path>', 'HTTP health check: port and path to GET, such as 8080/healthz', httpIn)
+    .option('--health-tcp <port>', 'TCP health check: port to connect to', portNumber)
+    .option('--health-command <command>', 'Command health check: run by sh in the container; exit code 0 is healthy')
+    .option('--health-interval <seconds>', 'Interval between two health checks', healthRange(1))
+    .option('--health-timeout <seconds>', 'Time-out of one health check', healthRange(1, limits.healthTimeoutSeconds))
+    .option(
+      '--health-retries <count>',
+      'Consecutive failures before the container is unhealthy',
+      healthRange(1, limits.healthRetries),
+    )
+    .option(
+      '--health-start-period <seconds>',
+      'Grace period after a start during which failures are ignored',
+      healthRange(0),
+    )
+    .option('--no-health', 'Disable health checks, also that of the image');
 
 /** Without the keys whose value is not given. */
 const given = (values: Values): Values =>
@@ -118,10 +130,13 @@ async function set(context: Context, name: string, texts: readonly string[], opt
 }
 
 export function addPolicy(program: Command, terminal: Terminal): void {
-  const policy = program.command('policy').description('how a container is restarted, stopped and checked');
-  policy.command('get <container>').description('its policy').action(action<[string]>(terminal, get));
+  const policy = program.command('policy').description('Manage how a container is restarted, stopped and checked');
+  policy
+    .command('get <container>')
+    .description('Show the policy of a container')
+    .action(action<[string]>(terminal, get));
   settable(
-    policy.command('set <container>').description('change its policy; what is not named stays'),
+    policy.command('set <container>').description('Change the policy of a container; other settings stay'),
     'restart=on_failure health.http.port=8080',
   ).action(action<[string, string[], SetOptions]>(terminal, set));
 }

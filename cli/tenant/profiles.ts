@@ -68,16 +68,16 @@ export function addProfiles(program: Command, terminal: Terminal): void {
   const path = (): string => profilePath(terminal.env);
   program
     .command('login')
-    .description('sign in to a server: in a browser, or with a token from standard input or a question')
-    .requiredOption('--server <url>', 'the server, such as https://longshore.example.com')
-    .option('--profile <name>', 'under which name; default: the name of the server')
-    .option('--tenant <name>', 'in a browser, for this one of your tenants')
+    .description('Sign in to a server, in a browser or with a token from standard input or a prompt')
+    .requiredOption('--server <url>', 'URL of the server, such as https://longshore.example.com')
+    .option('--profile <name>', 'Name to store the profile under (default: the name of the server)')
+    .option('--tenant <name>', 'Tenant to sign in to in the browser')
     .action(async (_options: unknown, command: Command) => {
       await login(terminal, command.optsWithGlobals<LoginOptions>());
     });
   program
     .command('logout')
-    .description('end the session of the current profile, and forget its token')
+    .description('Sign out of the current profile, and remove its token')
     .action(async (_options: unknown, command: Command) => {
       const file = readProfiles(path());
       const name = command.optsWithGlobals<GlobalOptions>().profile ?? file.current;
@@ -96,7 +96,7 @@ export function addProfiles(program: Command, terminal: Terminal): void {
     });
   program
     .command('whoami')
-    .description('the server, the tenant and the scopes of the token')
+    .description('Show the server, tenant and scopes of the current token')
     .action(
       action(terminal, async ({ server, token, show, terminal: { signal } }) => {
         await checkToken(server, token, signal);
@@ -111,10 +111,10 @@ export function addProfiles(program: Command, terminal: Terminal): void {
         show(value, rows.map(([name = '', one = '']) => `${name.padEnd(12)}${one}`).join('\n'));
       }),
     );
-  const profile = program.command('profile').description('the servers that you have signed in to');
+  const profile = program.command('profile').description('Manage the servers that you are signed in to');
   profile
     .command('ls')
-    .description('list them')
+    .description('List profiles')
     .action((_options: unknown, command: Command) => {
       const { current, profiles } = readProfiles(path());
       const rows = Object.entries(profiles).map(([name, { server }]) => ({ name, server, current: name === current }));
@@ -133,13 +133,13 @@ export function addProfiles(program: Command, terminal: Terminal): void {
   };
   profile
     .command('use <name>')
-    .description('make it the one that commands use')
+    .description('Select the profile that commands use')
     .action((name: string) => {
       writeProfiles(path(), { ...named(name), current: name });
     });
   profile
     .command('rm <name>')
-    .description('remove it, with its token')
+    .description('Remove a profile and its token')
     .action((name: string) => {
       const { current, profiles } = named(name);
       const left = Object.fromEntries(Object.entries(profiles).filter(([one]) => one !== name));

@@ -177,31 +177,31 @@ const unchangedText = (name: string, { image }: UpdateOptions): string =>
 
 const shaped = (command: Command): Command =>
   command
-    .option('-e, --env <NAME=value>', 'a variable; without a value, that of this shell', collect)
-    .option('--env-file <file>', 'variables, one NAME=value a line')
-    .option('-p, --port <port>', 'a port to publish, such as 8080 or 53/udp', collect)
-    .option('--cpu <cores>', 'its CPU limit, such as 0.5 or 2')
-    .option('-m, --memory <size>', 'its memory limit, such as 256m')
-    .option('--secret <NAME=secret>', 'a variable with the value of a secret', collect)
-    .option('--secret-file </path=secret>', 'a file with the value of a secret', collect);
+    .option('-e, --env <NAME=value>', 'Environment variable; without a value, taken from this shell', collect)
+    .option('--env-file <file>', 'File of environment variables, one NAME=value a line')
+    .option('-p, --port <port>', 'Container port to publish, such as 8080 or 53/udp', collect)
+    .option('--cpu <cores>', 'CPU limit in cores, such as 0.5 or 2')
+    .option('-m, --memory <size>', 'Memory limit, such as 256m')
+    .option('--secret <NAME=secret>', 'Environment variable with the value of a secret', collect)
+    .option('--secret-file </path=secret>', 'File in the container with the value of a secret', collect);
 
 const detachable = (command: Command, what: string): Command =>
-  waiting(command.option('-d, --detach', `do not wait until ${what}`));
+  waiting(command.option('-d, --detach', `Return without waiting until ${what}`));
 
 export function addRun(program: Command, terminal: Terminal): void {
   const command = program
     .command('run <image>')
-    .description('declare a container, and wait until it is up, or has ended as a job');
+    .description('Create a container, and wait until it is up or its job has ended');
   detachable(
-    withPolicy(shaped(command.option('-n, --name <name>', 'its name; default: the last part of the image'))),
-    'it runs',
+    withPolicy(shaped(command.option('-n, --name <name>', 'Container name (default: last part of the image)'))),
+    'the container runs',
   )
-    .option('--host <key>', 'the host to run on; default: any')
+    .option('--host <key>', 'Host to run on (default: any)')
     .action(action<[string, RunOptions]>(terminal, run));
   const changing = program
     .command('update <container>')
-    .description('change a container in place, and wait until it is done');
-  detachable(withPolicy(shaped(changing.option('-i, --image <image>', 'another image'))), 'it is done')
-    .option('--unset <NAME>', 'remove a variable, or the file of a secret by its path', collect)
+    .description('Change a container in place, and wait until it is up again');
+  detachable(withPolicy(shaped(changing.option('-i, --image <image>', 'New image'))), 'the update is done')
+    .option('--unset <NAME>', 'Environment variable, or path of a secret file, to remove', collect)
     .action(action<[string, UpdateOptions]>(terminal, update));
 }

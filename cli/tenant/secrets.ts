@@ -1,4 +1,4 @@
-/** `secret`, `registry` and `key`. */
+/** `secret`, `registry` and `token`. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { keyScopePattern, keyScopes } from '../../schemas/scopes.ts';
 import { dataOf, doneOf } from '../client/api.ts';
@@ -25,10 +25,10 @@ async function secretFrom(terminal: Terminal, file: string | undefined, question
 }
 
 function addSecrets(program: Command, terminal: Terminal): void {
-  const secret = program.command('secret').description('values that containers get and nobody is shown');
+  const secret = program.command('secret').description('Manage secrets');
   secret
     .command('ls')
-    .description('list them, without their values')
+    .description('List secrets, without their values')
     .action(
       action(terminal, async ({ api, show }) => {
         const all = await dataOf(api.GET('/api/v2/compute/secrets'));
@@ -43,8 +43,10 @@ function addSecrets(program: Command, terminal: Terminal): void {
     );
   secret
     .command('set <name>')
-    .description('set a value, from standard input, a file or a question; containers that use it are updated')
-    .option('--file <path>', 'a file with the value, byte for byte')
+    .description(
+      'Create or change a secret from standard input, a file or a prompt; updates the containers that use it',
+    )
+    .option('--file <path>', 'File with the value, byte for byte')
     .action(
       action<[string, { file?: string }]>(terminal, async ({ api, show }, name, { file }) => {
         const body = secretBody(await secretFrom(terminal, file, `Value of ${name}: `));
@@ -56,7 +58,7 @@ function addSecrets(program: Command, terminal: Terminal): void {
     );
   secret
     .command('rm <name>')
-    .description('remove one that no container uses')
+    .description('Remove a secret that no container uses')
     .action(
       action<[string]>(terminal, async ({ api, show }, name) => {
         await doneOf(api.DELETE('/api/v2/compute/secrets/{secret}', { params: { path: { secret: name } } }));
@@ -66,10 +68,10 @@ function addSecrets(program: Command, terminal: Terminal): void {
 }
 
 function addRegistries(program: Command, terminal: Terminal): void {
-  const registry = program.command('registry').description('logins for private images');
+  const registry = program.command('registry').description('Manage logins to private image registries');
   registry
     .command('ls')
-    .description('list them, without their passwords')
+    .description('List registry logins, without their passwords')
     .action(
       action(terminal, async ({ api, show }) => {
         const all = await dataOf(api.GET('/api/v2/compute/registries'));
@@ -83,9 +85,9 @@ function addRegistries(program: Command, terminal: Terminal): void {
     );
   registry
     .command('login <registry>')
-    .description('set a login; the password comes from standard input, a file or a question')
-    .requiredOption('-u, --username <name>', 'the user')
-    .option('--password-file <path>', 'a file with the password')
+    .description('Store a registry login; reads the password from standard input, a file or a prompt')
+    .requiredOption('-u, --username <name>', 'User name at the registry')
+    .option('--password-file <path>', 'File with the password')
     .action(
       action<[string, { username: string; passwordFile?: string }]>(
         terminal,
@@ -107,7 +109,7 @@ function addRegistries(program: Command, terminal: Terminal): void {
     );
   registry
     .command('logout <registry>')
-    .description('remove a login')
+    .description('Remove a registry login')
     .action(
       action<[string]>(terminal, async ({ api, show }, host) => {
         await doneOf(api.DELETE('/api/v2/compute/registries/{registry}', { params: { path: { registry: host } } }));
@@ -138,15 +140,15 @@ async function createKey(
   if (scope.length === 0) throw new WrongUsage(`--scope: name at least one of ${scopesText}`);
   const body = { name, scopes: [...scope], ...(expires === undefined ? {} : { expires_at: expires }) };
   const made = await dataOf(api.POST('/api/v2/keys', { body }));
-  tell(`Key ${made.id}, until ${made.expires_at ?? '-'}. Its token is shown this once:`);
+  tell(`Token ${made.id} expires at ${made.expires_at ?? '-'}. It is shown only once:`);
   show(made, made.token);
 }
 
 function addKeys(program: Command, terminal: Terminal): void {
-  const key = program.command('key').description('tokens for programs, which last and do little');
-  key
+  const token = program.command('token').description('Manage API tokens');
+  token
     .command('ls')
-    .description('list them')
+    .description('List API tokens')
     .action(
       action(terminal, async ({ api, show }) => {
         const all = await dataOf(api.GET('/api/v2/keys'));
@@ -157,27 +159,27 @@ function addKeys(program: Command, terminal: Terminal): void {
           expires_at ?? '-',
           revoked ? 'revoked' : '',
         ]);
-        show(all, tableOf(['id', 'name', 'scopes', 'expires', ''], rows, 'There are no keys.'));
+        show(all, tableOf(['id', 'name', 'scopes', 'expires', ''], rows, 'There are no API tokens.'));
       }),
     );
-  key
+  token
     .command('create <name>')
-    .description('make a token, and show it once')
-    .option('-s, --scope <scope...>', `what it may do: ${scopesText}`, scopesOf)
+    .description('Create an API token, and print it once')
+    .option('-s, --scope <scope...>', `Permissions of the token: ${scopesText}`, scopesOf)
     .option(
       '--expires <time>',
-      `${endText}; default: as late as the server allows`,
+      `${endText} (default: the latest that the server allows)`,
       endTime(() => terminal.nowMs()),
     )
     .action(action<[string, KeyOptions]>(terminal, createKey));
-  key
-    .command('rm <key>')
-    .description('revoke one, by its name or id, within a second')
+  token
+    .command('rm <token>')
+    .description('Revoke an API token, by its name or id')
     .action(
-      action<[string]>(terminal, async ({ api, show }, key) => {
+      action<[string]>(terminal, async ({ api, show }, given) => {
         const all = await dataOf(api.GET('/api/v2/keys'));
-        const found = all.find(({ id, name }) => id === key || name === key);
-        if (found === undefined) throw new NotFound('key', key);
+        const found = all.find(({ id, name }) => id === given || name === given);
+        if (found === undefined) throw new NotFound('token', given);
         await doneOf(api.DELETE('/api/v2/keys/{key_id}', { params: { path: { key_id: found.id } } }));
         show({ id: found.id }, found.id);
       }),

@@ -167,25 +167,27 @@ async function stats(context: Context, names: readonly string[], options: { read
 }
 
 export function addStreams(program: Command, terminal: Terminal): void {
-  const streaming = (command: Command, most: number, fallback: number): Command =>
+  const streaming = (command: Command, what: string, most: number, fallback: number): Command =>
     command
-      .option('-f, --follow', 'go on as more come')
-      .option('-n, --lines <count>', 'how many of the newest', wholeNumber(1, most), fallback);
+      .option('-f, --follow', `Stream new ${what} as they come`)
+      .option('-n, --lines <count>', `Number of newest ${what} to show`, wholeNumber(1, most), fallback);
   streaming(
-    program.command('logs <container>').description('what a container has written'),
+    program.command('logs <container>').description('Show the log lines of a container'),
+    'lines',
     limits.logsMax,
     limits.logsDefault,
   )
-    .option('-t, --timestamps', 'with the time of each line')
+    .option('-t, --timestamps', 'Show the time of each line')
     .action(action<[string, StreamOptions]>(terminal, logs));
   streaming(
-    program.command('events [container]').description('what has happened to one container, or to all'),
+    program.command('events [container]').description('Show the events of one container, or of all'),
+    'events',
     limits.eventsMax,
     limits.eventsDefault,
   ).action(action<[string | undefined, StreamOptions]>(terminal, events));
   program
     .command('stats [container...]')
-    .description('CPU, memory, network and processes now')
-    .option('-f, --follow', 'once a second, of one container')
+    .description('Show the CPU, memory, network and processes in use')
+    .option('-f, --follow', 'Show new numbers every second, of one container')
     .action(action<[string[], { follow?: true }]>(terminal, stats));
 }

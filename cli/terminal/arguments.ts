@@ -16,12 +16,12 @@ export const waitSeconds = wholeNumber(1, limits.cliWaitSecondsMax);
 const stableSeconds = wholeNumber(0, limits.cliStableSecondsMax);
 
 /** `--timeout` and `--stable` of the commands that wait until containers are done. */
-export const waiting = (command: Command, timeout = 'how long to wait'): Command =>
+export const waiting = (command: Command, timeout = 'Longest wait'): Command =>
   command
     .option('--timeout <seconds>', timeout, waitSeconds, limits.cliWaitSeconds)
     .option(
       '--stable <seconds>',
-      'how long one without a health check must stay up',
+      'Time that a container without a health check must stay up',
       stableSeconds,
       limits.cliStableSeconds,
     );
@@ -58,7 +58,7 @@ export const endTime = timeIn(1);
 /** When something was: a span is until now. */
 export const pastTime = timeIn(-1);
 
-export const endText = 'when it ends, such as 30d, 12h or 2027-01-01T00:00:00Z';
+export const endText = 'Expiry, such as 30d, 12h or 2027-01-01T00:00:00Z';
 export const pastText = 'such as 12h, 30d or 2026-11-01T00:00:00Z';
 
 /** An option that may be given several times. */

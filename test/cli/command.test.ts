@@ -4,7 +4,7 @@ import t from 'tap';
 import { folderArgument, runCommand, type Command } from '../../cli/command.ts';
 
 const command: Command<string> = {
-  help: 'usage: it FOLDER\n\nDoes it. With --delete-all, more.',
+  help: 'usage: it FOLDER\n\nDoes it. With --without-logs, less; with --replace, more.',
   read: (args) =>
     folderArgument(parseArgs({ args: [...args], options: {}, allowPositionals: true, strict: true }).positionals),
   run: async (folder) => {
@@ -34,6 +34,10 @@ t.test('exit codes and texts', async (t) => {
     'Only one FOLDER is allowed; remove two.\nusage: it FOLDER\nRun with --help for details.\n',
   ]);
   t.same(await outcome('broken'), [1, '✗ not done: it is broken\n']);
-  t.match(await outcome('--delete-al'), [2, /^Unknown option '--delete-al'.*\n\(Did you mean --delete-all\?\)\n/]);
+  t.match(await outcome('--without-log'), [
+    2,
+    /^Unknown option '--without-log'.*\n\(Did you mean --without-logs\?\)\n/,
+  ]);
+  t.notMatch((await outcome('--replac'))[1], /Did you mean/, 'nothing that deletes is suggested');
   t.throws(() => folderArgument([]), { message: 'FOLDER is missing.' });
 });

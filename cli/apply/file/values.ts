@@ -100,7 +100,7 @@ export function refuseTokens(wanted: Wanted, values: Values, tokens: readonly st
   for (const { item, value } of sent) {
     if (isIn(item, value))
       faults.push(
-        item.remark('has the token that you sign in with: make a key for it ("longshore key create --help")'),
+        item.remark('has the token that you sign in with: create another for it ("longshore token create --help")'),
       );
   }
 }

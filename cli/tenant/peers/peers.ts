@@ -85,7 +85,7 @@ const change =
     });
 
 export function addPeers(program: Command, terminal: Terminal): void {
-  const peer = program.command('peer').description('devices in a VPN');
+  const peer = program.command('peer').description('Manage VPN peers');
   const named = (name: string, description: string): Command => peer.command(name).description(description);
   const expires = (command: Command): Command =>
     command.option(
@@ -93,31 +93,35 @@ export function addPeers(program: Command, terminal: Terminal): void {
       endText,
       endTime(() => terminal.nowMs()),
     );
-  named('ls', 'list them').action(action(terminal, list));
-  expires(named('add <name>', 'make one, with addresses, keys and a certificate'))
-    .option('--network <name>', 'the network; default: that of the server')
-    .option('--route <cidr>', 'what it sends through the VPN; default: as its network says', collect)
-    .option('--dns <address>', 'a resolver; default: as its network says', collect)
+  named('ls', 'List peers').action(action(terminal, list));
+  expires(named('add <name>', 'Create a peer, with its addresses, keys and certificate'))
+    .option('--network <name>', 'VPN network (default: the network of the server)')
+    .option('--route <cidr>', 'Destinations to reach through the VPN (default: the routes of the network)', collect)
+    .option('--dns <address>', 'DNS server of the peer (default: the DNS servers of the network)', collect)
     .action(action<[string, AddOptions]>(terminal, add));
-  named('inspect <peer>', 'all about one, with its links').action(action<[string]>(terminal, inspect));
-  named('config <peer>', 'its WireGuard configuration, or another file')
-    .addOption(new Option('--format <format>', 'which file').choices(formats).default('wireguard'))
-    .option('-o, --output <file>', 'write it to a file that only you may read')
+  named('inspect <peer>', 'Show a peer and its links, as JSON').action(action<[string]>(terminal, inspect));
+  named('config <peer>', 'Print a configuration file of a peer')
+    .addOption(new Option('--format <format>', 'Kind of configuration file').choices(formats).default('wireguard'))
+    .option('-o, --output <file>', 'File to write to, readable only by you (default: standard output)')
     .action(action<[string, { format: Format; output?: string }]>(terminal, config));
-  named('qr <peer>', 'its WireGuard configuration as a QR code, for a phone')
-    .option('-o, --output <file>', 'write it to a file, as SVG')
+  named('qr <peer>', 'Print the WireGuard configuration of a peer as a QR code')
+    .option('-o, --output <file>', 'SVG file to write to (default: the terminal)')
     .action(action<[string, { output?: string }]>(terminal, qr));
-  expires(named('link <peer>', 'addresses of its files, for a device that is not signed in'))
-    .option('--pac', 'the address of the proxy auto-config alone')
+  expires(named('link <peer>', 'Create download links to the files of a peer, for a device that is not signed in'))
+    .option('--pac', 'Create a link to the proxy auto-config (PAC) file only')
     .action(action<[string, { pac?: true; expires?: string }]>(terminal, link));
-  named('unlink <peer> <token>', 'end the addresses that "peer link" has made').action(
+  named('unlink <peer> <token>', 'Revoke the download links of one "peer link"').action(
     action<[string, string]>(terminal, unlink),
   );
-  named('password <peer>', 'a new password of its PKCS#12 bundle').action(action<[string]>(terminal, password));
-  named('rotate <peer>', 'new keys, certificate and password; its links end').action(
+  named('password <peer>', 'Set a new password for the PKCS#12 bundle of a peer, and print it').action(
+    action<[string]>(terminal, password),
+  );
+  named('rotate <peer>', 'Replace the keys, certificate and password of a peer, and revoke its links').action(
     action<[string]>(terminal, rotate),
   );
-  named('disable <peer...>', 'cut off peers for a while').action(action<[string[]]>(terminal, change('disable')));
-  named('enable <peer...>', 'let them in again').action(action<[string[]]>(terminal, change('enable')));
-  named('rm <peer...>', 'remove peers').action(action<[string[]]>(terminal, change('rm')));
+  named('disable <peer...>', 'Disable peers until they are enabled again').action(
+    action<[string[]]>(terminal, change('disable')),
+  );
+  named('enable <peer...>', 'Re-enable peers').action(action<[string[]]>(terminal, change('enable')));
+  named('rm <peer...>', 'Remove peers').action(action<[string[]]>(terminal, change('rm')));
 }

@@ -23,11 +23,11 @@ const addressIn = (text: string): string => {
 export function addSessions(program: Command, terminal: Terminal): void {
   program
     .command('exec <container> <command...>')
-    .description('run a program in a container; its exit code is that of this command')
-    .option('-i, --interactive', 'give it the input of this terminal')
-    .option('-t, --tty', 'give it a terminal')
-    .option('-u, --user <user>', 'who runs it; default: the user of the container')
-    .option('-w, --workdir <path>', 'where it runs')
+    .description('Run a program in a container, and exit with its exit code')
+    .option('-i, --interactive', 'Pass standard input to the program')
+    .option('-t, --tty', 'Allocate a terminal (TTY) for the program')
+    .option('-u, --user <user>', 'User that runs the program (default: the user of the container)')
+    .option('-w, --workdir <path>', 'Working directory of the program')
     .passThroughOptions()
     .action(
       action<[string, string[], ExecOptions]>(terminal, async (context, name, [first, ...rest], options) => {
@@ -40,9 +40,9 @@ export function addSessions(program: Command, terminal: Terminal): void {
     );
   program
     .command('forward <container>')
-    .description('reach a port of a container from this machine')
-    .argument('<local:remote>', 'the ports, such as 8080:80; one number: the same on both sides', portsIn)
-    .option('--address <address>', 'where to listen', addressIn, '127.0.0.1')
+    .description('Forward a local port to a port of a container')
+    .argument('<local:remote>', 'Local and container port, such as 8080:80; one number stands for both', portsIn)
+    .option('--address <address>', 'Local address to listen on', addressIn, '127.0.0.1')
     .action(
       action<[string, Ports, { address: string }]>(terminal, async (...given) => {
         const { forward } = await import('./forward.ts');

@@ -42,7 +42,7 @@ t.test('what has a name', (t) => {
     ['peer rm a b', 'peer'],
     ['profile use ', 'profile'],
     ['ps --profile ', 'profile'],
-    ['key create ', undefined],
+    ['token create ', undefined],
     ['exec ', 'container'],
     ['exec web ', undefined],
     ['exec web sh ', undefined],

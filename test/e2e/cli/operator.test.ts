@@ -175,7 +175,7 @@ t.test('peers and operators', async (t) => {
   });
 
   await t.test('signing keys, and tokens that are refused', async (t) => {
-    await ok('key', 'create', 'ci', '--scope', 'read', '--expires', '2d');
+    await ok('token', 'create', 'ci', '--scope', 'read', '--expires', '2d');
     t.match(await operator('signing-key', 'rotate'), /^\S+ +current +0s\n\S+ +until /m);
     t.match(await operator('signing-key', 'ls'), /^KEY +SIGNS +AGE\n/);
     t.match(await longshore(['revoke', 'acme'], { env: ops }), { code: 2, err: /one of --subject, --token and --all/ });

@@ -1,0 +1,109 @@
+/**
+ * What a person meant by a command or an option that does not exist: a misspelt name, or the word
+ * of another tool. A name that ends or removes something is suggested only for a word that asks for
+ * it. Pure.
+ */
+import type { Command } from 'commander';
+import { meant } from '../lib/validation/misspelt.ts';
+
+/** Commands and options that end, cut off or remove what a person may need. */
+export const destructive: ReadonlySet<string> = new Set([
+  ...['rm', 'stop', 'revoke', 'restore', 'logout', 'unlink', 'rotate', 'password', 'disable', 'drain'],
+  ...['--prune', '--yes', '--force', '--all', '--unset', '--end-others'],
+  ...['--replace', '--other-cluster', '--only-history', '--without-history', '--incarnation-above'],
+]);
+
+const list = ['ls', 'ps'];
+const show = ['get', 'inspect'];
+const create = ['create', 'add', 'set', 'join-token', 'run', 'login'];
+const change = ['set', 'update'];
+const remove = ['rm', 'logout', 'unlink'];
+
+/**
+ * Commands for the words of docker, Compose, kubectl, fly, nomad and earlier releases. The first
+ * one that stands beside the unknown word counts.
+ */
+const commands: Readonly<Record<string, readonly string[]>> = {
+  ...{
+    list,
+    show,
+    describe: show,
+    view: show,
+    create,
+    new: create,
+    add: create,
+    put: change,
+    edit: change,
+    patch: change,
+  },
+  ...{ delete: remove, del: remove, destroy: remove, remove, unset: remove, revoke: remove, kill: ['stop'] },
+  ...{ down: ['stop'], terminate: ['stop'], select: ['use'], switch: ['use'], 'use-context': ['use'] },
+  ...{ ls: ['ps'], container: ['ps'], containers: ['ps'], get: ['ps'], status: ['ps'], machine: ['ps'] },
+  ...{ up: ['apply'], compose: ['apply'], deploy: ['apply'], launch: ['apply'], plan: ['apply --dry-run'] },
+  ...{ diff: ['apply --dry-run'], rollout: ['update'], attach: ['logs --follow'], tail: ['logs --follow'] },
+  ...{ top: ['stats'], history: ['events'], releases: ['events'], port: ['inspect'], ssh: ['exec'] },
+  ...{ console: ['exec'], sh: ['exec'], 'port-forward': ['forward'], proxy: ['forward'], config: ['profile'] },
+  ...{ context: ['profile'], auth: ['login'], signin: ['login'], version: ['--version'], job: ['run'] },
+  ...{ secrets: ['secret'], registries: ['registry'], key: ['token'], tokens: ['token'], policies: ['policy'] },
+  ...{ peers: ['peer'], wireguard: ['peer'], hosts: ['host ls'], node: ['host'], nodes: ['host ls'] },
+  ...{ tenants: ['tenant'], orgs: ['tenant'], networks: ['network'], cordon: ['host cordon'] },
+  ...{ uncordon: ['host uncordon'], join: ['host join-token'], check: ['doctor'] },
+};
+
+/** What to do where no single command does it. */
+const advice: Readonly<Record<string, string>> = {
+  restart: 'Run "longshore stop", and then "longshore start".',
+  rollback: 'Run "longshore update" with the earlier image. An update that fails is rolled back by itself.',
+  cp: 'Copy a file through "longshore exec -i", such as: longshore exec -i web -- sh -c "cat > /file" < file',
+  drain: 'Operators move the containers of a host with "longshore host drain".',
+  rename: 'A container keeps its name. Run another one under the new name.',
+  scale: 'A container has no replicas. Run another one.',
+  build: 'Build and push the image with docker, and then run "longshore run".',
+  push: 'Build and push the image with docker, and then run "longshore run".',
+  '--since': 'Give the number of newest lines with -n, and follow with -f.',
+  '-a': '"longshore ps" lists containers in every status.',
+  '--replicas': 'A container has no replicas. Run another one.',
+  '--volume': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
+  '-v': 'Longshore has no bind mounts. It keeps what the image declares as VOLUME.',
+  '--rm': 'A job keeps its status until it is removed with "longshore rm".',
+};
+
+/** Options for the words of other tools, as `commands` above. */
+const options: Readonly<Record<string, readonly string[]>> = {
+  ...{ '--tail': ['--lines'], '--limit': ['--lines'], '--publish': ['--port'], '--cpus': ['--cpu'] },
+  ...{ '--output': ['--json'], '--format': ['--json'], '-q': ['--json'], '--url': ['--server'] },
+  ...{ '--since': ['--from'], '--until': ['--to'], '--it': ['--tty'], '--filename': ['--file'] },
+};
+
+function nearOf(word: string, known: readonly string[]): string | undefined {
+  const dashed = (name: string): string => name.replaceAll('_', '-');
+  const near = meant(
+    word,
+    known.filter((name) => !destructive.has(name)).map((name) => name.replaceAll('-', '_')),
+  );
+  return near === undefined ? undefined : dashed(near);
+}
+
+/** A line to add to an error about an unknown word; empty if nothing is near. */
+export function suggestionFor(word: string, known: readonly string[]): string {
+  const words = word.startsWith('-') ? options : commands;
+  const here = (Object.hasOwn(words, word) ? words[word] : undefined)?.find(
+    (candidate) => candidate === '--version' || known.includes(candidate.split(' ')[0] ?? ''),
+  );
+  const found = here ?? (Object.hasOwn(advice, word) ? undefined : nearOf(word, known));
+  if (found !== undefined) return `(Did you mean ${found}?)\n`;
+  return Object.hasOwn(advice, word) ? `(${advice[word]})\n` : '';
+}
+
+/** The names that may stand where the word stood: subcommands, or options. */
+function namesAt(command: Command, isOption: boolean): string[] {
+  if (isOption) return command.options.flatMap(({ long }) => (long === undefined || long === null ? [] : [long]));
+  const visible = command.createHelp().visibleCommands(command);
+  return visible.map((one) => one.name());
+}
+
+/** The message of commander about an unknown command or option, with a suggestion. */
+export function withSuggestion(command: Command, message: string): string {
+  const [, kind, word = ''] = /^error: unknown (command|option) '([^']*)'/.exec(message) ?? [];
+  return kind === undefined ? message : `${message}${suggestionFor(word, namesAt(command, kind === 'option'))}`;
+}

@@ -1,0 +1,67 @@
+/** What a person meant by a word that longshore does not know. */
+import t from 'tap';
+import { programOf, withAllBelow } from '../../cli/program.ts';
+import { suggestionFor } from '../../cli/suggestions.ts';
+
+const program = await programOf({} as Parameters<typeof programOf>[0]);
+const namesOf = (group: string): string[] =>
+  (withAllBelow(program).find((command) => command.name() === group)?.commands ?? []).map((one) => one.name());
+
+t.test('words of other tools, and misspelt ones', (t) => {
+  const rows = [
+    ['longshore', 'top', '(Did you mean stats?)'],
+    ['longshore', 'restart', '(Run "longshore stop", and then "longshore start".)'],
+    ['longshore', 'destroy', '(Did you mean rm?)'],
+    ['longshore', 'history', '(Did you mean events?)'],
+    ['longshore', 'rename', '(A container keeps its name. Run another one under the new name.)'],
+    ['longshore', 'attach', '(Did you mean logs --follow?)'],
+    ['longshore', 'rollout', '(Did you mean update?)'],
+    ['longshore', 'port-forward', '(Did you mean forward?)'],
+    ['longshore', 'describe', '(Did you mean inspect?)'],
+    ['longshore', 'list', '(Did you mean ps?)'],
+    ['longshore', 'create', '(Did you mean run?)'],
+    ['longshore', 'up', '(Did you mean apply?)'],
+    ['longshore', 'key', '(Did you mean token?)'],
+    ['longshore', 'hosts', '(Did you mean host ls?)'],
+    ['longshore', 'version', '(Did you mean --version?)'],
+    ['longshore', 'pss', '(Did you mean ps?)'],
+    ['longshore', 'signingkey', '(Did you mean signing-key?)'],
+    ['longshore', 'toString', ''],
+    ['longshore', 'nothing', ''],
+    ['secret', 'create', '(Did you mean set?)'],
+    ['secret', 'delete', '(Did you mean rm?)'],
+    ['registry', 'delete', '(Did you mean logout?)'],
+    ['token', 'revoke', '(Did you mean rm?)'],
+    ['host', 'add', '(Did you mean join-token?)'],
+    ['profile', 'switch', '(Did you mean use?)'],
+    ['policy', 'show', '(Did you mean get?)'],
+  ] as const;
+  for (const [group, word, line] of rows) t.equal(suggestionFor(word, namesOf(group)).trimEnd(), line, word);
+  t.end();
+});
+
+t.test('options of other tools, and misspelt ones', (t) => {
+  const options = ['--lines', '--follow', '--json'];
+  t.match(suggestionFor('--tail', options), 'Did you mean --lines?');
+  t.match(suggestionFor('--since', options), '-n');
+  t.match(suggestionFor('--since', [...options, '--from']), 'Did you mean --from?');
+  t.match(suggestionFor('--volume', options), 'no bind mounts');
+  t.match(suggestionFor('--jsn', options), 'Did you mean --json?');
+  t.equal(suggestionFor('--prun', ['--prune', '--all', '--force']), '');
+  t.end();
+});
+
+t.test('what destroys is suggested only for a word that asks for it', (t) => {
+  const asking = ['delete', 'del', 'destroy', 'remove', 'unset', 'revoke', 'kill', 'down', 'terminate', 'restart'];
+  const destroying = /\b(rm|stop|revoke|restore|logout|unlink|rotate|password|disable|drain)\b/;
+  const foreign = 'ls list get show add create new edit top ps rollout stat stor restor revok stp stopp rmm log-out';
+  const groups = withAllBelow(program).filter(({ commands }) => commands.length > 0);
+  for (const group of groups) {
+    const names = group.commands.map((one) => one.name());
+    const near = names.flatMap((name) => [`${name}x`, name.slice(1), `x${name}`]);
+    for (const word of [...foreign.split(' '), ...near].filter((one) => !asking.includes(one)))
+      t.notMatch(suggestionFor(word, names).split('?')[0], destroying, `${group.name()} ${word}`);
+  }
+  for (const word of asking.slice(0, -1)) t.match(suggestionFor(word, ['rm', 'stop']), destroying, word);
+  t.end();
+});
