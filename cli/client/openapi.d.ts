@@ -11,13 +11,13 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The caller’s containers, newest first.
+     * List the caller’s containers, newest first.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_list'];
     put?: never;
     /**
-     * Declare a container, which is then placed and started.
+     * Create a container, which is then placed and started.
      * @description Scope: deploy, operator; or a token without any scope.
      */
     post: operations['container_create'];
@@ -35,7 +35,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * What the caller uses of its caps.
+     * Get quota usage.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['tenant_quota'];
@@ -55,7 +55,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The hosts of the caller’s regions, by key: what `host_key` may name.
+     * List the hosts of the caller’s regions, by key; `host_key` may name them.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['tenant_hosts'];
@@ -75,7 +75,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * What the caller’s containers used, by container, in whole UTC hours of the last 90 days.
+     * Get the usage of each container, in whole UTC hours of the last 90 days.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['usage_get'];
@@ -95,7 +95,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Events of the caller’s containers, oldest first; kept for seven days.
+     * List the events of the caller’s containers, oldest first. They are kept for seven days.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['event_list'];
@@ -115,7 +115,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The caller’s logins at registries, without their passwords.
+     * List the caller’s registry logins, without their passwords.
      * @description Scope: read, deploy, admin, operator; or a token without any scope.
      */
     get: operations['registry_list'];
@@ -136,7 +136,7 @@ export interface paths {
     };
     get?: never;
     /**
-     * Set the login that pulls from this registry use. Containers that the registry refused are tried again.
+     * Set the login for pulls from this registry. Containers that the registry refused are tried again.
      * @description Scope: admin, operator; or a token without any scope.
      */
     put: operations['registry_put'];
@@ -159,7 +159,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The caller’s secrets, without their values.
+     * List the caller’s secrets, without their values.
      * @description Scope: read, deploy, admin, operator; or a token without any scope.
      */
     get: operations['secret_list'];
@@ -203,7 +203,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * One container of the caller. Its ETag stands for what is declared, not for the status.
+     * Get a container. Its ETag changes with the declaration, not with the status.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_get'];
@@ -231,7 +231,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Desired and observed state, with reason, retries and addresses.
+     * Get the desired and observed state, with reason, retries and addresses.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_status'];
@@ -251,7 +251,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * How the container is restarted, stopped and checked.
+     * Get the policy: how the container is restarted, stopped and checked.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['policy_get'];
@@ -275,12 +275,12 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Where secrets go in the container.
+     * Get the secrets that the container uses, by variable and by file.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_secrets'];
     /**
-     * Replace the uses of secrets: environment variables, and files on tmpfs. It is an update.
+     * Replace the secrets that the container uses, as environment variables and as files on tmpfs. This is an update.
      * @description Scope: deploy, operator; or a token without any scope.
      */
     put: operations['container_secrets_put'];
@@ -299,7 +299,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The newest captured lines, oldest first.
+     * List the newest log lines, oldest first.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_logs'];
@@ -319,7 +319,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Events of one container, oldest first.
+     * List the events of a container, oldest first.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_events'];
@@ -339,7 +339,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * What the container uses now: CPU, memory, network, processes. With `follow=true`, once a second.
+     * Get the CPU, memory, network and processes in use. With `follow=true`, once a second.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_stats'];
@@ -459,7 +459,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The tenants of which something is stored, by id.
+     * List the tenants that have anything stored, by id.
      * @description Scope: operator:read, operator:tenants, operator.
      */
     get: operations['tenant_list'];
@@ -499,12 +499,12 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Regions, caps and allowed registries of a tenant.
+     * Get the regions, caps and allowed registries of a tenant.
      * @description Scope: operator:read, operator:tenants, operator.
      */
     get: operations['tenant_get'];
     /**
-     * Set regions, caps and allowed registries; an absent field gets its default.
+     * Set regions, caps and allowed registries. An absent field gets its default.
      * @description Scope: operator:tenants, operator.
      */
     put: operations['tenant_put'];
@@ -543,7 +543,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * A container with its operator-only fields and reconciler state.
+     * Get a container with its operator-only fields and reconciler state.
      * @description Scope: operator:read, operator:tenants, operator.
      */
     get: operations['container_inspect'];
@@ -553,7 +553,7 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Set pull policy, secret references and config files; they come into effect as an update does.
+     * Set pull policy, secret references and config files. This is an update.
      * @description Scope: operator:tenants, operator.
      */
     patch: operations['container_operate'];
@@ -567,7 +567,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The audit of all tenants and of operators, newest first.
+     * List the audit log of all tenants and of operators, newest first.
      * @description Scope: operator:read, operator.
      */
     get: operations['audit_find'];
@@ -587,7 +587,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * All hosts, by key.
+     * List all hosts, by key.
      * @description Scope: operator:read, operator:hosts, operator.
      */
     get: operations['host_list'];
@@ -611,7 +611,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * One host, and how far its drain is.
+     * Get a host, and the progress of its drain.
      * @description Scope: operator:read, operator:hosts, operator.
      */
     get: operations['host_get'];
@@ -677,7 +677,7 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Exchange a signature of a host’s enrolled key for NATS credentials, after those before have expired. */
+    /** Exchange a signature of a host’s enrolled key for NATS credentials, after the old ones have expired. */
     post: operations['host_renew'];
     delete?: never;
     options?: never;
@@ -693,13 +693,13 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The caller’s keys, newest first, without their tokens.
+     * List the caller’s API tokens, newest first, without their values.
      * @description Scope: admin, operator; or a token without any scope.
      */
     get: operations['key_list'];
     put?: never;
     /**
-     * Make a key: a token for a program, with no scope that the caller lacks. It is shown only here.
+     * Create an API token, with no scope that the caller lacks. It is shown only here.
      * @description Scope: admin, operator; or a token without any scope.
      */
     post: operations['key_create'];
@@ -720,7 +720,7 @@ export interface paths {
     put?: never;
     post?: never;
     /**
-     * Delete a key and revoke its token.
+     * Revoke and delete an API token.
      * @description Scope: admin, operator; or a token without any scope.
      */
     delete: operations['key_remove'];
@@ -737,7 +737,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The caller’s audit, newest first: writes, refused writes, sign-ins and sessions of the last 90 days.
+     * List the caller’s audit log, newest first: writes, refused writes, sign-ins and sessions of the last 90 days.
      * @description Scope: admin, operator; or a token without any scope.
      */
     get: operations['audit_list'];
@@ -757,7 +757,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The caller’s VPN peers, newest first.
+     * List the caller’s VPN peers, newest first.
      * @description Scope: read, vpn, operator; or a token without any scope.
      */
     get: operations['peer_list'];
@@ -781,7 +781,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * One peer of the caller.
+     * Get a peer.
      * @description Scope: read, vpn, operator; or a token without any scope.
      */
     get: operations['peer_get'];
@@ -852,7 +852,7 @@ export interface paths {
     put?: never;
     post?: never;
     /**
-     * Revoke a token.
+     * Revoke a download or PAC token.
      * @description Scope: vpn, operator; or a token without any scope.
      */
     delete: operations['peer_token_remove'];
@@ -889,7 +889,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * WireGuard configuration.
+     * Get the WireGuard configuration.
      * @description Scope: vpn, operator; or a token without any scope.
      */
     get: operations['artifact_config'];
@@ -909,7 +909,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The WireGuard configuration as a QR code.
+     * Get the WireGuard configuration as a QR code.
      * @description Scope: vpn, operator; or a token without any scope.
      */
     get: operations['artifact_qr'];
@@ -929,7 +929,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Settings for built-in IKEv2 clients, as JSON or in the form of a platform.
+     * Get the settings for built-in IKEv2 clients, as JSON or in the form of a platform.
      * @description Scope: vpn, operator; or a token without any scope.
      */
     get: operations['artifact_profile'];
@@ -949,7 +949,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Certificate and key as PKCS#12, encrypted with the password that was shown once.
+     * Get the certificate and key as PKCS#12, encrypted with the password that was shown once.
      * @description Scope: vpn, operator; or a token without any scope.
      */
     get: operations['artifact_p12'];
@@ -968,7 +968,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Proxy auto-config. */
+    /** Get the proxy auto-config (PAC) file. */
     get: operations['artifact_pac'];
     put?: never;
     post?: never;
@@ -985,7 +985,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Certificate revocation list of a network, DER. */
+    /** Get the certificate revocation list of a network, DER. */
     get: operations['crl'];
     put?: never;
     post?: never;
@@ -1002,7 +1002,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Metrics of the VPN area; needs a bearer token if one is configured. */
+    /** Get the VPN metrics. Needs a bearer token if one is configured. */
     get: operations['forage_metrics'];
     put?: never;
     post?: never;
@@ -1020,7 +1020,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The VPN networks, by name.
+     * List the VPN networks, by name.
      * @description Scope: operator:read, operator:networks, operator.
      */
     get: operations['network_list'];
@@ -1044,18 +1044,18 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * One network.
+     * Get a VPN network.
      * @description Scope: operator:read, operator:networks, operator.
      */
     get: operations['network_get'];
     /**
-     * Set all but the name and the pools; an absent field gets its default.
+     * Set everything but the name and the pools. An absent field gets its default.
      * @description Scope: operator:networks, operator.
      */
     put: operations['network_put'];
     post?: never;
     /**
-     * Delete a network that has no peers.
+     * Delete a VPN network that has no peers.
      * @description Scope: operator:networks, operator.
      */
     delete: operations['network_remove'];
@@ -1212,7 +1212,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The keys that sign the cluster’s own tokens, newest first, without their private parts.
+     * List the keys that sign the cluster’s own tokens, newest first, without their private parts.
      * @description Scope: operator:read, operator:tenants, operator.
      */
     get: operations['signing_key_list'];
@@ -1234,7 +1234,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Sign with a new key from now on. Tokens of earlier keys stay valid.
+     * Create a signing key, and sign new tokens with it. Tokens of earlier keys stay valid.
      * @description Scope: operator:tenants, operator.
      */
     post: operations['signing_key_rotate'];
@@ -1251,7 +1251,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The public keys of the cluster’s own tokens, as a JSON Web Key Set. */
+    /** Get the public keys of the cluster’s own tokens, as a JSON Web Key Set. */
     get: operations['jwks'];
     put?: never;
     post?: never;
@@ -1406,7 +1406,7 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Begin to sign in a command line: the answer has a code that its user confirms in a browser. */
+    /** Begin the sign-in of a command line. The response has a code that the user confirms in a browser. */
     post: operations['sign_in_device'];
     delete?: never;
     options?: never;
@@ -1423,7 +1423,7 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Ask for the token of that sign-in, until its user has confirmed it. */
+    /** Poll for the token of a sign-in that the user confirms in a browser. */
     post: operations['sign_in_device_token'];
     delete?: never;
     options?: never;
@@ -1438,7 +1438,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** This API as an OpenAPI 3.1 document. */
+    /** Get this API as an OpenAPI 3.1 document. */
     get: operations['openapi'];
     put?: never;
     post?: never;
@@ -1455,7 +1455,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The process answers. */
+    /** Check that the process answers. */
     get: operations['healthz'];
     put?: never;
     post?: never;
@@ -1472,7 +1472,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The process can serve requests: NATS answers, keys are loaded, and it is not stopping. */
+    /** Check that the process can serve requests: NATS answers, keys are loaded, and it is not stopping. */
     get: operations['readyz'];
     put?: never;
     post?: never;
@@ -1518,7 +1518,7 @@ export interface components {
     ContainerCreate: {
       /** @description Unique in the tenant. */
       name: string;
-      /** @description A host in an allocated region. Absent: the platform chooses one. */
+      /** @description Host in an allocated region. If absent, the platform chooses one. */
       host_key?: string;
       /** @default docker.io */
       registry?: string;
@@ -1555,7 +1555,7 @@ export interface components {
       secret_refs: components['schemas']['SecretRef'][];
       config_files: components['schemas']['ConfigFile'][];
       secrets: components['schemas']['SecretUses'];
-      /** @description What the platform keeps to decide about it; its fields may change with any release. */
+      /** @description Internal state of the reconciler; its fields may change with any release. */
       reconciler: {
         [key: string]: unknown;
       };
@@ -1590,15 +1590,13 @@ export interface components {
       next_retry_at: string | null;
       started_at: string | null;
       addresses: components['schemas']['PortAddress'][];
-      /** @description For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard. */
-      up_seconds?: number;
-      /** @description The generation that its host spoke of last; 0: of none. */
+      /** @description Newest generation that the host has reported; 0 if none. */
       observed_generation?: number;
       /** @enum {string} */
       restart_policy?: 'always' | 'on_failure' | 'never';
-      /** @description Paths that its image declares as `VOLUME`: a change on the same host keeps what they hold. */
+      /** @description Paths that the image declares as `VOLUME`. An update on the same host keeps their data. */
       volumes?: string[];
-      /** @description What stays behind on the host that it was last moved from. It is removed there 7 days later, or with the container; if the container comes back before, it has it again. */
+      /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
       left?: {
         host_key: string;
         volumes: string[];
@@ -1628,15 +1626,13 @@ export interface components {
       next_retry_at: string | null;
       started_at: string | null;
       addresses: components['schemas']['PortAddress'][];
-      /** @description For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard. */
-      up_seconds?: number;
-      /** @description The generation that its host spoke of last; 0: of none. */
+      /** @description Newest generation that the host has reported; 0 if none. */
       observed_generation?: number;
       /** @enum {string} */
       restart_policy?: 'always' | 'on_failure' | 'never';
-      /** @description Paths that its image declares as `VOLUME`: a change on the same host keeps what they hold. */
+      /** @description Paths that the image declares as `VOLUME`. An update on the same host keeps their data. */
       volumes?: string[];
-      /** @description What stays behind on the host that it was last moved from. It is removed there 7 days later, or with the container; if the container comes back before, it has it again. */
+      /** @description Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again. */
       left?: {
         host_key: string;
         volumes: string[];
@@ -1649,7 +1645,7 @@ export interface components {
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];
       /**
-       * @description With `until=settled`.
+       * @description Outcome, with `until=settled`.
        * @enum {string}
        */
       outcome?: 'done' | 'rolled_back' | 'failed' | 'stopped' | 'removed' | 'superseded';
@@ -1679,11 +1675,11 @@ export interface components {
     };
     /** @enum {string} */
     PullPolicy: 'if_not_present' | 'always' | 'never';
-    /** @description While the status is pulling, once the host has told how far its pull is. */
+    /** @description Progress of the pull, while the status is `pulling` and the host has reported it. */
     PullProgress: {
       /** @description Layers of the image that the engine has named so far. */
       layers: number;
-      /** @description Bytes fetched; layers that the host had count nothing. */
+      /** @description Bytes fetched; layers already on the host are not counted. */
       bytes: number;
       total: number | null;
     };
@@ -1718,15 +1714,15 @@ export interface components {
       /** @description Name of a file in the secrets folder of the hosts. */
       secret: string;
     };
-    /** @description The newest update; absent if there was none. */
+    /** @description Newest update; absent if there was none. */
     Update: {
       /** @enum {string} */
       phase: 'preparing' | 'verifying' | 'done' | 'rolled_back' | 'failed' | 'stopped';
-      /** @description The generation that it came with. */
+      /** @description Generation that the update created. */
       generation?: number;
-      /** @description The fields that it changes, as they were. */
+      /** @description Changed fields, before the update. */
       from: components['schemas']['UpdatedFields'];
-      /** @description The same fields, as it wants them. */
+      /** @description Changed fields, after the update. */
       to: components['schemas']['UpdatedFields'];
       reason: components['schemas']['Reason'] | null;
       message: string | null;
@@ -1735,7 +1731,7 @@ export interface components {
        * @description RFC 3339, UTC, milliseconds.
        */
       at: string;
-      /** @description While it is preparing, once the host has told how far its pull is. */
+      /** @description Progress of the pull, while the update is preparing and the host has reported it. */
       pull?: components['schemas']['PullProgress'];
     };
     UpdatedFields: {
@@ -1754,7 +1750,7 @@ export interface components {
     };
     /** @description One of `command`, `http` and `tcp`. */
     HealthCheck: {
-      /** @description A program in the container, with its arguments; exit code 0 says healthy. */
+      /** @description Program in the container, with its arguments; exit code 0 means healthy. */
       command?: string[];
       /** @description A GET to that port of the container; an answer of 200 to 399 says healthy. */
       http?: {
@@ -1787,14 +1783,14 @@ export interface components {
        */
       start_period: number;
       /**
-       * @description Whether it is started again when it is unhealthy.
+       * @description If true, an unhealthy container is restarted.
        * @default false
        */
       restart_unhealthy: boolean;
     };
     NoCheck: {
       /**
-       * @description No check, not even the one that the image declares.
+       * @description Disables health checks, also that of the image.
        * @constant
        */
       none: true;
@@ -1849,7 +1845,7 @@ export interface components {
         | 'SIGKILL'
         | 'SIGRTMIN+3';
       health?: {
-        /** @description A program in the container, with its arguments; exit code 0 says healthy. */
+        /** @description Program in the container, with its arguments; exit code 0 means healthy. */
         command?: string[];
         /** @description A GET to that port of the container; an answer of 200 to 399 says healthy. */
         http?: {
@@ -1882,12 +1878,12 @@ export interface components {
          */
         start_period?: number;
         /**
-         * @description Whether it is started again when it is unhealthy.
+         * @description If true, an unhealthy container is restarted.
          * @default false
          */
         restart_unhealthy?: boolean;
         /**
-         * @description No check, not even the one that the image declares.
+         * @description Disables health checks, also that of the image.
          * @constant
          */
         none?: true;
@@ -1907,7 +1903,7 @@ export interface components {
       };
     };
     ContainerSecretsPut: {
-      /** @description Names of secrets, by environment variable. */
+      /** @description Secret for each environment variable. */
       env?: {
         [key: string]: string;
       };
@@ -1916,7 +1912,7 @@ export interface components {
         [key: string]: {
           secret: string;
           /**
-           * @description As a number: 256 is octal 400.
+           * @description File mode, decimal (256 = 0400).
            * @default 256
            */
           mode?: number;
@@ -1928,13 +1924,13 @@ export interface components {
       };
     };
     RegistryLogin: {
-      /** @description The registry, in lower case: `docker.io` is Docker Hub. */
+      /** @description Registry in lower case; `docker.io` is Docker Hub. */
       host: string;
       username: string | null;
       updated_at: string | null;
     };
     RegistryLoginPut: {
-      /** @description Without control characters and colons. */
+      /** @description User name, without control characters and colons. */
       username: string;
       /** @description Or a token. */
       password: string;
@@ -1947,10 +1943,10 @@ export interface components {
       used_by: string[];
     };
     SecretPut: {
-      /** @description Text, or base64 where `encoding` says so; up to 64 KiB. */
+      /** @description Text, or base64 with `encoding`; up to 64 KiB. */
       value: string;
       /**
-       * @description Absent: the value is text.
+       * @description If absent, the value is text.
        * @enum {string}
        */
       encoding?: 'base64';
@@ -1980,7 +1976,7 @@ export interface components {
       subject: string | null;
       inserted_at: string | null;
       expires_at: string | null;
-      /** @description A revocation of its subject, or of the whole tenant, refuses its token. */
+      /** @description True if a revocation of its subject, or of the whole tenant, refuses its token. */
       revoked: boolean;
     };
     KeyCreate: {
@@ -1996,9 +1992,9 @@ export interface components {
       subject: string | null;
       inserted_at: string | null;
       expires_at: string | null;
-      /** @description A revocation of its subject, or of the whole tenant, refuses its token. */
+      /** @description True if a revocation of its subject, or of the whole tenant, refuses its token. */
       revoked: boolean;
-      /** @description Shown this once. */
+      /** @description The token; it is shown only once. */
       token: string;
     };
     KeySet: {
@@ -2016,25 +2012,25 @@ export interface components {
       }[];
     };
     SigningKey: {
-      /** @description The `kid` of its tokens. */
+      /** @description `kid` of the tokens that this key signs. */
       id: string;
-      /** @description New tokens are signed with it. */
+      /** @description True for the key that signs new tokens. */
       current: boolean;
       inserted_at: string | null;
       expires_at: string | null;
     };
     DeviceBegin: Record<string, never>;
     DeviceSignIn: {
-      /** @description What the server has to know of this sign-in, sealed. */
+      /** @description Sealed state of this sign-in. */
       handle: string;
-      /** @description For the page at `verification_uri`. */
+      /** @description Code to enter at `verification_uri`. */
       user_code: string;
       verification_uri: string;
-      /** @description A page of this server that says who asks, and leads to that page with the code in it. */
+      /** @description Page of this server that names the client, and leads to `verification_uri` with the code filled in. */
       verification_uri_complete?: string;
-      /** @description Seconds. */
+      /** @description Lifetime of the code in seconds. */
       expires_in: number;
-      /** @description Seconds to wait between two asks for the token. */
+      /** @description Seconds to wait between two requests for the token. */
       interval: number;
     };
     DeviceToken:
@@ -2046,7 +2042,7 @@ export interface components {
           /** @constant */
           status: 'choose';
           tenants: string[];
-          /** @description What the server has to know of this sign-in, sealed. */
+          /** @description Sealed state of this sign-in. */
           handle: string;
         }
       | {
@@ -2058,7 +2054,7 @@ export interface components {
           expires_at: string;
         };
     DeviceTokenAsk: {
-      /** @description What the server has to know of this sign-in, sealed. */
+      /** @description Sealed state of this sign-in. */
       handle: string;
       tenant?: string;
     };
@@ -2069,21 +2065,21 @@ export interface components {
       address: string | null;
     };
     AuditDetail: {
-      /** @description Of `invalid`: the fields with faults. */
+      /** @description Fields with faults, if the outcome is `invalid`. */
       fields?: string[];
-      /** @description Of `forbidden`: the scope that the token lacks. */
+      /** @description Scope that the token lacks, if the outcome is `forbidden`. */
       scope?: string;
       /** @description Of `over_quota`: the cap that would be exceeded. */
       dimension?: string;
       session?: {
         /** Format: date-time */
         started_at: string;
-        /** @description From the client. */
+        /** @description Bytes received from the client. */
         bytes_in: number;
-        /** @description To the client. */
+        /** @description Bytes sent to the client. */
         bytes_out: number;
         exit_code: number | null;
-        /** @description Why it ended. */
+        /** @description Reason for the end of the session. */
         reason: string;
       };
     };
@@ -2099,7 +2095,7 @@ export interface components {
       tenant: string | null;
       by: components['schemas']['AuditAuthor'];
       request_id: string;
-      /** @description What it was about: the parameters of the path, and the id of what was made. Of `sign_in`: `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device. */
+      /** @description Object of the action: the path parameters, and the id of a created object. For `sign_in`, `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device. */
       target: {
         [key: string]: string;
       };
@@ -2140,20 +2136,20 @@ export interface components {
       message: string | null;
       exit_code: number | null;
       request_id: string | null;
-      /** @description Who caused it; null: a host, a policy or the platform did. */
+      /** @description Subject that caused the event. Null if a host, a policy or the platform did. */
       by: components['schemas']['AuditAuthor'] | null;
     };
     LogEntry: {
       /**
        * Format: date-time
-       * @description When the engine read the line.
+       * @description Time at which the engine read the line.
        */
       ts: string;
       /** @enum {string} */
       stream: 'stdout' | 'stderr';
-      /** @description Without its newline. A line over 16 KiB is split into several entries. */
+      /** @description Text of the line, without its newline. A line over 16 KiB is split into several entries. */
       line: string;
-      /** @description Rises with every line of a container: microseconds since 1970, made unique. */
+      /** @description Position of the line: microseconds since 1970, unique and rising within a container. */
       seq: number;
     };
     ContainerStats: {
@@ -2181,7 +2177,7 @@ export interface components {
       container_seconds: number;
       /** @description CPU time of all cores, to the millisecond. */
       cpu_seconds: number;
-      /** @description Memory in use × time. A text, since it may not fit a double. */
+      /** @description Memory in use × time, as a decimal string, because it may not fit a double. */
       mem_byte_seconds: string;
     };
     ContainerUsage: {
@@ -2192,7 +2188,7 @@ export interface components {
       container_seconds: number;
       /** @description CPU time of all cores, to the millisecond. */
       cpu_seconds: number;
-      /** @description Memory in use × time. A text, since it may not fit a double. */
+      /** @description Memory in use × time, as a decimal string, because it may not fit a double. */
       mem_byte_seconds: string;
     };
     Caps: {
@@ -2232,7 +2228,7 @@ export interface components {
     RevocationCreate: {
       jti?: string;
       sub?: string;
-      /** @description With `jti`: the `exp` of that token, if it is known; the revocation ends with it. */
+      /** @description With `jti`: the `exp` of the token, if known. The revocation ends at that time. */
       exp?: number;
     };
     Tenant: {
@@ -2270,7 +2266,7 @@ export interface components {
       caps: {
         [key: string]: number | null;
       } | null;
-      /** @description In all regions. */
+      /** @description Usage in all regions. */
       usage: {
         [key: string]: number;
       };
@@ -2317,11 +2313,11 @@ export interface components {
     DrainProgress: {
       /** @description Containers that were on the host when the drain began, or came since. */
       total: number;
-      /** @description Those that have left it. */
+      /** @description Containers moved off this host. */
       moved: number;
-      /** @description Those that are still on it: moving, waiting for their turn, or blocked. */
+      /** @description Containers still on this host: moving, waiting or blocked. */
       left: number;
-      /** @description Those that are being prepared elsewhere, or stopped here. */
+      /** @description Containers being prepared on another host, or stopped on this one. */
       moving: number;
       /** @description Those that cannot leave now, and why; 100 at most. */
       blocked: components['schemas']['BlockedContainer'][];
@@ -2338,15 +2334,15 @@ export interface components {
       max_mem_bytes: number | null;
       max_containers: number | null;
       drain_at_once: number | null;
-      /** @description Whether its enrolled key gets new credentials after those that it had have expired. */
+      /** @description If true, the enrolled key gets new credentials even after the old ones have expired. */
       renew_expired: boolean;
       used: components['schemas']['Capacity'] | null;
       free_ports: number | null;
       free_disk_bytes: number | null;
       orphans_held: number;
-      /** @description Containers that have left this host, and whose volumes it still has: what their images declare as `VOLUME`. They are removed after 7 days, or with the container. */
+      /** @description Containers moved off this host whose volumes (`VOLUME` of their images) are still on it. The volumes are removed after 7 days, or with the container. */
       volumes_left: number;
-      /** @description Faults that its agent reports; empty: none. */
+      /** @description Faults that the agent reports; empty if there are none. */
       faults: components['schemas']['HostFault'][];
       agent_version: string | null;
       stops_after_ms: number | null;
@@ -2373,15 +2369,15 @@ export interface components {
       max_mem_bytes: number | null;
       max_containers: number | null;
       drain_at_once: number | null;
-      /** @description Whether its enrolled key gets new credentials after those that it had have expired. */
+      /** @description If true, the enrolled key gets new credentials even after the old ones have expired. */
       renew_expired: boolean;
       used: components['schemas']['Capacity'] | null;
       free_ports: number | null;
       free_disk_bytes: number | null;
       orphans_held: number;
-      /** @description Containers that have left this host, and whose volumes it still has: what their images declare as `VOLUME`. They are removed after 7 days, or with the container. */
+      /** @description Containers moved off this host whose volumes (`VOLUME` of their images) are still on it. The volumes are removed after 7 days, or with the container. */
       volumes_left: number;
-      /** @description Faults that its agent reports; empty: none. */
+      /** @description Faults that the agent reports; empty if there are none. */
       faults: components['schemas']['HostFault'][];
       agent_version: string | null;
       stops_after_ms: number | null;
@@ -2406,7 +2402,7 @@ export interface components {
       jwt: string;
     };
     HostFault: {
-      /** @description For example `state_unwritable`. */
+      /** @description Kind of fault, such as `state_unwritable`. */
       kind: string;
       message: string;
     };
@@ -2426,10 +2422,10 @@ export interface components {
       public_key: string;
       /**
        * Format: date-time
-       * @description The time of the agent, within a minute of ours.
+       * @description Time on the agent’s clock; at most a minute from the server’s.
        */
       at: string;
-      /** @description Random; it is used once. */
+      /** @description Random value, used once. */
       nonce: string;
       /** @description Ed25519, base64url, by the key, of `longshore-renew-1`, `host_key`, `public_key`, `at` and `nonce`, each followed by a line feed. */
       signature: string;
@@ -2569,14 +2565,13 @@ export interface components {
         [key: string]: unknown;
       }[];
       dns: string[];
-      search_domains: string[];
       routes: {
         /** @enum {string} */
         mode: 'full' | 'split';
         include: string[];
       };
       mtu: number | null;
-      /** @description By platform, the values that its form asks for, and the files that it takes instead. */
+      /** @description For each platform, the values of its settings form, and the files that it accepts in place of them. */
       platforms: {
         [key: string]: {
           [key: string]: unknown;
@@ -2604,17 +2599,12 @@ export interface components {
       routes: string[];
       /** @default [] */
       dns: string[];
-      /**
-       * @description Domains in which devices look for names of one label, while the tunnel is up. They need `dns`.
-       * @default []
-       */
-      search_domains: string[];
       mtu: number | null;
       proxy: components['schemas']['Proxy'] | null;
       tenants: string[] | null;
       wireguard_public_key: string;
       /**
-       * @description The authority can certify this endpoint and the peers alone. strongSwan before 5.9.14 refuses it. Never changes.
+       * @description If true, the authority can certify only this endpoint and the peers. strongSwan before 5.9.14 refuses it. Cannot be changed.
        * @default false
        */
       name_constraints: boolean;
@@ -2643,8 +2633,6 @@ export interface components {
       routes?: string[] | null;
       /** @default [] */
       dns?: string[] | null;
-      /** @default [] */
-      search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
       tenants?: string[] | null;
@@ -2666,8 +2654,6 @@ export interface components {
       routes?: string[] | null;
       /** @default [] */
       dns?: string[] | null;
-      /** @default [] */
-      search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
       tenants?: string[] | null;
@@ -2681,7 +2667,7 @@ export interface components {
       host: string;
       port: number;
       /**
-       * @description Requests to these domains go through the proxy; empty: all requests do.
+       * @description Domains reached through the proxy; if empty, all requests go through it.
        * @default []
        */
       domains: string[];
@@ -3117,13 +3103,13 @@ export interface components {
     'path.tenant': string;
     /** @description Only this operation, such as `container.create`. */
     'query.action': string;
-    /** @description Only what this subject did. */
+    /** @description Only actions by this subject. */
     'query.subject': string;
     /** @description Only this outcome: `done`, or the code of a refusal. */
     'query.outcome': string;
     'path.key': string;
     'path.peer': string;
-    /** @description `off`: no address, route or resolver of IPv6, for a device whose system has it switched off. */
+    /** @description `off` leaves out IPv6 addresses, routes and DNS servers, for a device with IPv6 disabled. */
     'query.ipv6': 'on' | 'off';
     /** @description ETags: 304 if the file still has one of them. */
     'header.If-None-Match': string;
@@ -3192,7 +3178,7 @@ export interface operations {
   container_create: {
     parameters: {
       query?: {
-        /** @description With `false`, the container is declared stopped, and waits for its first start. */
+        /** @description If `false`, the container is created stopped. */
         start?: boolean;
       };
       header?: {
@@ -3309,9 +3295,9 @@ export interface operations {
   usage_get: {
     parameters: {
       query?: {
-        /** @description RFC 3339. Default: the start of the month (UTC) that `to` is in. */
+        /** @description Start of the period, RFC 3339. Default: the start of the month (UTC) of `to`. */
         from?: string;
-        /** @description RFC 3339, at most 31 days after `from`. Default: now. */
+        /** @description End of the period, RFC 3339, at most 31 days after `from`. Default: now. */
         to?: string;
         /** @description Containers in a page. */
         limit?: number;
@@ -4020,9 +4006,9 @@ export interface operations {
         tty?: boolean;
         /** @description Give the process the input of this session. */
         stdin?: boolean;
-        /** @description Who runs it, as `user` or `user:group`, by name or number. Default: the user of the container. */
+        /** @description User that runs the program, as `user` or `user:group`, by name or number. Default: the user of the container. */
         user?: string;
-        /** @description Its working directory. Default: that of the container. */
+        /** @description Working directory of the program. Default: that of the container. */
         workdir?: string;
       };
       header?: never;
@@ -4058,7 +4044,7 @@ export interface operations {
   container_forward: {
     parameters: {
       query: {
-        /** @description The port, as the program in the container listens on it. */
+        /** @description Port on which the program in the container listens. */
         port: number;
       };
       header?: never;
@@ -4108,13 +4094,13 @@ export interface operations {
           | 'lost'
           | 'removing'
           | 'removed';
-        /** @description Waits for the `outcome` of what was declared last, in place of a status. */
+        /** @description Waits for the `outcome` of the newest change, in place of a status. */
         until?: 'settled';
-        /** @description With `until`: what this generation declared. Default: the newest. */
+        /** @description With `until`: generation to wait for. Default: the newest. */
         generation?: number;
         /** @description With `until`: how long a container without a health check must stay up. */
         stable_seconds?: number;
-        /** @description With `until`: it is settled at its end alone. Default: if its policy is `never`. */
+        /** @description With `until`: if true, a container is settled only when it has ended. Default: true with the policy `never`. */
         job?: boolean;
         /** @description Seconds. */
         timeout?: number;
@@ -4259,11 +4245,11 @@ export interface operations {
   container_find: {
     parameters: {
       query?: {
-        /** @description Only those of this tenant. */
+        /** @description Only containers of this tenant. */
         tenant?: string;
-        /** @description Only those that are placed on this host. */
+        /** @description Only containers on this host. */
         host?: string;
-        /** @description Only those that have this status now. */
+        /** @description Only containers with this status. */
         status?: components['schemas']['ContainerStatus'];
         /** @description How many at most. */
         limit?: number;
@@ -4494,13 +4480,13 @@ export interface operations {
   audit_find: {
     parameters: {
       query?: {
-        /** @description RFC 3339: no older lines. Default: all that is kept. */
+        /** @description Start of the period, RFC 3339. Default: everything that is kept. */
         from?: string;
-        /** @description RFC 3339: lines before this. Default: now. */
+        /** @description End of the period, RFC 3339. Default: now. */
         to?: string;
         /** @description Only this operation, such as `container.create`. */
         action?: components['parameters']['query.action'];
-        /** @description Only what this subject did. */
+        /** @description Only actions by this subject. */
         subject?: components['parameters']['query.subject'];
         /** @description Only this outcome: `done`, or the code of a refusal. */
         outcome?: components['parameters']['query.outcome'];
@@ -4508,7 +4494,7 @@ export interface operations {
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
         cursor?: components['parameters']['query.cursor'];
-        /** @description Only what concerns this tenant. */
+        /** @description Only actions that concern this tenant. */
         tenant?: string;
       };
       header?: never;
@@ -4938,13 +4924,13 @@ export interface operations {
   audit_list: {
     parameters: {
       query?: {
-        /** @description RFC 3339: no older lines. Default: all that is kept. */
+        /** @description Start of the period, RFC 3339. Default: everything that is kept. */
         from?: string;
-        /** @description RFC 3339: lines before this. Default: now. */
+        /** @description End of the period, RFC 3339. Default: now. */
         to?: string;
         /** @description Only this operation, such as `container.create`. */
         action?: components['parameters']['query.action'];
-        /** @description Only what this subject did. */
+        /** @description Only actions by this subject. */
         subject?: components['parameters']['query.subject'];
         /** @description Only this outcome: `done`, or the code of a refusal. */
         outcome?: components['parameters']['query.outcome'];
@@ -5303,9 +5289,9 @@ export interface operations {
   artifact_config: {
     parameters: {
       query?: {
-        /** @description A download token of the peer, in place of other credentials. */
+        /** @description Download token of the peer, in place of other credentials. */
         token?: string;
-        /** @description `off`: no address, route or resolver of IPv6, for a device whose system has it switched off. */
+        /** @description `off` leaves out IPv6 addresses, routes and DNS servers, for a device with IPv6 disabled. */
         ipv6?: components['parameters']['query.ipv6'];
       };
       header?: never;
@@ -5342,9 +5328,9 @@ export interface operations {
   artifact_qr: {
     parameters: {
       query?: {
-        /** @description A download token of the peer, in place of other credentials. */
+        /** @description Download token of the peer, in place of other credentials. */
         token?: string;
-        /** @description `off`: no address, route or resolver of IPv6, for a device whose system has it switched off. */
+        /** @description `off` leaves out IPv6 addresses, routes and DNS servers, for a device with IPv6 disabled. */
         ipv6?: components['parameters']['query.ipv6'];
       };
       header?: never;
@@ -5381,9 +5367,9 @@ export interface operations {
   artifact_profile: {
     parameters: {
       query?: {
-        /** @description A download token of the peer, in place of other credentials. */
+        /** @description Download token of the peer, in place of other credentials. */
         token?: string;
-        /** @description JSON; Apple, strongSwan for Android, Windows, strongSwan for Linux. */
+        /** @description Form of the settings: JSON, or a file for Apple, strongSwan for Android, Windows or strongSwan for Linux. */
         format?: 'json' | 'mobileconfig' | 'sswan' | 'ps1' | 'swanctl';
       };
       header?: never;
@@ -5423,9 +5409,9 @@ export interface operations {
   artifact_p12: {
     parameters: {
       query?: {
-        /** @description A download token of the peer, in place of other credentials. */
+        /** @description Download token of the peer, in place of other credentials. */
         token?: string;
-        /** @description 3DES and SHA-1, which everything imports, or AES-256 and SHA-256. */
+        /** @description Encryption: 3DES and SHA-1, which every system imports, or AES-256 and SHA-256. */
         encryption?: 'compat' | 'modern';
       };
       header?: never;
@@ -5462,7 +5448,7 @@ export interface operations {
   artifact_pac: {
     parameters: {
       query?: {
-        /** @description A PAC token. */
+        /** @description PAC token. */
         token?: string;
       };
       header?: {
@@ -6128,9 +6114,9 @@ export interface operations {
   login: {
     parameters: {
       query?: {
-        /** @description A path of this server to return to. */
+        /** @description Path of this server to return to. */
         return_to?: string;
-        /** @description The tenant to sign in for; absent: all are offered. */
+        /** @description Tenant to sign in to. If absent, all are offered. */
         tenant?: string;
       };
       header?: never;
@@ -6313,7 +6299,7 @@ export interface operations {
   login_device: {
     parameters: {
       query: {
-        /** @description From `verification_uri_complete`. */
+        /** @description Code from `verification_uri_complete`. */
         ask: string;
       };
       header?: never;

@@ -57,7 +57,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Fix the fields named in `details`.',
   },
   upgrade_required: {
-    when: 'The route goes on with WebSocket, and the request is no handshake of its version 13.',
+    when: 'This route requires a WebSocket (version 13) upgrade.',
     client: 'Use a WebSocket client, with the subprotocol that `message` names.',
   },
   rate_limited: {

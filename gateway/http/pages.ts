@@ -6,7 +6,7 @@ import type { KeyPage } from '../../schemas/wire/answers.ts';
 import { decodeKeyCursor, encodeKeyCursor } from '../../schemas/api/cursor.ts';
 import { invalid, type Result, type TextResult } from './respond.ts';
 
-export const wrongCursor = invalid({ cursor: ['must be the `next_cursor` of an earlier answer'] });
+export const wrongCursor = invalid({ cursor: ['is not a valid cursor; use the `next_cursor` of the page before'] });
 
 /**
  * If a partition's page ends early, items of other partitions with later keys wait for the next

@@ -1,6 +1,6 @@
 /**
  * Security-relevant writes that a restore of an older backup undoes, each as one event of the log.
- * docs/backup.md, "Revocations to repeat", says how operators find and repeat them. No field
+ * docs/backup.md, "Re-apply revocations", says how operators find and repeat them. No field
  * holds a token, a password or a key.
  */
 import type { HostKey } from '../../schemas/ids.ts';

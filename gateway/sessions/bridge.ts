@@ -197,7 +197,7 @@ export class Bridge implements ClientSocketListener, TunnelPort {
     } else if (nowMs - this.#activeAtMs >= limits.sessionIdleMs) {
       this.#end({ reason: 'idle', message: `nothing passed for ${limits.sessionIdleMs / 60_000} minutes` });
     } else if (nowMs - this.#heardAtMs >= limits.webSocketSilentMs) {
-      this.#end({ reason: 'left', message: 'the client answers no ping' });
+      this.#end({ reason: 'left', message: 'the client does not answer pings' });
     } else if (nowMs - this.#pingedAtMs >= limits.webSocketPingMs) {
       this.#pingedAtMs = nowMs;
       this.#socket?.ping();

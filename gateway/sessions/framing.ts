@@ -1,6 +1,7 @@
 /**
- * How a session looks on its WebSocket (docs/api.md, "Exec and forward"). Pure. An exec numbers its
- * streams in the first byte of each binary message; a forward has bytes alone, and JSON as text.
+ * Framing of a session on its WebSocket (docs/api.md, "Exec and port-forward"). Pure. An exec
+ * numbers its streams in the first byte of each binary message; a forward has bytes alone, and JSON
+ * as text.
  */
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';

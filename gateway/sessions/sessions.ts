@@ -106,7 +106,7 @@ export class Sessions {
   /** Ends every session now, and opens no more. */
   stop(): void {
     this.#isStopping = true;
-    this.#endAll({ reason: 'stopping', message: 'the gateway stops' });
+    this.#endAll({ reason: 'stopping', message: 'the gateway is stopping' });
   }
 
   #endAll(end: SessionEnd): void {

@@ -144,7 +144,7 @@ class Watch {
 
   /** Nobody watches any more. */
   #leave(): void {
-    const left: SessionEnd = { reason: 'left', message: 'nobody watches any more' };
+    const left: SessionEnd = { reason: 'left', message: 'no client is connected' };
     if (this.#tunnel === undefined) this.end(left);
     else this.#tunnel.end(left);
   }

@@ -56,7 +56,7 @@ export const CreateBody = Type.Object(
   {
     name: Type.String({ pattern: namePattern, description: 'Unique in the tenant.' }),
     host_key: Type.Optional(
-      Type.String({ description: 'A host in an allocated region. Absent: the platform chooses one.' }),
+      Type.String({ description: 'Host in an allocated region. If absent, the platform chooses one.' }),
     ),
     registry: Type.Optional(
       Type.String({ pattern: registryPattern, maxLength: 255, default: containerDefaults.registry }),
@@ -210,15 +210,15 @@ export type Observation = Static<typeof Observation>;
 export const PullProgress = Type.Object(
   {
     layers: Type.Integer({ minimum: 0, description: 'Layers of the image that the engine has named so far.' }),
-    bytes: Type.Integer({ minimum: 0, description: 'Bytes fetched; layers that the host had count nothing.' }),
+    bytes: Type.Integer({ minimum: 0, description: 'Bytes fetched; layers already on the host are not counted.' }),
     total: nullable(
       Type.Integer({
         minimum: 0,
-        description: 'Bytes of the layers whose size is known; it rises while more are begun. Null: none is known.',
+        description: 'Bytes of the layers whose size is known; rises as more layers begin. Null if none is known.',
       }),
     ),
   },
-  { description: 'While the status is pulling, once the host has told how far its pull is.' },
+  { description: 'Progress of the pull, while the status is `pulling` and the host has reported it.' },
 );
 export type PullProgress = Static<typeof PullProgress>;
 
@@ -254,20 +254,20 @@ export type Changed = Static<typeof Changed>;
 export const UpdateView = Type.Object(
   {
     phase: Type.Enum([...updatePhasesShown]),
-    generation: Type.Optional(Type.Integer({ description: 'The generation that it came with.' })),
-    from: Type.Unsafe<Changed>({ ...Changed, description: 'The fields that it changes, as they were.' }),
-    to: Type.Unsafe<Changed>({ ...Changed, description: 'The same fields, as it wants them.' }),
+    generation: Type.Optional(Type.Integer({ description: 'Generation that the update created.' })),
+    from: Type.Unsafe<Changed>({ ...Changed, description: 'Changed fields, before the update.' }),
+    to: Type.Unsafe<Changed>({ ...Changed, description: 'Changed fields, after the update.' }),
     reason: nullable(Reason),
     message: nullable(Type.String()),
     at: Timestamp,
     pull: Type.Optional(
       Type.Unsafe<PullProgress>({
         ...PullProgress,
-        description: 'While it is preparing, once the host has told how far its pull is.',
+        description: 'Progress of the pull, while the update is preparing and the host has reported it.',
       }),
     ),
   },
-  { additionalProperties: false, description: 'The newest update; absent if there was none.' },
+  { additionalProperties: false, description: 'Newest update; absent if there was none.' },
 );
 export type UpdateView = Static<typeof UpdateView>;
 
@@ -279,7 +279,7 @@ export const LeftVolumes = Type.Object(
   },
   {
     description:
-      'What stays behind on the host that it was last moved from. It is removed there 7 days later, or with the container; if the container comes back before, it has it again.',
+      'Data left on the host that the container was last moved from. It is removed 7 days later, or with the container. A container that returns before then has it again.',
   },
 );
 export type LeftVolumes = Static<typeof LeftVolumes>;
@@ -310,12 +310,12 @@ export const ContainerStatusView = Type.Object(
       }),
     ),
     observed_generation: Type.Optional(
-      Type.Integer({ description: 'The generation that its host spoke of last; 0: of none.' }),
+      Type.Integer({ description: 'Newest generation that the host has reported; 0 if none.' }),
     ),
     restart_policy: Type.Optional(Type.Enum([...restartPolicies])),
     volumes: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'Paths that its image declares as `VOLUME`: a change on the same host keeps what they hold.',
+        description: 'Paths that the image declares as `VOLUME`. An update on the same host keeps their data.',
       }),
     ),
     left: Type.Optional(LeftVolumes),
@@ -339,7 +339,7 @@ export type WaitOutcome = (typeof waitOutcomes)[number];
 export const WaitedStatusView = Type.Object(
   {
     ...ContainerStatusView.properties,
-    outcome: Type.Optional(Type.Enum([...waitOutcomes], { description: 'With `until=settled`.' })),
+    outcome: Type.Optional(Type.Enum([...waitOutcomes], { description: 'Outcome, with `until=settled`.' })),
   },
   { additionalProperties: false },
 );
@@ -399,7 +399,7 @@ export const ContainerInspection = Type.Object(
     config_files: Type.Array(ConfigFile),
     secrets: SecretUses,
     reconciler: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'What the platform keeps to decide about it; its fields may change with any release.',
+      description: 'Internal state of the reconciler; its fields may change with any release.',
     }),
   },
   { additionalProperties: false },

@@ -24,9 +24,9 @@ export type BlockedContainer = Static<typeof BlockedContainer>;
 export const DrainProgress = Type.Object(
   {
     total: Type.Integer({ description: 'Containers that were on the host when the drain began, or came since.' }),
-    moved: Type.Integer({ description: 'Those that have left it.' }),
-    left: Type.Integer({ description: 'Those that are still on it: moving, waiting for their turn, or blocked.' }),
-    moving: Type.Integer({ description: 'Those that are being prepared elsewhere, or stopped here.' }),
+    moved: Type.Integer({ description: 'Containers moved off this host.' }),
+    left: Type.Integer({ description: 'Containers still on this host: moving, waiting or blocked.' }),
+    moving: Type.Integer({ description: 'Containers being prepared on another host, or stopped on this one.' }),
     blocked: Type.Array(BlockedContainer, {
       description: `Those that cannot leave now, and why; ${limits.drainBlocked} at most.`,
     }),
@@ -42,7 +42,7 @@ export const HostDetail = Type.Object(
     drain: nullable(
       Type.Object(DrainProgress.properties, {
         additionalProperties: false,
-        description: 'Null: the host is not drained, or not every owner has answered.',
+        description: 'Progress of the drain. Null if the host is not drained, or the progress is not known yet.',
       }),
     ),
   },

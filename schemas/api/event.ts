@@ -56,7 +56,7 @@ export const Event = Type.Object(
   {
     ...EventBody.properties,
     by: Type.Union([Author, Type.Null()], {
-      description: 'Who caused it; null: a host, a policy or the platform did.',
+      description: 'Subject that caused the event. Null if a host, a policy or the platform did.',
     }),
   },
   { additionalProperties: false },

@@ -66,8 +66,11 @@ export const RenewBody = Type.Object(
   {
     host_key: HostKey,
     public_key: Type.String({ pattern: '^U[A-Z2-7]{55}$', description: 'Public user nkey of the agent.' }),
-    at: Type.String({ format: 'date-time', description: 'The time of the agent, within a minute of ours.' }),
-    nonce: Type.String({ pattern: '^[A-Za-z0-9_-]{22,64}$', description: 'Random; it is used once.' }),
+    at: Type.String({
+      format: 'date-time',
+      description: 'Time on the agent’s clock; at most a minute from the server’s.',
+    }),
+    nonce: Type.String({ pattern: '^[A-Za-z0-9_-]{22,64}$', description: 'Random value, used once.' }),
     signature: Type.String({
       pattern: '^[A-Za-z0-9_-]{86}$',
       description:
@@ -86,7 +89,7 @@ export type HostStatus = (typeof hostStatuses)[number];
  * heartbeats of a newer agent.
  */
 export const HostFault = Type.Object({
-  kind: Type.String({ pattern: '^[a-z_]{1,40}$', description: 'For example `state_unwritable`.' }),
+  kind: Type.String({ pattern: '^[a-z_]{1,40}$', description: 'Kind of fault, such as `state_unwritable`.' }),
   message: Type.String({ maxLength: limits.hostFaultChars }),
 });
 export type HostFault = Static<typeof HostFault>;
@@ -108,36 +111,38 @@ export const HostView = Type.Object(
     draining: Type.Boolean(),
     capacity: nullable(Capacity),
     max_cpu_millis: nullable(
-      Type.Integer({ description: 'Set by an operator; null: the platform’s ceiling applies.' }),
+      Type.Integer({ description: 'Ceiling set by an operator. Null if the platform’s ceiling applies.' }),
     ),
     max_mem_bytes: nullable(Type.Integer()),
     max_containers: nullable(Type.Integer()),
     drain_at_once: nullable(
       Type.Integer({
-        description: 'How many containers leave it at once in a drain; null: as many as the actors’ `DRAIN_AT_ONCE`.',
+        description: 'Containers that leave the host at once in a drain. Null for the default, `DRAIN_AT_ONCE`.',
       }),
     ),
     renew_expired: Type.Boolean({
-      description: 'Whether its enrolled key gets new credentials after those that it had have expired.',
+      description: 'If true, the enrolled key gets new credentials even after the old ones have expired.',
     }),
     used: nullable(Capacity),
     free_ports: nullable(
-      Type.Integer({ description: 'Ports of `PUBLISH_PORTS` that no container has; null: unknown, or `SANDBOX=off`.' }),
+      Type.Integer({ description: 'Free ports of `PUBLISH_PORTS`. Null if unknown, or with `SANDBOX=off`.' }),
     ),
     free_disk_bytes: nullable(
-      Type.Integer({ description: 'Free bytes of the engine’s disk, in whole GiB; null: its agent cannot see them.' }),
+      Type.Integer({
+        description: 'Free bytes of the engine’s disk, in whole GiB. Null if the agent cannot see them.',
+      }),
     ),
     orphans_held: Type.Integer(),
     volumes_left: Type.Integer({
       description:
-        'Containers that have left this host, and whose volumes it still has: what their images declare as `VOLUME`. They are removed after 7 days, or with the container.',
+        'Containers moved off this host whose volumes (`VOLUME` of their images) are still on it. The volumes are removed after 7 days, or with the container.',
     }),
-    faults: Type.Array(HostFault, { description: 'Faults that its agent reports; empty: none.' }),
+    faults: Type.Array(HostFault, { description: 'Faults that the agent reports; empty if there are none.' }),
     agent_version: nullable(Type.String()),
     stops_after_ms: nullable(
       Type.Integer({
         description:
-          'How long after its last contact its agent, while it lives, has stopped every container. A fenced host that is silent for longer is removed. ' +
+          'Time after its last contact in which a running agent has stopped every container. A fenced host that is silent for longer is removed. ' +
           'Null: never, or its agent was stopped; then only `?force=true&dead=true` removes a fenced host.',
       }),
     ),

@@ -4,10 +4,14 @@ import { limits } from '../limits.ts';
 
 export const LogEntry = Type.Object(
   {
-    ts: Type.String({ format: 'date-time', description: 'When the engine read the line.' }),
+    ts: Type.String({ format: 'date-time', description: 'Time at which the engine read the line.' }),
     stream: Type.Enum(['stdout', 'stderr']),
-    line: Type.String({ description: 'Without its newline. A line over 16 KiB is split into several entries.' }),
-    seq: Type.Integer({ description: 'Rises with every line of a container: microseconds since 1970, made unique.' }),
+    line: Type.String({
+      description: 'Text of the line, without its newline. A line over 16 KiB is split into several entries.',
+    }),
+    seq: Type.Integer({
+      description: 'Position of the line: microseconds since 1970, unique and rising within a container.',
+    }),
   },
   { additionalProperties: false },
 );

@@ -29,7 +29,7 @@ export const Proxy = Type.Object(
     domains: Type.Array(Domain, {
       maxItems: limits.proxyDomains,
       default: [],
-      description: 'Requests to these domains go through the proxy; empty: all requests do.',
+      description: 'Domains reached through the proxy; if empty, all requests go through it.',
     }),
     exclude: Type.Array(Domain, {
       maxItems: limits.proxyDomains,
@@ -74,7 +74,8 @@ export const NetworkSettings = Type.Object(
       Type.Array(TenantId, {
         maxItems: limits.networkTenants,
         uniqueItems: true,
-        description: 'Tenants that may have peers here; null: every tenant. To others the network does not exist.',
+        description:
+          'Tenants that may have peers in this network. Null allows every tenant. Other tenants do not see the network.',
       }),
     ),
   },
@@ -121,7 +122,7 @@ export type NetworkBody = Static<typeof NetworkBody>;
 const nameConstraints = Type.Boolean({
   default: false,
   description:
-    'The authority can certify this endpoint and the peers alone. strongSwan before 5.9.14 refuses it. Never changes.',
+    'If true, the authority can certify only this endpoint and the peers. strongSwan before 5.9.14 refuses it. Cannot be changed.',
 });
 export const NetworkCreateBody = Type.Object(
   { name: NetworkName, ...settable, name_constraints: orDefault(nameConstraints) },

@@ -130,7 +130,7 @@ export const VpnProfile = Type.Object({
   routes: Type.Object({ mode: Type.Enum(['full', 'split']), include: Type.Array(Type.String()) }),
   mtu: nullable(Type.Integer()),
   platforms: Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()), {
-    description: 'By platform, the values that its form asks for, and the files that it takes instead.',
+    description: 'For each platform, the values of its settings form, and the files that it accepts in place of them.',
   }),
 });
 

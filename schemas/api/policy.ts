@@ -35,20 +35,20 @@ const timing = {
   ),
   restart_unhealthy: Type.Boolean({
     default: healthDefaults.restart_unhealthy,
-    description: 'Whether it is started again when it is unhealthy.',
+    description: 'If true, an unhealthy container is restarted.',
   }),
 };
 
 const Command = Type.Array(Type.String({ maxLength: limits.healthCommandBytes, pattern: '^[^\\u0000]*$' }), {
   minItems: 1,
   maxItems: limits.healthCommandWords,
-  description: 'A program in the container, with its arguments; exit code 0 says healthy.',
+  description: 'Program in the container, with its arguments; exit code 0 means healthy.',
 });
 const HttpPath = Type.String({ pattern: '^/[!-~]*$', maxLength: limits.healthPathChars, default: '/' });
 const httpText = 'A GET to that port of the container; an answer of 200 to 399 says healthy.';
 const tcpText = 'A connection to that port of the container; that it opens says healthy.';
 const checkText = 'One of `command`, `http` and `tcp`.';
-const None = Type.Literal(true, { description: 'No check, not even the one that the image declares.' });
+const None = Type.Literal(true, { description: 'Disables health checks, also that of the image.' });
 
 /** A health check, with all of its fields. Open, as `Policy` is: later releases may add some. */
 export const HealthCheck = Type.Object(

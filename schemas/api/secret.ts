@@ -57,8 +57,8 @@ export const textOfUses = (uses: SecretUses): string => JSON.stringify(orderedUs
 /** `PUT /secrets/:name`; gateway/secrets/bodies.ts checks the size and the encoding. */
 export const SecretBody = Type.Object(
   {
-    value: Type.String({ minLength: 1, description: 'Text, or base64 where `encoding` says so; up to 64 KiB.' }),
-    encoding: Type.Optional(Type.Enum(['base64'], { description: 'Absent: the value is text.' })),
+    value: Type.String({ minLength: 1, description: 'Text, or base64 with `encoding`; up to 64 KiB.' }),
+    encoding: Type.Optional(Type.Enum(['base64'], { description: 'If absent, the value is text.' })),
   },
   { additionalProperties: false },
 );
@@ -69,7 +69,7 @@ export const SecretView = Type.Object(
     name: SecretName,
     version: SecretVersion,
     updated_at: nullable(
-      Type.String({ format: 'date-time', description: 'Null: the stored value is damaged; put it again.' }),
+      Type.String({ format: 'date-time', description: 'Null if the stored value is damaged; put it again.' }),
     ),
     used_by: Type.Array(ContainerId, { description: `Containers that use it, up to ${limits.secretUsersShown}.` }),
   },
@@ -84,7 +84,7 @@ const FileBody = Type.Object(
   {
     secret: Type.String({ pattern: secretNamePattern }),
     mode: Type.Optional(
-      Type.Integer({ ...Mode, default: fileDefaults.mode, description: 'As a number: 256 is octal 400.' }),
+      Type.Integer({ ...Mode, default: fileDefaults.mode, description: 'File mode, decimal (256 = 0400).' }),
     ),
     uid: Type.Optional(Type.Integer({ ...FileId, default: fileDefaults.uid })),
     gid: Type.Optional(Type.Integer({ ...FileId, default: fileDefaults.gid })),
@@ -98,7 +98,7 @@ export const ContainerSecretsBody = Type.Object(
     env: Type.Optional(
       Type.Record(Type.String(), Type.String({ pattern: secretNamePattern }), {
         maxProperties: limits.secretUses,
-        description: 'Names of secrets, by environment variable.',
+        description: 'Secret for each environment variable.',
       }),
     ),
     files: Type.Optional(
@@ -156,7 +156,7 @@ export const LoginBody = Type.Object(
       minLength: 1,
       maxLength: limits.registryUsernameChars,
       pattern: '^[^\\u0000-\\u001f\\u007f:]*$',
-      description: 'Without control characters and colons.',
+      description: 'User name, without control characters and colons.',
     }),
     password: Type.String({ minLength: 1, maxLength: limits.registryPasswordBytes, description: 'Or a token.' }),
   },
@@ -167,8 +167,8 @@ export type LoginBody = Static<typeof LoginBody>;
 /** A login as its tenant sees it: without its password. */
 export const LoginView = Type.Object(
   {
-    host: Type.String({ description: 'The registry, in lower case: `docker.io` is Docker Hub.' }),
-    username: nullable(Type.String({ description: 'Null: the stored login is damaged; put it again.' })),
+    host: Type.String({ description: 'Registry in lower case; `docker.io` is Docker Hub.' }),
+    username: nullable(Type.String({ description: 'Null if the stored login is damaged; put it again.' })),
     updated_at: nullable(Type.String({ format: 'date-time' })),
   },
   { additionalProperties: false },

@@ -83,10 +83,12 @@ export const TenantSummary = Type.Object(
   {
     id: TenantId,
     regions: nullable(
-      Type.Array(Region, { description: 'Null: its record is damaged (docs/runbook.md); so are its caps.' }),
+      Type.Array(Region, {
+        description: 'Null, as are the caps, if the record of the tenant is damaged (docs/runbook.md).',
+      }),
     ),
     caps: nullable(Type.Record(Type.String(), Cap)),
-    usage: Type.Record(Type.String(), Type.Integer(), { description: 'In all regions.' }),
+    usage: Type.Record(Type.String(), Type.Integer(), { description: 'Usage in all regions.' }),
   },
   { additionalProperties: false },
 );
@@ -152,7 +154,7 @@ export const RevocationBody = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: 253_402_300_799,
-        description: 'With `jti`: the `exp` of that token, if it is known; the revocation ends with it.',
+        description: 'With `jti`: the `exp` of the token, if known. The revocation ends at that time.',
       }),
     ),
   },

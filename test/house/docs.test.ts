@@ -178,7 +178,7 @@ t.test('pages name only metrics, settings and events that exist', (t) => {
     [],
     'events of the log',
   );
-  const audit = read('docs/backup.md').split('## Revocations to repeat')[1]?.split('\n## ')[0] ?? '';
+  const audit = read('docs/backup.md').split('## Re-apply revocations')[1]?.split('\n## ')[0] ?? '';
   t.same(
     [...audit.matchAll(/^\| `([a-z_]+)`/gm)].map(([, name]) => name).sort(),
     [...Object.values(securityEventKinds).map(({ event }) => event), signedOutEvent].sort(),

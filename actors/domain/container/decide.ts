@@ -326,7 +326,7 @@ export function change(
   if (hasRoomFor(record, next, context)) return answer(show(next), changed(next, events));
   const moving = moveUpdate(next, tenant, context);
   if (moving === undefined) {
-    return refuse('conflict', 'no host has room for the container with these limits: it stays as it is');
+    return refuse('conflict', 'no host has room for the container with these limits; the container was not changed');
   }
   return answer(show(moving.record), {
     ...moving.changes,

@@ -23,7 +23,11 @@ export function reserve(state: PartitionView, ask: Of<'network.reserve'>, contex
   const held = network.leaseOf(by.tenant, by.peer);
   if (held !== undefined) return answer(reply(held.index));
   const index = network.freeIndex(lastOf(record));
-  if (index === undefined) return refuse('conflict', 'no address is free');
+  if (index === undefined)
+    return refuse(
+      'conflict',
+      'the network has no free address; remove peers, or ask the operator for a larger network',
+    );
   const lease: LeaseRecord = {
     kind: 'lease',
     network: ask.network,

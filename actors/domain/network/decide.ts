@@ -44,7 +44,7 @@ export function create(state: PartitionView, ask: Of<'network.create'>, context:
   if (before !== undefined) {
     // The answer to this very request was lost, and it is asked again.
     const isOurs = before.wireguard.publicKey === ask.made.wireguard.publicKey;
-    return isOurs ? answer(shown('created', before, network)) : refuse('conflict', 'a network of this name exists');
+    return isOurs ? answer(shown('created', before, network)) : refuse('conflict', 'a network with this name exists');
   }
   const record: NetworkRecord = {
     ...ask.made,
@@ -88,7 +88,7 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   // The certificate was made for the endpoint that the gateway read; another request has changed
   // the endpoint since.
   if (server === null && settings.endpoint !== record.settings.endpoint) {
-    return refuse('conflict', 'the network was changed meanwhile');
+    return refuse('conflict', 'the network was changed meanwhile; read it again');
   }
   const next = {
     ...record,
@@ -106,7 +106,7 @@ export function certify(state: PartitionView, ask: Of<'network.certify'>, contex
   const { record } = found;
   const { serial } = record[ask.which];
   if (serial === ask.certificate.serial) return answer(repeatable('ok', record));
-  if (serial !== ask.replaces) return refuse('conflict', 'the certificate was replaced meanwhile');
+  if (serial !== ask.replaces) return refuse('conflict', 'the certificate was replaced meanwhile; read it again');
   const certificate = sameKey(record[ask.which], ask.certificate);
   const next: NetworkRecord = { ...record, [ask.which]: certificate, updatedAtMs: context.nowMs };
   return answer(repeatable('ok', next), stored(next));

@@ -59,7 +59,7 @@ export function create(state: PartitionView, ask: Of<'peer.create'>, context: Tu
   if (before !== undefined) return answer(shown('created', before, context));
   if (tenant.peers.damaged.has(ask.peer)) return damaged;
   // Its reservation has lapsed, or it was made and removed: the address may be another's by now.
-  if (tombstones.has(ask.peer)) return refuse('conflict', 'this peer is gone; make another');
+  if (tombstones.has(ask.peer)) return refuse('conflict', 'this peer was removed; create another');
   const refusal = refusalOf(tenant, ask.made.name, context);
   if (refusal !== undefined) return refusal;
   const insertedAtMs = insertionMs(newest, ask.peer, context.nowMs);

@@ -13,7 +13,7 @@ import { untoldOf } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-const replacedMeanwhile = refuse('conflict', 'the certificate was replaced meanwhile');
+const replacedMeanwhile = refuse('conflict', 'the certificate was replaced meanwhile; read it again');
 const tooMuchUntold = refuse(
   'conflict',
   'earlier changes of this peer have not reached the network yet; try again later',

@@ -115,7 +115,7 @@ export function remove(state: PartitionView, ask: Of<'secret.remove'>, context: 
   const values = tenant.secrets.values.get(ask.name);
   if (values === undefined) return refuse('not_found');
   if (tenant.damaged.size > 0)
-    return refuse('conflict', 'the record of a container is damaged, which may use it: contact support');
+    return refuse('conflict', 'a container that may use this secret has a damaged record; contact support');
   const users = tenant.secrets.users(ask.name).ids;
   if (users.size > 0) return refuse('conflict', usedBy(tenant, users));
   const deletes = [...values.keys()].map((version) => keys.secret(ask.tenant, ask.name, version));

@@ -1,6 +1,6 @@
 /**
- * The client's end of a session over WebSocket (docs/api.md, "Exec and forward"): it sends no more
- * than the gateway has room for, and says why the session ended.
+ * The client's end of a session over WebSocket (docs/api.md, "Exec and port-forward"): it sends no
+ * more than the gateway has room for, and says why the session ended.
  */
 import type { Writable } from 'node:stream';
 import { WebSocket } from 'ws';

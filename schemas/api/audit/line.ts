@@ -8,7 +8,7 @@ const optional = (description: string) => Type.Optional(Type.String({ descriptio
 /** Who did something, and from where. */
 export const Author = Type.Object(
   {
-    tenant: nullable(Type.Unsafe<TenantId>(Type.String({ description: 'The tenant of the token.' }))),
+    tenant: nullable(Type.Unsafe<TenantId>(Type.String({ description: 'Tenant of the token.' }))),
     subject: nullable(Type.String({ description: 'The `sub` of the token; null where a join token was used.' })),
     token: nullable(
       Type.String({ description: 'The `jti` of the token, which is the id of a key; or its short hash.' }),
@@ -24,10 +24,10 @@ export type Author = Static<typeof Author>;
 const SessionDetail = Type.Object(
   {
     started_at: Type.String({ format: 'date-time' }),
-    bytes_in: Type.Integer({ description: 'From the client.' }),
-    bytes_out: Type.Integer({ description: 'To the client.' }),
+    bytes_in: Type.Integer({ description: 'Bytes received from the client.' }),
+    bytes_out: Type.Integer({ description: 'Bytes sent to the client.' }),
     exit_code: nullable(Type.Integer()),
-    reason: Type.String({ description: 'Why it ended.' }),
+    reason: Type.String({ description: 'Reason for the end of the session.' }),
   },
   { additionalProperties: false },
 );
@@ -35,8 +35,10 @@ const SessionDetail = Type.Object(
 /** What else there is to say; never a value that was sent. */
 export const AuditDetail = Type.Object(
   {
-    fields: Type.Optional(Type.Array(Type.String(), { description: 'Of `invalid`: the fields with faults.' })),
-    scope: optional('Of `forbidden`: the scope that the token lacks.'),
+    fields: Type.Optional(
+      Type.Array(Type.String(), { description: 'Fields with faults, if the outcome is `invalid`.' }),
+    ),
+    scope: optional('Scope that the token lacks, if the outcome is `forbidden`.'),
     dimension: optional('Of `over_quota`: the cap that would be exceeded.'),
     session: Type.Optional(SessionDetail),
   },
@@ -55,12 +57,16 @@ export const AuditLine = Type.Object(
         'The operation, as in the OpenAPI document, such as `container.create`; or `sign_in`, `sign_out`, `container.exec.ended`, `container.forward.ended`.',
     }),
     outcome: Type.String({ description: '`done`, or the code of the refusal, such as `forbidden`.' }),
-    tenant: nullable(Type.Unsafe<TenantId>(Type.String({ description: 'Whom it concerns; null: operators alone.' }))),
+    tenant: nullable(
+      Type.Unsafe<TenantId>(
+        Type.String({ description: 'Tenant that the action concerns. Null if it concerns operators only.' }),
+      ),
+    ),
     by: Author,
     request_id: Type.String(),
     target: Type.Record(Type.String(), Type.String(), {
       description:
-        'What it was about: the parameters of the path, and the id of what was made. Of `sign_in`: `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device.',
+        'Object of the action: the path parameters, and the id of a created object. For `sign_in`, `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device.',
     }),
     detail: nullable(AuditDetail),
   },

@@ -25,7 +25,7 @@ export const KeyBody = Type.Object(
       nullable(
         Type.String({
           format: 'date-time',
-          description: 'Absent or null: after the longest life that tokens may have.',
+          description: 'Expiry. If absent or null, the longest life that a token may have.',
         }),
       ),
     ),
@@ -34,21 +34,23 @@ export const KeyBody = Type.Object(
 );
 export type KeyBody = Static<typeof KeyBody>;
 
-const damaged = { description: 'Null: the record of the key is damaged; delete it.' };
+const damaged = { description: 'Null if the record of the key is damaged; delete it.' };
 const keyView = {
   id: KeyId,
   name: nullable(KeyName),
   scopes: nullable(KeyScopes),
-  subject: nullable(Type.String({ description: 'Who made it: the `sub` of its token, too.' })),
+  subject: nullable(Type.String({ description: 'Subject that created the key; also the `sub` of its token.' })),
   inserted_at: nullable(Type.String({ format: 'date-time', ...damaged })),
   expires_at: nullable(Type.String({ format: 'date-time' })),
-  revoked: Type.Boolean({ description: 'A revocation of its subject, or of the whole tenant, refuses its token.' }),
+  revoked: Type.Boolean({
+    description: 'True if a revocation of its subject, or of the whole tenant, refuses its token.',
+  }),
 };
 export const KeyView = Type.Object(keyView, { additionalProperties: false });
 export type KeyView = Static<typeof KeyView>;
 
 export const KeyWithToken = Type.Object(
-  { ...keyView, token: Type.String({ description: 'Shown this once.' }) },
+  { ...keyView, token: Type.String({ description: 'The token; it is shown only once.' }) },
   { additionalProperties: false },
 );
 

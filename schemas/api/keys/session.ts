@@ -9,7 +9,7 @@ import { limits } from '../../limits.ts';
 const handle = Type.String({
   minLength: 1,
   maxLength: limits.signInHandleBytes,
-  description: 'What the server has to know of this sign-in, sealed.',
+  description: 'Sealed state of this sign-in.',
 });
 
 /** `POST /sign-in/device` (RFC 8628) */
@@ -17,15 +17,16 @@ export const DeviceBody = Type.Object({}, { additionalProperties: false });
 export const DeviceSignIn = Type.Object(
   {
     handle,
-    user_code: Type.String({ description: 'For the page at `verification_uri`.' }),
+    user_code: Type.String({ description: 'Code to enter at `verification_uri`.' }),
     verification_uri: Type.String(),
     verification_uri_complete: Type.Optional(
       Type.String({
-        description: 'A page of this server that says who asks, and leads to that page with the code in it.',
+        description:
+          'Page of this server that names the client, and leads to `verification_uri` with the code filled in.',
       }),
     ),
-    expires_in: Type.Integer({ description: 'Seconds.' }),
-    interval: Type.Integer({ description: 'Seconds to wait between two asks for the token.' }),
+    expires_in: Type.Integer({ description: 'Lifetime of the code in seconds.' }),
+    interval: Type.Integer({ description: 'Seconds to wait between two requests for the token.' }),
   },
   { additionalProperties: false },
 );
@@ -41,11 +42,11 @@ export const DeviceTokenBody = Type.Object(
 export const DeviceToken = Type.Union([
   Type.Object(
     { status: Type.Enum(['pending', 'slow_down', 'expired', 'denied']) },
-    { additionalProperties: false, description: 'After `slow_down`, wait five seconds longer between two asks.' },
+    { additionalProperties: false, description: 'After `slow_down`, wait five seconds longer between two requests.' },
   ),
   Type.Object(
     { status: Type.Literal('choose'), tenants: Type.Array(TenantId), handle },
-    { additionalProperties: false, description: 'Ask again with this handle and one of these tenants.' },
+    { additionalProperties: false, description: 'Repeat the request with this handle and one of these tenants.' },
   ),
   Type.Object(
     {

@@ -28,10 +28,17 @@ export interface SigningKeyRecord {
 /** For operators. */
 export const SigningKeyView = Type.Object(
   {
-    id: Type.String({ description: 'The `kid` of its tokens.' }),
-    current: Type.Boolean({ description: 'New tokens are signed with it.' }),
-    inserted_at: nullable(Type.String({ format: 'date-time', description: 'Null: its record is damaged.' })),
-    expires_at: nullable(Type.String({ format: 'date-time', description: 'Null: it is current, or damaged.' })),
+    id: Type.String({ description: '`kid` of the tokens that this key signs.' }),
+    current: Type.Boolean({ description: 'True for the key that signs new tokens.' }),
+    inserted_at: nullable(
+      Type.String({ format: 'date-time', description: 'Null if the record of the key is damaged.' }),
+    ),
+    expires_at: nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'When the key stops being accepted. Null for the current key, and for a damaged one.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -14,7 +14,7 @@ export const ContainerStats = Type.Object(
     mem_limit: nullable(bytes('The `mem_limit` of the container that runs. Null where the engine does not say it.')),
     net_rx_bytes: nullable(bytes('Received since the container started, over all networks. Null where it is unknown.')),
     net_tx_bytes: nullable(bytes('Sent since the container started, over all networks. Null where it is unknown.')),
-    pids: nullable(Type.Integer({ minimum: 0, description: 'Processes and threads. Null where it is unknown.' })),
+    pids: nullable(Type.Integer({ minimum: 0, description: 'Processes and threads. Null if unknown.' })),
     at: Type.String({ description: 'The time of the sample, by the clock of the host.' }),
   },
   { additionalProperties: false },

@@ -9,7 +9,7 @@ const amounts = {
   cpu_seconds: Type.Number({ minimum: 0, description: 'CPU time of all cores, to the millisecond.' }),
   mem_byte_seconds: Type.String({
     pattern: '^\\d+$',
-    description: 'Memory in use × time. A text, since it may not fit a double.',
+    description: 'Memory in use × time, as a decimal string, because it may not fit a double.',
   }),
 };
 
@@ -18,7 +18,7 @@ export const UsageAmounts = Type.Object(amounts, { additionalProperties: false }
 export const ContainerUsage = Type.Object(
   {
     id: ContainerId,
-    name: nullable(Type.String({ description: 'Null where it is not known any more.' })),
+    name: nullable(Type.String({ description: 'Null if the name is no longer known.' })),
     ...amounts,
   },
   { additionalProperties: false },

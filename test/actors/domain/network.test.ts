@@ -151,7 +151,14 @@ t.test('the last address of a pool, and the one after', (t) => {
     t.equal(Math.min(...indexes), 2, pool);
     t.equal(Math.max(...indexes), total + 1, pool);
     const over = reserve(state);
-    t.same(over.body, { error: 'conflict', message: 'no address is free' }, pool);
+    t.same(
+      over.body,
+      {
+        error: 'conflict',
+        message: 'the network has no free address; remove peers, or ask the operator for a larger network',
+      },
+      pool,
+    );
     t.ok(isEmpty(over.changes), pool);
     const view = dataOf<NetworkView>(read(state, { type: 'network.get', network: home }));
     t.same(view.addresses, { total, lent: total }, pool);

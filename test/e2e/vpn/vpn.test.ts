@@ -166,7 +166,7 @@ t.test('VPN peers and their files', async (t) => {
   t.test('a wrong body is refused with all its faults; nothing is created', async (t) => {
     const rows: [object, Record<string, string[]>][] = [
       [{}, { name: ["can't be blank"] }],
-      [{ name: 'x', network: 'nowhere' }, { network: ['is not a network'] }],
+      [{ name: 'x', network: 'nowhere' }, { network: ['is not a network that you may use'] }],
     ];
     for (const [body, details] of rows) {
       const answer = await acme.call('POST', peers, body);
@@ -194,7 +194,7 @@ t.test('VPN peers and their files', async (t) => {
   t.test('to a tenant a network that is closed to it does not exist', async (t) => {
     await rig.network({ ...office, name: 'closed', ...poolsOf(97, 29), tenants: ['other'] });
     const refused = await acme.call('POST', peers, { name: 'x', network: 'closed' });
-    t.same(refused.body, { error: 'invalid', details: { network: ['is not a network'] } });
+    t.same(refused.body, { error: 'invalid', details: { network: ['is not a network that you may use'] } });
     const made = await rig.peer(other, { name: 'x', network: 'closed' });
     t.equal(
       (await operator.call('DELETE', `${networks}/closed`)).status,
@@ -458,7 +458,16 @@ t.test('VPN peers and their files', async (t) => {
       [2, 3, 4, 5, 6].map((last) => `10.96.0.${last}`),
     );
     const none = await acme.call('POST', peers, { name: 't6', network: 'tiny' });
-    t.same([none.status, none.body], [409, { error: 'conflict', message: 'no address is free' }]);
+    t.same(
+      [none.status, none.body],
+      [
+        409,
+        {
+          error: 'conflict',
+          message: 'the network has no free address; remove peers, or ask the operator for a larger network',
+        },
+      ],
+    );
     await acme.call('DELETE', `${peers}/${made[2]?.id ?? ''}`);
     const again = await eventually(
       'the address that was released is allocated again',

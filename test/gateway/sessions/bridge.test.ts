@@ -119,7 +119,7 @@ t.test('the end of a token, of patience and of a client', async (t) => {
   const silent = stage(t);
   silent.pass(limits.webSocketSilentMs);
   await silent.look();
-  t.match(silent.closes, [/^1000 left: the client answers no ping/]);
+  t.match(silent.closes, [/^1000 left: the client does not answer pings/]);
 
   const left = stage(t);
   left.bridge.onClose();

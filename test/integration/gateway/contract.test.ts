@@ -154,7 +154,7 @@ function refusals(t: Test, url: string) {
         `${compute}?cursor=x`,
         { headers: bearer },
         422,
-        { error: 'invalid', details: { cursor: ['must be the `next_cursor` of an earlier answer'] } },
+        { error: 'invalid', details: { cursor: ['is not a valid cursor; use the `next_cursor` of the page before'] } },
       ],
       ['404 before 422', `${compute}/${uuid()}/logs?limit=0`, { headers: bearer }, 404, undefined],
       ['404 before 422, wait', `${compute}/${uuid()}/wait?status=x`, { headers: bearer }, 404, undefined],
@@ -246,7 +246,10 @@ function operatorRoutes(t: Test, url: string) {
     const { tenant, host } = (misfit.json as { details: Record<string, string[]> }).details;
     t.same([tenant, host], [[`must match ${tenantIdPattern}`], [`must match ${hostKeyPattern}`]]);
     const astray = await call(url, '/api/v2/operator/containers?cursor=x', { headers: operator });
-    t.match(astray, { status: 422, json: { details: { cursor: ['must be the `next_cursor` of an earlier answer'] } } });
+    t.match(astray, {
+      status: 422,
+      json: { details: { cursor: ['is not a valid cursor; use the `next_cursor` of the page before'] } },
+    });
     const made = await call(
       url,
       '/api/v2/operator/hosts',

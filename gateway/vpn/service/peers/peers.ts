@@ -61,7 +61,7 @@ const addressesOf = ({ settings }: NetworkRecord, index: number): Pick<PeerRecor
 };
 
 /** The network does not exist, or does not serve this tenant. */
-const unknownNetwork = invalid({ network: ['is not a network'] });
+const unknownNetwork = invalid({ network: ['is not a network that you may use'] });
 
 const unsettled: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'internal']);
 
