@@ -34,7 +34,7 @@ export const groups: readonly Group[] = [
   group('tenant revoke', async () => (await import('./operator/tenants.ts')).addTenants),
   group('network', async () => (await import('./operator/networks.ts')).addNetworks),
   group('signing-key', async () => (await import('./operator/signing-keys.ts')).addSigningKeys),
-  group('backup restore keys', async () => (await import('./operator/clusters.ts')).addClusters),
+  group('backup restore nats-keys', async () => (await import('./operator/clusters.ts')).addClusters),
   group('doctor', async () => (await import('./doctor/doctor.ts')).addDoctor),
   group('completion __complete', async () => (await import('./completion/command.ts')).addCompletion),
 ];

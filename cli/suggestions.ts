@@ -50,8 +50,9 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   ...{ uncordon: ['host uncordon'], join: ['host join-token'], check: ['doctor'] },
 };
 
-/** What to do where no single command does it. */
+/** Advice for words that no single command stands for. */
 const advice: Readonly<Record<string, string>> = {
+  keys: 'API tokens: "longshore token". NATS identities of a cluster: "longshore nats-keys".',
   restart: 'Run "longshore stop", and then "longshore start".',
   rollback: 'Run "longshore update" with the earlier image. An update that fails is rolled back by itself.',
   cp: 'Copy a file through "longshore exec -i", such as: longshore exec -i web -- sh -c "cat > /file" < file',

@@ -1,5 +1,5 @@
 /**
- * `longshore keys`: the NATS identities of a cluster in a folder, what of them is valid, and how
+ * `longshore nats-keys`: the NATS identities of a cluster in a folder, what of them is valid, and how
  * one is replaced or taken back. docs/deploy.md says where each file goes.
  */
 import { mkdirSync } from 'node:fs';
@@ -20,10 +20,10 @@ import { credsPath, hasKeys, prepareNatsIdentity, signingNames, type NatsIdentit
 import { writePrivateFile } from './private-file.ts';
 import { connectionsByKey, isAtServers, namesServers, pushAccounts, withSystem } from './servers.ts';
 
-const help = `usage: longshore keys FOLDER [GATEWAY ...]
-       longshore keys list FOLDER
-       longshore keys rotate FOLDER NAME [--days N]
-       longshore keys revoke FOLDER NAME|KEY [--now]
+const help = `usage: longshore nats-keys FOLDER [GATEWAY ...]
+       longshore nats-keys list FOLDER
+       longshore nats-keys rotate FOLDER NAME [--days N]
+       longshore nats-keys revoke FOLDER NAME|KEY [--now]
 
 Creates the NATS keys, credentials and accounts of a cluster in FOLDER, or loads those that FOLDER
 already holds, and prints which program needs which file. Each named GATEWAY gets its own

@@ -1,6 +1,6 @@
 /**
- * `backup`, `restore` and `keys`, for operators: they work with NATS and files, not with the API.
- * What they need is imported when they run, because the package of the command alone lacks it.
+ * `backup`, `restore` and `nats-keys`, for operators: they work with NATS and files, not with the
+ * API. Their needs are imported when they run, because the package of the command alone lacks them.
  */
 import type { Command } from 'commander';
 import { runCommand } from '../command.ts';
@@ -12,7 +12,7 @@ type Run = (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number>;
 const runs = {
   backup: async (args, env) => runCommand((await import('../backup/command.ts')).backupCommand, args, env),
   restore: async (args, env) => runCommand((await import('../restore/command.ts')).restoreCommand, args, env),
-  keys: async (args, env) => runCommand((await import('../keys/command.ts')).keysCommand, args, env),
+  'nats-keys': async (args, env) => runCommand((await import('../keys/command.ts')).keysCommand, args, env),
 } satisfies Record<string, Run>;
 
 const absent = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
@@ -38,5 +38,5 @@ export function addClusters(program: Command, { env, signal }: Terminal): void {
   };
   add('backup', 'Back up the cluster to a folder (online)');
   add('restore', 'Restore the cluster from a backup (actors stopped)');
-  add('keys', 'Create the NATS identities of a cluster in a folder');
+  add('nats-keys', 'Create the NATS identities of a cluster in a folder');
 }

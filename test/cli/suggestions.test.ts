@@ -22,6 +22,7 @@ t.test('words of other tools, and misspelt ones', (t) => {
     ['longshore', 'create', '(Did you mean run?)'],
     ['longshore', 'up', '(Did you mean apply?)'],
     ['longshore', 'key', '(Did you mean token?)'],
+    ['longshore', 'keys', '(API tokens: "longshore token". NATS identities of a cluster: "longshore nats-keys".)'],
     ['longshore', 'hosts', '(Did you mean host ls?)'],
     ['longshore', 'version', '(Did you mean --version?)'],
     ['longshore', 'pss', '(Did you mean ps?)'],

@@ -168,7 +168,7 @@ t.test('peers and operators', async (t) => {
 
   await t.test('commands of a cluster', async (t) => {
     const keys = join(folder, 'keys');
-    t.match(await operator('keys', keys, 'g1'), /^HOSTS_ACCOUNT +A[A-Z2-7]{55}$/m);
+    t.match(await operator('nats-keys', keys, 'g1'), /^HOSTS_ACCOUNT +A[A-Z2-7]{55}$/m);
     t.match(await longshore(['backup', '--help']), { code: 0, out: /^usage: longshore backup FOLDER/ });
     t.match(await longshore(['backup', 'x', '--without-log']), { code: 2, out: /Did you mean --without-logs\?/ });
     t.match(await longshore(['restore']), { code: 2, out: /FOLDER is missing/ });
