@@ -16,7 +16,7 @@ export interface Command<T> {
   /** @throws UsageError, or an error of `parseArgs`, if an argument is wrong. */
   readonly read: (args: readonly string[]) => T;
   readonly run: (given: T, env: NodeJS.ProcessEnv) => Promise<void>;
-  /** What failed, as the start of an error line: `backup failed`. */
+  /** Start of an error line, such as `backup failed`. */
   readonly failed: string;
 }
 

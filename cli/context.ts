@@ -1,4 +1,4 @@
-/** What a command works with: a server, a token, and where it writes. */
+/** Context of a command: server, token and outputs. */
 import type { Command } from 'commander';
 import { createApi, type Api } from './client/api.ts';
 import { NoProfile, notToken, profilePath, readProfiles, serverIn, variableOf, type Profile } from './profiles.ts';

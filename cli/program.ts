@@ -26,11 +26,11 @@ const completing = '__complete';
 
 interface Parts {
   readonly loaded: readonly Group[];
-  /** Whether the commands of the others are there by their names. */
+  /** True if the commands of the other groups are present by name only. */
   readonly hasNames: boolean;
 }
 
-/** What a line needs. Help needs all commands, and so does one that may be misspelt. */
+/** Groups that a line needs. Help and a misspelt command need all. */
 function partsFor(args: readonly string[]): Parts {
   const name = commandIn(args);
   const group = groupOf(name);

@@ -17,7 +17,7 @@ export class Room {
     this.#bounds = bounds;
   }
 
-  /** Whether no further item fits, whatever its size. */
+  /** True if no further item fits, whatever its size. */
   get isFull(): boolean {
     return this.#items >= (this.#bounds.items ?? Infinity) && this.#items > 0;
   }
@@ -36,13 +36,13 @@ export class Room {
 export interface Piece<R> {
   readonly value: R;
   readonly bytes: number;
-  /** How much the piece counts in the bound of items; 1 unless stated. */
+  /** Weight of the piece in the bound of items; 1 unless stated. */
   readonly items?: number;
 }
 
 export interface Filled<T, R> {
   readonly values: R[];
-  /** How many items of the source went in or were left out. */
+  /** Number of items of the source that went in or were left out. */
   readonly passed: number;
   /** The first item that did not go in; undefined: the source has ended. */
   readonly next: T | undefined;

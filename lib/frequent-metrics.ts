@@ -39,7 +39,7 @@ export function frequentCounter<Label extends string>(
 class Child<Label extends string> {
   readonly labels: Labels<Label>;
   readonly #bounds: readonly number[];
-  /** How many values were over the bound before and not over this one; last, over all. */
+  /** Number of values over the bound before and not over this one; last, over all. */
   readonly #counts: number[];
   #sum = 0;
 
@@ -85,7 +85,7 @@ export class FrequentHistogram<Label extends string> extends Histogram<Label> {
     return child;
   }
 
-  /** What prom-client exposes; its types lack the method. */
+  /** Method that prom-client exposes and its types lack. */
   getForPromString() {
     const { name, help } = this.#about;
     return { name, help, type: 'histogram', values: this.#children.flatMap((child) => child.samples(name)) };

@@ -81,7 +81,7 @@ export function createRegistry(program: string, version: string, loopTickMs = 10
   return registry;
 }
 
-/** Why the program cannot do its work now; undefined: it can. */
+/** Reason why the program is not ready; `undefined` if it is. */
 export type Readiness = () => string | undefined;
 
 export interface MetricsListener {

@@ -3,7 +3,7 @@
  * longer to load than all of a simple command of the command line.
  */
 
-/** What a JSON object holds. */
+/** Values of a JSON object. */
 export type Values = Readonly<Record<string, unknown>>;
 
 export const isValues = (value: unknown): value is Values =>
@@ -15,7 +15,7 @@ export const valuesIn = (value: unknown): Values => (isValues(value) ? value : {
 export const textIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 export const numberIn = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 
-/** What is given wins, key by key; a list is replaced as a whole. */
+/** Merges key by key; a given value wins, and a list is replaced as a whole. */
 export function merged(before: Values, given: Values): Values {
   const entries = Object.entries(given).map(([key, value]) => {
     const stored = before[key];

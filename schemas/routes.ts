@@ -74,7 +74,7 @@ export interface QueryParameter {
   readonly fallback?: QueryValue;
   /** A request without the parameter is invalid. */
   readonly required?: true;
-  /** What a text of its pattern is: "must be …". */
+  /** Description of a text of its pattern, after "must be". */
   readonly form?: string;
 }
 
@@ -147,9 +147,9 @@ const signIn = '/api/v2/sign-in';
 
 const execUserPattern = '^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$';
 const execWorkdirPattern = '^/[^\\0]*$';
-/** Who deploys reads what became of it, too; who runs a process or joins the VPN does not. */
+/** The scope `deploy` includes reads of the results; `exec` and `vpn` do not. */
 const readers = ['read', 'deploy'] as const;
-/** Who sets secrets and logins sees what there is, as do those who use them. */
+/** Scopes that set secrets and logins, or use them, list them, too. */
 const secretReaders = ['read', 'deploy', 'admin'] as const;
 const peerReaders = ['read', 'vpn'] as const;
 const networkErrors = ['forbidden', 'not_found'] as const;
@@ -209,7 +209,7 @@ const cursor = {
   schema: Type.String(),
   description: 'The `next_cursor` of the previous page.',
 } satisfies QueryParameter;
-/** What both lists of the audit may be asked for. */
+/** Query parameters of both lists of the audit. */
 const auditQuery = {
   from: { schema: Type.String(), description: 'Start of the period, RFC 3339. Default: everything that is kept.' },
   to: { schema: Type.String(), description: 'End of the period, RFC 3339. Default: now.' },

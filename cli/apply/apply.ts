@@ -83,7 +83,7 @@ export async function apply(context: Context, options: ApplyOptions): Promise<vo
   throw new Exit(codeOf(error));
 }
 
-/** What is removed is gone: a person says yes first, a program says so with `--yes`. */
+/** A removal is final: a person confirms it, and a program gives `--yes`. */
 async function confirm({ terminal }: Context, { steps }: Plan, { yes, file = [] }: ApplyOptions): Promise<void> {
   const removed = steps.filter(({ action }) => action === 'remove');
   if (removed.length === 0 || yes === true) return;

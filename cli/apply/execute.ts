@@ -25,11 +25,11 @@ export interface Work {
   readonly isDetached: boolean;
   /** For each container. */
   readonly timeoutS: number;
-  /** How long one without a health check must stay up. */
+  /** Time that a container without a health check must stay up. */
   readonly stableS: number;
 }
 
-/** What came of all steps, and why it ended early. */
+/** Results of all steps, and the reason for an early end. */
 export interface Result {
   readonly done: readonly Done[];
   readonly error?: unknown;
@@ -136,7 +136,7 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   return isSame && !isRolled ? 'same' : 'changed';
 }
 
-/** What was done before needs no line. */
+/** True if the change was done before; it then needs no line. */
 async function isLongDone({ context: { api } }: Work, { found }: ContainerChange, goal: Goal): Promise<boolean> {
   const { generation } = found.status;
   const view = await settled(api, found.container.id, { ...goal, generation }, limits.cliKeptLookMs);
@@ -207,7 +207,7 @@ async function untilGone({ api, terminal }: Context, id: string, name: string, s
   }
 }
 
-/** What is gone already is as it shall be. */
+/** A resource that is gone already is in its desired state. */
 async function remove({ context, timeoutS }: Work, { kind, id, name }: Removal): Promise<Outcome> {
   const { api } = context;
   const deletion = {

@@ -1,4 +1,4 @@
-/** What the tenant has, of what a file is about. */
+/** Resources of the tenant that a file is about. */
 import type { PolicyView } from '../../schemas/api/policy.ts';
 import type { ContainerSecrets } from '../../schemas/api/secret.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -103,7 +103,7 @@ export function planOf(wanted: Wanted, found: Found): Plan {
   return { steps, faults: [...faultsOf(wanted, found)] };
 }
 
-/** What would fail on the way is said before anything is changed. */
+/** Failures that can be foreseen are reported before anything is changed. */
 function* faultsOf(wanted: Wanted, found: Found): Generator<Remark> {
   const there = [...found.secrets.keys()].filter((name) => !wanted.removed.secrets.includes(name));
   const secrets = new Set([...wanted.secrets.map(({ name }) => name), ...there]);
@@ -150,7 +150,7 @@ function secretStep(wanted: WantedSecret, { secrets }: Found): SetStep {
   return { kind: 'secret', action, name, wanted, differences: sourceOf('value', wanted), before };
 }
 
-/** Where the value comes from, which a person wants to know of a file of somebody else. */
+/** Source of the value, shown because the file may be somebody else's. */
 function sourceOf(field: string, { source }: WantedSecret): Difference[] {
   if (source === undefined || 'value' in source) return [{ field, from: null, to: 'as this file has it' }];
   const to = source.env === undefined ? `from the file ${source.file ?? ''}` : `from the variable ${source.env}`;
@@ -194,7 +194,7 @@ interface Shown {
   readonly uses: ContainerSecrets;
 }
 
-/** What a person reads of a container, by field. */
+/** Text of a container for a person, by field. */
 function fieldsOf({ declaration, policy, uses }: Shown): Fields {
   const { env, ports, cpu_limit, mem_limit } = declaration;
   const ofEnv = Object.entries(env).map(([key, value]) => [`env.${key}`, value] as const);
@@ -217,7 +217,7 @@ function fieldsOf({ declaration, policy, uses }: Shown): Fields {
   ]);
 }
 
-/** What is not shown of a new container: the defaults, but for its limits. */
+/** Fields not shown of a new container: the defaults, except its limits. */
 const blank = fieldsOf({
   declaration: {
     ...containerDefaults,
@@ -285,7 +285,7 @@ const momentOf = (time: string | null | undefined): string | null =>
   time == null ? null : new Date(time).toISOString();
 const listText = (list: readonly string[] | null | undefined): string | null => list?.join(', ') ?? null;
 
-/** What of a peer may change, as text for people and for comparison. */
+/** Changeable fields of a peer, as text for people and for comparison. */
 const peerTexts = (peer: Pick<Peer, 'enabled' | 'expires_at' | 'routes' | 'dns'>): Fields => {
   const texts = {
     enabled: String(peer.enabled),
@@ -336,5 +336,5 @@ function removals({ removed }: Wanted, found: Found): Removal[] {
   ];
 }
 
-/** Whether a step changes something for certain; a value that is set may be the same as before. */
+/** True if a step certainly changes something; a value that is set may be the same as before. */
 export const isChange = ({ action }: Step): boolean => action !== 'keep' && action !== 'wait' && action !== 'set';

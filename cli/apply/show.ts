@@ -76,7 +76,7 @@ export function doneText(done: readonly Done[]): string {
   return `Done: ${changed.join(', ')} changed${same === 0 ? '' : `, ${same} as before`}.`;
 }
 
-/** What was done when it stopped, and what was not. */
+/** Steps done before it stopped, and those not done. */
 export function stoppedText(done: readonly Done[]): string {
   const names = (outcomes: readonly Outcome[]): string =>
     done.flatMap(({ step, outcome }) => (outcomes.includes(outcome) ? [nameOf(step)] : [])).join(', ') || 'nothing';

@@ -61,7 +61,7 @@ const checksumOf = (manifest: string | Uint8Array): string =>
   `${createHash('sha256').update(manifest).digest('hex')}  ${manifestName}\n`;
 const decodeManifest = decoder(Manifest);
 
-/** What is only read, and comes last in a restore. */
+/** Streams that are only read, and come last in a restore. */
 export const historyOf = ({ events, audit, usage, logs }: Manifest): SavedStream[] => [
   events,
   audit,
@@ -122,7 +122,7 @@ export async function writeBackup(path: string, fill: (folder: string) => Promis
 export async function readBackup(
   path: string,
   { withoutHistory = false }: { readonly withoutHistory?: boolean } = {},
-): Promise<{ readonly manifest: Manifest; /** Whether the manifest has a checksum. */ readonly isChecked: boolean }> {
+): Promise<{ readonly manifest: Manifest; /** True if the manifest has a checksum. */ readonly isChecked: boolean }> {
   const { manifest, isChecked } = await readManifest(path);
   const { cluster, partitions } = manifest;
   const refusal = refusalOf(cluster);

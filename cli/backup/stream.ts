@@ -218,7 +218,7 @@ async function sendChunk(nc: NatsConnection, target: string, chunk: Buffer): Pro
   }
 }
 
-/** What to do where a server gives up, because it syncs each message that it restores. */
+/** Advice for a server that gives up because it syncs each message that it restores. */
 export const slowDisk =
   'start nats-server without "sync_interval: always", restore, and start it with it again (docs/backup.md, ' +
   '"Restore time")';

@@ -42,7 +42,7 @@ export function createApi(options: ApiOptions): Api {
   return api;
 }
 
-/** What openapi-fetch resolves to. */
+/** Result of openapi-fetch. */
 export interface Answer<T> {
   readonly data?: T | undefined;
   readonly error?: unknown;

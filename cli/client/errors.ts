@@ -1,4 +1,4 @@
-/** What can go wrong with a request, as one error a kind. */
+/** Errors of a request, one class for each kind. */
 import { limits } from '../../schemas/limits.ts';
 import { textIn, valuesIn, type Values } from '../../lib/values.ts';
 
@@ -67,6 +67,6 @@ export class InterruptedError extends Error {
   }
 }
 
-/** Whether the same request may succeed later. */
+/** True if the same request may succeed later. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof ConnectionError || (error instanceof ApiError && [429, 500, 502, 503, 504].includes(error.status));

@@ -56,7 +56,7 @@ interface End {
   readonly reason: string;
 }
 
-/** Why the server ends a stream, if it says so in its last frame. */
+/** Reason for the end of a stream, if its last frame has one. */
 const endOf = (frame: Frame): string | undefined =>
   frame.event === 'end' ? (valueOf(frame) as End).reason : undefined;
 

@@ -36,7 +36,7 @@ function deadlineOf(request: Request): number {
   return seconds > 0 ? seconds * 1000 + limits.clientWaitMarginMs : limits.clientRequestMs;
 }
 
-/** How long to pause before the request is sent again; undefined: the answer is final. */
+/** Pause before the request is sent again; `undefined` if the answer is final. */
 function pauseAfter(request: Request, answer: Response, attempt: number): number | undefined {
   const { status } = answer;
   const isRefused = status === 429 || status === 503;

@@ -37,12 +37,12 @@ export const waitFor = (
   withinMs: number,
 ): Promise<StatusView | undefined> => waited(api, id, { status }, withinMs);
 
-/** What of a declaration is waited for. */
+/** Part of a declaration to wait for. */
 export interface Declared {
   readonly generation: number;
   /** It runs once: its end counts, and the exit code of it. */
   readonly isJob: boolean;
-  /** How long it must stay up: 0 where a health check says when it is up. */
+  /** Time that it must stay up; 0 if a health check decides. */
   readonly stableSeconds: number;
 }
 

@@ -1,4 +1,4 @@
-/** What a shell loads to complete `longshore`: it asks the command for words, or offers files. */
+/** Scripts with which a shell completes `longshore`: by words of the command, or by files. */
 
 const bash = `# Completion of longshore for bash. Load it with: source <(longshore completion bash)
 _longshore() {

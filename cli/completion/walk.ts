@@ -1,4 +1,4 @@
-/** What may stand at the end of a line that a person is typing. Pure. */
+/** Candidates for the end of a line that a person is typing. Pure. */
 import type { Argument, Command, Option } from 'commander';
 import type { GlobalOptions } from '../context.ts';
 
@@ -13,9 +13,9 @@ export interface Completion {
   readonly kind?: NamedKind;
   /** `--host=` of `--host=b`. */
   readonly before: string;
-  /** What the person has begun. */
+  /** The incomplete word. */
   readonly begun: string;
-  /** Which server is asked for names. */
+  /** Server that is asked for names. */
   readonly given: Pick<GlobalOptions, 'profile' | 'server'>;
 }
 

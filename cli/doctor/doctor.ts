@@ -44,7 +44,7 @@ async function probe({ server, terminal }: Context, path: string): Promise<Probe
   }
 }
 
-/** When the certificate of the server ends, or why it is not accepted. */
+/** End of the server's certificate in ms since 1970, or the reason why it is not accepted. */
 function certificateEnd({ hostname: host, port }: URL): Promise<number | string> {
   return new Promise((resolve) => {
     const socket = connect({ host, port: Number(port || 443), servername: host, timeout: limits.cliDoctorMs });
@@ -58,7 +58,7 @@ function certificateEnd({ hostname: host, port }: URL): Promise<number | string>
   });
 }
 
-/** What went wrong, for a person; undefined: nothing. */
+/** Failure as text for a person; `undefined` if the work succeeded. */
 async function refusalOf(work: Promise<unknown>): Promise<string | undefined> {
   try {
     await work;

@@ -1,14 +1,14 @@
-/** What `doctor` makes of what it finds: whether it is right, and what to do if not. Pure. */
+/** Verdicts of `doctor` on its findings, with the remedy for each fault. Pure. */
 import type { Schemas } from '../client/api.ts';
 import { limits } from '../../schemas/limits.ts';
 import { days } from '../../schemas/limits/units.ts';
 
 export interface Verdict {
-  /** What was looked at. */
+  /** Subject of the check. */
   readonly name: string;
   readonly ok: boolean;
   readonly found: string;
-  /** What to do; absent: nothing is wrong. */
+  /** Remedy; absent if nothing is wrong. */
   readonly todo?: string;
 }
 

@@ -35,9 +35,9 @@ import { restoreSaved, withReplicas, type SavedOptions } from './saved.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface RestoreOptions extends HistoryOptions {
-  /** Whether to delete the state that NATS holds now. */
+  /** If true, the state that NATS holds now is deleted. */
   readonly replace: boolean;
-  /** Whether that state may be of another cluster. */
+  /** If true, that state may be of another cluster. */
   readonly otherCluster?: boolean;
   /** The restored incarnation is above it; undefined: above the clock's time alone. */
   readonly incarnationAbove?: number | undefined;
@@ -115,7 +115,7 @@ export async function continueHistory(
   return restoreHistory(nc, manifest, options);
 }
 
-/** What nothing can be served without. */
+/** Streams without which nothing can be served. */
 async function restoreState(
   nc: NatsConnection,
   manifest: Manifest,
@@ -168,7 +168,7 @@ async function requireNoActors(nc: NatsConnection): Promise<void> {
   }
 }
 
-/** Whether a subject has a subscriber. If it has none, the server says so at once. */
+/** True if a subject has a subscriber. If it has none, the server says so at once. */
 async function hasSubscriber(nc: NatsConnection, subject: string): Promise<boolean> {
   try {
     const nothingHeld = JSON.stringify({ ...spoken, versions: {} } satisfies DirectoryVersions);

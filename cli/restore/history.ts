@@ -20,7 +20,7 @@ export interface HistoryOptions extends SavedOptions {
   readonly withoutHistory?: boolean;
 }
 
-/** How many messages were deleted because no restored partition knows their events. */
+/** Number of messages deleted because no restored partition knows their events. */
 export interface RestoredHistory {
   readonly eventsDropped: number;
   readonly linesDropped: number;

@@ -52,7 +52,7 @@ export async function requirePossible(
   }
 }
 
-/** How long a single server takes to store a message of a stream. */
+/** Time that a single server takes to store a message of a stream. */
 async function messageMs(nc: NatsConnection, subject: string): Promise<number> {
   const startMs = performance.now();
   const stored = Array.from({ length: limits.restoreProbeMessages }, () =>

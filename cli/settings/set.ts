@@ -33,7 +33,7 @@ export async function settingsIn(schema: TSchema, path: string, input: Input): P
   return value;
 }
 
-/** What is stored, with what a person gives. @throws WrongUsage */
+/** Stored settings, merged with the given ones. @throws WrongUsage */
 export async function settingsWith(
   { terminal }: Context,
   schema: TSchema,

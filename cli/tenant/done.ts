@@ -8,7 +8,7 @@ import type { Declared, StatusView, WaitedStatus } from '../client/wait.ts';
 
 type Policy = Pick<Schemas['Policy'], 'restart' | 'health'>;
 
-/** What is waited for. */
+/** Goal of a wait. */
 export type Goal = Omit<Declared, 'generation'>;
 
 export function goalOf(
@@ -29,7 +29,7 @@ export const isCompleted = ({ status, reason }: StatusView): boolean => status =
 const onTheWayUp: readonly WaitedStatus[] = ['pending', 'pulling', 'starting', 'running', 'backoff'];
 const atRest: readonly WaitedStatus[] = ['stopped', 'failed'];
 
-/** Whether nothing but another command can bring this status. */
+/** True if nothing but another command can bring this status. */
 export function cannotCome({ status, desired, reason }: StatusView, awaited: WaitedStatus): boolean {
   if (awaited === 'removed' || awaited === 'removing' || awaited === status) return false;
   if (status === 'removing') return true;

@@ -1,4 +1,4 @@
-/** What a container has beside its declaration: a policy, and secrets that it uses. */
+/** Policy and secrets of a container, which its declaration does not hold. */
 import { isDeepStrictEqual } from 'node:util';
 import { dataOf, doneOf, type Schemas } from '../client/api.ts';
 import type { Context } from '../context.ts';

@@ -13,7 +13,7 @@ import { tableOf } from '../terminal/table.ts';
 
 const nameOf = (server: string): string => new URL(server).host;
 
-/** What a token says of itself; only the server knows whether it is valid. */
+/** Claims of a token; only the server knows whether it is valid. */
 function claimsIn(token: string): Readonly<Record<string, unknown>> {
   try {
     return decodeJwt(token);
@@ -22,7 +22,7 @@ function claimsIn(token: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Whether the server takes the token: one without a tenant's scopes may be an operator's. */
+/** Checks that the server accepts the token. One without a tenant's scopes may be an operator's. */
 async function checkToken(server: string, token: string, signal: AbortSignal): Promise<void> {
   const api = createApi({ server, token, signal });
   try {

@@ -1,4 +1,4 @@
-/** What becomes of a container, told while somebody waits until it is done (done.ts). */
+/** Progress of a container, printed during a wait until it is done (done.ts). */
 import { sleep, withAbort } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { oneLine } from '../../schemas/visible.ts';

@@ -52,10 +52,10 @@ const timeIn =
     throw new InvalidArgumentError('It must be a time such as 2027-01-01T00:00:00Z, or a span such as 12h or 30d.');
   };
 
-/** When something ends: a span is from now on. */
+/** Parser of an end: a span counts from now on. */
 export const endTime = timeIn(1);
 
-/** When something was: a span is until now. */
+/** Parser of a past time: a span counts back from now. */
 export const pastTime = timeIn(-1);
 
 export const endText = 'Expiry, such as 30d, 12h or 2027-01-01T00:00:00Z';

@@ -1,4 +1,4 @@
-/** Why a command ends without success, and the exit codes (docs/cli.md). */
+/** Errors that end a command, and the exit codes (docs/cli.md). */
 import { oneLine } from '../../schemas/visible.ts';
 import { ApiError, ConnectionError, InterruptedError } from '../client/errors.ts';
 
@@ -39,7 +39,7 @@ function hintFor({ status, code, detail, details }: ApiError): string {
   return '';
 }
 
-/** What a person reads of an error, in one or more lines. */
+/** Text of an error for a person, in one or more lines. */
 export function wordsOf(error: unknown): string {
   if (error instanceof ApiError) {
     const faults = Object.entries(error.details).map(

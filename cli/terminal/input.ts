@@ -1,4 +1,4 @@
-/** What a person or a program gives a command beside its arguments. */
+/** Input of a command beside its arguments: standard input, files and prompts. */
 import { readFileSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { addAbortSignal, Writable, type Readable } from 'node:stream';

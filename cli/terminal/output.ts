@@ -9,7 +9,7 @@ export interface Colours {
   readonly sgr: string;
 }
 
-/** What is written: texts, and colours between them, which no text can bring along. */
+/** Output: texts, and colours between them. A text itself can't contain a colour. */
 export type Text = string | readonly (string | Colours)[];
 
 const coloursOf = (sgr: string): string => (/^[\d;:]*$/.test(sgr) ? `\u001b[${sgr}m` : '');

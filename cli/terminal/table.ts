@@ -44,7 +44,7 @@ const steps = [
   ['m', 60],
 ] as const;
 
-/** How long ago: `5m`; `damaged` of a record that can't be read. */
+/** Age as text, such as `5m`; `damaged` for a record that can't be read. */
 export function agoText(time: string | null, nowMs: number): string {
   if (time === null) return 'damaged';
   const seconds = Math.max(0, Math.floor((nowMs - Date.parse(time)) / 1000));

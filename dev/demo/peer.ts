@@ -42,7 +42,7 @@ const filesOf = (baseUrl: string, { peerId, downloadToken, pacToken }: DemoPeer)
   proxy: `${baseUrl}/api/forage/pac?token=${pacToken}`,
 });
 
-/** Whether the saved tokens still work: they expire, and the tenant may have revoked them. */
+/** True if the saved tokens still work: they expire, and the tenant may have revoked them. */
 async function isGood(baseUrl: string, peer: DemoPeer): Promise<boolean> {
   const { WireGuard: conf, proxy } = filesOf(baseUrl, peer);
   const answers = await Promise.all(

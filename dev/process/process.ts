@@ -233,7 +233,7 @@ function spawnServer(spec: ServerSpec): Server {
 const portRange = { first: 20_000, last: 32_000 } as const;
 const portAttempts = 50;
 
-/** Whether nothing listens on the loopback port now. */
+/** True if nothing listens on the loopback port now. */
 export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const probe = createServer();

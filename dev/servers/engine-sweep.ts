@@ -143,7 +143,7 @@ export function parseRoutes(text: string): Route[] {
 
 export const ipv4 = (text: string): number => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
 
-/** Whether two ranges share an address; a default route (mask 0) overlaps nothing. */
+/** True if two ranges share an address; a default route (mask 0) overlaps nothing. */
 export function overlaps(route: Pick<Route, 'address' | 'mask'>, cidr: string): boolean {
   const [base = '', bits = ''] = cidr.split('/');
   const poolMask = (0xffffffff << (32 - Number(bits))) >>> 0;

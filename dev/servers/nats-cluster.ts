@@ -97,7 +97,7 @@ const tlsConfiguration = (files: { certFile: string; keyFile: string }, more: re
   '}',
 ];
 
-/** Whether the server presents a valid certificate and sends its INFO line. */
+/** True if the server presents a valid certificate and sends its INFO line. */
 async function greetsOverTls(host: string, port: number, caFile: string, signal: AbortSignal): Promise<boolean> {
   const socket = connectTls({ host, port, ca: readFileSync(caFile) });
   try {

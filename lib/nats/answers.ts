@@ -38,7 +38,7 @@ export class Answers {
     this.#unansweredSinceMs = undefined;
   }
 
-  /** How long asks have had no answer; 0: none waits. */
+  /** Time for which asks have had no answer; 0 if none waits. */
   silentMs(): number {
     return this.#unansweredSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#unansweredSinceMs;
   }

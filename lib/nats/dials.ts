@@ -23,7 +23,7 @@ export class Dials {
   #failed = 0;
   #refused = 0;
   #waitMs: number = limits.natsDialMinMs;
-  /** What the server made of the credentials in this dial. */
+  /** Verdict of the server on the credentials in this dial. */
   #verdict: 'none' | 'asked' | 'refused' = 'none';
   #hasConnected = false;
   /** Of the connection that is up. */

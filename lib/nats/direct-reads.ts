@@ -66,7 +66,7 @@ export interface StreamRead extends Reading {
 
 export interface Batch {
   readonly messages: readonly ReadMessage[];
-  /** How many messages follow these. */
+  /** Number of messages that follow these. */
   readonly pending: number;
 }
 

@@ -60,7 +60,7 @@ const hostLimits = {
   allowed_connection_types: ['STANDARD'],
 } satisfies Partial<User>;
 
-/** Where a host may publish and subscribe with its credentials. */
+/** Subjects that a host may publish and subscribe to with its credentials. */
 function permissionsOf(sender: Sender) {
   const { host, user } = sender;
   const publishes = [`agent.${host}.${user}.*`, `host.${host}.log.*.*`, subjects.tunnelsOfHost(sender)];

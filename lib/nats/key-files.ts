@@ -35,7 +35,7 @@ export function readSeedFile(name: string, path: string, kind: 'SA' | 'SO'): str
   return seed;
 }
 
-/** Whether it is a whole seed of that kind: its checksum says so. */
+/** True if it is a whole seed of that kind: its checksum says so. */
 export function isSeed(text: string, kind: 'SA' | 'SO' | 'SU'): boolean {
   try {
     fromSeed(new TextEncoder().encode(text));

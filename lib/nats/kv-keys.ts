@@ -45,7 +45,7 @@ export class StoreError extends Error {
   }
 }
 
-/** Whether a request failed because its subject has no subscriber. */
+/** True if a request failed because its subject has no subscriber. */
 export const isNoResponders = (error: unknown): boolean =>
   error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders());
 

@@ -9,6 +9,6 @@ import { isSignedBy } from './quick-pair.ts';
 export const renewalText = ({ host_key, public_key, at, nonce }: Omit<RenewBody, 'signature'>): Buffer =>
   Buffer.from(['longshore-renew-1', host_key, public_key, at, nonce, ''].join('\n'));
 
-/** Whether the key that the request names has signed it. */
+/** True if the key that the request names has signed it. */
 export const isSignedRenewal = ({ signature, ...signed }: RenewBody): boolean =>
   isSignedBy(signed.public_key, renewalText(signed), signature);

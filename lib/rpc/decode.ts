@@ -27,7 +27,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** What is wrong first. @throws DecodeError */
+/** The first fault. @throws DecodeError */
 function refuse(what: string, check: Check, value: unknown): never {
   const [first] = check.Errors(value);
   throw new DecodeError(`${what}: ${first?.instancePath || '/'} ${first?.message ?? 'is invalid'}`);

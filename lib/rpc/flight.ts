@@ -8,7 +8,7 @@ import { limits } from '../../schemas/limits.ts';
 import { send, silencesOf, type Item } from './item.ts';
 import type { Backlog, Batch, Lane } from './lane.ts';
 
-/** What a message carries for one partition. */
+/** Content of a message for one partition. */
 export interface Share {
   readonly backlog: Backlog;
   readonly items: Item[];

@@ -7,7 +7,7 @@
 import type { OutcomeCode } from '../../schemas/errors.ts';
 import type { Question } from '../../schemas/wire/asks.ts';
 
-/** What became of an ask: the owner's answer, or the client's word that there is none. */
+/** Outcome of an ask: the owner's answer, or the client's error that there is none. */
 export interface Outcome {
   readonly code: OutcomeCode;
   /** JSON of the response's body, as the owner wrote it; empty in the client's own words. */
@@ -20,7 +20,7 @@ export interface Outcome {
  */
 export type RetryReason = 'no_responders' | 'not_owner' | 'lost';
 
-/** What the messages before this one leave behind. */
+/** State that the messages before this one leave. */
 interface Past {
   /** The last message that carried the item. */
   readonly message: string | undefined;
@@ -57,7 +57,7 @@ export const newItem = (question: Question, deadlineMs: number, resolve: (outcom
 
 export const isSettled = ({ state }: Item): boolean => state.phase === 'settled';
 
-/** How many messages with this item had no answer in time. */
+/** Number of messages with this item that had no answer in time. */
 export const silencesOf = ({ state }: Item): number => (state.phase === 'settled' ? 0 : state.past.silences);
 
 const isWrite = ({ question }: Item): boolean => 'op' in question;

@@ -95,7 +95,7 @@ export class PartitionClient {
     void this.#watchConnection();
   }
 
-  /** Whether NATS is there now. */
+  /** True if NATS is there now. */
   connected(): boolean {
     return this.#disconnectedAtMs === undefined;
   }

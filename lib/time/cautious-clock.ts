@@ -18,7 +18,7 @@ const drift = 1 / 1000;
 export interface ClockReading {
   readonly atMs: number;
   readonly wallMs: number;
-  /** How long the wall clocks of all readers have agreed. */
+  /** Time for which the wall clocks of all readers have agreed. */
   readonly agreedMs: number;
 }
 

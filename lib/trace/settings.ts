@@ -1,4 +1,4 @@
-/** Where spans go, by the standard variables of OpenTelemetry, and what a program makes of them. */
+/** Destination of spans, by the standard variables of OpenTelemetry. */
 import type { Registry } from 'prom-client';
 import { choice, number, optionalHttpUrl, optionalText, type Configuration, type Setting } from '../config.ts';
 import type { Lifecycle } from '../lifecycle.ts';

@@ -55,7 +55,7 @@ export interface Tracer {
   below(trace: string | undefined, about: SpanAbout): Span | undefined;
 }
 
-/** Whether a request is traced. `parent`: what its client says. */
+/** True if a request is traced. `parent`: what its client says. */
 export type Sampler = (traceId: string, parent: TraceContext | undefined) => boolean;
 
 export const samplerNames = [

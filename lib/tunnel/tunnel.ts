@@ -49,9 +49,9 @@ interface Window {
 export class Tunnel {
   readonly #parts: TunnelParts;
   #port: TunnelPort | undefined;
-  /** What this end may send. */
+  /** Window of this end: what it may still send. */
   readonly #room: Window = { bytes: 0, controls: 0 };
-  /** What the other end may send. */
+  /** Window of the other end: what it may still send. */
   readonly #granted: Window = { bytes: 0, controls: 0 };
   /** Taken, and not given back yet. */
   readonly #taken: Window = { bytes: 0, controls: 0 };
@@ -67,7 +67,7 @@ export class Tunnel {
     this.#sentAtMs = this.#heardAtMs = parts.clock.monotonicMs();
   }
 
-  /** Why it has ended; undefined: it has not. */
+  /** Reason for its end; `undefined` while it is open. */
   get ended(): SessionEnd | undefined {
     return this.#end;
   }

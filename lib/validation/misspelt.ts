@@ -1,7 +1,7 @@
 /** The name that a person meant by a misspelt one. Pure. */
 import { distance } from 'fastest-levenshtein';
 
-/** How many letters may differ: of a short name, one; `id` is no misspelt `tag`. */
+/** Number of letters that may differ: one in a short name, since `id` is no misspelt `tag`. */
 const mostWrong = (name: string): number => (name.length < 5 ? 1 : 2);
 
 export function meant(given: string, known: readonly string[]): string | undefined {

@@ -46,7 +46,7 @@ export interface Place {
   readonly id: ContainerId | '';
 }
 
-/** Where a list of all partitions' containers goes on; null: where the partition begins. */
+/** Place where a list of all containers resumes; null for the start of the partition. */
 export interface PlaceCursor {
   readonly partition: number;
   readonly from: Place | null;
@@ -68,7 +68,7 @@ export function decodePlaceCursor(text: string): PlaceCursor | undefined {
   return isPlace ? { partition: Number(partition), from: { tenant, insertedAtMs: Number(ms), id } } : undefined;
 }
 
-/** Where a page of the audit ended. */
+/** End of a page of the audit. */
 export interface AuditCursor {
   /** The newest position of the stream that may have older lines; undefined: any. */
   readonly seq: number | undefined;

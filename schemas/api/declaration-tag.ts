@@ -4,7 +4,7 @@
  */
 import { hashesOf, hexWord } from '../text-hash.ts';
 
-/** What the owner writes of a container behind its declared fields. */
+/** Fields that the owner writes behind the declared ones of a container. */
 const afterDeclared = ',"status":"';
 const envelope = '{"data":';
 

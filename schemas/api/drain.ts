@@ -1,4 +1,4 @@
-/** How far the drain of a host is. */
+/** Progress of the drain of a host. */
 import Type, { type Static } from 'typebox';
 import { ContainerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -50,7 +50,7 @@ export const HostDetail = Type.Object(
 );
 export type HostDetail = Static<typeof HostDetail>;
 
-/** What one partition has on a host that is drained. */
+/** Containers of one partition on a draining host. */
 export const DrainShare = Type.Object({
   left: Type.Integer(),
   moving: Type.Integer(),

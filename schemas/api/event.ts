@@ -63,7 +63,7 @@ export const Event = Type.Object(
 );
 export type Event = Static<typeof Event>;
 
-/** What a client sees in place of the address of an operator. */
+/** The event as a client sees it: without the address of an operator. */
 export const eventSeenBy = (tenant: TenantId, event: Event): Event =>
   event.by === null ? event : { ...event, by: authorSeenBy(tenant, event.by) };
 

@@ -161,7 +161,7 @@ export const HostWithToken = Type.Object(
   { additionalProperties: false },
 );
 
-/** What an agent gets for its join token, or for its enrolled key. */
+/** Answer to an agent for its join token, or for its enrolled key. */
 export const HostEnrolment = Type.Object(
   {
     host: HostKey,
@@ -233,7 +233,7 @@ export interface RevokedKeyRecord {
   readonly atMs: number;
 }
 
-/** What every actors process knows of every host. Processes observe liveness themselves. */
+/** Facts that every actors process knows of every host. Processes observe liveness themselves. */
 export interface DirectoryEntry {
   readonly key: HostKey;
   readonly region: Region;
@@ -248,6 +248,6 @@ export interface DirectoryEntry {
   readonly session: number;
   /** As in the record. */
   readonly publicKey: string | null;
-  /** How long the sender has not heard the host; absent: it never has. */
+  /** Time since the sender last heard the host; absent if it never has. */
   readonly silentMs?: number;
 }

@@ -242,7 +242,7 @@ export const NetworkView = Type.Object(
 );
 export type NetworkView = Static<typeof NetworkView>;
 
-/** How many secrets of the VPN area were sealed under the current key. */
+/** Number of VPN secrets that were sealed under the current key. */
 export const Resealed = Type.Object(
   { key_id: Type.String(), resealed: Type.Integer(), remaining: Type.Integer() },
   { additionalProperties: false },

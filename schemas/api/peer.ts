@@ -76,7 +76,7 @@ export const PeerView = Type.Object(
     public_key: Type.String(),
     certificate: Type.Object({ serial: Type.String(), not_after: Type.String() }),
     tokens: Type.Array(PeerTokenView),
-    /** Why the network refuses the peer, and what to do about it. */
+    /** Reason why the network refuses the peer, and the remedy. */
     problem: nullable(Type.String()),
     inserted_at: Type.String(),
     updated_at: Type.String(),
@@ -190,7 +190,7 @@ export interface PeerRecord extends PeerKeys {
    * the network forget them.
    */
   readonly revoked: readonly PeerRevocation[];
-  /** When its keys were replaced, newest last: at least those of the last hour. */
+  /** Times at which its keys were replaced, newest last: at least those of the last hour. */
   readonly rotatedAtMs?: readonly number[];
   /** Rises with every change that the network or a file shows. */
   readonly generation: number;
@@ -201,7 +201,7 @@ export interface PeerRecord extends PeerKeys {
    * acknowledgements of earlier ones.
    */
   readonly toldIn?: number;
-  /** Why the network refuses the peer. */
+  /** Reason why the network refuses the peer. */
   readonly problem?: PeerProblem;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;

@@ -104,11 +104,11 @@ export const policyShown = ({ no_check, health, ...rest }: Policy): PolicyView =
   health: no_check === true ? { none: true } : health,
 });
 
-/** What is stored of a policy as it is shown. */
+/** A stored policy as the API shows it. */
 export const policyStored = ({ health, ...rest }: PolicyView): Policy =>
   health !== null && 'none' in health ? { ...rest, health: null, no_check: true } : { ...rest, health };
 
-/** What applies to a container whose policy nobody has set, and in the place of absent fields. */
+/** Policy of a container without one of its own, and default of absent fields. */
 export const defaultPolicy: Policy = {
   restart: 'always',
   stop_grace_seconds: 10,
@@ -170,7 +170,7 @@ const engineTimingOf = (policy: Policy): string => {
   return JSON.stringify(check && [check.command, check.interval, check.timeout, check.retries, check.start_period]);
 };
 
-/** Whether the engine's container would be the same under both. */
+/** True if the engine's container would be the same under both. */
 export const isSameForEngine = (one: Policy, other: Policy): boolean => engineTimingOf(one) === engineTimingOf(other);
 
 /** In the order of the fields of `Policy`, whatever the order in a message. */

@@ -162,7 +162,7 @@ export const RevocationBody = Type.Object(
 );
 export type RevocationBody = Static<typeof RevocationBody>;
 
-/** What was revoked: tokens issued until then, of which the last expires at `expires_at`. */
+/** A revocation: tokens issued until then, of which the last expires at `expires_at`. */
 export const RevocationView = Type.Object(
   { issued_until: Type.String({ format: 'date-time' }), expires_at: Type.String({ format: 'date-time' }) },
   { additionalProperties: false },
@@ -176,18 +176,18 @@ export interface Revocation {
    * refused whatever its `iat`.
    */
   readonly issuedUntilS: number;
-  /** When every token that it could match has expired. */
+  /** Time at which every token that it could match has expired. */
   readonly untilMs: number;
 }
 
-/** What a token says of itself; `issuedAtS` 0: it does not say when it was issued. */
+/** Claims of a token; `issuedAtS` is 0 if it does not say when it was issued. */
 export interface Issued {
   readonly tokenId: string | undefined;
   readonly subject: string;
   readonly issuedAtS: number;
 }
 
-/** Whether a revocation refuses the token of its tenant. */
+/** True if a revocation refuses the token of its tenant. */
 export function meets({ match, issuedUntilS }: Revocation, { tokenId, subject, issuedAtS }: Issued): boolean {
   const isInTime = issuedAtS <= issuedUntilS;
   switch (match.by) {

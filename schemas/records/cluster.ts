@@ -9,7 +9,7 @@ import Type, { type Static } from 'typebox';
  */
 export const History = Type.Object({
   streams: Type.Array(Type.String()),
-  /** Which backup: the time in its manifest. */
+  /** Backup, named by the time in its manifest. */
   takenAt: Type.String(),
   /** By partition: its last restored journal entry; null: the partition did not load. */
   lastEntries: Type.Array(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])),
@@ -44,7 +44,7 @@ export type Cluster = Static<typeof Cluster>;
 export const Restoring = Type.Object({
   restoring: Type.Literal(true),
   renewal: Type.Integer({ minimum: 0 }),
-  /** Which restore it is: random. Absent: one of an older release. */
+  /** Random id of the restore. Absent in one of an older release. */
   by: Type.Optional(Type.String()),
   /** The id of the cluster that is being restored. */
   cluster: Type.Optional(Type.String()),
@@ -57,7 +57,7 @@ export type Restoring = Static<typeof Restoring>;
 export const ClusterEntry = Type.Union([Cluster, Restoring]);
 export type ClusterEntry = Static<typeof ClusterEntry>;
 
-/** Why this release does not read the cluster; undefined: it does. */
+/** Reason why this release does not read the cluster; `undefined` if it does. */
 export const refusalOf = ({ journals }: Cluster): string | undefined =>
   journals === true
     ? undefined

@@ -1,4 +1,4 @@
-/** Who caused the events of a message of the stream EVENTS, in a header of the message. */
+/** Authors of the events in a message of the stream EVENTS, in a header of the message. */
 import Type, { type Static } from 'typebox';
 import { Author } from '../api/audit/line.ts';
 import { nullable } from '../api/nullable.ts';

@@ -97,7 +97,7 @@ const hourOfDay = (hour: number): number => hour % 24;
 /** The first hour of a day. */
 export const firstHourOf = (day: string): number => hourOf(Date.parse(`${day}T00:00:00Z`));
 
-/** Whether an owner whose clock shows this takes sums of the hour. */
+/** True if an owner whose clock shows this takes sums of the hour. */
 export const isInTime = (hour: number, nowMs: number): boolean =>
   hour * hourMs <= nowMs + limits.usageAheadMs && hour * hourMs > nowMs - limits.usageAgeMs;
 
@@ -127,7 +127,7 @@ export function merged(day: UsageDay, items: readonly OwnedItem[]): UsageDay {
   return isNews ? { v: 1, names, containers } : day;
 }
 
-/** Whether the day has a sum of this container's hour. */
+/** True if the day has a sum of this container's hour. */
 export const hasHour = ({ containers }: UsageDay, { id, hour }: Pick<OwnedItem, 'id' | 'hour'>): boolean =>
   containers[id]?.[hourOfDay(hour)] !== undefined;
 

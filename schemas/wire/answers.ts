@@ -103,7 +103,7 @@ export const RecentEvents = Type.Object({
   events: Type.Unsafe<readonly EventBody[]>(Type.Array(fieldsOf(EventBody, 'id', 'ts', 'type', 'container_id'))),
   /** Who caused each of them. */
   by: Type.Array(nullable(open(Author))),
-  /** Whether there are more on the requested side. */
+  /** True if there are more on the requested side. */
   more: Type.Boolean(),
   /** Number of the newest committed journal entry. */
   last: Type.Integer(),
@@ -113,7 +113,7 @@ export type RecentEvents = Static<typeof RecentEvents>;
 /** Oldest first. Earlier lines that are not among these are in the stream. */
 export const RecentLines = Type.Object({
   lines: Type.Unsafe<readonly AuditLine[]>(Type.Array(fieldsOf(AuditLine, 'id', 'ts', 'action', 'outcome'))),
-  /** Whether there are older ones that are not in the stream. */
+  /** True if there are older ones that are not in the stream. */
   more: Type.Boolean(),
 });
 export type RecentLines = Static<typeof RecentLines>;
@@ -148,7 +148,7 @@ export const PeerCount = Type.Object({
 });
 export type PeerCount = Static<typeof PeerCount>;
 
-/** Whether a peer exists. If it does not, it never will: its id has a tombstone. */
+/** True if a peer exists. If it does not, it never will: its id has a tombstone. */
 export const PeerThere = Type.Object({ there: Type.Boolean() });
 export type PeerThere = Static<typeof PeerThere>;
 

@@ -7,7 +7,7 @@ export interface TraceContext {
   readonly traceId: string;
   /** The span that others are below: 8 bytes in hex. */
   readonly spanId: string;
-  /** Whether its spans are exported. */
+  /** True if its spans are exported. */
   readonly isSampled: boolean;
 }
 

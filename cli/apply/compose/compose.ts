@@ -14,7 +14,7 @@ import { countOf, cpusText, isZero, listOf, mapOf, memoryText, pairsOf, portsOf 
 export interface Composed {
   /** Of the form of `ApplyFile`, to be checked as such. */
   readonly file: unknown;
-  /** Where in the Compose file a path of `file` comes from. */
+  /** Path in the Compose file that a path of `file` comes from. */
   readonly origin: (path: Path) => Path;
   readonly warnings: readonly ComposeRemark[];
   readonly faults: readonly ComposeRemark[];
@@ -68,7 +68,7 @@ export function composed(value: unknown, composing: Composing): Composed {
   return { file, origin: originIn(names, secrets.keys), warnings: reader.warnings, faults: reader.faults, jobs };
 }
 
-/** What is left out, each kind in one line. */
+/** Remarks about keys that are left out, one line for each kind. */
 function noteAll(reader: Reader, containers: ReadonlyMap<string, Values>): void {
   const note = (paths: readonly Path[], message: string): void => {
     const [path] = paths;

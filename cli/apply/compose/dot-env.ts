@@ -17,7 +17,7 @@ const keyAt = /[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.[\]-]*)[ \t]*(?:([=:
 const emptyAt = /\s*(?:#[^\n]*)?(?:\n|$)/y;
 const restAt = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y;
 
-/** What matches at a place. */
+/** The match at a position. */
 function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
   pattern.lastIndex = at;
   return pattern.exec(text);

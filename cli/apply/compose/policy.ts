@@ -1,4 +1,4 @@
-/** What a Compose service says of restarts, stops and health, as a policy. Pure. */
+/** Restart, stop and health settings of a Compose service, as a policy. Pure. */
 import type { Values } from '../../../lib/values.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keysOf } from './keys.ts';
@@ -53,7 +53,7 @@ function restartIn(reader: Reader, path: Path, service: Values): string | undefi
 
 const attemptsText = 'its number of attempts is ignored: it is started again as often as it fails';
 
-/** What Docker takes for absent times, and for those that are zero. */
+/** Docker's values for times that are absent or zero. */
 const dockerTimes = { interval: 30, timeout: 30, start_period: 0 } as const;
 const mostSeconds = {
   interval: limits.healthSeconds,

@@ -91,7 +91,7 @@ export const containerName = (project: string, service: string, exact: unknown):
 export interface Project {
   readonly name: string;
   readonly file: string;
-  /** What a service's container is called; undefined: there is no such service. */
+  /** Container name of a service; `undefined` if there is no such service. */
   containerOf(service: string): string | undefined;
 }
 

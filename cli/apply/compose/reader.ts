@@ -39,7 +39,7 @@ export class Reader {
     this.faults.push({ path, message, ...(at === undefined ? {} : { at }) });
   }
 
-  /** Whether the author said that the key may be left out, which is noted. */
+  /** True if the author allows the key to be left out; this is noted. */
   isIgnored(path: Path): boolean {
     const own = this.#ofServices.get(path[1] ?? '') ?? [];
     const isNamed = namesOf(path).some((name) => this.#names.has(name) || own.includes(name));

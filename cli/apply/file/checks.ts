@@ -1,4 +1,4 @@
-/** What is wrong with an item beyond its schema. Pure. */
+/** Faults of an item beyond its schema. Pure. */
 import {
   containerDefaults,
   digestPattern,

@@ -51,7 +51,7 @@ export function interpolated(text: string, variables: Variables, depth = 0): str
   return result;
 }
 
-/** Where the brace closes that was opened before `from`; others may stand within. */
+/** Index of the brace that closes the one opened before `from`; pairs may nest. */
 function closingOf(text: string, from: number): number {
   let open = 1;
   for (let at = from; at < text.length; at++) {

@@ -1,4 +1,4 @@
-/** What a file declares, with every default filled in: what is compared with what exists. Pure. */
+/** Declarations of a file, with every default filled in, for comparison with the server. Pure. */
 import { containerDefaults, type Port } from '../../../schemas/api/container.ts';
 import { defaultPolicy, healthDefaults, type PolicyBody, type PolicyView } from '../../../schemas/api/policy.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
@@ -9,7 +9,7 @@ import { containerFaults, forms, labelVariable, patterns, type RemarkOf } from '
 import type { ApplyFile, ContainerEntry, PeerEntry, Source } from './schema.ts';
 import type { Path, Remark } from './source.ts';
 
-/** Where a value comes from. */
+/** Source of a value. */
 export type ValueSource = Source | { readonly value: string };
 
 export interface WantedSecret {
@@ -23,7 +23,7 @@ export interface WantedLogin extends WantedSecret {
   readonly username: string;
 }
 
-/** What a container is made from, as the API names it. */
+/** Fields that a container is made from, as the API names them. */
 export interface Declaration {
   readonly registry: string;
   readonly repository: string;
@@ -192,7 +192,7 @@ function policyOf({ health, ...given }: PolicyBody): PolicyView {
   return { ...defaultPolicy, ...given, health: { ...healthDefaults, ...check, ...withPath } };
 }
 
-/** What is declared, and nothing of what is not any more. */
+/** The declared fields, without those that are no longer declared. */
 export const withoutRemovals = (wanted: Wanted): Wanted => ({
   ...wanted,
   labels: [],

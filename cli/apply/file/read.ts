@@ -14,7 +14,7 @@ import { SourceFile, type Path, type Remark } from './source.ts';
 import { checked } from './validate.ts';
 import { isOutside, refuseTokens, resolveValues, type Values } from './values.ts';
 
-/** What the files declare; undefined beside faults. */
+/** Declarations of the files; `undefined` if there are faults. */
 export interface Read extends Remarks {
   readonly wanted: Wanted | undefined;
   /** Of secrets and logins, by kind and name. */
@@ -23,7 +23,7 @@ export interface Read extends Remarks {
 
 type FileTerminal = Pick<Terminal, 'env' | 'stdin' | 'signal'>;
 
-/** What the command says of Compose files. */
+/** Options of the command about Compose files. */
 export interface ReadOptions {
   /** `-p` */
   readonly project?: string | undefined;

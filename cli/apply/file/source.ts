@@ -31,10 +31,10 @@ export interface Place {
 
 export type Path = readonly string[];
 
-/** What is wrong in a file, or ignored. */
+/** A fault in a file, or a part that is ignored. */
 export interface Remark {
   readonly place: Place;
-  /** Where in its structure: `containers.web.env`; empty: in no one place. */
+  /** Path in its structure, such as `containers.web.env`; empty if it is in no one place. */
   readonly field: string;
   readonly message: string;
 }
@@ -46,10 +46,10 @@ export const textOfRemark = ({ place: { file, line, column }, field, message }: 
 export class SourceFile {
   readonly file: string;
   readonly #document: Document;
-  /** What is wrong beyond its syntax. */
+  /** Faults beyond its syntax. */
   readonly #faults: Remark[] = [];
   readonly #lines = new LineCounter();
-  /** What each alias stands for. */
+  /** Node that each alias stands for. */
   readonly #aliases = new Map<unknown, Node | undefined>();
 
   constructor(file: string, text: string) {
@@ -160,7 +160,7 @@ export class SourceFile {
     return Object.fromEntries(found);
   }
 
-  /** What a merge key names: one map, or several. */
+  /** Maps that a merge key names. */
   #mergedBy(value: unknown): readonly unknown[] {
     const here = this.#resolved(value);
     return isSeq(here) ? here.items : [here];
@@ -174,7 +174,7 @@ export class SourceFile {
     return isScalar(node) && node.value !== null ? String(node.value) : undefined;
   }
 
-  /** How many values it has with each alias in full; each anchor is counted once. */
+  /** Number of values with each alias expanded; each anchor is counted once. */
   #expandedValues(): number {
     const counted = new Map<unknown, number>();
     const count = (node: unknown): number => {

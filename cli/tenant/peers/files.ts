@@ -68,7 +68,7 @@ interface LinkOptions {
   readonly expires?: string;
 }
 
-/** What a device fetches with a download token, by what it is for. */
+/** Files that a device fetches with a download token, by purpose. */
 const linkPaths = {
   WireGuard: 'config/:peer',
   'WireGuard, QR code': 'config/:peer/qr',

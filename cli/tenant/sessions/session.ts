@@ -68,7 +68,7 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** What the host and the gateway say; a later release may say more. */
+/** Messages of the host and the gateway; a later release may have more. */
 export function saidIn(message: Buffer) {
   const { type, code, bytes, message: text } = valuesIn(parsed(message));
   return { type: textIn(type), code: numberIn(code), bytes: numberIn(bytes), message: textIn(text) };
@@ -92,7 +92,7 @@ export function pour(socket: WebSocket, to: Writable, bytes: Buffer): void {
   to.once('drain', () => socket.resume());
 }
 
-/** What the client may send, and what it wants to: as much as the other end has room for. */
+/** Bytes that the client may send (room at the other end), and those that it wants to send. */
 export class Upstream {
   readonly #send: (bytes: Buffer) => void;
   readonly #onRoom: () => void;

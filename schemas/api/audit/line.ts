@@ -5,7 +5,7 @@ import { nullable } from '../nullable.ts';
 
 const optional = (description: string) => Type.Optional(Type.String({ description }));
 
-/** Who did something, and from where. */
+/** Author of an action, and the address of the client. */
 export const Author = Type.Object(
   {
     tenant: nullable(Type.Unsafe<TenantId>(Type.String({ description: 'Tenant of the token.' }))),
@@ -32,7 +32,7 @@ const SessionDetail = Type.Object(
   { additionalProperties: false },
 );
 
-/** What else there is to say; never a value that was sent. */
+/** Details; never a value that was sent. */
 export const AuditDetail = Type.Object(
   {
     fields: Type.Optional(
@@ -74,7 +74,7 @@ export const AuditLine = Type.Object(
 );
 export type AuditLine = Static<typeof AuditLine>;
 
-/** What a client sees in place of the address of an operator. */
+/** The line as a client sees it: without the address of an operator. */
 export const seenBy = (tenant: TenantId, line: AuditLine): AuditLine => ({
   ...line,
   by: authorSeenBy(tenant, line.by),

@@ -38,7 +38,7 @@ export const DeviceTokenBody = Type.Object(
   { additionalProperties: false },
 );
 
-/** What has become of a sign-in. */
+/** State of a sign-in. */
 export const DeviceToken = Type.Union([
   Type.Object(
     { status: Type.Enum(['pending', 'slow_down', 'expired', 'denied']) },

@@ -21,7 +21,7 @@ export interface SigningKeyRecord {
   /** The private key, PKCS#8 in DER. */
   readonly sealed: Sealed;
   readonly insertedAtMs: number;
-  /** When the last token that it may have signed has ended; null: it is the current one. */
+  /** Expiry of the last token that it may have signed; null for the current key. */
   readonly untilMs: number | null;
 }
 

@@ -22,7 +22,7 @@ export type ExecSignal = (typeof execSignals)[number];
 
 const Size = Type.Integer({ minimum: 1, maximum: limits.terminalSize });
 
-/** What a client may say beside bytes. `end`: it sends no more. */
+/** Control messages of a client. `end`: it sends no more bytes. */
 export const ClientControl = Type.Union([
   Type.Object({ type: Type.Literal('resize'), cols: Size, rows: Size }, { additionalProperties: false }),
   Type.Object({ type: Type.Literal('signal'), signal: Type.Enum([...execSignals]) }, { additionalProperties: false }),
@@ -30,7 +30,7 @@ export const ClientControl = Type.Union([
 ]);
 export type ClientControl = Static<typeof ClientControl>;
 
-/** What a host says beside bytes. The gateway itself adds `window`. */
+/** Control messages of a host. The gateway itself adds `window`. */
 export const HostControl = Type.Union([
   /**
    * The process has begun. `ends_process`: it is killed when the session ends; false where the

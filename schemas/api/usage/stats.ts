@@ -1,4 +1,4 @@
-/** What a container uses at the moment. */
+/** Resources that a container uses at the moment. */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../nullable.ts';
 

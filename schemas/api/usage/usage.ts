@@ -1,4 +1,4 @@
-/** What containers used, for a bill. */
+/** Usage of containers, for a bill. */
 import Type, { type Static } from 'typebox';
 import { ContainerId } from '../../ids.ts';
 import { nullable } from '../nullable.ts';
