@@ -11,7 +11,7 @@ export interface Query {
 
 export interface Panel {
   readonly title: string;
-  /** What the panel says, and when to worry. */
+  /** Meaning of the panel, and values to worry about. */
   readonly what: string;
   readonly unit: Unit;
   /** A number (the last value) in place of lines over time. */

@@ -4,7 +4,7 @@ import type { Panel, Query, Unit } from './grafana.ts';
 /** The processes that are chosen at the top of a dashboard. */
 export const chosen = 'instance=~"$instance"';
 
-/** How often a counter rises in a second, by a label. */
+/** Rate of a counter per second, by a label. */
 export const rateBy = (counter: string, label: string, filter = chosen): Query => ({
   expr: `sum by (${label}) (rate(${counter}{${filter}}[$__rate_interval]))`,
   legend: label
@@ -13,7 +13,7 @@ export const rateBy = (counter: string, label: string, filter = chosen): Query =
     .join(' '),
 });
 
-/** How often a counter rises in a second, in all. */
+/** Total rate of a counter per second. */
 export const rateOf = (counter: string, legend: string, filter = chosen): Query => ({
   expr: `sum(rate(${counter}{${filter}}[$__rate_interval]))`,
   legend,

@@ -223,7 +223,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
 };
 
-/** What to watch in a metric, and when to alert on it. */
+/** Values of a metric to watch, and to alert on. */
 export const metricWords: Readonly<Record<string, string>> = {
   longshore_build_info: 'Which versions run. More than one for long: a roll-out stopped half-way.',
   longshore_event_loop_longest_block_seconds:

@@ -21,7 +21,7 @@ export interface AptSource {
   readonly signedBy: string | undefined;
 }
 
-/** Where a package comes from: the machine's own release, or Debian's newest packages. */
+/** Source of a package: the machine's own release, or Debian's newest packages. */
 export type Suite = 'release' | 'sid';
 
 export interface Release {

@@ -39,7 +39,7 @@ export interface ToolEntry {
    */
   readonly packages: readonly string[];
   readonly suite: Suite;
-  /** How to obtain it on a system without Debian packages. */
+  /** Way to obtain it on a system without Debian packages. */
   readonly elsewhere: string;
 }
 

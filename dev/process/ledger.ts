@@ -23,7 +23,7 @@ export type Belonging =
    * the memory that shows their environment.
    */
   | { readonly kind: 'process'; readonly id: string; readonly process: ProcessName }
-  /** What a container engine leaves besides its processes. */
+  /** Things that a container engine leaves besides its processes. */
   | { readonly kind: 'engine'; readonly id: string; readonly remains: EngineRemains }
   /** A temporary folder. */
   | { readonly kind: 'folder'; readonly id: string; readonly path: string };

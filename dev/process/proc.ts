@@ -94,7 +94,7 @@ export function listensOn(pid: number, port: number): boolean | undefined {
   return inodes.length > 0 && openFiles(pid).some((target) => inodes.includes(target));
 }
 
-/** What the file descriptors of a process point to. */
+/** Targets of the file descriptors of a process. */
 function openFiles(pid: number): string[] {
   const folder = `/proc/${pid}/fd`;
   const targetOf = (name: string): string[] => {

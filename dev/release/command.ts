@@ -41,7 +41,7 @@ interface Reached {
   readonly packages: readonly string[];
 }
 
-/** What the compiled command imports, at its start or later. */
+/** Imports of the compiled command, at its start or later. */
 function reachedFrom(repository: string): Reached {
   const files = new Set([entry]);
   const packages = new Set<string>();

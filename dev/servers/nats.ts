@@ -46,7 +46,7 @@ export interface NatsConfiguration {
   readonly address: string;
   readonly port: number;
   readonly storeDir: string;
-  /** Where the server stores account JWTs. */
+  /** Folder in which the server stores account JWTs. */
   readonly accountsDir: string;
   readonly identity: NatsIdentity;
   /** Additional lines of the configuration file. */
@@ -94,7 +94,7 @@ export interface NatsLaunch {
   readonly configuration: string;
   /** Command prefix that runs the server, such as one that enters a network namespace. */
   readonly enter?: readonly string[];
-  /** Where it listens to clients. */
+  /** Address on which it listens to clients. */
   readonly port: number;
   readonly ready: (signal: AbortSignal) => Promise<boolean>;
   /** Aborting cancels the start. */

@@ -114,7 +114,7 @@ async function startParts(options: StackOptions, parts: Parts): Promise<Omit<Sta
   return { api, tokens, engine, nats: messages, image, metricsUrls: metricsUrls(ports) };
 }
 
-/** What the start of every part needs. */
+/** Needs of the start of every part. */
 interface Ground extends StackOptions {
   readonly folders: ReturnType<typeof layOut>;
   readonly ports: Ports;

@@ -34,7 +34,7 @@ export interface Backlog {
   readonly queue: ItemQueue;
   /** The lane of this partition alone. */
   readonly ownLane: Lane;
-  /** Where its next asks go: to the owner's lane, or to its own. */
+  /** Lane of its next asks: the owner's, or its own. */
   lane: Lane;
   /** Its shares of messages that are under way. */
   inFlight: number;

@@ -50,7 +50,7 @@ const fieldsOf = (details: object): string[] =>
     .slice(0, limits.auditFields)
     .map((field) => visible(field).slice(0, limits.auditTextChars));
 
-/** What a refusal says for the audit: names of fields, never their values. */
+/** Details of a refusal for the audit: names of fields, never their values. */
 export function detailOf(code: OutcomeCode, body: string | Uint8Array): AuditDetail | null {
   if (code !== 'invalid' && code !== 'forbidden' && code !== 'over_quota') return null;
   // A body of our own (errors.ts).

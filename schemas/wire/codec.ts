@@ -34,7 +34,7 @@ export const encodeAsk = (question: Question, budgetMs: number): string =>
 /** One line for each ask, for lib/rpc/decode.ts. */
 export const linesOf = (payload: string): string[] => payload.split('\n');
 
-/** How many asks a batch has that this program cannot decode. */
+/** Number of asks in a batch that this program cannot decode. */
 export const countAsks = (payload: string): number => payload.split('\n').length;
 
 /**

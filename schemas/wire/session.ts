@@ -52,7 +52,7 @@ export type ExecAbout = Static<typeof ExecAbout>;
 export const ForwardAbout = Type.Object({ port: Type.Integer({ minimum: 1, maximum: 65535 }) });
 export type ForwardAbout = Static<typeof ForwardAbout>;
 
-/** What the container uses, once a second: the host sends a `StatsMessage` for each sample. */
+/** Resources in use, once a second: the host sends a `StatsMessage` for each sample. */
 export const StatsAbout = Type.Object({});
 
 /** A control message of the tunnel. A later release may say more. */
@@ -85,7 +85,7 @@ export type SessionAnswer = Static<typeof SessionAnswer>;
  * it for `failed`.
  */
 export const sessionReasons = [
-  /** What it was for is done. */
+  /** Its purpose is fulfilled. */
   'done',
   /** The client has left. */
   'left',
@@ -102,7 +102,7 @@ export const sessionReasons = [
   'refused',
   /** This release of the agent has no such sessions. */
   'unsupported',
-  /** What an end sent breaks the rules. */
+  /** An end broke the rules of the protocol. */
   'invalid',
   /** More was sent than the window allows. */
   'over_window',

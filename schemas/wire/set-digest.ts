@@ -7,7 +7,7 @@ import type { ContainerId } from '../ids.ts';
 import { hashesOf, hexWord } from '../text-hash.ts';
 import type { DesiredContainer } from './host.ts';
 
-/** What a digest covers of a container: the rest changes only with the generation. */
+/** Fields of a container that a digest covers; the others change only with the generation. */
 export type Versioned = Pick<DesiredContainer, 'id' | 'generation' | 'placement' | 'desired' | 'prepare'> & {
   readonly update?: { readonly since: number };
 };

@@ -115,7 +115,7 @@ export const PeerRecordShape = shape<PeerRecord>()(
   }),
 );
 
-/** What a VPN server knows of a peer. */
+/** A peer as a VPN server knows it. */
 export const peerOnServer = {
   generation: number,
   enabled: flag,

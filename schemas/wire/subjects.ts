@@ -18,7 +18,7 @@ export function hashOf(key: string): number {
 /** The partition that a key belongs to. Part of a cluster's storage format; never change it. */
 export const partitionOf = (key: string, partitions: number): number => hashOf(key) % partitions;
 
-/** What a gateway may read of JetStream, always through actors. */
+/** Stores of JetStream that a gateway may read, always through actors. */
 export const readable = ['logs', 'events', 'audit', 'usage', 'cluster'] as const;
 export type Readable = (typeof readable)[number];
 
@@ -39,7 +39,7 @@ export const isInbox = (reply: string | undefined): reply is string => reply?.st
 export const userOfInbox = (prefix: string): string | undefined =>
   isInbox(prefix) ? prefix.slice(inboxes.length) : undefined;
 
-/** Who speaks for a host. The NATS server holds each agent to the subjects of its credentials. */
+/** Sender that speaks for a host. The NATS server holds each agent to its credentials. */
 export interface Sender<Host = HostKey> {
   readonly host: Host;
   /** The public nkey of the agent's NATS user. */
@@ -140,7 +140,7 @@ export const tenantOfEventSubject = (subject: string): TenantId => {
   return subject.slice(from, subject.indexOf('.', from)) as TenantId;
 };
 
-/** Who sent a message on `agent.<host>.<user>.<verb>`. The host key is not checked here. */
+/** Sender of a message on `agent.<host>.<user>.<verb>`. The host key is not checked here. */
 export function senderOfSubject(subject: string): Sender<string> {
   const [, host = '', user = ''] = subject.split('.', 3);
   return { host, user };

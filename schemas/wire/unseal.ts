@@ -37,7 +37,7 @@ const askFields = {
   tenant: TenantId,
   /** The container that needs it. */
   id: ContainerId,
-  /** What the answer is sealed to. */
+  /** Public key that the answer is sealed to. */
   key: CurveKey,
   /** Agents of the release before send none, and get nothing from a gateway of this release. */
   proof: Type.Optional(HostProof),
@@ -81,11 +81,11 @@ export type UnsealAnswer = Static<typeof UnsealAnswer>;
  */
 export const senderKeyBytes = 56;
 
-/** What is in a box of a secret, as JSON. */
+/** Content of a box of a secret, as JSON. */
 export const UnsealedSecret = Type.Object({ value: Type.String({ description: 'Base64.' }) });
 export type UnsealedSecret = Static<typeof UnsealedSecret>;
 
-/** What is in a box of a login, as JSON. `version` rises with every change. */
+/** Content of a box of a login, as JSON. `version` rises with every change. */
 export const UnsealedLogin = Type.Object({
   username: Type.String(),
   password: Type.String(),
