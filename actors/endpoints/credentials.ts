@@ -74,6 +74,6 @@ export async function checkSigningSeed(
   throw new ConfigurationError([
     `HOSTS_SIGNING_SEED_FILE: it has the seed of ${key}, which is no signing key of the account ${account.publicKey} ` +
       'at any NATS server: hosts would be refused. Give it hosts-signing.seed of the folder whose hosts.jwt is of ' +
-      'this account, once `longshore keys rotate` has told the servers (docs/deploy.md, Rotation and revocation)',
+      'this account, once `longshore nats-keys rotate` has told the servers (docs/deploy.md, Rotation and revocation)',
   ]);
 }

@@ -1590,6 +1590,8 @@ export interface components {
       next_retry_at: string | null;
       started_at: string | null;
       addresses: components['schemas']['PortAddress'][];
+      /** @description For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard. */
+      up_seconds?: number;
       /** @description Newest generation that the host has reported; 0 if none. */
       observed_generation?: number;
       /** @enum {string} */
@@ -1626,6 +1628,8 @@ export interface components {
       next_retry_at: string | null;
       started_at: string | null;
       addresses: components['schemas']['PortAddress'][];
+      /** @description For how long the present run is known to be up, at least. Absent: it is not up, or its host is not heard. */
+      up_seconds?: number;
       /** @description Newest generation that the host has reported; 0 if none. */
       observed_generation?: number;
       /** @enum {string} */
@@ -2565,6 +2569,7 @@ export interface components {
         [key: string]: unknown;
       }[];
       dns: string[];
+      search_domains: string[];
       routes: {
         /** @enum {string} */
         mode: 'full' | 'split';
@@ -2599,6 +2604,11 @@ export interface components {
       routes: string[];
       /** @default [] */
       dns: string[];
+      /**
+       * @description Domains in which devices look for names of one label, while the tunnel is up. They need `dns`.
+       * @default []
+       */
+      search_domains: string[];
       mtu: number | null;
       proxy: components['schemas']['Proxy'] | null;
       tenants: string[] | null;
@@ -2633,6 +2643,8 @@ export interface components {
       routes?: string[] | null;
       /** @default [] */
       dns?: string[] | null;
+      /** @default [] */
+      search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
       tenants?: string[] | null;
@@ -2654,6 +2666,8 @@ export interface components {
       routes?: string[] | null;
       /** @default [] */
       dns?: string[] | null;
+      /** @default [] */
+      search_domains?: string[] | null;
       mtu?: number | null;
       proxy?: components['schemas']['ProxyPut'] | null;
       tenants?: string[] | null;

@@ -80,7 +80,7 @@ async function run(given: Given, env: NodeJS.ProcessEnv): Promise<void> {
   if (given.verb === 'prepare') mkdirSync(given.folder, { recursive: true, mode: 0o700 });
   // A wrong path is not to become a cluster of its own.
   else if (!hasKeys(given.folder))
-    throw new Error(`${given.folder} has no keys of a cluster: make them with longshore keys FOLDER`);
+    throw new Error(`${given.folder} has no keys of a cluster: make them with longshore nats-keys FOLDER`);
   const lock = tryLock(join(given.folder, 'keys.lock'));
   if (lock === undefined) throw new Error(`another command works in ${given.folder}: wait for its end`);
   try {
@@ -162,18 +162,18 @@ function stepsAfter(name: string): string[] {
     return [
       '1. Give hosts.jwt to every gateway (HOSTS_ACCOUNT_FILE) and wait ten seconds.',
       '2. Give hosts-signing.seed to every actors process, and restart one after the other.',
-      '3. Hosts ask for new credentials within a minute: longshore keys list FOLDER counts them.',
-      '4. When none is connected by the earlier key: longshore keys revoke FOLDER hosts-signing',
+      '3. Hosts ask for new credentials within a minute: longshore nats-keys list FOLDER counts them.',
+      '4. When none is connected by the earlier key: longshore nats-keys revoke FOLDER hosts-signing',
     ];
   if (name === 'operator-signing')
     return [
       '1. Give accounts.conf to every NATS server, and restart one after the other.',
       '2. Give operator-signing.seed to every actors process, and restart one after the other.',
-      '3. longshore keys revoke FOLDER operator-signing',
+      '3. longshore nats-keys revoke FOLDER operator-signing',
     ];
   return [
     `1. Put ${name}.creds in the place of the earlier file, and restart what uses it, one after the other.`,
-    `2. longshore keys revoke FOLDER ${name}`,
+    `2. longshore nats-keys revoke FOLDER ${name}`,
   ];
 }
 

@@ -1,4 +1,4 @@
-/** `longshore keys` as a program of its own, for machines that have the servers. */
+/** `longshore nats-keys` as a program of its own, for machines that have the servers. */
 import { runCommand } from '../command.ts';
 import { keysCommand } from './command.ts';
 

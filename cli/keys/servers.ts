@@ -32,7 +32,7 @@ export async function withSystem<T>(
   const dial = (): Promise<NatsConnection> =>
     connect({
       servers: [...servers],
-      name: 'longshore keys',
+      name: 'longshore nats-keys',
       reconnect: false,
       timeout: limits.natsConnectMs,
       authenticator: credentialsFile(sysCredsFile),

@@ -1,6 +1,6 @@
 /**
  * The keys that issue the credentials of hosts: the account HOSTS and its signing keys, in the
- * account's JWT that `longshore keys` writes (hosts.jwt). The file is on the gateway's machine, so
+ * account's JWT that `longshore nats-keys` writes (hosts.jwt). The file is on the gateway's machine, so
  * that nobody who only has credentials of NATS can name a key.
  */
 import Type from 'typebox';
@@ -37,7 +37,7 @@ function readAccount(path: string): Account {
     };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    const todo = 'give it hosts.jwt of the folder of `longshore keys` (docs/deploy.md, Keys and accounts)';
+    const todo = 'give it hosts.jwt of the folder of `longshore nats-keys` (docs/deploy.md, Keys and accounts)';
     throw new ConfigurationError([`${name}: ${path} has no JWT of a NATS account: ${todo}`]);
   }
 }
