@@ -5,6 +5,7 @@
 import Type, { type TSchema } from 'typebox';
 import * as audit from './api/audit/line.ts';
 import * as container from './api/container.ts';
+import * as fields from './api/fields/container.ts';
 import * as drain from './api/drain.ts';
 import { Event } from './api/event.ts';
 import * as host from './api/host.ts';
@@ -36,9 +37,9 @@ export const components = {
   ConfigFile: container.ConfigFile,
   OperatorContainer: container.OperatorContainer,
   OperatorFields: container.OperatorFields,
-  Port: container.Port,
+  Port: fields.Port,
   PortAddress: container.PortAddress,
-  PullPolicy: container.PullPolicy,
+  PullPolicy: fields.PullPolicy,
   PullProgress: container.PullProgress,
   Reason: container.Reason,
   SecretRef: container.SecretRef,

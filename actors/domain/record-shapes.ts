@@ -4,6 +4,7 @@
  * They look only at fields that every release writes, by hand and not by a schema, because a load
  * checks a hundred thousand records. Pure.
  */
+import { fieldNames, fieldOf } from '../../schemas/api/fields/container.ts';
 import { containerStatuses } from '../../schemas/words.ts';
 import type { StateRecord } from './records.ts';
 
@@ -56,19 +57,7 @@ const isWellFormedRecord = either('kind', {
   container: object({
     id: text,
     tenant: text,
-    spec: object({
-      name: text,
-      host_key: orNull(text),
-      registry: text,
-      repository: orNull(text),
-      tag: orNull(text),
-      digest: orNull(text),
-      pull_policy: text,
-      ports: list((port) => text(port) || number(port)),
-      env: map(text),
-      cpu_limit: text,
-      mem_limit: text,
-    }),
+    spec: object(Object.fromEntries(fieldNames.map((name) => [name, fieldOf(name).isStored]))),
     secretRefs: list(object({ env: text, secret: text })),
     configFiles: list(object({ path: text, content: text })),
     desired: oneOf('running', 'stopped', 'removed'),

@@ -9,7 +9,8 @@ import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
 import pg from 'pg';
 import pino from 'pino';
 import { v7 } from 'uuid';
-import { CreateBody, type ContainerSpec } from '../../schemas/api/container.ts';
+import { CreateBody } from '../../schemas/api/container.ts';
+import type { ContainerSpec } from '../../schemas/api/fields/container.ts';
 import { cpuMillis, memBytes } from '../../schemas/quantity.ts';
 import type { Caps } from '../../schemas/api/tenant.ts';
 

@@ -100,15 +100,8 @@ async function create(work: Work, step: ContainerCreate): Promise<Outcome> {
     await untilGone(context, after, name, timeoutS);
   }
   const { declaration, host } = wanted;
-  const { tag, digest, ports, ...rest } = declaration;
-  const body = {
-    name,
-    ...rest,
-    ports: [...ports],
-    ...(tag === null ? {} : { tag }),
-    ...(digest === null ? {} : { digest }),
-    ...(host === undefined ? {} : { host_key: host }),
-  };
+  const given = Object.entries(declaration).filter(([, value]) => value !== null);
+  const body = { name, ...Object.fromEntries(given), ...(host === undefined ? {} : { host_key: host }) };
   const container = await dataOf(api.POST('/api/v2/compute', { params: { query: { start: false } }, body }));
   await prepare(context, container.id, wanted);
   await doneOf(api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));

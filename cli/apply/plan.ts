@@ -2,13 +2,15 @@
  * From what a file declares and what exists to the steps between them, in the order in which they
  * are carried out. Pure.
  */
-import { containerDefaults } from '../../schemas/api/container.ts';
+import { changeable, fieldOf, type ChangeableName } from '../../schemas/api/fields/container.ts';
 import { defaultPolicy, policyShown, policyStored, textOfPolicy, type PolicyView } from '../../schemas/api/policy.ts';
 import type { ContainerSecrets } from '../../schemas/api/secret.ts';
+import { isValues } from '../../lib/values.ts';
 import type { Schemas } from '../client/api.ts';
 import { imageText } from '../terminal/table.ts';
 import { isCompleted, isUnderWay } from '../tenant/done.ts';
 import { labelVariable } from './file/checks.ts';
+import { imageParts } from './file/fields.ts';
 import type { Declaration, Wanted, WantedContainer, WantedLogin, WantedPeer, WantedSecret } from './file/model.ts';
 import type { Remark } from './file/source.ts';
 import type { Found, FoundContainer, Peer } from './found.ts';
@@ -194,10 +196,19 @@ interface Shown {
   readonly uses: ContainerSecrets;
 }
 
-/** Text of a container for a person, by field. */
+type Texts = readonly (readonly [field: string, text: string])[];
+
+/** What a person reads of a field: a map key by key, and nothing of what is absent. */
+function textsOf(name: ChangeableName, value: unknown): Texts {
+  if (isValues(value)) return Object.entries(value).map(([key, text]) => [`${name}.${key}`, String(text)]);
+  if (Array.isArray(value)) return value.length === 0 ? [] : [[name, value.join(', ')]];
+  return value === null ? [] : [[name, String(value)]];
+}
+
+const isOfImage = (name: string): boolean => (imageParts as readonly string[]).includes(name);
+
+/** What a person reads of a container, by field. */
 function fieldsOf({ declaration, policy, uses }: Shown): Fields {
-  const { env, ports, cpu_limit, mem_limit } = declaration;
-  const ofEnv = Object.entries(env).map(([key, value]) => [`env.${key}`, value] as const);
   const ofUses = [
     ...Object.entries(uses.env).map(([key, secret]) => [`secrets.env.${key}`, secret] as const),
     ...Object.entries(uses.files).map(([path, file]) => [`secrets.files.${path}`, textOfFile(file)] as const),
@@ -205,10 +216,7 @@ function fieldsOf({ declaration, policy, uses }: Shown): Fields {
   const { restart, stop_grace_seconds, stop_signal, health } = policy;
   return new Map([
     ['image', imageText(declaration)],
-    ...ofEnv,
-    ...(ports.length === 0 ? [] : ([['ports', ports.join(', ')]] as const)),
-    ['cpu_limit', cpu_limit],
-    ['mem_limit', mem_limit],
+    ...changeable.flatMap((name) => (isOfImage(name) ? [] : textsOf(name, declaration[name]))),
     ['policy.restart', restart],
     ['policy.stop_grace_seconds', String(stop_grace_seconds)],
     ['policy.stop_signal', stop_signal],
@@ -219,15 +227,9 @@ function fieldsOf({ declaration, policy, uses }: Shown): Fields {
 
 /** Fields not shown of a new container: the defaults, except its limits. */
 const blank = fieldsOf({
-  declaration: {
-    ...containerDefaults,
-    cpu_limit: '',
-    mem_limit: '',
-    repository: null,
-    digest: null,
-    env: {},
-    ports: [],
-  },
+  declaration: Object.fromEntries(
+    changeable.map((name) => [name, typeof fieldOf(name).fallback === 'string' ? '' : fieldOf(name).fallback]),
+  ) as unknown as Declared,
   policy: policyShown(defaultPolicy),
   uses: { env: {}, files: {} },
 });
@@ -267,18 +269,10 @@ function differencesOf(before: Fields, after: Fields): Difference[] {
 
 /** A JSON merge patch (RFC 7396); empty if nothing differs. */
 function patchOf(container: Declared, wanted: Declaration): Schemas['ContainerPatch'] {
-  const images = (['registry', 'repository', 'tag', 'digest'] as const).filter(
-    (field) => container[field] !== wanted[field],
+  const differing = changeable.filter(
+    (name) => differencesOf(new Map(textsOf(name, container[name])), new Map(textsOf(name, wanted[name]))).length > 0,
   );
-  const limits = (['cpu_limit', 'mem_limit'] as const).filter((field) => container[field] !== wanted[field]);
-  const env = Object.entries(wanted.env).filter(([key, value]) => container.env[key] !== value);
-  const unset = Object.keys(container.env).filter((key) => !Object.hasOwn(wanted.env, key));
-  const changed = [...env, ...unset.map((key) => [key, null] as const)];
-  return {
-    ...Object.fromEntries([...images, ...limits].map((field) => [field, wanted[field]])),
-    ...(changed.length === 0 ? {} : { env: Object.fromEntries(changed) }),
-    ...(container.ports.join() === wanted.ports.join() ? {} : { ports: [...wanted.ports] }),
-  };
+  return Object.fromEntries(differing.map((name) => [name, fieldOf(name).patchBetween(container[name], wanted[name])]));
 }
 
 const momentOf = (time: string | null | undefined): string | null =>

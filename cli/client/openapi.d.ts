@@ -1526,10 +1526,10 @@ export interface components {
       /** @default latest */
       tag?: string;
       digest?: string;
+      ports?: components['schemas']['Port'][];
       env?: {
         [key: string]: string;
       };
-      ports?: components['schemas']['Port'][];
       /** @default 0.5 */
       cpu_limit?: string;
       /** @default 256m */
@@ -1542,10 +1542,10 @@ export interface components {
       repository?: string | null;
       tag?: string | null;
       digest?: string | null;
+      ports?: components['schemas']['Port'][] | null;
       env?: {
         [key: string]: string | null;
       } | null;
-      ports?: components['schemas']['Port'][] | null;
       cpu_limit?: string | null;
       mem_limit?: string | null;
     };

@@ -3,7 +3,7 @@
  * only sealed: no ask, log line, error or hash has it.
  */
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import { registryPattern } from '../../schemas/api/container.ts';
+import { registryPattern } from '../../schemas/api/fields/container.ts';
 import { registryName } from '../../schemas/api/registry.ts';
 import type { Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
 import { secretNamePattern } from '../../schemas/api/secret.ts';

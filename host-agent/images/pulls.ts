@@ -3,7 +3,8 @@
  * shared by the containers of one tenant alone, and an image that is there already is given only to
  * a tenant that has proved its access (access.ts).
  */
-import type { PullPolicy, PullProgress } from '../../schemas/api/container.ts';
+import type { PullProgress } from '../../schemas/api/container.ts';
+import type { PullPolicy } from '../../schemas/api/fields/container.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Log } from '../../lib/log.ts';

@@ -1,5 +1,6 @@
 /** One step on the engine and its outcome: plan.ts decides it, execute.ts carries it out. */
-import type { PullPolicy, Reason } from '../../schemas/api/container.ts';
+import type { Reason } from '../../schemas/api/container.ts';
+import type { PullPolicy } from '../../schemas/api/fields/container.ts';
 import type { StopSignal } from '../../schemas/api/policy.ts';
 
 export type Step =

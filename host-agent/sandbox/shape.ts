@@ -2,7 +2,7 @@
  * What a sandbox must publish. Sandboxes of one shape can stand in for one another until they are
  * used. Pure.
  */
-import type { Port } from '../../schemas/api/container.ts';
+import type { Port } from '../../schemas/api/fields/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';

@@ -1,6 +1,6 @@
 /** From a desired container to the body of the engine's create call. Pure. */
 import { createHash } from 'node:crypto';
-import type { Port } from '../../schemas/api/container.ts';
+import type { Port } from '../../schemas/api/fields/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ImageCheck } from '../docker/answers.ts';

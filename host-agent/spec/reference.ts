@@ -1,5 +1,5 @@
 /** The name of the image that a container declares. Pure. */
-import { digestPattern, registryPattern, repositoryPattern, tagPattern } from '../../schemas/api/container.ts';
+import { digestPattern, registryPattern, repositoryPattern, tagPattern } from '../../schemas/api/fields/container.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 
 export type Reference =

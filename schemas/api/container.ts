@@ -6,8 +6,8 @@ import Type, { type Static } from 'typebox';
 import { ContainerId, HostKey, TenantId, envKeyPattern } from '../ids.ts';
 import type { Region } from '../ids.ts';
 import { limits } from '../limits.ts';
-import { cpuLimitPattern, memLimitPattern } from '../quantity.ts';
 import { containerStatuses, restartPolicies } from '../words.ts';
+import { changeable, PullPolicy, schemasOf, settable, shown, shownOf, type ContainerSpec } from './fields/container.ts';
 import { nullable } from './nullable.ts';
 import { HealthView, type Policy } from './policy.ts';
 import { SecretUses } from './secret.ts';
@@ -15,82 +15,15 @@ import { SecretUses } from './secret.ts';
 export type ContainerStatus = (typeof containerStatuses)[number];
 export const ContainerStatus = Type.Enum([...containerStatuses]);
 
-export const pullPolicies = ['if_not_present', 'always', 'never'] as const;
-export type PullPolicy = (typeof pullPolicies)[number];
-export const PullPolicy = Type.Enum([...pullPolicies]);
-
 export type DesiredState = 'running' | 'stopped' | 'removed';
-
-/** A container's port: `80` (tcp), `"80/tcp"` or `"53/udp"`. */
-export const Port = Type.Union([
-  Type.Integer({ minimum: 1, maximum: 65535 }),
-  Type.String({ pattern: '^[1-9]\\d{0,4}(/(tcp|udp))?$' }),
-]);
-export type Port = Static<typeof Port>;
-
-export const namePattern = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$';
-/**
- * The host of a reference (distribution/reference): host[:port], where the host is localhost, a
- * name with a dot, or an IPv6 address in brackets.
- */
-export const registryPattern =
-  '^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:]+\\])(?::[0-9]{1,5})?$';
-/** OCI distribution-spec, `<name>`. */
-export const repositoryPattern = '^[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*)*$';
-/** OCI distribution-spec, `<reference>` as a tag. */
-export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
-/** OCI image-spec, digest; sha256 and sha512 are the registered algorithms. */
-export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
-
-/** What an absent field of a declaration means. */
-export const containerDefaults = { registry: 'docker.io', tag: 'latest', cpu_limit: '0.5', mem_limit: '256m' } as const;
-
-/** Of an image whose tag moves, each start pulls the newest. */
-export const usualPullPolicy = ({ tag, digest }: Pick<ContainerSpec, 'tag' | 'digest'>): PullPolicy =>
-  digest === null && (tag ?? containerDefaults.tag) === containerDefaults.tag ? 'always' : 'if_not_present';
 
 /**
  * The fields of a create body. All others are ignored; null in an optional field counts as absent.
  */
 export const CreateBody = Type.Object(
-  {
-    name: Type.String({ pattern: namePattern, description: 'Unique in the tenant.' }),
-    host_key: Type.Optional(
-      Type.String({ description: 'Host in an allocated region. If absent, the platform chooses one.' }),
-    ),
-    registry: Type.Optional(
-      Type.String({ pattern: registryPattern, maxLength: 255, default: containerDefaults.registry }),
-    ),
-    repository: Type.Optional(Type.String({ pattern: repositoryPattern, maxLength: 255 })),
-    tag: Type.Optional(Type.String({ pattern: tagPattern, default: containerDefaults.tag })),
-    digest: Type.Optional(Type.String({ pattern: digestPattern })),
-    env: Type.Optional(
-      Type.Record(Type.String({ pattern: envKeyPattern }), Type.String(), {
-        maxProperties: limits.envKeys,
-        additionalProperties: false,
-      }),
-    ),
-    ports: Type.Optional(Type.Array(Port, { maxItems: limits.ports, uniqueItems: true })),
-    cpu_limit: Type.Optional(Type.String({ pattern: cpuLimitPattern, default: containerDefaults.cpu_limit })),
-    mem_limit: Type.Optional(Type.String({ pattern: memLimitPattern, default: containerDefaults.mem_limit })),
-  },
+  schemasOf(settable, ({ given, fallback }) => (fallback === undefined ? given : Type.Optional(given))),
   { additionalProperties: true },
 );
-
-/** A valid create body with defaults filled in, as the gateway sends it to the tenant's actor. */
-export interface ContainerSpec {
-  readonly name: string;
-  readonly host_key: HostKey | null;
-  readonly registry: string;
-  readonly repository: string | null;
-  readonly tag: string | null;
-  readonly digest: string | null;
-  readonly pull_policy: PullPolicy;
-  readonly ports: readonly Port[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly cpu_limit: string;
-  readonly mem_limit: string;
-}
 
 /**
  * A JSON merge patch (RFC 7396) of what a container is made from: null brings the default back, and
@@ -98,25 +31,10 @@ export interface ContainerSpec {
  */
 export const UpdateBody = Type.Partial(
   Type.Object(
-    {
-      registry: nullable(Type.String({ pattern: registryPattern, maxLength: 255 })),
-      repository: nullable(Type.String({ pattern: repositoryPattern, maxLength: 255 })),
-      tag: nullable(Type.String({ pattern: tagPattern })),
-      digest: nullable(Type.String({ pattern: digestPattern })),
-      env: nullable(
-        Type.Record(Type.String({ pattern: envKeyPattern }), nullable(Type.String()), {
-          maxProperties: limits.envKeys,
-          additionalProperties: false,
-        }),
-      ),
-      ports: nullable(Type.Array(Port, { maxItems: limits.ports, uniqueItems: true })),
-      cpu_limit: nullable(Type.String({ pattern: cpuLimitPattern })),
-      mem_limit: nullable(Type.String({ pattern: memLimitPattern })),
-    },
+    schemasOf(changeable, ({ patch }) => nullable(patch)),
     { additionalProperties: false },
   ),
 );
-export type ContainerPatch = Static<typeof UpdateBody>;
 
 const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds.' });
 
@@ -125,17 +43,7 @@ export const Container = Type.Object(
   {
     id: ContainerId,
     tenant_id: TenantId,
-    name: Type.String(),
-    host_key: nullable(HostKey),
-    registry: Type.String(),
-    repository: nullable(Type.String()),
-    tag: nullable(Type.String()),
-    digest: nullable(Type.String()),
-    pull_policy: PullPolicy,
-    ports: Type.Array(Port),
-    env: Type.Record(Type.String(), Type.String()),
-    cpu_limit: Type.String(),
-    mem_limit: Type.String(),
+    ...shownOf(shown),
     status: ContainerStatus,
     inserted_at: Timestamp,
     updated_at: Timestamp,
@@ -242,8 +150,7 @@ export type UpdatePhaseShown = (typeof updatePhasesShown)[number];
 /** Fields of a container that an update changes, with their values. */
 export const Changed = Type.Partial(
   Type.Object({
-    ...Type.Pick(Container, ['registry', 'repository', 'tag', 'digest', 'env', 'ports', 'cpu_limit', 'mem_limit'])
-      .properties,
+    ...shownOf(changeable),
     health: HealthView,
     secrets: SecretUses,
   }),

@@ -4,7 +4,8 @@
  * body by the same entry (lib/rpc/decode.ts).
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
-import { OperatorFields, UpdateBody, type Container, type ContainerPatch } from '../api/container.ts';
+import { OperatorFields, UpdateBody, type Container } from '../api/container.ts';
+import type { ContainerPatch } from '../api/fields/container.ts';
 import type { ListCursor } from '../api/cursor.ts';
 import { DrainShare } from '../api/drain.ts';
 import { HostUpdateBody, HostView, TenantHost, type HostUpdate } from '../api/host.ts';

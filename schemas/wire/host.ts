@@ -3,16 +3,8 @@
  * (invariant A7).
  */
 import Type, { type Static } from 'typebox';
-import {
-  ConfigFile,
-  Observation,
-  Port,
-  PullPolicy,
-  PullProgress,
-  Reason,
-  SecretRef,
-  updatePhases,
-} from '../api/container.ts';
+import { ConfigFile, Observation, PullProgress, Reason, SecretRef, updatePhases } from '../api/container.ts';
+import { Port, PullPolicy } from '../api/fields/container.ts';
 import { Capacity, HostFault } from '../api/host.ts';
 import { Policy } from '../api/policy.ts';
 import { SecretUses } from '../api/secret.ts';

@@ -4,13 +4,13 @@
  * Unknown fields pass, because the next release may add some.
  */
 import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
-import { Port, PullPolicy, type ContainerSpec } from '../api/container.ts';
+import { fieldNames, shownOf, type ContainerSpec } from '../api/fields/container.ts';
 import type { CertificateRef, KeptCertificate, LeaseRecord, NetworkRecord, NetworkSettings } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
 import { TokenScope, type PeerRecord, type PeerRevocation, type PeerToken } from '../api/peer.ts';
 import type { Sealed, SecretPlace } from '../records/sealed.ts';
 import type { Revocation } from '../api/tenant.ts';
-import type { HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
+import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
 
 /** The schema with the type `T`; compiles only if everything that the schema admits is a `T`. */
 export const shape =
@@ -27,21 +27,7 @@ const flag = Type.Boolean();
 const texts = Type.Array(text);
 const sealed = id<Sealed>();
 
-export const ContainerSpecShape = shape<ContainerSpec>()(
-  Type.Object({
-    name: text,
-    host_key: nullable(id<HostKey>()),
-    registry: text,
-    repository: nullable(text),
-    tag: nullable(text),
-    digest: nullable(text),
-    pull_policy: PullPolicy,
-    ports: Type.Array(Port),
-    env: Type.Record(text, text),
-    cpu_limit: text,
-    mem_limit: text,
-  }),
-);
+export const ContainerSpecShape = Type.Unsafe<ContainerSpec>(Type.Object(shownOf(fieldNames)));
 
 export const RevocationShape = shape<Revocation>()(
   Type.Object({

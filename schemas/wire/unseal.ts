@@ -8,7 +8,7 @@
  * HOSTS gave that key to this host (lib/nats/host-proof.ts).
  */
 import Type, { type Static } from 'typebox';
-import { registryPattern } from '../api/container.ts';
+import { registryPattern } from '../api/fields/container.ts';
 import { nullable } from '../api/nullable.ts';
 import { SecretUse } from '../api/secret.ts';
 import { ContainerId, TenantId } from '../ids.ts';

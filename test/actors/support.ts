@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Lease } from '../../actors/runtime/lease.ts';
 import type { Log } from '../../lib/log.ts';
-import type { ContainerSpec } from '../../schemas/api/container.ts';
+import type { ContainerSpec } from '../../schemas/api/fields/container.ts';
 import type { ContainerId, HostKey, MemberId, OperationId, TenantId } from '../../schemas/ids.ts';
 import { type Sender } from '../../schemas/wire/subjects.ts';
 

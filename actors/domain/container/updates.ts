@@ -8,20 +8,26 @@
  *
  * The host swaps, and judges the new version, so that neither waits for the control plane. Pure.
  */
-import {
-  containerDefaults,
-  usualPullPolicy,
-  type Changed,
-  type ContainerPatch,
-  type ContainerRecord,
-  type ContainerSpec,
-  type Observation,
-  type PullPolicy,
-  type Reason,
-  type Update,
-  type UpdateView,
-  type Version,
+import type {
+  Changed,
+  ContainerRecord,
+  Observation,
+  Reason,
+  Update,
+  UpdateView,
+  Version,
 } from '../../../schemas/api/container.ts';
+import {
+  canonicalOf,
+  changeable,
+  fieldOf,
+  usualPullPolicy,
+  usualTag,
+  type ChangeableName,
+  type ContainerPatch,
+  type ContainerSpec,
+  type PullPolicy,
+} from '../../../schemas/api/fields/container.ts';
 import { isSameForEngine, policyOf, policyShown } from '../../../schemas/api/policy.ts';
 import { noSecrets, textOfUses } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
@@ -49,68 +55,31 @@ export function patched(
   spec: ContainerSpec,
   patch: ContainerPatch,
 ): { readonly ok: true; readonly spec: ContainerSpec } | { readonly ok: false; readonly faults: FieldErrors } {
+  const merged = changeable.map((name) => [name, patchedField(spec, patch, name)] as const);
   const faults: FieldErrors = {};
-  const digest = patch.digest === undefined ? spec.digest : patch.digest;
+  const { digest } = { ...spec, ...patch };
   if (typeof patch.tag === 'string' && patch.digest === undefined && digest !== null)
     faults['digest'] = ['decides what runs, whatever the tag: set it to null to run the tag'];
-  const givenTag = patch.tag === undefined ? spec.tag : patch.tag;
-  const tag = givenTag ?? (digest === null ? containerDefaults.tag : null);
-  const env = patchedEnv(spec.env, patch.env);
-  const envFaults = faultsOfEnv(env);
-  if (envFaults.length > 0) faults['env'] = envFaults;
-  if (Object.keys(faults).length > 0) return { ok: false, faults };
-  const image = { tag, digest };
-  return {
-    ok: true,
-    spec: {
-      ...spec,
-      registry: patch.registry === undefined ? spec.registry : (patch.registry ?? containerDefaults.registry),
-      repository: patch.repository === undefined ? spec.repository : patch.repository,
-      ...image,
-      // An operator's choice stays.
-      pull_policy: spec.pull_policy === usualPullPolicy(spec) ? usualPullPolicy(image) : spec.pull_policy,
-      env,
-      ports: patch.ports === undefined ? spec.ports : (patch.ports ?? []),
-      cpu_limit: patch.cpu_limit === undefined ? spec.cpu_limit : (patch.cpu_limit ?? containerDefaults.cpu_limit),
-      mem_limit: patch.mem_limit === undefined ? spec.mem_limit : (patch.mem_limit ?? containerDefaults.mem_limit),
-    },
-  };
-}
-
-function patchedEnv(env: ContainerSpec['env'], patch: ContainerPatch['env']): ContainerSpec['env'] {
-  if (patch === undefined) return env;
-  const merged = new Map(patch === null ? [] : Object.entries(env));
-  for (const [key, value] of Object.entries(patch ?? {})) {
-    if (value === null) merged.delete(key);
-    else merged.set(key, value);
+  // The gateway has checked each value of the patch.
+  for (const [name, value] of merged) {
+    const wrong = patch[name] === undefined ? [] : fieldOf(name).faultsOf(value);
+    if (wrong.length > 0) faults[name] = [...wrong];
   }
-  return Object.fromEntries(merged);
+  if (Object.keys(faults).length > 0) return { ok: false, faults };
+  const next = { ...spec, ...(Object.fromEntries(merged) as Pick<ContainerSpec, ChangeableName>) };
+  const image = { tag: usualTag(next), digest: next.digest };
+  // An operator's choice stays.
+  const pull_policy = spec.pull_policy === usualPullPolicy(spec) ? usualPullPolicy(image) : spec.pull_policy;
+  return { ok: true, spec: { ...next, ...image, pull_policy } };
 }
 
-/** The gateway has checked each key and value of the patch. */
-function faultsOfEnv(env: ContainerSpec['env']): string[] {
-  const entries = Object.entries(env);
-  const bytes = entries.reduce((sum, [, value]) => sum + Buffer.byteLength(value), 0);
-  return [
-    ...(entries.length > limits.envKeys ? [`must be at most ${limits.envKeys} keys`] : []),
-    ...(bytes > limits.envTotalBytes ? [`must be at most ${limits.envTotalBytes} bytes in all`] : []),
-  ];
+function patchedField(spec: ContainerSpec, patch: ContainerPatch, name: ChangeableName): unknown {
+  const { merged, fallback } = fieldOf(name);
+  const given = patch[name];
+  return given === undefined ? spec[name] : given === null ? fallback : merged(spec[name], given);
 }
 
-const changeable = [
-  'registry',
-  'repository',
-  'tag',
-  'digest',
-  'env',
-  'ports',
-  'cpu_limit',
-  'mem_limit',
-] as const satisfies readonly (keyof Changed & keyof ContainerSpec)[];
-
-const sortedEnv = (env: ContainerSpec['env']) => Object.entries(env).sort(([left], [right]) => (left < right ? -1 : 1));
-const textOf = (spec: ContainerSpec, field: (typeof changeable)[number]): string =>
-  JSON.stringify(field === 'env' ? sortedEnv(spec.env) : spec[field]);
+const textOf = (spec: ContainerSpec, name: ChangeableName): string => JSON.stringify(canonicalOf(spec, name));
 
 const differing = (one: ContainerSpec, other: ContainerSpec) =>
   changeable.filter((field) => textOf(one, field) !== textOf(other, field));

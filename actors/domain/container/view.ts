@@ -14,6 +14,7 @@ import type {
   Update,
   UpdateView,
 } from '../../../schemas/api/container.ts';
+import { shown, type ContainerSpec, type ShownName } from '../../../schemas/api/fields/container.ts';
 import { policyOf } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { FleetView, TurnContext } from '../turn.ts';
@@ -46,24 +47,18 @@ export function shownStatus(record: ContainerRecord, fleet: FleetView): ShownSta
 }
 
 /** The sixteen fields, in the order of the API document. */
-export const containerView = (record: ContainerRecord, status: ContainerStatus): Container => ({
-  id: record.id,
-  tenant_id: record.tenant,
-  name: record.spec.name,
-  host_key: record.placement.phase === 'placed' ? record.placement.host : null,
-  registry: record.spec.registry,
-  repository: record.spec.repository,
-  tag: record.spec.tag,
-  digest: record.spec.digest,
-  pull_policy: record.spec.pull_policy,
-  ports: [...record.spec.ports],
-  env: record.spec.env,
-  cpu_limit: record.spec.cpu_limit,
-  mem_limit: record.spec.mem_limit,
-  status,
-  inserted_at: timestamp(record.insertedAtMs),
-  updated_at: timestamp(record.updatedAtMs),
-});
+export const containerView = (record: ContainerRecord, status: ContainerStatus): Container => {
+  const declared = Object.fromEntries(shown.map((name) => [name, record.spec[name]])) as Pick<ContainerSpec, ShownName>;
+  return {
+    id: record.id,
+    tenant_id: record.tenant,
+    ...declared,
+    host_key: record.placement.phase === 'placed' ? record.placement.host : null,
+    status,
+    inserted_at: timestamp(record.insertedAtMs),
+    updated_at: timestamp(record.updatedAtMs),
+  };
+};
 
 interface CachedView {
   readonly status: ContainerStatus;

@@ -1,5 +1,5 @@
 /** Which registries a tenant's images may come from. Pure. */
-import type { ContainerSpec } from '../../../schemas/api/container.ts';
+import type { ContainerSpec } from '../../../schemas/api/fields/container.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { Region } from '../../../schemas/ids.ts';
 import { judgeRegistry } from '../../../schemas/api/registry.ts';

@@ -4,6 +4,7 @@
  * https://github.com/compose-spec/compose-spec. Pure.
  */
 import { textIn, type Values } from '../../../lib/values.ts';
+import type { EntryName } from '../file/fields.ts';
 import type { Path } from '../file/source.ts';
 import { keysOf, listOfKeys } from './keys.ts';
 import { policyOf } from './policy.ts';
@@ -341,7 +342,8 @@ function secretsOf(reader: Reader, value: unknown, project: string): Secrets {
   return { declared: all && Object.fromEntries(entries), names, keys };
 }
 
-const fields: Readonly<Record<string, Path>> = {
+/** Where a Compose file has what a container has under another name. */
+const fields: { readonly [F in EntryName]?: Path } = {
   env: ['environment'],
   cpu_limit: ['deploy', 'resources', 'limits', 'cpus'],
   mem_limit: ['deploy', 'resources', 'limits', 'memory'],
@@ -360,5 +362,5 @@ const originIn =
     if (field === undefined) return service;
     if (field === 'policy') return [...service, ...(policyFields[below ?? ''] ?? [below ?? '']), ...rest];
     if (field === 'secrets') return [...service, 'secrets'];
-    return [...service, ...(fields[field] ?? [field]), ...(below === undefined ? [] : [below])];
+    return [...service, ...(fields[field as EntryName] ?? [field]), ...(below === undefined ? [] : [below])];
   };

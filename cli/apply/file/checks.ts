@@ -1,20 +1,13 @@
-/** Faults of an item beyond its schema. Pure. */
-import {
-  containerDefaults,
-  digestPattern,
-  namePattern,
-  registryPattern,
-  repositoryPattern,
-  tagPattern,
-  type Port,
-} from '../../../schemas/api/container.ts';
+/** What is wrong with an item beyond its schema. Pure. */
+import { fieldOf, namePattern, registryPattern, type SettableName } from '../../../schemas/api/fields/container.ts';
+import type { Report } from '../../../schemas/api/fields/kinds.ts';
 import type { PolicyBody } from '../../../schemas/api/policy.ts';
 import { secretNamePattern } from '../../../schemas/api/secret.ts';
 import { envKeyPattern } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
 import { imageIn } from '../../tenant/image.ts';
 import { WrongUsage } from '../../terminal/errors.ts';
+import { entryNames, imageParts } from './fields.ts';
 import type { ContainerEntry } from './schema.ts';
 import type { Remark } from './source.ts';
 
@@ -29,10 +22,6 @@ export const patterns = {
   secrets: new RegExp(secretNamePattern),
   registries: new RegExp(registryPattern),
   peers: /^[^]{1,64}$/,
-  registry: new RegExp(registryPattern),
-  repository: new RegExp(repositoryPattern),
-  tag: new RegExp(tagPattern),
-  digest: new RegExp(digestPattern),
   variable: new RegExp(envKeyPattern),
 } as const;
 
@@ -44,35 +33,24 @@ export const forms = {
   variable: 'must begin with a letter or "_" and have at most 128 letters, digits, "_", "." and "-"',
 } as const;
 
-function* faultsOfEnv(env: Readonly<Record<string, string>>, remark: RemarkOf): Generator<Remark> {
-  let bytes = 0;
-  for (const [name, value] of Object.entries(env)) {
-    if (!patterns.variable.test(name)) yield remark(`the name ${forms.variable}`, 'env', name);
-    if (name === labelVariable) yield remark('is set by apply itself: give the file a name', 'env', name);
-    if (value.includes('\0')) yield remark("can't contain NUL", 'env', name);
-    const size = Buffer.byteLength(value);
-    if (size > limits.envValueBytes) yield remark(`must be at most ${limits.envValueBytes} bytes`, 'env', name);
-    bytes += size;
-  }
-  if (bytes > limits.envTotalBytes) yield remark(`must be at most ${limits.envTotalBytes} bytes in all`, 'env');
-}
-
-function* faultsOfPorts(ports: readonly Port[], remark: RemarkOf): Generator<Remark> {
-  const seen = new Set<string>();
-  for (const [at, port] of ports.entries()) {
-    const [number, protocol = 'tcp'] = String(port).split('/');
-    if (Number(number) > 65_535) yield remark('must be at most 65535', 'ports', String(at));
-    if (seen.has(`${number}/${protocol}`)) yield remark('must be distinct', 'ports', String(at));
-    seen.add(`${number}/${protocol}`);
-  }
+/** By the rules of the API. */
+function faultsOfField(name: SettableName, value: unknown, remark: RemarkOf): Remark[] {
+  const faults: Remark[] = [];
+  const report: Report = (message, ...below) => {
+    faults.push(remark(message, name, ...below));
+    return undefined;
+  };
+  if (value !== undefined) fieldOf(name).parse(value, report);
+  return faults;
 }
 
 function* faultsOfImage(image: string, remark: RemarkOf): Generator<Remark> {
   try {
     const { registry, repository, tag, digest } = imageIn(image);
-    const parts = { registry, repository, tag: tag ?? containerDefaults.tag, digest };
-    for (const [part, text] of Object.entries(parts) as [keyof typeof parts, string | undefined][]) {
-      if (text !== undefined && !patterns[part].test(text)) yield remark(`its ${part} "${text}" is not valid`, 'image');
+    const parts = { registry, repository, tag, digest };
+    for (const part of imageParts) {
+      const text = parts[part];
+      if (faultsOfField(part, text, remark).length > 0) yield remark(`its ${part} "${text}" is not valid`, 'image');
     }
   } catch (error) {
     if (!(error instanceof WrongUsage)) throw error;
@@ -106,15 +84,11 @@ function* faultsOfUses(
 
 /** Of a container; its image is that of a name that `imageIn` reads if there are none. */
 export function containerFaults(entry: ContainerEntry, remark: RemarkOf): Remark[] {
-  const { image, env = {}, ports = [], cpu_limit, mem_limit, policy = {}, secrets = {} } = entry;
+  const { image, env = {}, policy = {}, secrets = {} } = entry;
   return [
     ...faultsOfImage(image, remark),
-    ...faultsOfEnv(env, remark),
-    ...faultsOfPorts(ports, remark),
-    ...(cpu_limit !== undefined && cpuMillis(cpu_limit) === undefined ? [remark('must be over 0', 'cpu_limit')] : []),
-    ...(mem_limit !== undefined && memBytes(mem_limit) === undefined
-      ? [remark('must be between 6m and 16384g', 'mem_limit')]
-      : []),
+    ...(labelVariable in env ? [remark('is set by apply itself: give the file a name', 'env', labelVariable)] : []),
+    ...entryNames.flatMap((name) => faultsOfField(name, entry[name], remark)),
     ...faultsOfPolicy(policy, remark),
     ...faultsOfUses(secrets, remark),
   ];

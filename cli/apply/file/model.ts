@@ -1,11 +1,17 @@
-/** Declarations of a file, with every default filled in, for comparison with the server. Pure. */
-import { containerDefaults, type Port } from '../../../schemas/api/container.ts';
+/** What a file declares, with every default filled in: what is compared with what exists. Pure. */
+import {
+  changeable,
+  fieldOf,
+  usualTag,
+  type ChangeableName,
+  type ContainerSpec,
+} from '../../../schemas/api/fields/container.ts';
 import { defaultPolicy, healthDefaults, type PolicyBody, type PolicyView } from '../../../schemas/api/policy.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
 import { withFileDefaults, type ContainerSecrets } from '../../../schemas/api/secret.ts';
 import { imageIn } from '../../tenant/image.ts';
-import { cpuIn, memoryIn } from '../../terminal/quantities.ts';
 import { containerFaults, forms, labelVariable, patterns, type RemarkOf } from './checks.ts';
+import { entryNames, valueOf } from './fields.ts';
 import type { ApplyFile, ContainerEntry, PeerEntry, Source } from './schema.ts';
 import type { Path, Remark } from './source.ts';
 
@@ -23,17 +29,8 @@ export interface WantedLogin extends WantedSecret {
   readonly username: string;
 }
 
-/** Fields that a container is made from, as the API names them. */
-export interface Declaration {
-  readonly registry: string;
-  readonly repository: string;
-  readonly tag: string | null;
-  readonly digest: string | null;
-  readonly env: Readonly<Record<string, string>>;
-  readonly ports: readonly Port[];
-  readonly cpu_limit: string;
-  readonly mem_limit: string;
-}
+/** What a container is made from, as the API names it. */
+export type Declaration = Pick<ContainerSpec, ChangeableName> & { readonly repository: string };
 
 export interface WantedContainer {
   readonly name: string;
@@ -105,7 +102,7 @@ export function wantedOf(file: ApplyFile, remarkAt: RemarkAt, remarks: Remarks):
       remark,
     })),
     containers: named('containers', file.containers, (name, given, remark) => {
-      const entry = withAmounts(given);
+      const entry = normalised(given);
       const found = containerFaults(entry, remark);
       faults.push(...found);
       return found.length > 0 ? undefined : containerOf(name, file.name, entry, remark);
@@ -135,42 +132,40 @@ function sourceOf(
   return from ?? (value === undefined ? undefined : { value });
 }
 
-/** Its amounts are there, in the form that the API takes. */
-const withAmounts = (entry: ContainerEntry) => ({
-  ...entry,
-  cpu_limit: cpuIn(entry.cpu_limit ?? containerDefaults.cpu_limit),
-  mem_limit: memoryIn(entry.mem_limit ?? containerDefaults.mem_limit),
-});
+/** In the form that the API takes. */
+const normalised = (entry: ContainerEntry): ContainerEntry => {
+  const values = entryNames.map((name) => [name, valueOf(name, entry[name])] as const);
+  return { ...entry, ...Object.fromEntries(values.filter(([, value]) => value !== undefined)) };
+};
+
+/** With the default of what is absent. */
+function declarationOf(entry: ContainerEntry): Declaration {
+  const { registry, repository, tag = null, digest = null } = imageIn(entry.image);
+  const declared = changeable.map((name) => [name, valueIn(entry, name) ?? fieldOf(name).fallback] as const);
+  return {
+    ...(Object.fromEntries(declared) as Declaration),
+    ...{ registry, repository, digest, tag: usualTag({ tag, digest }) },
+  };
+}
+
+const valueIn = (entry: ContainerEntry, name: ChangeableName): unknown =>
+  (entry as Readonly<Partial<Record<ChangeableName, unknown>>>)[name];
 
 function containerOf(
   name: string,
   label: string | undefined,
-  {
-    image,
-    host_key: host,
-    env,
-    ports,
-    cpu_limit,
-    mem_limit,
-    policy = {},
-    secrets = {},
-  }: ReturnType<typeof withAmounts>,
+  entry: ContainerEntry,
   remark: RemarkOf,
 ): WantedContainer {
-  const { registry, repository, tag, digest } = imageIn(image);
+  const { host_key: host, policy = {}, secrets = {} } = entry;
+  const declaration = declarationOf(entry);
   return {
     name,
     label,
     host,
     declaration: {
-      registry,
-      repository,
-      tag: tag ?? (digest === undefined ? containerDefaults.tag : null),
-      digest: digest ?? null,
-      env: { ...env, ...(label === undefined ? {} : { [labelVariable]: label }) },
-      ports: ports ?? [],
-      cpu_limit,
-      mem_limit,
+      ...declaration,
+      env: { ...declaration.env, ...(label === undefined ? {} : { [labelVariable]: label }) },
     },
     policy: policyOf(policy),
     isJob: policy.restart === 'never',

@@ -9,6 +9,7 @@ import { readFile, readSource } from '../../terminal/input.ts';
 import { composed } from '../compose/compose.ts';
 import { projectOf, readVariables, variablesOf, type Surroundings } from '../compose/project.ts';
 import type { ComposeRemark } from '../compose/reader.ts';
+import { textPaths } from './fields.ts';
 import { joined, wantedOf, type Remarks, type Wanted, type WantedContainer } from './model.ts';
 import { SourceFile, type Path, type Remark } from './source.ts';
 import { checked } from './validate.ts';
@@ -143,9 +144,7 @@ function envFileAt(
 
 /** Whose values are texts as they are written: `1.10` is no number. */
 const texts: readonly Path[] = [
-  ['containers', '*', 'env', '*'],
-  ['containers', '*', 'cpu_limit'],
-  ['containers', '*', 'mem_limit'],
+  ...textPaths.map((path) => ['containers', '*', ...path]),
   ['secrets', '*', 'value'],
   ['registries', '*', 'password'],
   ['services', '*', 'environment', '*'],

@@ -3,19 +3,15 @@
  * says of a container, a peer and a login are the fields of the API.
  */
 import Type, { type Static } from 'typebox';
-import { CreateBody, namePattern } from '../../../schemas/api/container.ts';
+import { namePattern } from '../../../schemas/api/fields/container.ts';
 import { PeerCreateBody, PeerUpdateBody } from '../../../schemas/api/peer.ts';
 import { PolicyBody } from '../../../schemas/api/policy.ts';
 import { ContainerSecretsBody, LoginBody } from '../../../schemas/api/secret.ts';
 import { envKeyPattern } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { cpuPattern, memoryPattern } from '../../terminal/quantities.ts';
+import { entryProperties, Text } from './fields.ts';
 
 const closed = { additionalProperties: false } as const;
-
-/** YAML may take it for a number or a boolean; it is read as it is written (`keepTexts`). */
-const Text = (options: { readonly pattern?: string; readonly description?: string } = {}) =>
-  Type.Unsafe<string>({ type: ['string', 'number', 'boolean'], ...options });
 
 const Source = Type.Object(
   {
@@ -43,16 +39,10 @@ const LoginEntry = Type.Object(
   { ...closed, description: 'One of `password` and `password_from`.' },
 );
 
-const { host_key, ports } = CreateBody.properties;
-
 const ContainerEntry = Type.Object(
   {
     image: Type.String({ minLength: 1, description: 'Such as nginx:1.29 or registry.example.com/team/web@sha256:…' }),
-    host_key,
-    env: Type.Optional(Type.Record(Type.String(), Text(), { maxProperties: limits.envKeys })),
-    ports,
-    cpu_limit: Type.Optional(Text({ pattern: cpuPattern, description: 'CPUs, such as 0.5.' })),
-    mem_limit: Type.Optional(Text({ pattern: memoryPattern, description: 'Such as 256m.' })),
+    ...entryProperties,
     policy: Type.Optional(PolicyBody),
     secrets: Type.Optional(ContainerSecretsBody),
   },

@@ -5,6 +5,7 @@ import { Settings } from 'typebox/system';
 import { meant } from '../../../lib/validation/misspelt.ts';
 import { namesIn, partsOf, wordsOf } from '../../../lib/validation/words.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { written } from './fields.ts';
 import { ApplyFile } from './schema.ts';
 import type { Path } from './source.ts';
 
@@ -36,8 +37,7 @@ export function checked(value: unknown): Checked {
 
 /** In place of a pattern. */
 const forms: Readonly<Record<string, string>> = {
-  cpu_limit: 'must be a number of CPUs with at most three decimals, like 0.5',
-  mem_limit: 'must be a whole number of bytes, or one with k, m or g, like 256m',
+  ...Object.fromEntries(Object.entries(written).map(([name, { form }]) => [name, form])),
   name: 'must begin with a letter or digit and have at most 63 letters, digits, "_", "." and "-"',
 };
 const portForm = "must be a port like 8080 or 53/udp; the host's port can't be chosen";

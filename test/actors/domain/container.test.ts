@@ -8,12 +8,12 @@ import type { PartitionState } from '../../../actors/domain/state.ts';
 import { isEmpty, noChanges, type Changes, type HostStanding, type Turn } from '../../../actors/domain/turn.ts';
 import type {
   ContainerRecord,
-  ContainerSpec,
   ContainerStatus,
   Observation,
   Reason,
   TombstoneRecord,
 } from '../../../schemas/api/container.ts';
+import type { ContainerSpec } from '../../../schemas/api/fields/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { decodeCursor } from '../../../schemas/api/cursor.ts';
 import { defaultTenant, type TenantRecord } from '../../../schemas/api/tenant.ts';

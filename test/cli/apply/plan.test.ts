@@ -47,9 +47,9 @@ t.test('of nothing, everything is created, in order', (t) => {
     mem_limit: 256m
 + container web
     image: docker.io/library/web:1
+    ports: 80
     env.A: 1
     env.LONGSHORE_APPLY: shop
-    ports: 80
     cpu_limit: 0.5
     mem_limit: 256m
     secrets.env.KEY: key

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { canonicalSpec, validateCreate, validateUpdate } from '../../../gateway/validation/container.ts';
-import type { ContainerSpec } from '../../../schemas/api/container.ts';
+import type { ContainerSpec } from '../../../schemas/api/fields/container.ts';
 
 const hex = (length: number): string => 'a'.repeat(length);
 const keysOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`K${at}`, 'v']));

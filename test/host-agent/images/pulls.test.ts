@@ -6,7 +6,7 @@ import { EngineError } from '../../../host-agent/docker/errors.ts';
 import { createPulls, type PullsParts } from '../../../host-agent/images/pulls.ts';
 import type { Login } from '../../../host-agent/secrets/values.ts';
 import { RegistryError, type Permit } from '../../../host-agent/images/registries.ts';
-import type { PullPolicy } from '../../../schemas/api/container.ts';
+import type { PullPolicy } from '../../../schemas/api/fields/container.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { PullLines } from '../../../host-agent/docker/pull-progress.ts';

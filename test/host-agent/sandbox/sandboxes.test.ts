@@ -9,7 +9,7 @@ import type { SandboxSource } from '../../../host-agent/sandbox/counts.ts';
 import { SandboxPool, type SandboxesParts } from '../../../host-agent/sandbox/sandboxes.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Port } from '../../../schemas/api/container.ts';
+import type { Port } from '../../../schemas/api/fields/container.ts';
 import { EngineModel } from '../../support/engine/model.ts';
 import { transportTo } from '../../support/engine/transport.ts';
 import { until } from '../../support/until.ts';

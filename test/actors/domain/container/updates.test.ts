@@ -10,12 +10,12 @@ import { createDomain } from '../../../../actors/domain/domain.ts';
 import { noChanges, type Changes, type FleetHost, type FleetView, type Turn } from '../../../../actors/domain/turn.ts';
 import { declarationTag, declarationTagOf } from '../../../../schemas/api/declaration-tag.ts';
 import type {
-  ContainerPatch,
   ContainerRecord,
   ContainerStatusView,
   Observation,
   OperatorFields,
 } from '../../../../schemas/api/container.ts';
+import type { ContainerPatch } from '../../../../schemas/api/fields/container.ts';
 import { defaultPolicy, type Policy } from '../../../../schemas/api/policy.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';

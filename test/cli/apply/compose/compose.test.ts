@@ -402,7 +402,7 @@ t.test('faults are named where they are in the Compose file', (t) => {
       'compose.yml:2:59: services.web.deploy.resources.limits.memory: must be between 6m',
     ],
     ['restart: sometimes', 'compose.yml:2:30: services.web.restart: must be "no" in quotes'],
-    ['environment: {"A B": 1}', 'compose.yml:2:42: services.web.environment.A B: the name must begin'],
+    ['environment: {"A B": 1}', 'compose.yml:2:42: services.web.environment.A B: keys must begin'],
     ['depends_on: [db]', 'compose.yml:2:21: services.web.depends_on: names "db", which is no service'],
     ['depends_on: [web]', 'compose.yml:2:21: services.web.depends_on: goes in a circle: web → web'],
     ['healthcheck: {test: a, retries: none}', 'compose.yml:2:53: services.web.healthcheck.retries: must be an integer'],

@@ -7,7 +7,7 @@ import type { StoreWrite } from '../../../../actors/runtime/store/store.ts';
 import { recordKey } from '../../../../actors/domain/records.ts';
 import { sleep } from '../../../../lib/time/backoff.ts';
 import { buckets } from '../../../../schemas/records/buckets.ts';
-import type { ContainerSpec } from '../../../../schemas/api/container.ts';
+import type { ContainerSpec } from '../../../../schemas/api/fields/container.ts';
 import { specOf } from '../../../actors/support.ts';
 import { createAsker, spawnActors, startCluster } from '../support.ts';
 import { acme, container, unplaced } from '../../../actors/support/records.ts';

@@ -1,0 +1,230 @@
+/**
+ * The fields that a container is declared with, each declared once. What creates, changes, stores,
+ * sends, shows and compares containers derives from this table, and so does `longshore apply`.
+ * `Container` shows those that `isShown`, beside five that the platform writes. Pure.
+ */
+import Type, { type TSchema, type TUnsafe } from 'typebox';
+import { envKeyPattern, HostKey, hostKeyPattern } from '../../ids.ts';
+import { limits } from '../../limits.ts';
+import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../quantity.ts';
+import { choice, map, orNull, ports, text, type Kind, type Port as PortText } from './kinds.ts';
+
+export const pullPolicies = ['if_not_present', 'always', 'never'] as const;
+export type PullPolicy = (typeof pullPolicies)[number];
+export const PullPolicy = Type.Enum([...pullPolicies]);
+
+/** A container's port: `80` (tcp), `"80/tcp"` or `"53/udp"`. */
+export const Port = Type.Union([
+  Type.Integer({ minimum: 1, maximum: 65535 }),
+  Type.String({ pattern: '^[1-9]\\d{0,4}(/(tcp|udp))?$' }),
+]);
+export type Port = PortText;
+
+export const namePattern = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$';
+/**
+ * The host of a reference (distribution/reference): host[:port], where the host is localhost, a
+ * name with a dot, or an IPv6 address in brackets.
+ */
+export const registryPattern =
+  '^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:]+\\])(?::[0-9]{1,5})?$';
+/** OCI distribution-spec, `<name>`. */
+export const repositoryPattern = '^[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*)*$';
+/** OCI distribution-spec, `<reference>` as a tag. */
+export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
+/** OCI image-spec, digest; sha256 and sha512 are the registered algorithms. */
+export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
+
+/** What an absent field of a declaration means. */
+export const containerDefaults = { registry: 'docker.io', tag: 'latest', cpu_limit: '0.5', mem_limit: '256m' } as const;
+
+interface Image {
+  readonly tag: string | null;
+  readonly digest: string | null;
+}
+
+/** A digest says what runs; without one, an absent tag is the usual one. */
+export const usualTag = ({ tag, digest }: Image): string | null =>
+  tag ?? (digest === null ? containerDefaults.tag : null);
+
+/** Of an image whose tag moves, each start pulls the newest. */
+export const usualPullPolicy = ({ tag, digest }: Image): PullPolicy =>
+  digest === null && (tag ?? containerDefaults.tag) === containerDefaults.tag ? 'always' : 'if_not_present';
+
+/** What a field is for, beside the kind of its values. */
+interface Use {
+  /** A create may give it. */
+  readonly isSettable: boolean;
+  /** `Container` shows it. */
+  readonly isShown: boolean;
+  /** `PATCH /:id` may change it. */
+  readonly isChangeable: boolean;
+  /** A change makes the engine's container again, as an update; or it changes the record alone. */
+  readonly affects: 'engine' | 'record';
+}
+
+const declared = { isSettable: true, isShown: true, isChangeable: true, affects: 'engine' } as const satisfies Use;
+const given = { ...declared, isChangeable: false, affects: 'record' } as const satisfies Use;
+const chosen = { ...given, isSettable: false } as const satisfies Use;
+
+const field = <T, P, U extends Use, D>(kind: Kind<T, P>, use: U, fallback: D) => ({ ...kind, ...use, fallback });
+
+/** The fallback of a field that must be given. */
+const required = undefined;
+
+const hostForm = 'is not a host in an allocated region';
+const blank = "can't be blank";
+const memForm = 'must be a whole number of bytes, or one with k, m or g, like "256m"';
+const registryForm = 'must be a host with an optional port, like "ghcr.io" or "localhost:5000"';
+
+const { imageNameChars } = limits;
+
+/** In the order of `Container` and of the canonical form. */
+export const containerFields = {
+  name: field(
+    text({
+      given: Type.String({ pattern: namePattern, description: 'Unique in the tenant.' }),
+      pattern: namePattern,
+      form: 'must begin with a letter or digit and have only letters, digits, "_", "." and "-"',
+      maxChars: limits.containerNameChars,
+      first: (name) => (name.trim() === '' ? blank : undefined),
+    }),
+    given,
+    required,
+  ),
+  /** A key that no host can have gets the same message as a key that no host has. */
+  host_key: field(
+    orNull(
+      text<HostKey>({
+        given: Type.String({ description: 'A host in an allocated region. Absent: the platform chooses one.' }),
+        shown: HostKey,
+        pattern: hostKeyPattern,
+        form: hostForm,
+      }),
+    ),
+    given,
+    null,
+  ),
+  registry: field(
+    text({
+      given: Type.String({ pattern: registryPattern, maxLength: imageNameChars, default: containerDefaults.registry }),
+      pattern: registryPattern,
+      form: registryForm,
+      maxChars: imageNameChars,
+      last: (name) => {
+        const port = Number(/:(\d{1,5})$/.exec(name)?.[1] ?? 1);
+        return port < 1 || port > 65_535 ? registryForm : undefined;
+      },
+    }),
+    declared,
+    containerDefaults.registry,
+  ),
+  repository: field(
+    orNull(
+      text({
+        given: Type.String({ pattern: repositoryPattern, maxLength: imageNameChars }),
+        pattern: repositoryPattern,
+        form: 'must be lower-case parts joined by "/", like "library/nginx"',
+        maxChars: imageNameChars,
+      }),
+    ),
+    declared,
+    null,
+  ),
+  /** Where it is absent, `usualTag` says what that means. */
+  tag: field(
+    orNull(
+      text({
+        given: Type.String({ pattern: tagPattern, default: containerDefaults.tag }),
+        pattern: tagPattern,
+        form: 'must be a tag, like "latest" or "v1.2"',
+        maxChars: 128,
+      }),
+    ),
+    declared,
+    null,
+  ),
+  digest: field(
+    orNull(
+      text({
+        given: Type.String({ pattern: digestPattern }),
+        pattern: digestPattern,
+        form: 'must be "sha256:" and 64 lower-case hex digits, or "sha512:" and 128',
+        maxChars: 135,
+      }),
+    ),
+    declared,
+    null,
+  ),
+  /** `usualPullPolicy`, until an operator chooses another. */
+  pull_policy: field(choice<PullPolicy>(PullPolicy), chosen, 'always'),
+  ports: field(ports(Port, limits.ports), declared, []),
+  env: field(
+    map({
+      key: envKeyPattern,
+      form: 'keys must begin with a letter or "_" and have at most 128 letters, digits, "_", "." and "-"',
+      maxKeys: limits.envKeys,
+      maxValueBytes: limits.envValueBytes,
+      maxTotalBytes: limits.envTotalBytes,
+    }),
+    declared,
+    {},
+  ),
+  cpu_limit: field(
+    text({
+      given: Type.String({ pattern: cpuLimitPattern, default: containerDefaults.cpu_limit }),
+      pattern: cpuLimitPattern,
+      form: 'must be a number of CPUs with one to three decimals, like "0.5"',
+      last: (amount) => (cpuMillis(amount) === undefined ? 'must be greater than 0' : undefined),
+    }),
+    declared,
+    containerDefaults.cpu_limit,
+  ),
+  mem_limit: field(
+    text({
+      given: Type.String({ pattern: memLimitPattern, default: containerDefaults.mem_limit }),
+      pattern: memLimitPattern,
+      form: memForm,
+      first: (amount) => (amount.length > 32 ? memForm : undefined),
+      last: (amount) => (memBytes(amount) === undefined ? 'must be between 6m and 16384g' : undefined),
+    }),
+    declared,
+    containerDefaults.mem_limit,
+  ),
+} as const;
+
+type Fields = typeof containerFields;
+export type FieldName = keyof Fields;
+type NameWith<U> = { [F in FieldName]: Fields[F] extends U ? F : never }[FieldName];
+export type SettableName = NameWith<{ readonly isSettable: true }>;
+export type ShownName = NameWith<{ readonly isShown: true }>;
+export type ChangeableName = NameWith<{ readonly isChangeable: true }>;
+
+type ValueOf<F extends FieldName> = Fields[F] extends { readonly shown: TUnsafe<infer T> } ? T : never;
+type PatchOf<F extends FieldName> = Fields[F] extends { readonly patch: TUnsafe<infer P> } ? P : never;
+
+/** A valid create body with defaults filled in, as the gateway sends it to the tenant's actor. */
+export type ContainerSpec = { readonly [F in FieldName]: ValueOf<F> };
+export type ContainerPatch = { readonly [F in ChangeableName]?: PatchOf<F> | null };
+
+/** A field as code sees it that treats all alike. */
+type AnyField = Kind<unknown> & Use & { readonly fallback: unknown };
+export const fieldOf = (name: FieldName): AnyField => containerFields[name] as unknown as AnyField;
+
+export const fieldNames = Object.keys(containerFields) as readonly FieldName[];
+export const settable = fieldNames.filter((name): name is SettableName => fieldOf(name).isSettable);
+export const shown = fieldNames.filter((name): name is ShownName => fieldOf(name).isShown);
+export const changeable = fieldNames.filter((name): name is ChangeableName => fieldOf(name).isChangeable);
+
+/** One schema for each of some fields. */
+export const schemasOf = <F extends FieldName, S extends TSchema = TSchema>(
+  names: readonly F[],
+  schemaOf: (field: AnyField, name: F) => S,
+): { readonly [N in F]: S } =>
+  Object.fromEntries(names.map((name) => [name, schemaOf(fieldOf(name), name)])) as { [N in F]: S };
+
+/** As answers and messages between our programs have the fields. */
+export const shownOf = <F extends FieldName>(names: readonly F[]) =>
+  schemasOf(names, (field) => field.shown) as { readonly [N in F]: Fields[N]['shown'] };
+
+/** Equal for two values of a field that mean the same. */
+export const canonicalOf = (spec: ContainerSpec, name: FieldName): unknown => fieldOf(name).canonical(spec[name]);

@@ -1,0 +1,248 @@
+/**
+ * Kinds of values that the fields of a container have: how each is documented, checked, stored,
+ * sent, merged and compared. Pure.
+ */
+import Type, { type TSchema, type TUnsafe } from 'typebox';
+import { nullable } from '../nullable.ts';
+
+/**
+ * Reports a fault of a field, or of a place below it: the name of a variable, the index of a port.
+ * Returns undefined, so that a check can return the call.
+ */
+export type Report = (message: string, ...below: readonly string[]) => undefined;
+
+/** `T`: a value as a container has it. `P`: as a JSON merge patch (RFC 7396) gives it. */
+export interface Kind<T, P = T> {
+  /** As a create gives it. */
+  readonly given: TUnsafe<NonNullable<T>>;
+  readonly patch: TUnsafe<P>;
+  /** In answers, and between our own programs. */
+  readonly shown: TUnsafe<T>;
+  /** Whether a stored value has its type. By hand: a load checks a hundred thousand records. */
+  readonly isStored: (value: unknown) => boolean;
+  /** A value that is given, neither undefined nor null. Undefined beside a fault. */
+  readonly parse: (value: unknown, report: Report) => T | undefined;
+  readonly parsePatch: (value: unknown, report: Report) => P | undefined;
+  /** What a patch makes of a value. Where null takes a field back, `before` is its default. */
+  readonly merged: (before: T, patch: P) => T;
+  /** The patch that makes one value of another. */
+  readonly patchBetween: (before: T, after: T) => P;
+  /** Faults that only the merged value shows. */
+  readonly faultsOf: (value: T) => readonly string[];
+  /** Equal as JSON for values that mean the same. */
+  readonly canonical: (value: T) => unknown;
+}
+
+/** Keeps the object: a schema that has a name in the API document is known by its identity. */
+const as = <T>(schema: TSchema): TUnsafe<T> => schema as TUnsafe<T>;
+
+/** A value that a patch replaces as a whole. */
+type Whole<T> = Pick<Kind<T>, 'shown' | 'isStored' | 'parse'> & {
+  readonly given: TSchema;
+  readonly canonical?: (value: T) => unknown;
+};
+
+function whole<T>({ given, shown, isStored, parse, canonical = (value) => value }: Whole<T>): Kind<T> {
+  // A default and a description are about creates.
+  const { default: _default, description: _description, ...patch } = given as { default?: T; description?: string };
+  return {
+    given: given as TUnsafe<NonNullable<T>>,
+    patch: as<T>(patch as TSchema),
+    shown,
+    isStored,
+    parse,
+    parsePatch: parse,
+    merged: (_before, next) => next,
+    patchBetween: (_before, after) => after,
+    faultsOf: () => [],
+    canonical,
+  };
+}
+
+export interface TextRules<T extends string> {
+  /** As the API document shows it in a create. */
+  readonly given: TSchema;
+  readonly shown?: TUnsafe<T>;
+  readonly pattern: string;
+  /** What is said of a text that the pattern refuses. */
+  readonly form: string;
+  /** A longer text is reported before the pattern is tried. */
+  readonly maxChars?: number;
+  /** What is wrong with a text, before everything else, or after it. */
+  readonly first?: (text: string) => string | undefined;
+  readonly last?: (text: string) => string | undefined;
+}
+
+export function text<T extends string = string>(rules: TextRules<T>): Kind<T> {
+  const { given, shown = as<T>(Type.String()), form, maxChars = Infinity, first, last } = rules;
+  const pattern = new RegExp(rules.pattern);
+  const faultOf = (value: string): string | undefined =>
+    first?.(value) ??
+    (value.length > maxChars ? `must be at most ${maxChars} characters` : undefined) ??
+    (pattern.test(value) ? last?.(value) : form);
+  return whole<T>({
+    given,
+    shown,
+    isStored: (value) => typeof value === 'string',
+    parse: (value, report) => {
+      if (typeof value !== 'string') return report('must be a string');
+      const fault = faultOf(value);
+      return fault === undefined ? (value as T) : report(fault);
+    },
+  });
+}
+
+/** A text from a list that our programs choose from. */
+export const choice = <T extends string>(shown: TSchema): Kind<T> =>
+  whole<T>({
+    given: shown,
+    shown: as<T>(shown),
+    isStored: (value) => typeof value === 'string',
+    parse: (_value, report) => report('is chosen by the platform'),
+  });
+
+/** The value may be absent, which is null. */
+export const orNull = <T>(kind: Kind<T>): Kind<T | null> =>
+  ({
+    ...kind,
+    shown: as<T | null>(nullable(kind.shown)),
+    isStored: (value) => value === null || kind.isStored(value),
+  }) as Kind<T | null>;
+
+export type Texts = Readonly<Record<string, string>>;
+export type TextsPatch = Readonly<Record<string, string | null>>;
+
+export interface MapRules {
+  readonly key: string;
+  /** What is said of a key that the pattern refuses. */
+  readonly form: string;
+  readonly maxKeys: number;
+  readonly maxValueBytes: number;
+  readonly maxTotalBytes: number;
+  readonly description?: string;
+}
+
+const loneSurrogate = /\p{Surrogate}/u;
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Texts by key. A patch changes the keys that it names, and removes those that are null. */
+export function map({
+  key,
+  form,
+  maxKeys,
+  maxValueBytes,
+  maxTotalBytes,
+  ...documented
+}: MapRules): Kind<Texts, TextsPatch> {
+  const pattern = new RegExp(key);
+  const bounds = { maxProperties: maxKeys, additionalProperties: false } as const;
+  const tooMany = `must be at most ${maxKeys} keys`;
+  const tooLarge = `must be at most ${maxTotalBytes} bytes in all`;
+
+  function parseWith(value: unknown, report: Report, mayRemove: boolean): TextsPatch | undefined {
+    if (!isMap(value)) return report('must be a map of strings');
+    const entries = Object.entries(value);
+    // With too many keys, the single ones are not checked.
+    if (entries.length > maxKeys) return report(tooMany);
+    let isRight = true;
+    const fault: Report = (...words) => {
+      isRight = false;
+      return report(...words);
+    };
+    let totalBytes = 0;
+    for (const [name, one] of entries) {
+      if (!pattern.test(name)) fault(form, name);
+      if (one === null && mayRemove) continue;
+      if (typeof one !== 'string') {
+        fault('values must be strings', name);
+        continue;
+      }
+      const bytes = Buffer.byteLength(one);
+      totalBytes += bytes;
+      if (bytes > maxValueBytes) fault(`values must be at most ${maxValueBytes} bytes`, name);
+      if (one.includes('\0')) fault("values can't contain NUL", name);
+      if (loneSurrogate.test(one)) fault('values must be valid Unicode', name);
+    }
+    if (totalBytes > maxTotalBytes) fault(tooLarge);
+    // Passed on as it was parsed: a copy by assignment would lose a key called `__proto__`, which
+    // is a legal name.
+    return isRight ? (value as TextsPatch) : undefined;
+  }
+
+  return {
+    given: as<Texts>(Type.Record(Type.String({ pattern: key }), Type.String(), { ...bounds, ...documented })),
+    patch: as<TextsPatch>(Type.Record(Type.String({ pattern: key }), nullable(Type.String()), bounds)),
+    shown: as<Texts>(Type.Record(Type.String(), Type.String())),
+    isStored: (value) =>
+      typeof value === 'object' && value !== null && Object.values(value).every((one) => typeof one === 'string'),
+    parse: (value, report) => parseWith(value, report, false) as Texts | undefined,
+    parsePatch: (value, report) => parseWith(value, report, true),
+    merged: (before, patch) => {
+      const next = new Map(Object.entries(before));
+      for (const [name, value] of Object.entries(patch)) {
+        if (value === null) next.delete(name);
+        else next.set(name, value);
+      }
+      return Object.fromEntries(next);
+    },
+    patchBetween: (before, after) =>
+      Object.fromEntries([
+        ...Object.entries(after).filter(([name, value]) => before[name] !== value),
+        ...Object.keys(before).flatMap((name) => (Object.hasOwn(after, name) ? [] : ([[name, null]] as const))),
+      ]),
+    faultsOf: (value) => {
+      const texts = Object.values(value);
+      const bytes = texts.reduce((sum, one) => sum + Buffer.byteLength(one), 0);
+      return [...(texts.length > maxKeys ? [tooMany] : []), ...(bytes > maxTotalBytes ? [tooLarge] : [])];
+    },
+    canonical: (value) => Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)),
+  };
+}
+
+/** A container's port: `80` (tcp), `"80/tcp"` or `"53/udp"`. */
+export type Port = number | string;
+
+const portMax = 65_535;
+const portText = /^([1-9]\d{0,4})(?:\/(tcp|udp))?$/;
+const hostBinding = 'host bindings are not allowed';
+const portForm = 'must be integers from 1 to 65535, or strings like "53/udp"';
+
+/** A port with its protocol, or what is wrong with it. */
+function identityOf(value: unknown): { readonly identity: string } | { readonly fault: string } {
+  if (typeof value === 'number')
+    return Number.isInteger(value) && value >= 1 && value <= portMax
+      ? { identity: `${value}/tcp` }
+      : { fault: portForm };
+  if (isMap(value) || (typeof value === 'string' && value.includes(':'))) return { fault: hostBinding };
+  const [, number, protocol = 'tcp'] = (typeof value === 'string' && portText.exec(value)) || [];
+  return number !== undefined && Number(number) <= portMax
+    ? { identity: `${number}/${protocol}` }
+    : { fault: portForm };
+}
+
+/** Ports, each at most once. @param port the schema of one */
+export const ports = (port: TSchema, maxItems: number): Kind<readonly Port[]> =>
+  whole<readonly Port[]>({
+    given: Type.Array(port, { maxItems, uniqueItems: true }),
+    shown: as<readonly Port[]>(Type.Array(port)),
+    isStored: (value) =>
+      Array.isArray(value) && value.every((one) => typeof one === 'string' || typeof one === 'number'),
+    parse: (value, report) => {
+      // `{"80": 8080}` is how Docker itself writes a binding.
+      if (isMap(value)) return report(hostBinding);
+      if (!Array.isArray(value)) return report('must be a list');
+      const faults: (readonly [message: string, ...below: string[]])[] = [];
+      if (value.length > maxItems) faults.push([`must be at most ${maxItems} ports`]);
+      const seen = new Set<string>();
+      for (const [at, one] of value.slice(0, maxItems + 1).entries()) {
+        const judged = identityOf(one);
+        if ('fault' in judged) faults.push([judged.fault, String(at)]);
+        else if (seen.has(judged.identity)) faults.push(['must be distinct', String(at)]);
+        else seen.add(judged.identity);
+      }
+      for (const fault of faults) report(...fault);
+      return faults.length === 0 ? (value as Port[]) : undefined;
+    },
+  });
