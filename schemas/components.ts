@@ -28,6 +28,7 @@ export const ApiDocument = Type.Object({}, { description: 'An OpenAPI 3.1 docume
 
 export const components = {
   Container: container.Container,
+  ContainerItem: container.ContainerItem,
   ContainerCreate: container.CreateBody,
   ContainerPatch: container.UpdateBody,
   ContainerInspection: container.ContainerInspection,
@@ -74,6 +75,9 @@ export const components = {
   AuditLine: audit.AuditLine,
   Event,
   LogEntry,
+
+  Labels: fields.containerFields.labels.shown,
+  LabelsPut: fields.containerFields.labels.given,
 
   ContainerStats,
   Usage: usage.UsageView,

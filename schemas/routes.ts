@@ -10,6 +10,7 @@ import {
   ContainerStatus,
   ContainerStatusView,
   WaitedStatusView,
+  ContainerItem,
   CreateBody,
   OperatorContainer,
   OperatorFields,
@@ -35,6 +36,7 @@ import { DeviceBody, DeviceSignIn, DeviceToken, DeviceTokenBody } from './api/ke
 import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
 import { limits } from './limits.ts';
 import { LogEntry } from './api/log.ts';
+import { containerFields } from './api/fields/container.ts';
 import { NetworkBody, NetworkCreateBody, NetworkView, Resealed } from './api/network.ts';
 import {
   P12Password,
@@ -141,6 +143,7 @@ export interface Route {
 
 const compute = '/api/v2/compute';
 const operator = '/api/v2/operator';
+const { labels } = containerFields;
 const forage = '/api/forage';
 const keys = '/api/v2/keys';
 const signIn = '/api/v2/sign-in';
@@ -250,6 +253,19 @@ export const routes = [
     query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
     success: 'ok',
     data: Type.Array(Container),
+    beside: nextCursor,
+    errors: ['invalid'],
+  },
+  {
+    name: 'container.overview',
+    method: 'GET',
+    path: '/api/v2/containers',
+    access: 'tenant',
+    scopes: readers,
+    summary: 'The caller’s containers with their labels, newest first.',
+    query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
+    success: 'ok',
+    data: Type.Array(ContainerItem),
     beside: nextCursor,
     errors: ['invalid'],
   },
@@ -459,6 +475,29 @@ export const routes = [
     success: 'ok',
     data: ContainerStatusView,
     errors: ['not_found'],
+  },
+  {
+    name: 'labels.get',
+    method: 'GET',
+    path: `${compute}/:id/labels`,
+    access: 'tenant',
+    scopes: readers,
+    summary: 'The labels of the container.',
+    success: 'ok',
+    data: labels.shown,
+    errors: ['not_found'],
+  },
+  {
+    name: 'labels.put',
+    method: 'PUT',
+    path: `${compute}/:id/labels`,
+    access: 'tenant',
+    scopes: ['deploy'],
+    summary: 'Replace the labels. They change nothing that runs, and no generation.',
+    body: labels.given,
+    success: 'ok',
+    data: labels.shown,
+    errors: [...bodyErrors, 'not_found', 'conflict'],
   },
   {
     name: 'policy.get',

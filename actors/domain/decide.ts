@@ -6,6 +6,7 @@ import type { Ask, WriteAsk } from '../../schemas/wire/asks.ts';
 import type { StateRead } from '../runtime/domain.ts';
 import * as container from './container/decide.ts';
 import { find } from './container/find.ts';
+import * as metadata from './container/metadata.ts';
 import * as policy from './container/policy.ts';
 import { session } from './container/session.ts';
 import * as host from './host/decide.ts';
@@ -40,6 +41,12 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
       return container.list(state, ask, context);
     case 'container.get':
       return container.get(state, ask, context);
+    case 'container.overview':
+      return metadata.overview(state, ask, context);
+    case 'metadata.get':
+      return metadata.get(state, ask);
+    case 'metadata.list':
+      return metadata.list(state, ask);
     case 'policy.get':
       return policy.get(state, ask);
     case 'container.status':
@@ -124,6 +131,8 @@ export function decideWrite(
       return container.create(state, ask, context);
     case 'container.update':
       return container.update(state, ask, context);
+    case 'metadata.put':
+      return metadata.put(state, ask, context);
     case 'policy.put':
       return policy.put(state, ask, context);
     case 'container.start':

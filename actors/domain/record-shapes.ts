@@ -4,7 +4,7 @@
  * They look only at fields that every release writes, by hand and not by a schema, because a load
  * checks a hundred thousand records. Pure.
  */
-import { fieldNames, fieldOf } from '../../schemas/api/fields/container.ts';
+import { fieldOf, metadataNames, shown } from '../../schemas/api/fields/container.ts';
 import { containerStatuses } from '../../schemas/words.ts';
 import type { StateRecord } from './records.ts';
 
@@ -17,6 +17,10 @@ const orNull =
   (check: Check): Check =>
   (value) =>
     value === null || check(value);
+const orAbsent =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
 const oneOf = (...known: readonly unknown[]): Check => {
   const set = new Set(known);
   return (value) => set.has(value);
@@ -52,12 +56,16 @@ const certificates = list(object({ serial: text, notAfterMs: number }));
 const keptCertificate = object({ pem: text, serial: text, notBeforeMs: number, notAfterMs: number, privateKey: text });
 const revocations = list(object({ serial: text, notAfterMs: number, atMs: number, reason: text }));
 const limit = orNull(number);
+const spec = Object.fromEntries([
+  ...shown.map((name) => [name, fieldOf(name).isStored] as const),
+  ...metadataNames.map((name) => [name, orAbsent(fieldOf(name).isStored)] as const),
+]);
 
 const isWellFormedRecord = either('kind', {
   container: object({
     id: text,
     tenant: text,
-    spec: object(Object.fromEntries(fieldNames.map((name) => [name, fieldOf(name).isStored]))),
+    spec: object(spec),
     secretRefs: list(object({ env: text, secret: text })),
     configFiles: list(object({ path: text, content: text })),
     desired: oneOf('running', 'stopped', 'removed'),

@@ -3,6 +3,7 @@
  * planned again from what it left, and finished.
  */
 import { sleep } from '../../lib/time/backoff.ts';
+import { metadataToStore } from '../../schemas/api/fields/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, doneOf, orNone } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
@@ -101,9 +102,14 @@ async function create(work: Work, step: ContainerCreate): Promise<Outcome> {
   }
   const { declaration, host } = wanted;
   const given = Object.entries(declaration).filter(([, value]) => value !== null);
-  const body = { name, ...Object.fromEntries(given), ...(host === undefined ? {} : { host_key: host }) };
+  const body = {
+    name,
+    ...Object.fromEntries(given),
+    ...metadataToStore(wanted.metadata),
+    ...(host === undefined ? {} : { host_key: host }),
+  };
   const container = await dataOf(api.POST('/api/v2/compute', { params: { query: { start: false } }, body }));
-  await prepare(context, container.id, wanted);
+  await prepare(context, container.id, { policy: wanted.policy, uses: wanted.uses });
   await doneOf(api.POST('/api/v2/compute/{id}/start', { params: pathOf(container.id) }));
   if (!isDetached) await watchDone(context, container, { goal: goalIn(work, wanted), seconds: timeoutS });
   return 'changed';
@@ -111,11 +117,13 @@ async function create(work: Work, step: ContainerCreate): Promise<Outcome> {
 
 async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<string>): Promise<Outcome> {
   const { context, isDetached, timeoutS } = work;
-  const { found, wanted, patch, hasOtherPolicy, hasOtherUses, isStarted, name } = step;
+  const { found, wanted, patch, hasOtherPolicy, hasOtherUses, metadata, isStarted, name } = step;
   const { container, etag, uses } = found;
   const used = [...Object.values(uses.env), ...Object.values(uses.files).map(({ secret }) => secret)];
   const isRolled = used.some((secret) => rolled.has(secret));
   if (isRolled && !isDetached) await untilRolled(work, step);
+  // First: it says whose the container is, which a repetition has to know.
+  await prepare(context, container.id, { metadata });
   if (Object.keys(patch).length > 0) await send(context, container.id, patch, etag, name);
   await prepare(context, container.id, {
     ...(hasOtherPolicy ? { policy: wanted.policy } : {}),

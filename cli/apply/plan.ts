@@ -2,7 +2,15 @@
  * From what a file declares and what exists to the steps between them, in the order in which they
  * are carried out. Pure.
  */
-import { changeable, fieldOf, type ChangeableName } from '../../schemas/api/fields/container.ts';
+import {
+  canonicalText,
+  changeable,
+  fieldOf,
+  metadataNames,
+  metadataOf,
+  type FieldName,
+  type Metadata,
+} from '../../schemas/api/fields/container.ts';
 import { defaultPolicy, policyShown, policyStored, textOfPolicy, type PolicyView } from '../../schemas/api/policy.ts';
 import type { ContainerSecrets } from '../../schemas/api/secret.ts';
 import { isValues } from '../../lib/values.ts';
@@ -58,6 +66,8 @@ export interface ContainerChange {
   readonly patch: Schemas['ContainerPatch'];
   readonly hasOtherPolicy: boolean;
   readonly hasOtherUses: boolean;
+  /** What differs beside what runs. */
+  readonly metadata: Partial<Metadata>;
   readonly isStarted: boolean;
 }
 
@@ -166,7 +176,8 @@ function containerStep(wanted: WantedContainer, found: FoundContainer | undefine
     return { kind: 'container', action: 'create', name, wanted, differences, after: found?.container.id };
   }
   const { container, status, policy, uses } = found;
-  const differences = differencesOf(fieldsOf({ ...wanted, declaration: container, policy, uses }), fieldsOf(wanted));
+  const metadata = metadataOf(status);
+  const differences = differencesOf(fieldsOf({ declaration: container, metadata, policy, uses }), fieldsOf(wanted));
   const isOver = status.reason === 'completed' && differences.length === 0;
   const isStarted = !isOver && (status.desired === 'stopped' || status.status === 'failed');
   const isUp = status.status === 'running' && status.reason !== 'unhealthy';
@@ -181,6 +192,7 @@ function containerStep(wanted: WantedContainer, found: FoundContainer | undefine
     patch: patchOf(container, wanted.declaration),
     hasOtherPolicy: textOfPolicy(policyStored(policy)) !== textOfPolicy(policyStored(wanted.policy)),
     hasOtherUses: textOfUses(uses) !== textOfUses(wanted.uses),
+    metadata: metadataBetween(metadata, wanted.metadata),
     isStarted,
   };
 }
@@ -192,6 +204,7 @@ type Declared = Omit<Declaration, 'repository'> & { readonly repository: string 
 
 interface Shown {
   readonly declaration: Declared;
+  readonly metadata: Metadata;
   readonly policy: PolicyView;
   readonly uses: ContainerSecrets;
 }
@@ -199,7 +212,7 @@ interface Shown {
 type Texts = readonly (readonly [field: string, text: string])[];
 
 /** What a person reads of a field: a map key by key, and nothing of what is absent. */
-function textsOf(name: ChangeableName, value: unknown): Texts {
+function textsOf(name: FieldName, value: unknown): Texts {
   if (isValues(value)) return Object.entries(value).map(([key, text]) => [`${name}.${key}`, String(text)]);
   if (Array.isArray(value)) return value.length === 0 ? [] : [[name, value.join(', ')]];
   return value === null ? [] : [[name, String(value)]];
@@ -208,7 +221,7 @@ function textsOf(name: ChangeableName, value: unknown): Texts {
 const isOfImage = (name: string): boolean => (imageParts as readonly string[]).includes(name);
 
 /** What a person reads of a container, by field. */
-function fieldsOf({ declaration, policy, uses }: Shown): Fields {
+function fieldsOf({ declaration, metadata, policy, uses }: Shown): Fields {
   const ofUses = [
     ...Object.entries(uses.env).map(([key, secret]) => [`secrets.env.${key}`, secret] as const),
     ...Object.entries(uses.files).map(([path, file]) => [`secrets.files.${path}`, textOfFile(file)] as const),
@@ -217,6 +230,7 @@ function fieldsOf({ declaration, policy, uses }: Shown): Fields {
   return new Map([
     ['image', imageText(declaration)],
     ...changeable.flatMap((name) => (isOfImage(name) ? [] : textsOf(name, declaration[name]))),
+    ...metadataNames.flatMap((name) => textsOf(name, metadata[name])),
     ['policy.restart', restart],
     ['policy.stop_grace_seconds', String(stop_grace_seconds)],
     ['policy.stop_signal', stop_signal],
@@ -230,6 +244,7 @@ const blank = fieldsOf({
   declaration: Object.fromEntries(
     changeable.map((name) => [name, typeof fieldOf(name).fallback === 'string' ? '' : fieldOf(name).fallback]),
   ) as unknown as Declared,
+  metadata: metadataOf({}),
   policy: policyShown(defaultPolicy),
   uses: { env: {}, files: {} },
 });
@@ -274,6 +289,13 @@ function patchOf(container: Declared, wanted: Declaration): Schemas['ContainerPa
   );
   return Object.fromEntries(differing.map((name) => [name, fieldOf(name).patchBetween(container[name], wanted[name])]));
 }
+
+const metadataBetween = (before: Metadata, after: Metadata): Partial<Metadata> =>
+  Object.fromEntries(
+    metadataNames.flatMap((name) =>
+      canonicalText(name, before[name]) === canonicalText(name, after[name]) ? [] : [[name, after[name]]],
+    ),
+  );
 
 const momentOf = (time: string | null | undefined): string | null =>
   time == null ? null : new Date(time).toISOString();

@@ -27,6 +27,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v2/containers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * The caller’s containers with their labels, newest first.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['container_overview'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v2/compute/quota': {
     parameters: {
       query?: never;
@@ -236,6 +256,30 @@ export interface paths {
      */
     get: operations['container_status'];
     put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/labels': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * The labels of the container.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['labels_get'];
+    /**
+     * Replace the labels. They change nothing that runs, and no generation.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
+    put: operations['labels_put'];
     post?: never;
     delete?: never;
     options?: never;
@@ -1498,9 +1542,7 @@ export interface components {
       digest: string | null;
       pull_policy: components['schemas']['PullPolicy'];
       ports: components['schemas']['Port'][];
-      env: {
-        [key: string]: string;
-      };
+      env: components['schemas']['Labels'];
       cpu_limit: string;
       mem_limit: string;
       status: components['schemas']['ContainerStatus'];
@@ -1514,6 +1556,10 @@ export interface components {
        * @description RFC 3339, UTC, milliseconds.
        */
       updated_at: string;
+    };
+    ContainerItem: {
+      container: components['schemas']['Container'];
+      labels: components['schemas']['Labels'];
     };
     ContainerCreate: {
       /** @description Unique in the tenant. */
@@ -1534,6 +1580,7 @@ export interface components {
       cpu_limit?: string;
       /** @default 256m */
       mem_limit?: string;
+      labels?: components['schemas']['LabelsPut'];
     } & {
       [key: string]: unknown;
     };
@@ -1610,6 +1657,7 @@ export interface components {
       };
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];
+      labels?: components['schemas']['Labels'];
     };
     WaitedStatus: {
       /** Format: uuid */
@@ -1648,6 +1696,7 @@ export interface components {
       };
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];
+      labels?: components['schemas']['Labels'];
       /**
        * @description Outcome, with `until=settled`.
        * @enum {string}
@@ -1744,9 +1793,7 @@ export interface components {
       tag?: string | null;
       digest?: string | null;
       ports?: components['schemas']['Port'][];
-      env?: {
-        [key: string]: string;
-      };
+      env?: components['schemas']['Labels'];
       cpu_limit?: string;
       mem_limit?: string;
       health?: (components['schemas']['HealthCheck'] | components['schemas']['NoCheck']) | null;
@@ -2099,10 +2146,8 @@ export interface components {
       tenant: string | null;
       by: components['schemas']['AuditAuthor'];
       request_id: string;
-      /** @description Object of the action: the path parameters, and the id of a created object. For `sign_in`, `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device. */
-      target: {
-        [key: string]: string;
-      };
+      /** @description What it was about: the parameters of the path, and the id of what was made. Of `sign_in`: `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device. */
+      target: components['schemas']['Labels'];
       detail: components['schemas']['AuditDetail'] | null;
     };
     Event: {
@@ -2142,6 +2187,7 @@ export interface components {
       request_id: string | null;
       /** @description Subject that caused the event. Null if a host, a policy or the platform did. */
       by: components['schemas']['AuditAuthor'] | null;
+      labels?: components['schemas']['Labels'];
     };
     LogEntry: {
       /**
@@ -2155,6 +2201,13 @@ export interface components {
       line: string;
       /** @description Position of the line: microseconds since 1970, unique and rising within a container. */
       seq: number;
+    };
+    Labels: {
+      [key: string]: string;
+    };
+    /** @description Yours to tell containers apart by; they change nothing that runs. */
+    LabelsPut: {
+      [key: string]: string;
     };
     ContainerStats: {
       /** @description CPU over the last second, in thousandths of a core, as `cpu_limit` counts it. */
@@ -2194,6 +2247,7 @@ export interface components {
       cpu_seconds: number;
       /** @description Memory in use × time, as a decimal string, because it may not fit a double. */
       mem_byte_seconds: string;
+      labels?: components['schemas']['Labels'];
     };
     Caps: {
       containers?: number | null;
@@ -3235,6 +3289,43 @@ export interface operations {
       504: components['responses']['Timeout'];
     };
   };
+  container_overview: {
+    parameters: {
+      query?: {
+        /** @description How many at most. */
+        limit?: number;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerItem'][];
+            next_cursor?: string;
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
   tenant_quota: {
     parameters: {
       query?: {
@@ -3730,6 +3821,81 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  labels_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Labels'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  labels_put: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LabelsPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Labels'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];

@@ -1,6 +1,7 @@
 /** `ps`, `inspect`, `start`, `stop`, `rm`, `wait`, `quota` and `usage`. */
 import { Argument, type Command } from 'commander';
 import { limits } from '../../schemas/limits.ts';
+import { oneLine } from '../../schemas/visible.ts';
 import { containerStatuses } from '../../schemas/words.ts';
 import { dataOf } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
@@ -13,14 +14,20 @@ import { paintOf } from '../terminal/colours.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
 import { each } from './each.ts';
 import { cannotCome, goalOf } from './done.ts';
-import { containersOf, findContainer, NotFound, type Container } from './find.ts';
+import { findContainer, NotFound, overviewOf, type Container } from './find.ts';
 import { storedPolicy, storedUses } from './prepare.ts';
 import { endText, statusOf, watchDone } from './progress.ts';
 
 const statuses = [...containerStatuses, 'removed'] as const;
 
 async function ps(context: Context): Promise<void> {
-  const all = await containersOf(context);
+  const all = await overviewOf(context);
+  const labelsOf = ({ labels = {} }: (typeof all)[number]): string =>
+    Object.entries(labels)
+      .map(([key, value]) => oneLine(value === '' ? key : `${key}=${value}`))
+      .join(', ');
+  // Who has no labels needs no column for them.
+  const hasLabels = all.some((one) => labelsOf(one) !== '');
   const rows = all.map((one) => [
     one.id,
     one.name,
@@ -28,8 +35,9 @@ async function ps(context: Context): Promise<void> {
     one.status,
     one.host_key ?? '-',
     agoText(one.inserted_at, context.terminal.nowMs()),
+    ...(hasLabels ? [labelsOf(one)] : []),
   ]);
-  const columns = ['id', 'name', 'image', 'status', 'host', 'age'];
+  const columns = ['id', 'name', 'image', 'status', 'host', 'age', ...(hasLabels ? ['labels'] : [])];
   context.show(all, tableOf(columns, rows, 'There are no containers.', paintOf(context)));
 }
 

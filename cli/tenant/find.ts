@@ -5,6 +5,7 @@ import { limits } from '../../schemas/limits.ts';
 import { uuidPattern } from '../../schemas/words.ts';
 import type { Context } from '../context.ts';
 import { dataOf, orNone, type Schemas } from '../client/api.ts';
+import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { composeFiles } from '../compose-files.ts';
 import { Refused } from '../terminal/errors.ts';
@@ -17,6 +18,22 @@ const wholeId = new RegExp(uuidPattern);
 
 export const containersOf = ({ api }: Pick<Context, 'api'>): Promise<Container[]> =>
   allOf((query) => api.GET('/api/v2/compute', { params: { query } }));
+
+/** With labels and the like; without them from gateways or actors of the last release. */
+export async function overviewOf(
+  context: Pick<Context, 'api'>,
+): Promise<(Container & Partial<Omit<Schemas['ContainerItem'], 'container'>>)[]> {
+  const { api } = context;
+  try {
+    const items = await allOf((query) => api.GET('/api/v2/containers', { params: { query } }));
+    return items.map(({ container, ...beside }) => ({ ...container, ...beside }));
+  } catch (error) {
+    // 500: its actors are of the last release.
+    if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 500)) throw error;
+    return containersOf(context);
+  }
+}
+
 export const peersOf = ({ api }: Pick<Context, 'api'>): Promise<Peer[]> =>
   allOf((query) => api.GET('/api/forage/peers', { params: { query } }));
 

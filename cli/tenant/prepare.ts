@@ -1,5 +1,6 @@
 /** Policy and secrets of a container, which its declaration does not hold. */
 import { isDeepStrictEqual } from 'node:util';
+import type { Metadata } from '../../schemas/api/fields/container.ts';
 import { dataOf, doneOf, type Schemas } from '../client/api.ts';
 import type { Context } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
@@ -74,10 +75,16 @@ export async function refuseUnknown({ api }: Pick<Context, 'api'>, { env = {}, f
 export interface Preparation {
   readonly policy?: Schemas['PolicyPut'] | undefined;
   readonly uses?: Uses | undefined;
+  readonly metadata?: Partial<Metadata>;
 }
 
-export async function prepare({ api }: Pick<Context, 'api'>, id: string, { policy, uses }: Preparation): Promise<void> {
+export async function prepare(
+  { api }: Pick<Context, 'api'>,
+  id: string,
+  { policy, uses, metadata: { labels } = {} }: Preparation,
+): Promise<void> {
   const params = { path: { id } };
+  if (labels !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/labels', { params, body: { ...labels } }));
   if (policy !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/policy', { params, body: policy }));
   if (uses !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/secrets', { params, body: uses }));
 }

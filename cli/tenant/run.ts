@@ -24,6 +24,7 @@ interface Shape {
 interface RunOptions extends Shape, PolicyOptions, UseOptions, WaitOptions {
   readonly name?: string;
   readonly host?: string;
+  readonly label?: readonly string[];
   readonly detach?: true;
 }
 
@@ -40,6 +41,15 @@ export function pairsIn(texts: readonly string[], env: NodeJS.ProcessEnv): Recor
     }),
   );
 }
+
+/** `key=value`, or a key alone. */
+const labelsIn = (texts: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    texts.map((text) => {
+      const [key = '', ...value] = text.split('=');
+      return [key, value.join('=')];
+    }),
+  );
 
 /**
  * Lines `NAME=value`; empty ones and those that begin with # are passed over.
@@ -81,6 +91,7 @@ async function run(context: Context, image: string, options: RunOptions): Promis
     ...named,
     ...shapeOf(options, terminal),
     ...(options.host === undefined ? {} : { host_key: options.host }),
+    ...(options.label === undefined ? {} : { labels: labelsIn(options.label) }),
   };
   const query = isPrepared ? { start: false } : {};
   const container = await dataOf(api.POST('/api/v2/compute', { params: { query }, body }));
@@ -197,6 +208,7 @@ export function addRun(program: Command, terminal: Terminal): void {
     'the container runs',
   )
     .option('--host <key>', 'Host to run on (default: any)')
+    .option('-l, --label <key=value>', 'Label to tell containers apart by', collect)
     .action(action<[string, RunOptions]>(terminal, run));
   const changing = program
     .command('update <container>')

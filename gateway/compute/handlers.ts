@@ -4,12 +4,12 @@ import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { TenantHost } from '../../schemas/api/host.ts';
 import { declarationTagOf } from '../../schemas/api/declaration-tag.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
-import { succeeded, tenantOf, written, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, tenantOf, written, type Call, type CallOf, type HandlerOf, type Services } from '../http/call.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isHostKey } from '../../schemas/ids.ts';
-import { canonicalSpec } from '../validation/container.ts';
+import { canonicalSpec, type MetadataName } from '../../schemas/api/fields/container.ts';
 import { listByKey, wrongCursor } from '../http/pages.ts';
-import { invalid, type Result } from '../http/respond.ts';
+import { invalid, ok, type Result } from '../http/respond.ts';
 
 /** Visible ASCII. */
 const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
@@ -75,12 +75,34 @@ export function containerHandlers(services: Services) {
         ...written(services, call),
       });
 
-  const list: HandlerOf<'container.list'> = (call) => {
+  /** One field of the metadata. */
+  const metadata = (name: MetadataName) => {
+    const shown = (outcome: Outcome): Result =>
+      succeeded(outcome) ? ok(decodeAnswer('metadata.get', outcome.body).data[name]) : outcome;
+    return {
+      get: async (call: CallOf<'labels.get'>) => {
+        const question = { type: 'metadata.get', tenant: tenantOf(call), id: call.params.id, ...call.origin } as const;
+        return shown(await ask('read', call, question));
+      },
+      put: async (call: CallOf<'labels.put'>) => {
+        const target = { type: 'metadata.put', tenant: tenantOf(call), id: call.params.id } as const;
+        return shown(
+          await ask('write', call, { ...target, fields: { [name]: call.body }, ...written(services, call) }),
+        );
+      },
+    };
+  };
+  const labels = metadata('labels');
+
+  const overview: HandlerOf<'container.overview'> = (call) => listed('container.overview', call);
+  const list: HandlerOf<'container.list'> = (call) => listed('container.list', call);
+
+  const listed = (type: 'container.list' | 'container.overview', call: CallOf<typeof type>) => {
     const { limit, cursor } = call.query;
     const before = cursor === undefined ? null : decodeCursor(cursor);
     if (before === undefined) return wrongCursor;
     const tenant = tenantOf(call);
-    return ask('read', call, { type: 'container.list', tenant, limit, before, ...call.origin });
+    return ask('read', call, { type, tenant, limit, before, ...call.origin });
   };
 
   const create: HandlerOf<'container.create'> = async (call) => {
@@ -127,6 +149,9 @@ export function containerHandlers(services: Services) {
   return {
     'tenant.hosts': hosts,
     'container.list': list,
+    'container.overview': overview,
+    'labels.get': labels.get,
+    'labels.put': labels.put,
     'container.create': create,
     'container.get': get,
     'container.update': update,

@@ -15,6 +15,7 @@ export function probesOf(services: Services): Partial<Handlers> {
   const container: HandlerOf<
     | 'container.wait'
     | 'container.update'
+    | 'labels.put'
     | 'policy.put'
     | 'container.secrets.put'
     | 'container.stats'
@@ -43,6 +44,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     'container.exec': container,
     'container.forward': container,
     'container.update': container,
+    'labels.put': container,
     'policy.put': container,
     'container.secrets.put': container,
     'container.operate': (call) =>

@@ -27,6 +27,7 @@ import {
   type Recent,
 } from './events.ts';
 import type { Showing } from './host.ts';
+import { metadataOf } from '../compute/metadata.ts';
 import { ok } from '../http/respond.ts';
 import { AskError, follow, readNow, traceOf, wantsAnswer } from './requests.ts';
 
@@ -35,6 +36,8 @@ class EventSource {
   readonly #services: Services;
   readonly #call: Call;
   readonly #container: ContainerId | null;
+  /** Whether the owner knows labels, as its newest answer says. */
+  #hasMetadata = false;
 
   constructor(services: Services, call: Call, container: ContainerId | null) {
     this.#services = services;
@@ -47,9 +50,14 @@ class EventSource {
     return this.#container === null ? subjects.eventsOfTenant(tenant) : subjects.event(tenant, this.#container);
   }
 
-  /** As the tenant sees it. */
-  shown(event: Event): Event {
-    return eventSeenBy(tenantOf(this.#call), event);
+  /** As the tenant sees them, with the labels of their containers. */
+  async shown(events: readonly Event[], kind: LaneKind, deadlineMs: number): Promise<Event[]> {
+    const ids = events.map(({ container_id }) => container_id);
+    const metadata = await metadataOf(this.#services, this.#call, this.#hasMetadata ? ids : [], { kind, deadlineMs });
+    return events.map((event) => ({
+      ...eventSeenBy(tenantOf(this.#call), event),
+      ...metadata.get(event.container_id),
+    }));
   }
 
   /** Asks the owner first, then reads the stream: see streams/events.ts. */
@@ -70,7 +78,9 @@ class EventSource {
     } as const;
     const outcome = await this.#services.ask(kind, question, deadlineMs);
     if (!succeeded(outcome)) throw new AskError(outcome);
-    return recentOf(decodeAnswer('event.recent', outcome.body).data);
+    const { data } = decodeAnswer('event.recent', outcome.body);
+    this.#hasMetadata = data.metadata === true;
+    return recentOf(data);
   }
 
   async #newestRecent(kind: LaneKind, limit: number, deadlineMs: number): Promise<readonly Event[]> {
@@ -113,12 +123,18 @@ class EventFollower {
   }
 
   async show(): Promise<Showing> {
-    const page = await this.#read(this.#services.clock.monotonicMs() + limits.watchAskMs);
+    const deadlineMs = this.#services.clock.monotonicMs() + limits.watchAskMs;
+    const page = await this.#read(deadlineMs);
+    const shown = await this.#source.shown(
+      page.events.map(({ event }) => event),
+      'watch',
+      deadlineMs,
+    );
     this.#place = { kind: 'position', position: page.position };
-    const frames = page.events.map((placed) => ({
+    const frames = page.events.map((placed, at) => ({
       id: frameIdOf(placed),
       event: 'event',
-      data: JSON.stringify(this.#source.shown(placed.event)),
+      data: JSON.stringify(shown[at]),
     }));
     return { frames, more: page.more, ended: false };
   }
@@ -148,7 +164,8 @@ async function eventsOf(
   if (wantsAnswer(call)) {
     return readNow(services, call, async () => {
       const { events } = await source.newest('read', limit, call.deadlineMs);
-      return ok(events.map(({ event }) => source.shown(event)));
+      const shown = events.map(({ event }) => event);
+      return ok(await source.shown(shown, 'read', call.deadlineMs));
     });
   }
   const follower = new EventFollower(services, source, call, limit);

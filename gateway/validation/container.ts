@@ -7,16 +7,19 @@
 import { isValues, type Values } from '../../lib/values.ts';
 import { Container } from '../../schemas/api/container.ts';
 import {
-  canonicalOf,
   changeable,
-  fieldNames,
   fieldOf,
+  metadataNames,
+  metadataToStore,
   settable,
+  shown,
   usualPullPolicy,
   usualTag,
   type ContainerPatch,
   type ContainerSpec,
   type FieldName,
+  type Metadata,
+  type MetadataName,
 } from '../../schemas/api/fields/container.ts';
 import type { Report } from '../../schemas/api/fields/kinds.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
@@ -57,14 +60,15 @@ export function validateCreate(body: unknown): Validated<ContainerSpec> {
   if (!isValues(body)) return notAnObject;
   const { faults, reportOf } = reporter();
   const taken: Record<string, unknown> = {};
-  for (const name of fieldNames) taken[name] = take(body, name, reportOf(name));
+  for (const name of shown) taken[name] = take(body, name, reportOf(name));
+  const metadata = Object.fromEntries(metadataNames.map((name) => [name, take(body, name, reportOf(name))]));
   if (Object.keys(faults).length > 0) return { ok: false, faults };
   const spec = taken as unknown as ContainerSpec;
   const image = { tag: usualTag(spec), digest: spec.digest };
   return {
     ok: true,
     warning: warningOf(ignoredKeys(body), settable),
-    value: Object.assign(spec, image, { pull_policy: usualPullPolicy(image) }),
+    value: Object.assign(spec, image, { pull_policy: usualPullPolicy(image) }, metadataToStore(metadata)),
   };
 }
 
@@ -87,9 +91,11 @@ export function validateUpdate(body: unknown): Validated<ContainerPatch> {
   return Object.keys(faults).length > 0 ? { ok: false, faults } : { ok: true, value: patch };
 }
 
-/**
- * A text that is equal for two bodies that declare the same container, however they are written. A
- * repeated Idempotency-Key must come with an equal one.
- */
-export const canonicalSpec = (spec: ContainerSpec): string =>
-  JSON.stringify(fieldNames.map((name) => canonicalOf(spec, name)));
+/** The body of a PUT that is one field: faults are at its keys, or of the whole. */
+export const validateField =
+  <F extends MetadataName>(name: F) =>
+  (body: unknown): Validated<Metadata[F]> => {
+    const { faults, reportOf } = reporter();
+    const value = fieldOf(name).parse(body, (fault, key = '_') => reportOf(key)(fault));
+    return value === undefined ? { ok: false, faults } : { ok: true, value: value as Metadata[F] };
+  };

@@ -7,7 +7,18 @@ import { ContainerId, HostKey, TenantId, envKeyPattern } from '../ids.ts';
 import type { Region } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { containerStatuses, restartPolicies } from '../words.ts';
-import { changeable, PullPolicy, schemasOf, settable, shown, shownOf, type ContainerSpec } from './fields/container.ts';
+import {
+  changeable,
+  metadataNames,
+  optionalOf,
+  PullPolicy,
+  schemasOf,
+  settable,
+  shown,
+  shownOf,
+  type ContainerSpec,
+  type Metadata,
+} from './fields/container.ts';
 import { nullable } from './nullable.ts';
 import { HealthView, type Policy } from './policy.ts';
 import { SecretUses } from './secret.ts';
@@ -51,6 +62,12 @@ export const Container = Type.Object(
   { additionalProperties: false },
 );
 export type Container = Static<typeof Container>;
+
+/** An item of `GET /api/v2/containers`. */
+export const ContainerItem = Type.Object(
+  { container: Container, ...shownOf(metadataNames) },
+  { additionalProperties: false },
+);
 
 /**
  * Why a container has its status. The first explanation of a failure stays until an attempt gets
@@ -228,6 +245,7 @@ export const ContainerStatusView = Type.Object(
     left: Type.Optional(LeftVolumes),
     pull: Type.Optional(PullProgress),
     update: Type.Optional(UpdateView),
+    ...optionalOf(metadataNames),
   },
   { additionalProperties: false },
 );
@@ -469,6 +487,8 @@ export interface TombstoneRecord {
   readonly id: ContainerId;
   readonly tenant: TenantId;
   readonly history: readonly HostKey[];
+  /** Absent: it had none. */
+  readonly metadata?: Partial<Metadata>;
   readonly goneAtMs: number;
   readonly idempotency: Idempotency | null;
 }

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Author, authorSeenBy } from './audit/line.ts';
 import { ContainerStatus, Reason } from './container.ts';
+import { metadataNames, optionalOf } from './fields/container.ts';
 import { ContainerId, HostKey, type TenantId } from '../ids.ts';
 import { nullable } from './nullable.ts';
 
@@ -52,12 +53,14 @@ export const EventBody = Type.Object(
 );
 export type EventBody = Static<typeof EventBody>;
 
+/** With its author, and with what its container has beside what runs now; absent: not known. */
 export const Event = Type.Object(
   {
     ...EventBody.properties,
     by: Type.Union([Author, Type.Null()], {
       description: 'Subject that caused the event. Null if a host, a policy or the platform did.',
     }),
+    ...optionalOf(metadataNames),
   },
   { additionalProperties: false },
 );

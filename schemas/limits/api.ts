@@ -6,6 +6,8 @@ export const api = {
   envValueBytes: 32 * KiB,
   envTotalBytes: 64 * KiB,
   ports: 50,
+  labels: 64,
+  labelValueBytes: 256,
   memBytesMin: 6 * MiB,
   memBytesMax: 16 * 1024 * 1024 * MiB,
   listDefault: 100,

@@ -56,6 +56,7 @@ import {
 } from './answers.ts';
 import {
   ContainerSpecShape,
+  MetadataShape,
   KeptCertificateShape,
   NetworkRecordShape,
   NetworkSettingsShape,
@@ -152,6 +153,14 @@ export type PeerTold = Static<typeof PeerTold>;
 const reads = {
   'container.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
   'container.get': ask(ofContainer, forwarded<typeof Container>()),
+  /** As `container.list`, with what each has beside what runs. */
+  'container.overview': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
+  'metadata.get': ask(ofContainer, dataOf(MetadataShape)),
+  /** Of containers that are there, or were within seven days. `more`: of the last ids, too. */
+  'metadata.list': ask(
+    { ...ofTenant, ids: Type.Array(id<ContainerId>()) },
+    keyPageOf(Type.Object({ id: id<ContainerId>(), ...MetadataShape.properties })),
+  ),
   'policy.get': ask(ofContainer, forwarded<typeof PolicyView>()),
   'container.status': ask(ofContainer, dataOf(StatusSeen)),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
@@ -266,6 +275,8 @@ const writes = {
     { ...ofContainer, patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)), declared: Type.Optional(Type.Array(text)) },
     forwarded<typeof Container>(),
   ),
+  /** An absent field stays as it is. */
+  'metadata.put': ask({ ...ofContainer, fields: MetadataShape }, dataOf(MetadataShape)),
   'policy.put': ask({ ...ofContainer, policy: Policy }, forwarded<typeof PolicyView>()),
   'container.start': ask(ofContainer, forwarded<typeof Container>()),
   'container.stop': ask(ofContainer, forwarded<typeof Container>()),

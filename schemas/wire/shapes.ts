@@ -4,7 +4,7 @@
  * Unknown fields pass, because the next release may add some.
  */
 import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
-import { fieldNames, shownOf, type ContainerSpec } from '../api/fields/container.ts';
+import { metadataNames, optionalOf, shown, shownOf, type ContainerSpec } from '../api/fields/container.ts';
 import type { CertificateRef, KeptCertificate, LeaseRecord, NetworkRecord, NetworkSettings } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
 import { TokenScope, type PeerRecord, type PeerRevocation, type PeerToken } from '../api/peer.ts';
@@ -27,7 +27,12 @@ const flag = Type.Boolean();
 const texts = Type.Array(text);
 const sealed = id<Sealed>();
 
-export const ContainerSpecShape = Type.Unsafe<ContainerSpec>(Type.Object(shownOf(fieldNames)));
+export const ContainerSpecShape = Type.Unsafe<ContainerSpec>(
+  Type.Object({ ...shownOf(shown), ...optionalOf(metadataNames) }),
+);
+
+/** The next release may have more, and the last one less. */
+export const MetadataShape = Type.Object(optionalOf(metadataNames));
 
 export const RevocationShape = shape<Revocation>()(
   Type.Object({

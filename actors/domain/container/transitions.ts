@@ -10,6 +10,7 @@ import type {
   TombstoneRecord,
   Version,
 } from '../../../schemas/api/container.ts';
+import { metadataToStore } from '../../../schemas/api/fields/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { choose, fits } from '../placement.ts';
@@ -251,11 +252,13 @@ export function want(before: ContainerRecord, desired: DesiredState, context: Tu
 
 /** The tombstone of a container that is gone. */
 export function leaveTombstone(record: ContainerRecord, context: TurnContext): Changes {
+  const metadata = metadataToStore(record.spec);
   const tombstone: TombstoneRecord = {
     kind: 'tombstone',
     id: record.id,
     tenant: record.tenant,
     history: record.history,
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     goneAtMs: context.nowMs,
     // A key that has ended need not be kept for another week.
     idempotency: (record.idempotency?.untilMs ?? 0) > context.expiryMs ? record.idempotency : null,

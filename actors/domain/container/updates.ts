@@ -18,7 +18,7 @@ import type {
   Version,
 } from '../../../schemas/api/container.ts';
 import {
-  canonicalOf,
+  canonicalText,
   changeable,
   fieldOf,
   usualPullPolicy,
@@ -79,7 +79,7 @@ function patchedField(spec: ContainerSpec, patch: ContainerPatch, name: Changeab
   return given === undefined ? spec[name] : given === null ? fallback : merged(spec[name], given);
 }
 
-const textOf = (spec: ContainerSpec, name: ChangeableName): string => JSON.stringify(canonicalOf(spec, name));
+const textOf = (spec: ContainerSpec, name: ChangeableName): string => canonicalText(name, spec[name]);
 
 const differing = (one: ContainerSpec, other: ContainerSpec) =>
   changeable.filter((field) => textOf(one, field) !== textOf(other, field));

@@ -14,7 +14,7 @@ import type {
   Update,
   UpdateView,
 } from '../../../schemas/api/container.ts';
-import { shown, type ContainerSpec, type ShownName } from '../../../schemas/api/fields/container.ts';
+import { metadataOf, shown, type ContainerSpec, type ShownName } from '../../../schemas/api/fields/container.ts';
 import { policyOf } from '../../../schemas/api/policy.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { FleetView, TurnContext } from '../turn.ts';
@@ -103,6 +103,7 @@ export function containerStatusView(
     ...(up === undefined ? {} : { up_seconds: Math.min(Math.floor(up / 1000), limits.waitStableMaxSeconds) }),
     observed_generation: record.observedOrder.generation,
     restart_policy: policyOf(record).restart,
+    ...metadataOf(record.spec),
     ...(observed.volumes === undefined ? {} : { volumes: observed.volumes }),
     ...(left === undefined
       ? {}

@@ -93,7 +93,8 @@ export class Outboxes {
   recentEvents({ tenant, container, from, limit }: RecentAsk): RecentEvents {
     const matches = container === null ? all : (event: EventBody): boolean => event.container_id === container;
     const { found, more, last } = this.events.recent({ reader: tenant, matches, from, limit });
-    return { events: found.map(({ event }) => event), by: found.map(({ by }) => by ?? null), more, last };
+    const by = found.map(({ by }) => by ?? null);
+    return { events: found.map(({ event }) => event), by, more, last, metadata: true };
   }
 
   recentLines({ tenant, before, limit }: RecentLinesAsk): RecentLines {

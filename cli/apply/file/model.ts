@@ -2,9 +2,12 @@
 import {
   changeable,
   fieldOf,
+  metadataNames,
+  metadataOf,
   usualTag,
   type ChangeableName,
   type ContainerSpec,
+  type Metadata,
 } from '../../../schemas/api/fields/container.ts';
 import { defaultPolicy, healthDefaults, type PolicyBody, type PolicyView } from '../../../schemas/api/policy.ts';
 import { registryName } from '../../../schemas/api/registry.ts';
@@ -39,6 +42,7 @@ export interface WantedContainer {
   /** Undefined: wherever it is. */
   readonly host: string | undefined;
   readonly declaration: Declaration;
+  readonly metadata: Metadata;
   readonly policy: PolicyView;
   readonly uses: ContainerSecrets;
   /** It is waited for to its end. */
@@ -167,6 +171,7 @@ function containerOf(
       ...declaration,
       env: { ...declaration.env, ...(label === undefined ? {} : { [labelVariable]: label }) },
     },
+    metadata: metadataOf(Object.fromEntries(metadataNames.map((name) => [name, entry[name]]))),
     policy: policyOf(policy),
     isJob: policy.restart === 'never',
     uses: {

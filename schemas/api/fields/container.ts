@@ -3,7 +3,7 @@
  * sends, shows and compares containers derives from this table, and so does `longshore apply`.
  * `Container` shows those that `isShown`, beside five that the platform writes. Pure.
  */
-import Type, { type TSchema, type TUnsafe } from 'typebox';
+import Type, { type TOptional, type TSchema, type TUnsafe } from 'typebox';
 import { envKeyPattern, HostKey, hostKeyPattern } from '../../ids.ts';
 import { limits } from '../../limits.ts';
 import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../quantity.ts';
@@ -34,6 +34,8 @@ export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
 /** OCI image-spec, digest; sha256 and sha512 are the registered algorithms. */
 export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
 
+export const labelKeyPattern = '^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$';
+
 /** What an absent field of a declaration means. */
 export const containerDefaults = { registry: 'docker.io', tag: 'latest', cpu_limit: '0.5', mem_limit: '256m' } as const;
 
@@ -61,6 +63,12 @@ interface Use {
   /** A change makes the engine's container again, as an update; or it changes the record alone. */
   readonly affects: 'engine' | 'record';
 }
+
+/**
+ * Metadata: it changes nothing that runs, and has a route of its own (`PUT /:id/labels`). Stored
+ * and sent only where it is not the default, as the last release knows nothing of it.
+ */
+const beside = { isSettable: true, isShown: false, isChangeable: false, affects: 'record' } as const satisfies Use;
 
 const declared = { isSettable: true, isShown: true, isChangeable: true, affects: 'engine' } as const satisfies Use;
 const given = { ...declared, isChangeable: false, affects: 'record' } as const satisfies Use;
@@ -190,6 +198,18 @@ export const containerFields = {
     declared,
     containerDefaults.mem_limit,
   ),
+  labels: field(
+    map({
+      key: labelKeyPattern,
+      form: 'keys must have at most 63 letters, digits, ".", "_", "/" and "-", and begin and end with a letter or digit',
+      reserved: 'longshore.',
+      maxKeys: limits.labels,
+      maxValueBytes: limits.labelValueBytes,
+      description: 'Yours to tell containers apart by; they change nothing that runs.',
+    }),
+    beside,
+    {},
+  ),
 } as const;
 
 type Fields = typeof containerFields;
@@ -198,12 +218,14 @@ type NameWith<U> = { [F in FieldName]: Fields[F] extends U ? F : never }[FieldNa
 export type SettableName = NameWith<{ readonly isSettable: true }>;
 export type ShownName = NameWith<{ readonly isShown: true }>;
 export type ChangeableName = NameWith<{ readonly isChangeable: true }>;
+export type MetadataName = NameWith<{ readonly isShown: false }>;
 
 type ValueOf<F extends FieldName> = Fields[F] extends { readonly shown: TUnsafe<infer T> } ? T : never;
 type PatchOf<F extends FieldName> = Fields[F] extends { readonly patch: TUnsafe<infer P> } ? P : never;
 
 /** A valid create body with defaults filled in, as the gateway sends it to the tenant's actor. */
-export type ContainerSpec = { readonly [F in FieldName]: ValueOf<F> };
+export type ContainerSpec = { readonly [F in Exclude<FieldName, MetadataName>]: ValueOf<F> } & Partial<Metadata>;
+export type Metadata = { readonly [F in MetadataName]: ValueOf<F> };
 export type ContainerPatch = { readonly [F in ChangeableName]?: PatchOf<F> | null };
 
 /** A field as code sees it that treats all alike. */
@@ -213,6 +235,7 @@ export const fieldOf = (name: FieldName): AnyField => containerFields[name] as u
 export const fieldNames = Object.keys(containerFields) as readonly FieldName[];
 export const settable = fieldNames.filter((name): name is SettableName => fieldOf(name).isSettable);
 export const shown = fieldNames.filter((name): name is ShownName => fieldOf(name).isShown);
+export const metadataNames = fieldNames.filter((name): name is MetadataName => !fieldOf(name).isShown);
 export const changeable = fieldNames.filter((name): name is ChangeableName => fieldOf(name).isChangeable);
 
 /** One schema for each of some fields. */
@@ -226,5 +249,41 @@ export const schemasOf = <F extends FieldName, S extends TSchema = TSchema>(
 export const shownOf = <F extends FieldName>(names: readonly F[]) =>
   schemasOf(names, (field) => field.shown) as { readonly [N in F]: Fields[N]['shown'] };
 
+/** The same, where the last release has none of them. */
+export const optionalOf = <F extends FieldName>(names: readonly F[]) =>
+  schemasOf(names, (field) => Type.Optional(field.shown)) as { readonly [N in F]: TOptional<Fields[N]['shown']> };
+
+const canonicalOf = (name: FieldName, value: unknown): unknown => fieldOf(name).canonical(value);
+
 /** Equal for two values of a field that mean the same. */
-export const canonicalOf = (spec: ContainerSpec, name: FieldName): unknown => fieldOf(name).canonical(spec[name]);
+export const canonicalText = (name: FieldName, value: unknown): string => JSON.stringify(canonicalOf(name, value));
+
+/** Equal for two specs that declare the same container. */
+export const canonicalSpec = (spec: ContainerSpec): string =>
+  JSON.stringify([
+    ...shown.map((name) => canonicalOf(name, spec[name])),
+    ...metadataNames.flatMap((name) => (spec[name] === undefined ? [] : [[name, canonicalOf(name, spec[name])]])),
+  ]);
+
+const isDefault = (name: FieldName, value: unknown): boolean =>
+  canonicalText(name, value) === canonicalText(name, fieldOf(name).fallback);
+
+/** Every field, with its default where it is absent. */
+export const metadataOf = (stored: Partial<Metadata>): Metadata =>
+  Object.fromEntries(
+    metadataNames.map((name) => [name, stored[name] ?? fieldOf(name).fallback]),
+  ) as unknown as Metadata;
+
+/** Only what is not the default. */
+export const metadataToStore = (given: Partial<Metadata>): Partial<Metadata> =>
+  Object.fromEntries(
+    metadataNames.flatMap((name) =>
+      given[name] === undefined || isDefault(name, given[name]) ? [] : [[name, given[name]]],
+    ),
+  );
+
+/** @param given what changes */
+export function withMetadata(spec: ContainerSpec, given: Partial<Metadata>): ContainerSpec {
+  const declared = Object.fromEntries(shown.map((name) => [name, spec[name]])) as Pick<ContainerSpec, ShownName>;
+  return { ...declared, ...metadataToStore({ ...spec, ...given }) };
+}

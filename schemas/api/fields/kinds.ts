@@ -47,7 +47,7 @@ function whole<T>({ given, shown, isStored, parse, canonical = (value) => value 
   const { default: _default, description: _description, ...patch } = given as { default?: T; description?: string };
   return {
     given: given as TUnsafe<NonNullable<T>>,
-    patch: as<T>(patch as TSchema),
+    patch: as<T>(patch),
     shown,
     isStored,
     parse,
@@ -116,9 +116,11 @@ export interface MapRules {
   readonly key: string;
   /** What is said of a key that the pattern refuses. */
   readonly form: string;
+  /** Keys that begin with it are the platform's. */
+  readonly reserved?: string;
   readonly maxKeys: number;
   readonly maxValueBytes: number;
-  readonly maxTotalBytes: number;
+  readonly maxTotalBytes?: number;
   readonly description?: string;
 }
 
@@ -128,14 +130,8 @@ const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Texts by key. A patch changes the keys that it names, and removes those that are null. */
-export function map({
-  key,
-  form,
-  maxKeys,
-  maxValueBytes,
-  maxTotalBytes,
-  ...documented
-}: MapRules): Kind<Texts, TextsPatch> {
+export function map(rules: MapRules): Kind<Texts, TextsPatch> {
+  const { key, form, reserved, maxKeys, maxValueBytes, maxTotalBytes = Infinity, ...documented } = rules;
   const pattern = new RegExp(key);
   const bounds = { maxProperties: maxKeys, additionalProperties: false } as const;
   const tooMany = `must be at most ${maxKeys} keys`;
@@ -154,6 +150,8 @@ export function map({
     let totalBytes = 0;
     for (const [name, one] of entries) {
       if (!pattern.test(name)) fault(form, name);
+      else if (reserved !== undefined && name.startsWith(reserved))
+        fault(`keys that begin with "${reserved}" are the platform's`, name);
       if (one === null && mayRemove) continue;
       if (typeof one !== 'string') {
         fault('values must be strings', name);

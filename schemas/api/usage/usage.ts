@@ -1,6 +1,7 @@
 /** Usage of containers, for a bill. */
 import Type, { type Static } from 'typebox';
 import { ContainerId } from '../../ids.ts';
+import { metadataNames, optionalOf } from '../fields/container.ts';
 import { nullable } from '../nullable.ts';
 
 /** Of all containers together, or of one. */
@@ -20,6 +21,7 @@ export const ContainerUsage = Type.Object(
     id: ContainerId,
     name: nullable(Type.String({ description: 'Null if the name is no longer known.' })),
     ...amounts,
+    ...optionalOf(metadataNames),
   },
   { additionalProperties: false },
 );

@@ -68,7 +68,7 @@ const range = '\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\
 const obeyed = new RegExp(`[${range}]`);
 
 const cases: readonly (readonly [args: readonly string[], answer: Scripted])[] = [
-  [['ps'], data([container])],
+  [['ps'], data([{ container, labels: { a: order } }])],
   [['events'], data([event])],
   [['trace', 'r'], data([{ ...event, request_id: 'r', generation: 1 }])],
   [['audit', '--all'], data([line])],

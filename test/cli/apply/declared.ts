@@ -21,7 +21,7 @@ export const empty: Found = {
 export function foundAs(wanted: Wanted, name: string, change: Partial<FoundContainer['status']> = {}): FoundContainer {
   const one = wanted.containers.find((container) => container.name === name);
   if (one === undefined) throw new Error(`${name} is not declared`);
-  const { declaration, policy, uses, host = 'h1' } = one;
+  const { declaration, metadata, policy, uses, host = 'h1' } = one;
   const time = '2026-11-24T12:00:00.000Z';
   const container = {
     id: `id-of-${name}`,
@@ -50,6 +50,7 @@ export function foundAs(wanted: Wanted, name: string, change: Partial<FoundConta
     next_retry_at: null,
     started_at: time,
     addresses: [],
+    ...metadata,
     ...change,
   };
   return { container, etag: '"1"', status, policy, uses };

@@ -132,6 +132,23 @@ t.test('what is done with a container that is as declared', (t) => {
   t.end();
 });
 
+t.test('labels are set by themselves, and those that the file does not name are removed', (t) => {
+  const before = wantedIn({ containers: { web: { image: 'web', labels: { team: 'shop', tier: 1.1 } } } });
+  const found = (status = {}): Found => ({
+    ...empty,
+    containers: new Map([['web', foundAs(before, 'web', status)]]),
+  });
+  t.match(planOf(before, found()).steps, [{ action: 'keep', metadata: {} }]);
+  const wanted = wantedIn({ containers: { web: { image: 'web', labels: { team: 'web' } } } });
+  const { steps } = planOf(wanted, found());
+  t.match(steps, [{ action: 'update', patch: {}, metadata: { labels: { team: 'web' } } }]);
+  t.equal(Object.keys((steps[0] as ContainerChange).patch).length, 0, 'nothing starts again');
+  t.match(planText({ steps }), /~ container web\n {4}labels\.team: shop → web\n {4}labels\.tier: 1\.1 → \(none\)\n/);
+  t.match(planText(planOf(before, empty)), /\+ container web\n(.*\n)* {4}labels\.team: shop\n/);
+  t.same(planOf(wantedIn({ containers: { web: { image: 'web' } } }), found({ labels: undefined })).faults, []);
+  t.end();
+});
+
 t.test('one that no file has made is taken over, and gets the variable', (t) => {
   const made = wantedIn({ containers: { web: { image: 'web', env: { BY: 'hand' } } } });
   const wanted = wantedIn({ name: 'shop', containers: { web: { image: 'web' } } });

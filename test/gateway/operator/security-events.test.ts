@@ -46,6 +46,7 @@ t.test('an enrolment names its host, and a text that is no join token names none
 const safelyUndone: { readonly [R in RouteName]?: string } = {
   'container.create': 'hosts keep the container as an orphan',
   'container.start': 'it is stopped again',
+  'labels.put': 'a label opens nothing',
   'policy.put': 'how a container is restarted, stopped and checked opens nothing',
   'host.create': 'the host is unknown',
   'host.renew': 'credentials end by themselves',

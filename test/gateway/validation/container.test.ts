@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { canonicalSpec, validateCreate, validateUpdate } from '../../../gateway/validation/container.ts';
-import type { ContainerSpec } from '../../../schemas/api/fields/container.ts';
+import { validateCreate, validateField, validateUpdate } from '../../../gateway/validation/container.ts';
+import { canonicalSpec, type ContainerSpec } from '../../../schemas/api/fields/container.ts';
 
 const hex = (length: number): string => 'a'.repeat(length);
 const keysOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`K${at}`, 'v']));
@@ -261,6 +261,48 @@ t.test('the canonical form of a spec is blind to how it was written', async (t) 
   const other = specOf({ env: { B: '2', A: '1' }, name: 'w', tag: 'latest', status: 'x' });
   t.equal(canonicalSpec(one), canonicalSpec(other));
   t.not(canonicalSpec(one), canonicalSpec(specOf({ name: 'w', env: { A: '1', B: '3' } })));
+});
+
+t.test('labels: in a create, and by themselves', async (t) => {
+  const keys =
+    'keys must have at most 63 letters, digits, ".", "_", "/" and "-", and begin and end with a letter or digit';
+  const rows: readonly (readonly [labels: unknown, faults: Readonly<Record<string, readonly string[]>>])[] = [
+    [{}, {}],
+    [{ team: 'web', 'example.com/tier': '', ['k'.repeat(63)]: 'v'.repeat(256) }, {}],
+    [{ '-a': '' }, { '-a': [keys] }],
+    [
+      { a_: '', ['k'.repeat(64)]: '', '': '' },
+      { a_: [keys], ['k'.repeat(64)]: [keys], '': [keys] },
+    ],
+    [{ 'longshore.host': 'x' }, { 'longshore.host': ['keys that begin with "longshore." are the platform\'s'] }],
+    [
+      { a: 1, b: null },
+      { a: ['values must be strings'], b: ['values must be strings'] },
+    ],
+    [{ a: 'é'.repeat(129) }, { a: ['values must be at most 256 bytes'] }],
+    [{ a: '\0' }, { a: ["values can't contain NUL"] }],
+    [keysOf(65), { _: ['must be at most 64 keys'] }],
+    [['a'], { _: ['must be a map of strings'] }],
+  ];
+  for (const [labels, faults] of rows) {
+    const body: unknown = JSON.parse(JSON.stringify(labels));
+    const isRight = Object.keys(faults).length === 0;
+    t.same(validateField('labels')(body), isRight ? { ok: true, value: body } : { ok: false, faults });
+    const created = validateCreate({ name: 'web', labels: body });
+    t.same(created.ok ? {} : created.faults, isRight ? {} : { labels: [...new Set(Object.values(faults).flat())] });
+  }
+  const { labels } = specOf({ name: 'web', labels: { a: 'b' } });
+  t.same(labels, { a: 'b' });
+  t.notOk('labels' in specOf({ name: 'web', labels: {} }), 'the default is neither stored nor sent');
+  t.match(validateUpdate({ labels: {} }), { faults: { labels: [/can't be changed/] } });
+  const text = (labels: object): string => canonicalSpec(specOf({ name: 'web', labels }));
+  t.equal(text({ a: '1', b: '2' }), text({ b: '2', a: '1' }));
+  t.not(text({ a: '1' }), text({ a: '2' }));
+  t.equal(
+    text({}),
+    '["web",null,"docker.io",null,"latest",null,"always",[],[],"0.5","256m"]',
+    'as in the last release',
+  );
 });
 
 t.test('any JSON: a spec of eleven fields, or faults with words', async (t) => {

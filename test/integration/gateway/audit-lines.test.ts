@@ -111,6 +111,7 @@ const cases: readonly Case[] = [
     target: () => ({ id: made['container'] }),
   },
   { route: 'container.update', path: container(), body: { env: { PASSWORD: `${canary}-2` } } },
+  { route: 'labels.put', path: container('/labels'), body: { team: 'web' } },
   { route: 'policy.put', path: container('/policy'), body: { restart: 'never' } },
   { route: 'secret.put', path: `${compute}/secrets/db`, body: { value: canary }, target: () => ({ secret: 'db' }) },
   { route: 'container.secrets.put', path: container('/secrets'), body: { env: { DB: 'db' } } },
