@@ -55,7 +55,7 @@ export async function apply(context: Context, options: ApplyOptions): Promise<vo
   if (warnings.length > 0) context.tell(remarksText(warnings));
   refuseFaults(faults);
   if (wanted === undefined) return;
-  if (prune && wanted.labels.length === 0)
+  if (prune && wanted.projects.length === 0)
     throw new Refused('--prune: give the file a name ("name: shop" at its top), which says what is of this file');
   const asked = prune ? wanted : withoutRemovals(wanted);
   const plan = planOf(asked, await findAll(context, asked));

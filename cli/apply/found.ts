@@ -37,8 +37,8 @@ const isAsked = (...lists: readonly (readonly unknown[])[]): boolean => lists.so
 /** Asks only for the kinds that the file is about: a token may lack the scope for others. */
 export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Promise<Found> {
   const { api } = context;
-  const { containers, registries, secrets, peers, removed, labels } = wanted;
-  const all = isAsked(containers, labels) ? await containersOf(context) : [];
+  const { containers, registries, secrets, peers, removed, projects } = wanted;
+  const all = isAsked(containers, projects) ? await containersOf(context) : [];
   const names = new Set(containers.map(({ name }) => name));
   const asked = all.filter(({ name }) => names.has(name));
   const found = await inParallel(asked, (one) => details(context, one.id));
@@ -51,7 +51,8 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   return {
     containers: new Map(found.map((one) => [one.container.name, one])),
     strays: all.filter(
-      ({ name, env, status }) => !names.has(name) && labels.includes(env[labelVariable] ?? '') && status !== 'removing',
+      ({ name, env, status }) =>
+        !names.has(name) && projects.includes(env[labelVariable] ?? '') && status !== 'removing',
     ),
     secrets: new Map(foundSecrets.map(({ name, version }) => [name, version])),
     registries: new Map(foundLogins.map((login) => [login.host, login])),

@@ -58,7 +58,7 @@ export interface WantedPeer {
 
 export interface Wanted {
   /** Names of files, whose containers go when they are not declared. */
-  readonly labels: readonly string[];
+  readonly projects: readonly string[];
   readonly registries: readonly WantedLogin[];
   readonly secrets: readonly WantedSecret[];
   readonly containers: readonly WantedContainer[];
@@ -93,7 +93,7 @@ export function wantedOf(file: ApplyFile, remarkAt: RemarkAt, remarks: Remarks):
       return [];
     });
   return {
-    labels: file.name === undefined ? [] : [file.name],
+    projects: file.name === undefined ? [] : [file.name],
     registries: named('registries', file.registries, (name, { username, password, password_from }, remark) => ({
       name: registryName(name),
       username,
@@ -195,7 +195,7 @@ function policyOf({ health, ...given }: PolicyBody): PolicyView {
 /** The declared fields, without those that are no longer declared. */
 export const withoutRemovals = (wanted: Wanted): Wanted => ({
   ...wanted,
-  labels: [],
+  projects: [],
   removed: { registries: [], secrets: [], peers: [] },
 });
 
@@ -211,7 +211,7 @@ export function joined(files: readonly Wanted[], faults: Remark[]): Wanted {
     });
   };
   const wanted = {
-    labels: [...new Set(files.flatMap(({ labels }) => labels))],
+    projects: [...new Set(files.flatMap(({ projects }) => projects))],
     registries: all(({ registries }) => registries),
     secrets: all(({ secrets }) => secrets),
     containers: all(({ containers }) => containers),

@@ -25,7 +25,7 @@ t.test('a project is named by -p, COMPOSE_PROJECT_NAME, its file or its folder',
   ] as const;
   for (const [folder, text, env, project, name] of rows) {
     const read = readText('compose.yml', text, { folder: folderOf(t, folder), env, project });
-    t.same(read.wanted?.labels, [name]);
+    t.same(read.wanted?.projects, [name]);
     t.same(
       read.wanted?.containers.map((one) => [one.name, one.label]),
       [

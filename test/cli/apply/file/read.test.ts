@@ -159,7 +159,7 @@ t.test('several files are one, and declare nothing twice', async (t) => {
   const one = 'name: one\ncontainers: {web: {image: a}}\nremoved: {secrets: [old]}';
   const two = 'name: two\ncontainers: {db: {image: a}}\nsecrets: {s: {value: x}}';
   const { wanted } = await read(t, [one, two]);
-  t.match(wanted, { labels: ['one', 'two'], removed: { secrets: ['old'] } });
+  t.match(wanted, { projects: ['one', 'two'], removed: { secrets: ['old'] } });
   t.same(
     wanted?.containers.map(({ name, label }) => [name, label]),
     [
