@@ -101,11 +101,10 @@ async function create(work: Work, step: ContainerCreate): Promise<Outcome> {
     await untilGone(context, after, name, timeoutS);
   }
   const { declaration, host } = wanted;
-  const given = Object.entries(declaration).filter(([, value]) => value !== null);
+  const declared = { ...declaration, ...metadataToStore(wanted.metadata) };
   const body = {
     name,
-    ...Object.fromEntries(given),
-    ...metadataToStore(wanted.metadata),
+    ...Object.fromEntries(Object.entries(declared).filter(([, value]) => value !== null)),
     ...(host === undefined ? {} : { host_key: host }),
   };
   const container = await dataOf(api.POST('/api/v2/compute', { params: { query: { start: false } }, body }));
