@@ -78,6 +78,8 @@ export const components = {
 
   Labels: fields.containerFields.labels.shown,
   LabelsPut: fields.containerFields.labels.given,
+  Project: container.ProjectView,
+  ProjectPut: container.ProjectBody,
 
   ContainerStats,
   Usage: usage.UsageView,

@@ -5,9 +5,10 @@ import { limits } from '../../schemas/limits.ts';
 import { answerOf, dataOf, type Schemas } from '../client/api.ts';
 import { allOf } from '../client/pages.ts';
 import type { Context } from '../context.ts';
-import { containersOf, type Container } from '../tenant/find.ts';
+import { Refused } from '../terminal/errors.ts';
+import { overviewOf, type Container } from '../tenant/find.ts';
 import { storedPolicy, storedUses } from '../tenant/prepare.ts';
-import { labelVariable } from './file/checks.ts';
+import { projectVariable } from './file/checks.ts';
 import type { Wanted } from './file/model.ts';
 
 export interface FoundContainer {
@@ -34,11 +35,19 @@ export interface Found {
 
 const isAsked = (...lists: readonly (readonly unknown[])[]): boolean => lists.some((list) => list.length > 0);
 
+/** The file that a container belongs to; null: none. The last release has left a variable. */
+export const projectOf = ({
+  env,
+  project = null,
+}: Pick<Container, 'env'> & { readonly project?: string | null }): string | null =>
+  project ?? env[projectVariable] ?? null;
+
 /** Asks only for the kinds that the file is about: a token may lack the scope for others. */
 export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Promise<Found> {
   const { api } = context;
   const { containers, registries, secrets, peers, removed, projects } = wanted;
-  const all = isAsked(containers, projects) ? await containersOf(context) : [];
+  const all = isAsked(containers, projects) ? await overviewOf(context) : [];
+  refuseWithoutProjects(wanted, all);
   const names = new Set(containers.map(({ name }) => name));
   const asked = all.filter(({ name }) => names.has(name));
   const found = await inParallel(asked, (one) => details(context, one.id));
@@ -51,13 +60,21 @@ export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Pr
   return {
     containers: new Map(found.map((one) => [one.container.name, one])),
     strays: all.filter(
-      ({ name, env, status }) =>
-        !names.has(name) && projects.includes(env[labelVariable] ?? '') && status !== 'removing',
+      (one) => !names.has(one.name) && projects.includes(projectOf(one) ?? '') && one.status !== 'removing',
     ),
     secrets: new Map(foundSecrets.map(({ name, version }) => [name, version])),
     registries: new Map(foundLogins.map((login) => [login.host, login])),
     peers: new Map(foundPeers.map((peer) => [peer.name, peer])),
   };
+}
+
+/** A gateway of the last release would make containers that no file knows. */
+function refuseWithoutProjects({ containers, projects }: Wanted, all: readonly { readonly project?: string | null }[]) {
+  const isNamed = projects.length > 0 || containers.some(({ metadata }) => metadata.project !== null);
+  if (isNamed && all.some(({ project }) => project === undefined))
+    throw new Refused(
+      'the server is of an earlier release, and keeps no projects: upgrade its actors and gateways, or apply with the earlier command',
+    );
 }
 
 async function details({ api }: Pick<Context, 'api'>, id: string): Promise<FoundContainer> {

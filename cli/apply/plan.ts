@@ -17,11 +17,10 @@ import { isValues } from '../../lib/values.ts';
 import type { Schemas } from '../client/api.ts';
 import { imageText } from '../terminal/table.ts';
 import { isCompleted, isUnderWay } from '../tenant/done.ts';
-import { labelVariable } from './file/checks.ts';
 import { imageParts } from './file/fields.ts';
 import type { Declaration, Wanted, WantedContainer, WantedLogin, WantedPeer, WantedSecret } from './file/model.ts';
 import type { Remark } from './file/source.ts';
-import type { Found, FoundContainer, Peer } from './found.ts';
+import { projectOf, type Found, type FoundContainer, type Peer } from './found.ts';
 
 /** A field, as it is and as it shall be; null: absent. */
 export interface Difference {
@@ -119,17 +118,19 @@ export function planOf(wanted: Wanted, found: Found): Plan {
 function* faultsOf(wanted: Wanted, found: Found): Generator<Remark> {
   const there = [...found.secrets.keys()].filter((name) => !wanted.removed.secrets.includes(name));
   const secrets = new Set([...wanted.secrets.map(({ name }) => name), ...there]);
-  for (const { name, label, host, uses, remark } of wanted.containers) {
+  for (const { name, metadata, host, uses, remark } of wanted.containers) {
     const unknown = `is not a secret of this file, and you have none with that name`;
     for (const [key, secret] of Object.entries(uses.env))
       if (!secrets.has(secret)) yield remark(`"${secret}" ${unknown}`, 'secrets', 'env', key);
     for (const [path, { secret }] of Object.entries(uses.files))
       if (!secrets.has(secret)) yield remark(`"${secret}" ${unknown}`, 'secrets', 'files', path);
-    const one = found.containers.get(name)?.container;
+    const there = found.containers.get(name);
+    const one = there?.container;
     if (one === undefined || one.status === 'removing') continue;
-    const other = one.env[labelVariable];
-    if (other !== undefined && other !== label)
-      yield remark(`"${name}" belongs to ${other}, not to ${label ?? 'this file, which has no name'}: ${otherName}`);
+    const { project } = metadata;
+    const other = projectOf({ ...one, ...there?.status });
+    if (other !== null && other !== project)
+      yield remark(`"${name}" belongs to ${other}, not to ${project ?? 'this file, which has no name'}: ${otherName}`);
     if (host !== undefined && one.host_key !== host)
       yield remark(`runs on ${one.host_key ?? 'no host yet'}, and can't be moved: remove it first`, 'host_key');
   }

@@ -35,7 +35,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The caller’s containers with their labels, newest first.
+     * The caller’s containers with labels and project, newest first.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_overview'];
@@ -280,6 +280,30 @@ export interface paths {
      * @description Scope: deploy, operator; or a token without any scope.
      */
     put: operations['labels_put'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v2/compute/{id}/project': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * The file of `longshore apply` that the container is of.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['project_get'];
+    /**
+     * Make the container one of another file, or of none. That changes nothing that runs.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
+    put: operations['project_put'];
     post?: never;
     delete?: never;
     options?: never;
@@ -1560,11 +1584,12 @@ export interface components {
     ContainerItem: {
       container: components['schemas']['Container'];
       labels: components['schemas']['Labels'];
+      project: string | null;
     };
     ContainerCreate: {
       /** @description Unique in the tenant. */
       name: string;
-      /** @description Host in an allocated region. If absent, the platform chooses one. */
+      /** @description A host in an allocated region. Absent: the platform chooses one. */
       host_key?: string;
       /** @default docker.io */
       registry?: string;
@@ -1581,6 +1606,8 @@ export interface components {
       /** @default 256m */
       mem_limit?: string;
       labels?: components['schemas']['LabelsPut'];
+      /** @description The file of `longshore apply` that it is of. */
+      project?: string;
     } & {
       [key: string]: unknown;
     };
@@ -1658,6 +1685,7 @@ export interface components {
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];
       labels?: components['schemas']['Labels'];
+      project?: string | null;
     };
     WaitedStatus: {
       /** Format: uuid */
@@ -1697,6 +1725,7 @@ export interface components {
       pull?: components['schemas']['PullProgress'];
       update?: components['schemas']['Update'];
       labels?: components['schemas']['Labels'];
+      project?: string | null;
       /**
        * @description Outcome, with `until=settled`.
        * @enum {string}
@@ -2146,7 +2175,7 @@ export interface components {
       tenant: string | null;
       by: components['schemas']['AuditAuthor'];
       request_id: string;
-      /** @description What it was about: the parameters of the path, and the id of what was made. Of `sign_in`: `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device. */
+      /** @description Object of the action: the path parameters, and the id of a created object. For `sign_in`, `by` is `browser`, `device` or `link`, and `from` is the address that began the sign-in of a device. */
       target: components['schemas']['Labels'];
       detail: components['schemas']['AuditDetail'] | null;
     };
@@ -2188,6 +2217,7 @@ export interface components {
       /** @description Subject that caused the event. Null if a host, a policy or the platform did. */
       by: components['schemas']['AuditAuthor'] | null;
       labels?: components['schemas']['Labels'];
+      project?: string | null;
     };
     LogEntry: {
       /**
@@ -2208,6 +2238,12 @@ export interface components {
     /** @description Yours to tell containers apart by; they change nothing that runs. */
     LabelsPut: {
       [key: string]: string;
+    };
+    Project: {
+      project: string | null;
+    };
+    ProjectPut: {
+      project: string | null;
     };
     ContainerStats: {
       /** @description CPU over the last second, in thousandths of a core, as `cpu_limit` counts it. */
@@ -2248,6 +2284,7 @@ export interface components {
       /** @description Memory in use × time, as a decimal string, because it may not fit a double. */
       mem_byte_seconds: string;
       labels?: components['schemas']['Labels'];
+      project?: string | null;
     };
     Caps: {
       containers?: number | null;
@@ -3884,6 +3921,81 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['Labels'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  project_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Project'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  project_put: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ProjectPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Project'];
           };
         };
       };

@@ -81,10 +81,11 @@ export interface Preparation {
 export async function prepare(
   { api }: Pick<Context, 'api'>,
   id: string,
-  { policy, uses, metadata: { labels } = {} }: Preparation,
+  { policy, uses, metadata: { labels, project } = {} }: Preparation,
 ): Promise<void> {
   const params = { path: { id } };
   if (labels !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/labels', { params, body: { ...labels } }));
+  if (project !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/project', { params, body: { project } }));
   if (policy !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/policy', { params, body: policy }));
   if (uses !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/secrets', { params, body: uses }));
 }

@@ -7,7 +7,7 @@ import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client
 import { succeeded, tenantOf, written, type Call, type CallOf, type HandlerOf, type Services } from '../http/call.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isHostKey } from '../../schemas/ids.ts';
-import { canonicalSpec, type MetadataName } from '../../schemas/api/fields/container.ts';
+import { canonicalSpec, type Metadata } from '../../schemas/api/fields/container.ts';
 import { listByKey, wrongCursor } from '../http/pages.ts';
 import { invalid, ok, type Result } from '../http/respond.ts';
 
@@ -23,6 +23,8 @@ function tagsIn(ifMatch: string | undefined): string[] | undefined {
   const tags = ifMatch?.split(',').map((tag) => tag.trim());
   return tags === undefined || tags.includes('*') ? undefined : tags;
 }
+
+type OfContainer = Call & Pick<CallOf<'container.get'>, 'params'>;
 
 export function containerHandlers(services: Services) {
   const ask = (kind: LaneKind, call: Call, question: Question) => services.ask(kind, question, call.deadlineMs);
@@ -75,24 +77,29 @@ export function containerHandlers(services: Services) {
         ...written(services, call),
       });
 
-  /** One field of the metadata. */
-  const metadata = (name: MetadataName) => {
+  /** A part of the metadata, as a body of a route has it. */
+  const metadata = <B>(fieldsIn: (body: B) => Partial<Metadata>, partOf: (metadata: Partial<Metadata>) => unknown) => {
     const shown = (outcome: Outcome): Result =>
-      succeeded(outcome) ? ok(decodeAnswer('metadata.get', outcome.body).data[name]) : outcome;
+      succeeded(outcome) ? ok(partOf(decodeAnswer('metadata.get', outcome.body).data)) : outcome;
     return {
-      get: async (call: CallOf<'labels.get'>) => {
+      get: async (call: OfContainer) => {
         const question = { type: 'metadata.get', tenant: tenantOf(call), id: call.params.id, ...call.origin } as const;
         return shown(await ask('read', call, question));
       },
-      put: async (call: CallOf<'labels.put'>) => {
+      put: async (call: OfContainer & { readonly body: B }) => {
         const target = { type: 'metadata.put', tenant: tenantOf(call), id: call.params.id } as const;
-        return shown(
-          await ask('write', call, { ...target, fields: { [name]: call.body }, ...written(services, call) }),
-        );
+        return shown(await ask('write', call, { ...target, fields: fieldsIn(call.body), ...written(services, call) }));
       },
     };
   };
-  const labels = metadata('labels');
+  const labels = metadata(
+    (body: Metadata['labels']) => ({ labels: body }),
+    ({ labels }) => labels,
+  );
+  const project = metadata(
+    (body: Pick<Metadata, 'project'>) => body,
+    ({ project }) => ({ project }),
+  );
 
   const overview: HandlerOf<'container.overview'> = (call) => listed('container.overview', call);
   const list: HandlerOf<'container.list'> = (call) => listed('container.list', call);
@@ -152,6 +159,8 @@ export function containerHandlers(services: Services) {
     'container.overview': overview,
     'labels.get': labels.get,
     'labels.put': labels.put,
+    'project.get': project.get,
+    'project.put': project.put,
     'container.create': create,
     'container.get': get,
     'container.update': update,

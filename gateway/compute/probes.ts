@@ -16,6 +16,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     | 'container.wait'
     | 'container.update'
     | 'labels.put'
+    | 'project.put'
     | 'policy.put'
     | 'container.secrets.put'
     | 'container.stats'
@@ -45,6 +46,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     'container.forward': container,
     'container.update': container,
     'labels.put': container,
+    'project.put': container,
     'policy.put': container,
     'container.secrets.put': container,
     'container.operate': (call) =>

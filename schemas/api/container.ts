@@ -9,6 +9,7 @@ import { limits } from '../limits.ts';
 import { containerStatuses, restartPolicies } from '../words.ts';
 import {
   changeable,
+  containerFields,
   metadataNames,
   optionalOf,
   PullPolicy,
@@ -62,6 +63,13 @@ export const Container = Type.Object(
   { additionalProperties: false },
 );
 export type Container = Static<typeof Container>;
+
+/** `GET /:id/project` */
+export const ProjectView = Type.Object({ project: containerFields.project.shown }, { additionalProperties: false });
+export const ProjectBody = Type.Object(
+  { project: nullable(containerFields.project.given) },
+  { additionalProperties: false },
+);
 
 /** An item of `GET /api/v2/containers`. */
 export const ContainerItem = Type.Object(

@@ -11,8 +11,8 @@ import { entryNames, imageParts } from './fields.ts';
 import type { ContainerEntry } from './schema.ts';
 import type { Remark } from './source.ts';
 
-/** The variable that says which file a container belongs to. */
-export const labelVariable = 'LONGSHORE_APPLY';
+/** The variable by which the last release knew which file a container belongs to. */
+export const projectVariable = 'LONGSHORE_APPLY';
 
 /** A remark about an item, at a path within it. */
 export type RemarkOf = (message: string, ...below: string[]) => Remark;
@@ -87,7 +87,9 @@ export function containerFaults(entry: ContainerEntry, remark: RemarkOf): Remark
   const { image, env = {}, policy = {}, secrets = {} } = entry;
   return [
     ...faultsOfImage(image, remark),
-    ...(labelVariable in env ? [remark('is set by apply itself: give the file a name', 'env', labelVariable)] : []),
+    ...(projectVariable in env
+      ? [remark('is the mark of an earlier release: leave it out', 'env', projectVariable)]
+      : []),
     ...entryNames.flatMap((name) => faultsOfField(name, entry[name], remark)),
     ...faultsOfPolicy(policy, remark),
     ...faultsOfUses(secrets, remark),

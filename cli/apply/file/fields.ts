@@ -1,6 +1,7 @@
 /**
  * The fields that a container has in a file: those of the API's table, but for its name, which is
- * its key, and for the parts of its image, which are one text. Pure.
+ * its key, its project, which is the file's name, and the parts of its image, which are one text.
+ * Pure.
  */
 import Type, { type TOptional, type TSchema } from 'typebox';
 import { fieldOf, settable, type containerFields, type SettableName } from '../../../schemas/api/fields/container.ts';
@@ -9,10 +10,10 @@ import type { Path } from './source.ts';
 
 export const imageParts = ['registry', 'repository', 'tag', 'digest'] as const satisfies readonly SettableName[];
 export type ImagePart = (typeof imageParts)[number];
-export type EntryName = Exclude<SettableName, ImagePart | 'name'>;
+export type EntryName = Exclude<SettableName, ImagePart | 'name' | 'project'>;
 
 export const entryNames = settable.filter(
-  (name): name is EntryName => name !== 'name' && !(imageParts as readonly string[]).includes(name),
+  (name): name is EntryName => !([...imageParts, 'name', 'project'] as readonly string[]).includes(name),
 );
 
 /** What people may write otherwise than the API takes it. */

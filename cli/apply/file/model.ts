@@ -2,7 +2,6 @@
 import {
   changeable,
   fieldOf,
-  metadataNames,
   metadataOf,
   usualTag,
   type ChangeableName,
@@ -13,7 +12,7 @@ import { defaultPolicy, healthDefaults, type PolicyBody, type PolicyView } from 
 import { registryName } from '../../../schemas/api/registry.ts';
 import { withFileDefaults, type ContainerSecrets } from '../../../schemas/api/secret.ts';
 import { imageIn } from '../../tenant/image.ts';
-import { containerFaults, forms, labelVariable, patterns, type RemarkOf } from './checks.ts';
+import { containerFaults, forms, patterns, type RemarkOf } from './checks.ts';
 import { entryNames, valueOf } from './fields.ts';
 import type { ApplyFile, ContainerEntry, PeerEntry, Source } from './schema.ts';
 import type { Path, Remark } from './source.ts';
@@ -37,8 +36,6 @@ export type Declaration = Pick<ContainerSpec, ChangeableName> & { readonly repos
 
 export interface WantedContainer {
   readonly name: string;
-  /** The name of its file. */
-  readonly label: string | undefined;
   /** Undefined: wherever it is. */
   readonly host: string | undefined;
   readonly declaration: Declaration;
@@ -109,7 +106,7 @@ export function wantedOf(file: ApplyFile, remarkAt: RemarkAt, remarks: Remarks):
       const entry = normalised(given);
       const found = containerFaults(entry, remark);
       faults.push(...found);
-      return found.length > 0 ? undefined : containerOf(name, file.name, entry, remark);
+      return found.length > 0 ? undefined : containerOf(name, file.name ?? null, entry, remark);
     }),
     peers: named('peers', file.peers, (name, fields, remark) => ({ name, fields, remark })),
     removed: {
@@ -155,23 +152,13 @@ function declarationOf(entry: ContainerEntry): Declaration {
 const valueIn = (entry: ContainerEntry, name: ChangeableName): unknown =>
   (entry as Readonly<Partial<Record<ChangeableName, unknown>>>)[name];
 
-function containerOf(
-  name: string,
-  label: string | undefined,
-  entry: ContainerEntry,
-  remark: RemarkOf,
-): WantedContainer {
+function containerOf(name: string, project: string | null, entry: ContainerEntry, remark: RemarkOf): WantedContainer {
   const { host_key: host, policy = {}, secrets = {} } = entry;
-  const declaration = declarationOf(entry);
   return {
     name,
-    label,
     host,
-    declaration: {
-      ...declaration,
-      env: { ...declaration.env, ...(label === undefined ? {} : { [labelVariable]: label }) },
-    },
-    metadata: metadataOf(Object.fromEntries(metadataNames.map((name) => [name, entry[name]]))),
+    declaration: declarationOf(entry),
+    metadata: metadataOf({ ...entry, project }),
     policy: policyOf(policy),
     isJob: policy.restart === 'never',
     uses: {

@@ -34,6 +34,8 @@ export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
 /** OCI image-spec, digest; sha256 and sha512 are the registered algorithms. */
 export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
 
+/** What a file of `apply`, and a Compose project, may be called. */
+export const projectPattern = namePattern;
 export const labelKeyPattern = '^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$';
 
 /** What an absent field of a declaration means. */
@@ -209,6 +211,18 @@ export const containerFields = {
     }),
     beside,
     {},
+  ),
+  project: field(
+    orNull(
+      text({
+        given: Type.String({ pattern: projectPattern, description: 'The file of `longshore apply` that it is of.' }),
+        pattern: projectPattern,
+        form: 'must begin with a letter or digit and have only letters, digits, "_", "." and "-"',
+        maxChars: limits.containerNameChars,
+      }),
+    ),
+    beside,
+    null,
   ),
 } as const;
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { carryOut, type Work } from '../../../cli/apply/execute.ts';
-import type { Found } from '../../../cli/apply/found.ts';
+import { findAll, type Found } from '../../../cli/apply/found.ts';
 import { planOf } from '../../../cli/apply/plan.ts';
 import { Output } from '../../../cli/terminal/output.ts';
 import { createApi } from '../../../cli/client/api.ts';
@@ -52,6 +52,37 @@ t.test('a container gets its policy and its secrets before its first start', asy
     `PUT ${compute}/made/secrets`,
     `POST ${compute}/made/start`,
   ]);
+});
+
+t.test('the project is set before the variable of the last release is removed', async (t) => {
+  const { work, requests, asked } = await start(t);
+  const wanted = wantedIn({ name: 'shop', containers: { web: { image: 'web', labels: { team: 'a' } } } });
+  const one = foundAs(wanted, 'web', { project: null, labels: {} });
+  const marked = { ...one, container: { ...one.container, env: { LONGSHORE_APPLY: 'shop' } } };
+  const { error } = await carryOut(work, planOf(wanted, { ...empty, containers: new Map([['web', marked]]) }).steps);
+  t.equal(error, undefined);
+  const path = `${compute}/id-of-web`;
+  t.same(requests(), [`PUT ${path}/labels`, `PUT ${path}/project`, `PATCH ${path}`]);
+  t.same(
+    asked.map(({ body }) => JSON.parse(body) as unknown),
+    [{ team: 'a' }, { project: 'shop' }, { env: { LONGSHORE_APPLY: null } }],
+  );
+});
+
+t.test('a named file is refused where the server keeps no projects', async (t) => {
+  const container = { id: 'a', name: 'web', env: {}, status: 'running' };
+  for (const status of [404, 500]) {
+    const { work, requests } = await start(t, {
+      'GET /api/v2/containers': { status, body: { error: 'not_found' } },
+      [`GET ${compute}`]: { status: 200, body: { data: [container] } },
+      [`GET ${compute}/secrets`]: { status: 200, body: { data: [] } },
+    });
+    const named = wantedIn({ name: 'shop', containers: { db: { image: 'db' } } });
+    await t.rejects(findAll(work.context, named), /keeps no projects: upgrade its actors and gateways/);
+    const unnamed = wantedIn({ containers: { db: { image: 'db' } } });
+    t.match(await findAll(work.context, unnamed), { strays: [] }, 'others need none');
+    t.notOk(requests().some((request) => !request.startsWith('GET')));
+  }
 });
 
 t.test('a change that somebody else has made is not overwritten', async (t) => {

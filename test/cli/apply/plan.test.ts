@@ -42,16 +42,16 @@ t.test('of nothing, everything is created, in order', (t) => {
     value: from the variable NPM_TOKEN
 + container db
     image: docker.io/library/postgres:17
-    env.LONGSHORE_APPLY: shop
     cpu_limit: 0.5
     mem_limit: 256m
+    project: shop
 + container web
     image: docker.io/library/web:1
     ports: 80
     env.A: 1
-    env.LONGSHORE_APPLY: shop
     cpu_limit: 0.5
     mem_limit: 256m
+    project: shop
     secrets.env.KEY: key
 + peer phone
     network: office
@@ -149,13 +149,29 @@ t.test('labels are set by themselves, and those that the file does not name are 
   t.end();
 });
 
-t.test('one that no file has made is taken over, and gets the variable', (t) => {
+t.test('one that no file has made is taken over, and gets the project', (t) => {
   const made = wantedIn({ containers: { web: { image: 'web', env: { BY: 'hand' } } } });
   const wanted = wantedIn({ name: 'shop', containers: { web: { image: 'web' } } });
   const { steps, faults } = planOf(wanted, { ...empty, containers: new Map([['web', foundAs(made, 'web')]]) });
   t.same(faults, []);
-  t.match(steps, [{ action: 'update', patch: { env: { BY: null, LONGSHORE_APPLY: 'shop' } } }]);
-  t.match(planText({ steps }), /~ container web\n {4}env\.LONGSHORE_APPLY: shop\n {4}env\.BY: hand → \(none\)\n/);
+  t.match(steps, [{ action: 'update', patch: { env: { BY: null } }, metadata: { project: 'shop' } }]);
+  t.match(planText({ steps }), /~ container web\n {4}project: shop\n {4}env\.BY: hand → \(none\)\n/);
+  t.end();
+});
+
+t.test('one with the variable of the last release is taken over once, by its own file alone', (t) => {
+  const wanted = wantedIn({ name: 'shop', containers: { web: { image: 'web' } } });
+  const made = (project: string | null): Found => {
+    const one = foundAs(wanted, 'web', { project });
+    const container = { ...one.container, env: { LONGSHORE_APPLY: 'shop' } };
+    return { ...empty, containers: new Map([['web', { ...one, container }]]) };
+  };
+  const { steps, faults } = planOf(wanted, made(null));
+  t.same(faults, []);
+  t.match(steps, [{ action: 'update', patch: { env: { LONGSHORE_APPLY: null } }, metadata: { project: 'shop' } }]);
+  const other = wantedIn({ name: 'other', containers: { web: { image: 'web' } } });
+  t.match(planOf(other, made(null)).faults, [{ message: /belongs to shop, not to other/ }]);
+  t.same(planOf(other, made('other')).faults, [], 'the project counts, where there is one');
   t.end();
 });
 

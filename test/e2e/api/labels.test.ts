@@ -53,6 +53,15 @@ t.test('labels', async (t) => {
   const other = await rig.client(rig.tenant('labels-other'));
   t.match(await other.call('GET', path), { status: 404 }, "another tenant's");
 
+  const project = `${compute}/${db.id}/project`;
+  t.same(await of(project), { project: null });
+  t.match(await acme.call('PUT', project, { project: 'shop_1' }), { body: { data: { project: 'shop_1' } } });
+  t.match(await of<ContainerStatusView>(`${compute}/${db.id}/status`), { project: 'shop_1', labels: {} });
+  t.match((await of<Item[]>('/api/v2/containers'))[0], { container: { name: 'db' }, project: 'shop_1' });
+  t.match(await acme.call('PUT', project, { project: 'a b' }), { status: 422, body: { details: { project: [/./] } } });
+  t.match(await acme.call('PUT', project, { name: 'x' }), { status: 422 });
+  t.match(await acme.call('PUT', project, { project: null }), { body: { data: { project: null } } });
+
   await acme.remove(web);
   t.equal((await acme.wait(web, 'removed')).status, 200);
   const removed = (await of<Event[]>(`${compute}/${web.id}/events`)).at(-1);

@@ -66,7 +66,8 @@ t.test('apply', async (t) => {
     t.same(await json('ps'), [], 'a dry run changes nothing');
     t.match(await run(['apply', '-f', file]), { code: 0, out: /Done: .*container web.* changed/, err: /web: running/ });
     const web = await json<Inspected>('inspect', 'web');
-    t.match(web.container.env, { GREETING: 'hello', LEVEL: '1.10', LONGSHORE_APPLY: 'shop' });
+    t.same(web.container.env, { GREETING: 'hello', LEVEL: '1.10' });
+    t.match(web.status, { project: 'shop' });
     t.match(web.policy, { restart: 'on_failure', health: { http: { port: 8080, path: '/' }, interval: 1 } });
     t.equal(await ok(['exec', 'web', 'sh', '-c', 'cat /run/tls.key; stat -c %a /run/tls.key']), 'a key\n400\n');
     t.equal(await ok(['exec', 'db', 'sh', '-c', 'echo $PASSWORD']), 'first\n');
@@ -152,6 +153,25 @@ containers:
     await ok(['stop', 'one']);
     await ok(['wait', 'one', 'stopped']);
     t.match(await ok(['apply', '-f', path]), /> container one .*\n= container two\n[^]*Done: container one changed/);
+  });
+
+  await t.test('what the last release has marked is taken over once', async (t) => {
+    const path = write('mark.yml', `name: mark\ncontainers: {four: {image: '${imageOf(rig)}', mem_limit: 16m}}`);
+    const mark = ['-e', 'LONGSHORE_APPLY=mark'];
+    await ok(['run', imageOf(rig), '--name', 'four', '--memory', '16m', ...mark]);
+    await ok(['run', imageOf(rig), '--name', 'stray', '--memory', '16m', ...mark]);
+    const other = write('other.yml', `name: other\ncontainers: {four: {image: '${imageOf(rig)}'}}`);
+    t.match(await run(['apply', '-f', other]), { code: 1, err: /"four" belongs to mark, not to other/ });
+    t.match(
+      await ok(['apply', '-f', path, '--prune', '--yes']),
+      /~ container four\n[^]* {4}project: mark\n[^]* {4}env\.LONGSHORE_APPLY: mark → \(none\)\n[^]*- container stray\n/,
+    );
+    const four = await json<Inspected>('inspect', 'four');
+    t.same(four.container.env, {});
+    t.match(four.status, { project: 'mark' });
+    t.match(await ok(['apply', '-f', path]), /Done: nothing has changed/);
+    await ok(['rm', 'four']);
+    await ok(['wait', 'four', 'removed']);
   });
 
   await t.test('what has left the file is removed with --prune, and nothing else', async (t) => {

@@ -11,6 +11,7 @@ import { sharedStack } from '../support/stack.ts';
 t.setTimeout(1_200_000);
 
 interface Inspected {
+  readonly status: { readonly project?: string | null };
   readonly container: { readonly env: Readonly<Record<string, string>> };
 }
 
@@ -79,7 +80,8 @@ secrets: {store-password: {environment: DB_PASSWORD}}
     t.match(made.err, /the 3 services can't reach each other/);
     t.match(made.err, /blog-migrate: stopped: completed/, 'it is waited for to its end');
     t.match(JSON.parse(await ok(['inspect', 'front', '--json'], { cwd: blog })) as Inspected, {
-      container: { name: 'blog-front', env: { GREETING: 'hi from the file', A: 'abc#def', LONGSHORE_APPLY: 'blog' } },
+      container: { name: 'blog-front', env: { GREETING: 'hi from the file', A: 'abc#def' } },
+      status: { project: 'blog' },
     });
     t.equal(await ok(['exec', 'front', 'cat', '/run/secrets/store-password'], { cwd: blog }), 'second');
     t.match(await run(['inspect', 'front']), { code: 1, err: /there is no container "front"/ }, 'elsewhere');
@@ -88,7 +90,7 @@ secrets: {store-password: {environment: DB_PASSWORD}}
 
     const other = folderWith({ 'compose.yml': `services: {store: {image: '${image}', mem_limit: 16m}}` }, 'other');
     t.match(await run(['apply'], { cwd: other }), { code: 0, out: /container other-store changed/ });
-    t.match((await json<Inspected>('inspect', 'blog-store')).container.env, { LONGSHORE_APPLY: 'blog' });
+    t.match((await json<Inspected>('inspect', 'blog-store')).status, { project: 'blog' });
     t.match(await run(['apply', '-p', 'blog', '--dry-run'], { cwd: other }), {
       code: 0,
       out: /~ container blog-store/,

@@ -263,7 +263,7 @@ t.test('the canonical form of a spec is blind to how it was written', async (t) 
   t.not(canonicalSpec(one), canonicalSpec(specOf({ name: 'w', env: { A: '1', B: '3' } })));
 });
 
-t.test('labels: in a create, and by themselves', async (t) => {
+t.test('labels and project: in a create, and by themselves', async (t) => {
   const keys =
     'keys must have at most 63 letters, digits, ".", "_", "/" and "-", and begin and end with a letter or digit';
   const rows: readonly (readonly [labels: unknown, faults: Readonly<Record<string, readonly string[]>>])[] = [
@@ -294,6 +294,9 @@ t.test('labels: in a create, and by themselves', async (t) => {
   const { labels } = specOf({ name: 'web', labels: { a: 'b' } });
   t.same(labels, { a: 'b' });
   t.notOk('labels' in specOf({ name: 'web', labels: {} }), 'the default is neither stored nor sent');
+  t.equal(specOf({ name: 'web', project: 'shop_1' }).project, 'shop_1');
+  t.match(validateCreate({ name: 'web', project: 'a b' }), { faults: { project: [/must begin with/] } });
+  t.notOk('project' in specOf({ name: 'web', project: null }));
   t.match(validateUpdate({ labels: {} }), { faults: { labels: [/can't be changed/] } });
   const text = (labels: object): string => canonicalSpec(specOf({ name: 'web', labels }));
   t.equal(text({ a: '1', b: '2' }), text({ b: '2', a: '1' }));

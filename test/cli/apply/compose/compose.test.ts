@@ -33,7 +33,7 @@ function read(
 }
 
 const envOf = ({ wanted }: ReturnType<typeof read>, at = 0): Record<string, string> => {
-  const { LONGSHORE_APPLY: _, ...env } = wanted?.containers[at]?.declaration.env ?? {};
+  const env = wanted?.containers[at]?.declaration.env ?? {};
   return env;
 };
 
@@ -360,7 +360,7 @@ t.test('a service is a container', (t) => {
   t.same(faults, []);
   t.match(wanted?.secrets, [{ name: 'shop-pw', source: { env: 'PW' } }]);
   const [web] = wanted?.containers ?? [];
-  t.same(web?.declaration.env, { A: '1', FROM_SHELL: 'yes', LONGSHORE_APPLY: 'shop' });
+  t.same(web?.declaration.env, { A: '1', FROM_SHELL: 'yes' });
   t.same(web?.policy, {
     restart: 'never',
     stop_grace_seconds: 60,

@@ -27,7 +27,7 @@ t.test('a project is named by -p, COMPOSE_PROJECT_NAME, its file or its folder',
     const read = readText('compose.yml', text, { folder: folderOf(t, folder), env, project });
     t.same(read.wanted?.projects, [name]);
     t.same(
-      read.wanted?.containers.map((one) => [one.name, one.label]),
+      read.wanted?.containers.map((one) => [one.name, one.metadata.project]),
       [
         [`${name}-db`, name],
         ['front', name],

@@ -38,6 +38,7 @@ containers:
     image: ghcr.io/acme/web@sha256:${'a'.repeat(64)}
     env: &env { RATIO: 1.10, ON: true, N: 0x10, TEXT: "\${TAG:-1}" }
     policy: { health: { http: { port: 80 } } }
+    labels: { tier: 1.10 }
     secrets: { files: { /a: { secret: key, mode: 0440 }, /b: { secret: key, mode: 0o400 }, /c: { secret: key } } }
   db: { image: postgres, cpu_limit: 1, mem_limit: 64Mi, env: { <<: *env, N: 2 } }
 secrets: { key: { value_from: { file: key } } }
@@ -46,14 +47,14 @@ secrets: { key: { value_from: { file: key } } }
   t.same(faults, []);
   const [web, db] = wanted?.containers ?? [];
   t.match(web, {
-    label: 'shop',
+    metadata: { project: 'shop', labels: { tier: '1.10' } },
     host: undefined,
     declaration: {
       registry: 'ghcr.io',
       repository: 'acme/web',
       tag: null,
       digest: /^sha256:a/,
-      env: { RATIO: '1.10', ON: 'true', N: '0x10', TEXT: '7', LONGSHORE_APPLY: 'shop' },
+      env: { RATIO: '1.10', ON: 'true', N: '0x10', TEXT: '7' },
       ports: [],
       cpu_limit: '0.5',
       mem_limit: '256m',
@@ -108,7 +109,7 @@ t.test('all faults at once, with their places and the names that were meant', as
         '0.yml:2:3: containers.a b: the name must begin with a letter or digit and have at most 63 letters, digits, "_", "." and "-"',
         '0.yml:4:12: containers.web.image: its repository "library/UPPER" is not valid',
         '0.yml:5:18: containers.web.env.A B: keys must begin with a letter or "_" and have at most 128 letters, digits, "_", "." and "-"',
-        '0.yml:5:38: containers.web.env.LONGSHORE_APPLY: is set by apply itself: give the file a name',
+        '0.yml:5:38: containers.web.env.LONGSHORE_APPLY: is the mark of an earlier release: leave it out',
         '0.yml:6:17: containers.web.ports.1: must be distinct',
         '0.yml:6:25: containers.web.ports.2: must be integers from 1 to 65535, or strings like "53/udp"',
         '0.yml:7:16: containers.web.cpu_limit: must be greater than 0',
@@ -161,7 +162,7 @@ t.test('several files are one, and declare nothing twice', async (t) => {
   const { wanted } = await read(t, [one, two]);
   t.match(wanted, { projects: ['one', 'two'], removed: { secrets: ['old'] } });
   t.same(
-    wanted?.containers.map(({ name, label }) => [name, label]),
+    wanted?.containers.map(({ name, metadata: { project } }) => [name, project]),
     [
       ['web', 'one'],
       ['db', 'two'],
@@ -254,11 +255,10 @@ containers:
     cpu_limit,
     ports,
   }));
-  const label = 'LONGSHORE_APPLY,shop';
   t.same(declared, [
-    { repository: 'library/a', env: `A,1 B,2.0 ${label}`, cpu_limit: '1.0', ports: [] },
-    { repository: 'library/a', env: `A,1 B,3 ${label} __proto__,4`, cpu_limit: '2.0', ports: [] },
-    { repository: 'library/b', env: `A,1 B,2.0 ${label}`, cpu_limit: '1.0', ports: [80] },
+    { repository: 'library/a', env: 'A,1 B,2.0', cpu_limit: '1.0', ports: [] },
+    { repository: 'library/a', env: 'A,1 B,3 __proto__,4', cpu_limit: '2.0', ports: [] },
+    { repository: 'library/b', env: 'A,1 B,2.0', cpu_limit: '1.0', ports: [80] },
   ]);
 });
 
