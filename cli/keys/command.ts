@@ -1,6 +1,6 @@
 /**
- * `longshore nats-keys`: the NATS identities of a cluster in a folder, what of them is valid, and how
- * one is replaced or taken back. docs/deploy.md says where each file goes.
+ * `longshore nats-keys`: the NATS identities of a cluster in a folder, what of them is valid, and
+ * how one is replaced or taken back. docs/deploy.md says where each file goes.
  */
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';

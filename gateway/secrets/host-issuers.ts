@@ -1,7 +1,7 @@
 /**
  * The keys that issue the credentials of hosts: the account HOSTS and its signing keys, in the
- * account's JWT that `longshore nats-keys` writes (hosts.jwt). The file is on the gateway's machine, so
- * that nobody who only has credentials of NATS can name a key.
+ * account's JWT that `longshore nats-keys` writes (hosts.jwt). The file is on the gateway's
+ * machine, so nobody who only has credentials of NATS can name a key.
  */
 import Type from 'typebox';
 import { ConfigurationError, readSettingFile } from '../../lib/config.ts';

@@ -95,6 +95,7 @@ export function validateUpdate(body: unknown): Validated<ContainerPatch> {
 export const validateField =
   <F extends MetadataName>(name: F) =>
   (body: unknown): Validated<Metadata[F]> => {
+    if (!isValues(body)) return notAnObject;
     const { faults, reportOf } = reporter();
     const value = fieldOf(name).parse(body, (fault, key = '_') => reportOf(key)(fault));
     return value === undefined ? { ok: false, faults } : { ok: true, value: value as Metadata[F] };

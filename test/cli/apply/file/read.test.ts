@@ -288,7 +288,7 @@ t.test('the token of a person is no value, wherever a file asks for it', async (
     OTHER: `Bearer ${token}`,
     ONE: 'a-token-of-a-profile',
   };
-  const refused = /has the token that you sign in with: make a key for it/;
+  const refused = /has the token that you sign in with: create another for it/;
   const web = (more: object): object => ({ containers: { web: { image: 'web:1', ...more } } });
   for (const file of [
     { secrets: { stolen: { value_from: { env: 'LONGSHORE_TOKEN' } } } },
