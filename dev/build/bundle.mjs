@@ -49,8 +49,10 @@ export async function bundlePrograms() {
     format: 'esm',
     sourcemap: true,
     sourcesContent: false,
-    // Packages in CommonJS call `require` for Node's own modules.
-    banner: { js: "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);" },
+    // Packages in CommonJS call `require` for Node's own modules. A source may import createRequire.
+    banner: {
+      js: "import { createRequire as requireOf } from 'node:module';\nconst require = requireOf(import.meta.url);",
+    },
     logLevel: 'warning',
   });
   mkdirSync(folder, { recursive: true });
