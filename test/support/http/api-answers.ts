@@ -62,6 +62,9 @@ const templates = Object.keys(document.paths)
   // `/quota` before `/{id}`
   .sort((one, other) => one.segments.filter(isParameter).length - other.segments.filter(isParameter).length);
 
+/** A HEAD of what acts is another method, and not a GET without its body. */
+const acting = new Set(routes.flatMap((route) => ('acts' in route ? [route.path.replaceAll(/:(\w+)/g, '{$1}')] : [])));
+
 function operationOf(method: string, path: string): Operation | undefined {
   const given = segmentsOf(path.replace(/\?.*$/, ''));
   const found = templates.find(
@@ -69,7 +72,8 @@ function operationOf(method: string, path: string): Operation | undefined {
       segments.length === given.length &&
       segments.every((segment, index) => (isParameter(segment) ? given[index] !== '' : segment === given[index])),
   );
-  return found && document.paths[found.template]?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
+  if (found === undefined || (method === 'HEAD' && acting.has(found.template))) return undefined;
+  return document.paths[found.template]?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
 }
 
 const checks = new Map<string, ReturnType<typeof Compile>>();
