@@ -35,7 +35,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The caller’s containers with labels and project, newest first.
+     * List the caller’s containers with labels and project, newest first.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_overview'];
@@ -271,7 +271,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The labels of the container.
+     * Get the labels of a container.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['labels_get'];
@@ -295,12 +295,12 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * The file of `longshore apply` that the container is of.
+     * Get the project of a container: the file of `longshore apply` that made it.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['project_get'];
     /**
-     * Make the container one of another file, or of none. That changes nothing that runs.
+     * Set the project of a container, or none. That changes nothing that runs.
      * @description Scope: deploy, operator; or a token without any scope.
      */
     put: operations['project_put'];

@@ -49,7 +49,7 @@ export async function bundlePrograms() {
     format: 'esm',
     sourcemap: true,
     sourcesContent: false,
-    // Packages in CommonJS call `require` for Node's own modules. A source may import createRequire.
+    // Packages in CommonJS call `require` for Node's own modules. Sources may import createRequire.
     banner: {
       js: "import { createRequire as requireOf } from 'node:module';\nconst require = requireOf(import.meta.url);",
     },

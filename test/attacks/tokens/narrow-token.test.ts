@@ -43,6 +43,7 @@ const bodies: Readonly<Record<string, object>> = {
   'registry.put': { username: 'u', password: 'p' },
   'secret.put': { value: 'v' },
   'container.update': { tag: 'x' },
+  'project.put': { project: 'shop' },
   'host.create': { key: 'h1', region: 'r' },
   'network.create': { name: 'office', ...network },
   'network.put': network,
