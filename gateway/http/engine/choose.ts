@@ -11,7 +11,7 @@ export async function createEngine(
   { log, ...options }: EngineOptions & { readonly log: Log },
 ): Promise<HttpEngine> {
   if (wanted === 'node') return nodeEngine(dispatch, options);
-  const loaded = await loadUws();
+  const loaded = loadUws();
   if (loaded.ok) return uwsEngine(loaded, dispatch, options);
   log.warn('http_engine_fallback', { wanted, why: loaded.why, error: loaded.error });
   return nodeEngine(dispatch, options);

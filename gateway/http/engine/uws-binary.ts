@@ -62,10 +62,10 @@ export const packageOf = (binary: string): string => `@uwsjs/${binary}`;
  * Loads the binary for this machine, or says why not: there is none, npm installed for another
  * Node, the bytes are not the pinned ones, or the system's libraries are too old for it.
  */
-export async function loadUws(
+export function loadUws(
   pins: Readonly<Record<string, PinnedBinary>> = pinnedBinaries,
   own: string = ownBinary(),
-): Promise<UwsLoad> {
+): UwsLoad {
   const refused = (why: string, error?: unknown): UwsLoad => ({
     ok: false,
     why: `${why}; node:http serves. HTTP_ENGINE=node says so without this line`,

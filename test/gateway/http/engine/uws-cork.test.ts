@@ -43,7 +43,7 @@ const handshake = (connection: string): string =>
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: echo\r\n\r\n';
 
 t.test('handshakes', async (t) => {
-  const loaded = await loadUws();
+  const loaded = loadUws();
   if (!loaded.ok) throw new Error(loaded.why);
   const engine: HttpEngine = uwsEngine(
     allocating(loaded),
