@@ -15,14 +15,7 @@ import { version } from '../lib/version.ts';
 import { createBudgets } from './retention/budgets.ts';
 import { createJournalRetention } from './retention/journals.ts';
 import { joinWhenReady, watchPayload } from './cluster.ts';
-import {
-  countScrubs,
-  countTrims,
-  createObserver,
-  observeFleet,
-  observePartitionManager,
-  observeScrub,
-} from './metrics.ts';
+import { createMetrics, observeFleet, observePartitionManager, observeScrub } from './metrics.ts';
 import { createOwner } from './owner.ts';
 import { checkSigningSeed } from './endpoints/credentials.ts';
 import { createAccounts } from '../lib/nats/accounts/servers.ts';
@@ -35,7 +28,7 @@ const log = createLog('actors', logLevelOf(process.env));
 await runProgram(log, async (life) => {
   const config = readSettings(settings, process.env);
   const registry = createRegistry('actors', version);
-  const observer = createObserver(registry);
+  const { observer, scrubbed, trimmed } = createMetrics(registry);
   const tracer = startTracing(config, {
     program: 'actors',
     version,
@@ -148,7 +141,7 @@ await runProgram(log, async (life) => {
     intervalMs: config.SCRUB_INTERVAL_MS,
     clock: systemClock,
     log,
-    onScrubbed: countScrubs(registry),
+    onScrubbed: scrubbed,
   });
   observeScrub(registry, scrub);
   const budgets = createBudgets({
@@ -156,7 +149,7 @@ await runProgram(log, async (life) => {
     owned: () => [...owner.manager.serving()].map(({ number }) => number),
     slices,
     log,
-    onTrimmed: countTrims(registry),
+    onTrimmed: trimmed,
     random: Math.random,
   });
 

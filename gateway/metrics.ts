@@ -1,23 +1,116 @@
 /** The gateway's metrics. Labels are route names and codes, never a tenant, an id or a path. */
-import { Counter, Gauge, type Registry } from 'prom-client';
-import { FrequentHistogram, frequentCounter } from '../lib/frequent-metrics.ts';
-import type { PartitionClientMeters } from '../lib/rpc/partition-client.ts';
+import type { Registry } from 'prom-client';
+import {
+  counter,
+  histogram,
+  label,
+  reading,
+  readAtScrapes,
+  record,
+  upDownCounter,
+  type Recorders,
+} from '../lib/metric-table.ts';
 import { laneKinds, type LaneKind } from '../lib/rpc/lane.ts';
+import type { RetryReason } from '../lib/rpc/item.ts';
 
 /** How an agent's ask for a value ended. */
 export type Unsealed =
   'sealed' | 'no_login' | 'invalid' | 'unsigned' | 'forged' | 'refused' | 'unavailable' | 'limited';
 
-export interface Meters extends PartitionClientMeters {
+export const gatewayPrefix = 'longshore_gateway_';
+
+export const gatewayMetrics = {
+  requests: counter('requests_total', {
+    help: 'HTTP requests by route and status.',
+    watch: 'The share of 5xx. 503 and 504: a problem behind the gateway; 500: a bug.',
+    labels: [label('route'), label<number>('status')],
+  }),
+  duration: histogram('request_duration_seconds', {
+    help: 'Time from a request’s headers to its reply, by route, without streams and waits.',
+    watch: 'The 99th percentile of creates and of reads: what users notice first.',
+    labels: [label('route')],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  }),
+  batch: histogram('batch_items', {
+    help: 'Asks in one message to the owner of a partition, by lane.',
+    watch: 'How many requests share a message; rises with the load.',
+    labels: [label('lane', ...laneKinds)],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+  }),
+  retry: counter('retries_total', {
+    help: 'Asks sent again, by reason.',
+    watch: '`no_responders` and `not_owner` while a partition moves; `lost` counts attempts without an answer in time.',
+    labels: [label<RetryReason>('reason', 'no_responders', 'not_owner', 'lost')],
+  }),
+  token: counter('token_cache_lookups_total', {
+    help: 'Look-ups in the cache of verified tokens, by result.',
+    watch: 'The share of `hit`. Low: many short-lived tokens, and CPU spent on signatures.',
+    labels: [label('result', 'hit', 'miss')],
+  }),
+  authFailure: counter('auth_failures_total', {
+    help: 'Requests answered 401, or 503 because keys or revocations are unknown, by cause.',
+    watch:
+      '`reason="unavailable"` or `"revocations unknown"` are failures of the control plane (503); a burst of the others is a client with an old token, or an attack.',
+    labels: [label('reason')],
+  }),
+  rateLimited: counter('rate_limited_total', {
+    help: 'Requests answered 429, by limit.',
+    watch:
+      'By `limit`: `tenant`, `address` (failed authentications, public requests, requests at a time, unfinished bodies) or `streams`.',
+    labels: [label('limit', 'tenant', 'address', 'streams')],
+  }),
+  streams: upDownCounter('open_streams', {
+    help: 'Open Server-Sent Events streams and waits, by route.',
+    watch: 'At most 32 for each tenant and `LIMIT_STREAMS_PER_ADDRESS` for each address; more get 429.',
+    labels: [label('route')],
+  }),
+  badLogBlock: counter('malformed_log_blocks_total', {
+    help: 'Messages of the log or event stream skipped because they could not be read.',
+    watch: 'Any: an agent of another version, or damage in the stream.',
+  }),
+  unseal: counter('unseals_total', {
+    help: 'Asks of agents for secrets and registry logins, by result.',
+    watch:
+      '`unavailable`: owners or the vault’s keys are away. `refused`: a host asked for what it may not have (event `unseal_refused`): after a re-enrolment, or an attack. `forged`: somebody asked in the name of a host and lacks its key (event `unseal_forged`, which says why): the clock of the host is wrong, `hosts.jwt` of the gateway is an old one, or somebody has credentials of the control plane: replace them. `unsigned`: an agent of the release before (event `unseal_unsigned`): upgrade it. `limited`: a host asks too often.',
+    labels: [
+      label<Unsealed>(
+        'result',
+        'sealed',
+        'no_login',
+        'invalid',
+        'unsigned',
+        'forged',
+        'refused',
+        'unavailable',
+        'limited',
+      ),
+    ],
+  }),
+  auditLineLost: counter('audit_lines_lost_total', {
+    help: 'Lines that no owner has put into the audit in time; the log has them.',
+    watch:
+      'Any: an owner did not answer for two seconds. The log of the gateway has the line (event `audit_line_lost`).',
+  }),
+};
+
+export interface Meters extends Omit<Recorders<typeof gatewayMetrics>, 'requests' | 'duration' | 'streams'> {
+  /** @param waited its duration is not ours */
   request(route: string, status: number, seconds: number, waited: boolean): void;
-  token(result: 'hit' | 'miss'): void;
-  authFailure(why: string): void;
-  rateLimited(what: 'tenant' | 'address' | 'streams'): void;
   streamOpened(route: string): void;
   streamClosed(route: string): void;
-  badLogBlock(): void;
-  unseal(result: Unsealed): void;
-  auditLineLost(): void;
+}
+
+export function createMeters(registry: Registry): Meters {
+  const { requests, duration, streams, ...rest } = record(registry, gatewayPrefix, gatewayMetrics);
+  return {
+    ...rest,
+    request: (route, status, seconds, waited) => {
+      requests(route, status);
+      if (!waited) duration(route, seconds);
+    },
+    streamOpened: (route) => streams(route, 1),
+    streamClosed: (route) => streams(route, -1),
+  };
 }
 
 /** Read at each scrape. */
@@ -31,147 +124,48 @@ export interface Gauges {
   ready(): boolean;
 }
 
-const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+const read = reading<Gauges>();
 
-/** Routes and their statuses are few, so nothing is ever forgotten. */
-function memoized<K, V>(make: (key: K) => V): (key: K) => V {
-  const made = new Map<K, V>();
-  return (key) => {
-    const known = made.get(key);
-    if (known !== undefined) return known;
-    const value = make(key);
-    made.set(key, value);
-    return value;
-  };
-}
-
-export function createMeters(registry: Registry): Meters {
-  const registers = [registry];
-  const requests = frequentCounter({
-    name: 'longshore_gateway_requests_total',
-    help: 'HTTP requests by route and status.',
-    labelNames: ['route', 'status'],
-    registers,
-  });
-  const duration = new FrequentHistogram({
-    name: 'longshore_gateway_request_duration_seconds',
-    help: 'Time from a request’s headers to its reply, by route, without streams and waits.',
-    labelNames: ['route'],
-    buckets: durationBuckets,
-    registers,
-  });
-  const batches = new FrequentHistogram({
-    name: 'longshore_gateway_batch_items',
-    help: 'Asks in one message to the owner of a partition, by lane.',
-    labelNames: ['lane'],
-    buckets: batchBuckets,
-    registers,
-  });
-  const retries = new Counter({
-    name: 'longshore_gateway_retries_total',
-    help: 'Asks sent again, by reason.',
-    labelNames: ['reason'],
-    registers,
-  });
-  const tokens = frequentCounter({
-    name: 'longshore_gateway_token_cache_lookups_total',
-    help: 'Look-ups in the cache of verified tokens, by result.',
-    labelNames: ['result'],
-    registers,
-  });
-  const authFailures = new Counter({
-    name: 'longshore_gateway_auth_failures_total',
-    help: 'Requests answered 401, or 503 because keys or revocations are unknown, by cause.',
-    labelNames: ['why'],
-    registers,
-  });
-  const rateLimited = new Counter({
-    name: 'longshore_gateway_rate_limited_total',
-    help: 'Requests answered 429, by limit.',
-    labelNames: ['limit'],
-    registers,
-  });
-  const streams = new Gauge({
-    name: 'longshore_gateway_open_streams',
-    help: 'Open Server-Sent Events streams and waits, by route.',
-    labelNames: ['route'],
-    registers,
-  });
-  const badBlocks = new Counter({
-    name: 'longshore_gateway_malformed_log_blocks_total',
-    help: 'Messages of the log or event stream skipped because they could not be read.',
-    registers,
-  });
-
-  const unseals = new Counter({
-    name: 'longshore_gateway_unseals_total',
-    help: 'Asks of agents for secrets and registry logins, by result.',
-    labelNames: ['result'],
-    registers,
-  });
-
-  const auditLines = new Counter({
-    name: 'longshore_gateway_audit_lines_lost_total',
-    help: 'Lines that no owner has put into the audit in time; the log has them.',
-    registers,
-  });
-
-  const batchChildren = new Map(laneKinds.map((kind) => [kind, batches.child({ lane: kind })]));
-  const tokenChildren = { hit: tokens({ result: 'hit' }), miss: tokens({ result: 'miss' }) };
-  const ofRoute = memoized((route: string) => ({
-    duration: duration.child({ route }),
-    withStatus: memoized((status: number) => requests({ route, status: String(status) })),
-  }));
-
-  return {
-    request(route, status, seconds, waited) {
-      const children = ofRoute(route);
-      children.withStatus(status).count++;
-      if (!waited) children.duration.observe(seconds);
-    },
-    token: (result) => void tokenChildren[result].count++,
-    authFailure: (why) => authFailures.labels(why).inc(),
-    rateLimited: (what) => rateLimited.labels(what).inc(),
-    streamOpened: (route) => streams.labels(route).inc(),
-    streamClosed: (route) => streams.labels(route).dec(),
-    badLogBlock: () => badBlocks.inc(),
-    unseal: (result) => unseals.labels(result).inc(),
-    auditLineLost: () => auditLines.inc(),
-    batch: (lane, items) => batchChildren.get(lane)?.observe(items),
-    retry: (reason, items) => retries.labels(reason).inc(items),
-  };
-}
-
-export function registerGauges(registry: Registry, gauges: Gauges): void {
-  const registers = [registry];
-  new Gauge({
-    name: 'longshore_gateway_lane_queue_length',
+export const gatewayGauges = {
+  queued: read('gauge', 'lane_queue_length', {
     help: 'Asks waiting for a place in a message, by lane, over all partitions.',
-    labelNames: ['lane'],
-    registers,
-    collect() {
-      for (const kind of laneKinds) this.labels(kind).set(gauges.queued(kind));
-    },
-  });
-  const simple = (name: string, help: string, read: () => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
-  };
-  simple('longshore_gateway_token_cache_entries', 'Verified tokens in the cache.', gauges.tokenCacheEntries);
-  simple('longshore_gateway_revocations', 'Revocations known to this gateway.', gauges.revocations);
-  simple(
-    'longshore_gateway_tenants_refused',
-    'Tenants whose tokens are refused because their revocations are unknown.',
-    gauges.tenantsRefused,
-  );
-  simple('longshore_gateway_requests_in_flight', 'Requests without a complete reply yet.', gauges.inFlight);
-  simple('longshore_gateway_tunnels', 'Open sessions with hosts, such as an exec.', gauges.tunnels);
-  simple('longshore_gateway_ready', '1 if /readyz answers 200.', () => (gauges.ready() ? 1 : 0));
-}
+    watch: 'Near 10,000 the gateway refuses requests: an owner is slow or down.',
+    labels: [label('lane', ...laneKinds)],
+    read: (gauges) => laneKinds.map((kind) => [kind, gauges.queued(kind)] as const),
+  }),
+  tokenCacheEntries: read('gauge', 'token_cache_entries', {
+    help: 'Verified tokens in the cache.',
+    watch: 'At 20,000 the cache is full, and the gateway verifies tokens repeatedly.',
+    read: (gauges) => gauges.tokenCacheEntries(),
+  }),
+  revocations: read('gauge', 'revocations', {
+    help: 'Revocations known to this gateway.',
+    watch:
+      'How many a gateway holds. If a tenant’s revocations do not fit (event `revocations_full`), only that tenant is refused.',
+    read: (gauges) => gauges.revocations(),
+  }),
+  tenantsRefused: read('gauge', 'tenants_refused', {
+    help: 'Tenants whose tokens are refused because their revocations are unknown.',
+    watch:
+      'Over 0: the record of a tenant is damaged (event `revocations_unreadable`), or it has more revocations than a gateway keeps (`revocations_full`). Its tokens get 503; see the runbook.',
+    read: (gauges) => gauges.tenantsRefused(),
+  }),
+  inFlight: read('gauge', 'requests_in_flight', {
+    help: 'Requests without a complete reply yet.',
+    watch: 'At 4,096 the gateway refuses new ones with 503.',
+    read: (gauges) => gauges.inFlight(),
+  }),
+  tunnels: read('gauge', 'tunnels', {
+    help: 'Open sessions with hosts, such as an exec.',
+    watch: 'At 512 the gateway refuses more.',
+    read: (gauges) => gauges.tunnels(),
+  }),
+  ready: read('gauge', 'ready', {
+    help: '1 if /readyz answers 200.',
+    watch: '0 for longer than a minute, and not stopping: see the runbook, “NATS outage”.',
+    read: (gauges) => (gauges.ready() ? 1 : 0),
+  }),
+};
+
+export const registerGauges = (registry: Registry, gauges: Gauges): void =>
+  readAtScrapes(registry, gatewayPrefix, gatewayGauges, gauges);

@@ -46,7 +46,7 @@ import { targetOf } from './sessions/target.ts';
 import { createValues } from './secrets/values.ts';
 import type { AgentSettings } from './settings.ts';
 import { loadState, type State } from './state.ts';
-import { containerMetrics } from './usage/container-metrics.ts';
+import { observeContainers } from './usage/container-metrics.ts';
 import { roomOf } from './workload/capacity.ts';
 
 export interface AgentParts {
@@ -150,7 +150,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     control,
     values: createValues({ key: sealKey, boxes, unseal, metrics, log }),
     sender,
-    containerUse: settings.CONTAINER_METRICS === 'on' ? containerMetrics(registry) : undefined,
+    containerUse: settings.CONTAINER_METRICS === 'on' ? observeContainers(registry) : undefined,
     retry,
     clock,
     steadyMs,
@@ -182,7 +182,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     log,
   });
   const gauges = gaugesOf({ state, containers, control, reporter, credentials, faults, sessions });
-  registerGauges(registry, gauges, () => clock.nowMs());
+  registerGauges(registry, gauges);
 
   containers.reconciler.setDesired(state.desired, 'disk');
   // The standing first: the agent starts nothing before it knows whether containers may run.

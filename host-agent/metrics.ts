@@ -1,52 +1,172 @@
-/** The metrics of an agent; a test checks docs/metrics.md against these names. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+/** The metrics of an agent. */
+import type { Registry } from 'prom-client';
+import {
+  counter,
+  histogram,
+  label,
+  reading,
+  readAtScrapes,
+  record,
+  upDownCounter,
+  type Recorders,
+} from '../lib/metric-table.ts';
 import type { ContainerStatus } from '../schemas/api/container.ts';
 import { containerStatuses } from '../schemas/words.ts';
 import { faultKinds } from './faults.ts';
 import { pullStates, type PullState } from './images/pull-slots.ts';
 import type { LossCause } from './logs/loss.ts';
 import type { RateScope } from './logs/rates.ts';
-import { deniedCounters, type DeniedCounter } from './network/firewall-rules.ts';
-import type { SandboxCounts, SandboxSource } from './sandbox/counts.ts';
-import type { TunnelMetrics } from './sessions/tunnel-metrics.ts';
-import type { SampledFrom } from './usage/sampler.ts';
+import { deniedCounters } from './network/firewall-rules.ts';
 import { firewallStates, type FirewallState } from './network/firewall-state.ts';
+import type { SandboxCounts, SandboxSource } from './sandbox/counts.ts';
+import type { SessionEnd } from '../schemas/wire/session.ts';
+import type { SampledFrom } from './usage/sampler.ts';
 
 /** Where a log is read: in the engine's files, or through the engine. */
 export type LogReadFrom = 'files' | 'engine';
 
-export interface Metrics extends TunnelMetrics {
-  engineCall(call: string, outcome: 'ok' | 'refused' | 'failed', seconds: number): void;
-  step(step: string, result: string): void;
-  pull(result: 'present' | 'pulled' | 'failed'): void;
-  /** An ask for a sealed value; `damaged`: a value could not be opened. */
-  unseal(result: 'answered' | 'refused' | 'unavailable' | 'damaged'): void;
-  restart(): void;
-  healthCheck(hasPassed: boolean): void;
-  sync(result: string): void;
-  report(result: 'acknowledged' | 'refused' | 'failed', items: number): void;
-  logLines(count: number): void;
-  logBlocks(result: 'acknowledged' | 'retried'): void;
-  logDropped(lines: number): void;
-  logGaps(cause: LossCause, count: number): void;
-  logHeldUp(scope: RateScope): void;
-  logAbandoned(): void;
-  logDamaged(records: number): void;
-  logFollowers(from: LogReadFrom, change: 1 | -1): void;
-  diskEviction(): void;
-  /** A container got its sandbox: one that was ready, made now, or kept from before. */
-  sandbox(from: SandboxSource): void;
-  imageRemoved(): void;
-  /** A sample of a container, for the bill. */
-  usageSampled(from: SampledFrom): void;
-  usageReported(result: 'acknowledged' | 'failed'): void;
-  /** Sums that an owner refuses for good. */
-  usageRefused(items: number): void;
-  /** Hours that were kept for their owners, and had to go. */
-  usageDropped(hours: number): void;
-  firewallRepaired(): void;
-  firewallDenied(to: DeniedCounter, packets: number): void;
-}
+export const agentPrefix = 'longshore_agent_';
+
+export const agentMetrics = {
+  engineCall: histogram('engine_call_duration_seconds', {
+    help: 'Calls to the container engine, until the answer or, for streams and pulls, its headers.',
+    watch: '`outcome="failed"` are outages and deadlines: see the runbook, “Hanging engine”.',
+    labels: [label('call'), label('outcome', 'ok', 'refused', 'failed')],
+    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
+  }),
+  step: counter('steps_total', {
+    help: 'Steps that the agent took to bring containers to their desired state.',
+    watch: '`retry` and `failed` by step: which step fails on the host. `outage`: the engine did not answer.',
+    labels: [label('step'), label('result')],
+  }),
+  pull: counter('pulls_total', {
+    help: 'Requests for an image, by result.',
+    watch: 'A rising share of `failed`: a registry is hard to reach.',
+    labels: [label('result', 'present', 'pulled', 'failed')],
+  }),
+  unseal: counter('unseals_total', {
+    help: 'Asks to the control plane for secrets and registry logins, by result; damaged: values that could not be opened, and were asked for again.',
+    watch:
+      '`unavailable` for long: containers with secrets cannot be made, see the gateways and their vault. `refused`: a host asks for what its containers do not use. `damaged`: the state disk, or another `seal.nk`.',
+    labels: [label('result', 'answered', 'refused', 'unavailable', 'damaged')],
+  }),
+  restart: counter('restarts_total', {
+    help: 'Restarts of containers that ended by themselves.',
+    watch: 'A rate well above its usual value: many containers crash at once, usually because of the host.',
+  }),
+  healthCheck: counter('health_checks_total', {
+    help: 'Health checks over the network, by result.',
+    watch: 'A jump of `failed` on one host: see that containers can be reached on its bridge.',
+    labels: [label('result', 'passed', 'failed')],
+  }),
+  tunnelOpened: counter('tunnels_opened_total', {
+    help: 'Sessions that gateways opened with this host, such as an exec, by kind.',
+    watch: 'How much tenants use them.',
+    labels: [label('kind')],
+  }),
+  tunnelEnded: counter('tunnels_ended_total', {
+    help: 'Sessions with gateways that ended or were refused, by kind and reason.',
+    watch:
+      'A rate of `lost`: connections between gateways, NATS and this host break. `failed`: the agent’s log says why.',
+    labels: [label('kind'), label<SessionEnd['reason']>('reason')],
+  }),
+  sync: counter('syncs_total', {
+    help: 'Syncs of the desired set with the control plane, by result.',
+    watch: '`refused`: another cluster answers, or another number of partitions.',
+    labels: [label('result')],
+  }),
+  report: counter('reported_items_total', {
+    help: 'Observations sent to the control plane.',
+    watch: '`failed` for long: statuses are outdated. `refused`: the session is stale, or a bug.',
+    labels: [label('result', 'acknowledged', 'refused', 'failed')],
+  }),
+  logLines: counter('log_lines_total', {
+    help: 'Log lines that the control plane has acknowledged.',
+    watch: 'A rate of 0 while containers run and write: capture is stuck.',
+  }),
+  logBlocks: counter('log_blocks_total', {
+    help: 'Attempts to send a block of log lines.',
+    watch: 'Mostly `retried`: NATS or the stream LOGS does not accept them.',
+    labels: [label('result', 'acknowledged', 'retried')],
+  }),
+  logDropped: counter('log_lines_dropped_total', {
+    help: 'Log lines of removed containers that were dropped because their part of the spool, or its disk, was full.',
+    watch: 'Any: lines of removed containers are lost: they logged too much, or the host was cut off for long.',
+  }),
+  logGaps: counter('log_gaps_total', {
+    help: 'Times that the engine rotated a log before the agent captured it: lines are missing there.',
+    watch:
+      'By `cause`. `rate`: a container logs more than its host sends. `late`: the host was cut off, or its agent away.',
+    labels: [label<LossCause>('cause', 'rate', 'late')],
+  }),
+  logHeldUp: counter('log_blocks_throttled_total', {
+    help: 'Blocks of log lines that waited for the rate of their container, their tenant or the host.',
+    watch:
+      'By `scope`. `container`, `tenant`: one container or tenant logs more than the host sends. `host`: all together do; raise `LOG_RATE_HOST_BYTES`, or move containers.',
+    labels: [label<RateScope>('scope', 'container', 'tenant', 'host')],
+  }),
+  usageSampled: counter('usage_samples_total', {
+    help: 'Samples of what a container uses, by where the agent read them.',
+    watch:
+      '`engine` on a machine with a local engine: the agent cannot read the cgroup files; each sample costs the engine a call.',
+    labels: [label<SampledFrom>('source', 'files', 'engine', 'nowhere')],
+  }),
+  usageReported: counter('usage_reports_total', {
+    help: 'Attempts to report to an owner what containers have used.',
+    watch: '`failed` all the time: NATS accounts without the subject `agent.*.*.usage`.',
+    labels: [label('result', 'acknowledged', 'failed')],
+  }),
+  usageRefused: counter('usage_records_refused_total', {
+    help: 'Hours of a container that its owner refused to take from this host.',
+    watch: 'Any: the owner does not know that the container was ever placed on this host, as after a restore.',
+  }),
+  usageDropped: counter('usage_records_dropped_total', {
+    help: 'Hours of usage that were dropped before their owners had taken them.',
+    watch:
+      'Any: usage is missing from a bill. The control plane was away for 35 days, or the state folder’s disk was full.',
+  }),
+  logAbandoned: counter('logs_abandoned_total', {
+    help: 'Containers whose removal lost log lines, because the agent could not read or keep them.',
+    watch: 'Any: event `log_abandoned` names the container, and why.',
+  }),
+  logDamaged: counter('log_records_damaged_total', {
+    help: 'Records in log files of the engine that cannot be read, as after a crash of the engine or the machine.',
+    watch:
+      'A rise at a crash of the engine or its machine is normal. Otherwise: the disk, or a program that writes there.',
+  }),
+  logFollowers: upDownCounter('log_followers', {
+    help: 'Logs that the agent follows: in the engine’s files, or through the engine where it cannot read them.',
+    watch: '`engine` above 0: event `log_files_unreadable` says why. It costs dockerd three times as much a line.',
+    labels: [label<LogReadFrom>('source', 'files', 'engine')],
+  }),
+  diskEviction: counter('disk_limit_stops_total', {
+    help: 'Containers that were stopped because they had written more than their disk limit.',
+    watch: 'Rising: a tenant’s container keeps filling the disk; its status says `disk_limit`.',
+  }),
+  sandbox: counter('sandbox_claims_total', {
+    help: 'Sandboxes that containers got: ready ones, ones made on demand, and ones that they had before.',
+    watch: 'Many with `source="made"`: containers wait for their sandbox. Raise SANDBOX_POOL.',
+    labels: [label<SandboxSource>('source', 'ready', 'made', 'kept')],
+  }),
+  imageRemoved: counter('images_removed_total', {
+    help: 'Names of unused images that the agent removed to free disk space.',
+    watch: 'Rising fast: the disk is too small for the images in use.',
+  }),
+  firewallRepaired: counter('firewall_repairs_total', {
+    help: 'Times that the firewall rules for containers were gone or changed, and the agent set them again.',
+    watch: 'Any: something on the host removes rules; see the runbook, “Host faults”.',
+  }),
+  firewallDenied: counter('firewall_denied_packets_total', {
+    help: 'Packets that the firewall for containers refused: to the host, to private networks, to other containers, and from outside to unpublished ports (inbound).',
+    watch:
+      'By `destination`: `host`, `network`, `container`, `inbound`. A rate on one host: a container there probes the network, or lacks an allowance (`CONTAINER_EGRESS_ALLOW`).',
+    labels: [label('destination', ...deniedCounters)],
+  }),
+};
+
+export type Metrics = Recorders<typeof agentMetrics>;
+
+export const createMetrics = (registry: Registry): Metrics => record(registry, agentPrefix, agentMetrics);
 
 /** Values that each scrape reads. */
 export interface Gauges {
@@ -78,310 +198,129 @@ export interface Gauges {
   credentialsExpiryMs(): number | null;
 }
 
-export function createMetrics(registry: Registry): Metrics {
-  const registers = [registry];
-  const engineCalls = new Histogram({
-    name: 'longshore_agent_engine_call_duration_seconds',
-    help: 'Calls to the container engine, until the answer or, for streams and pulls, its headers.',
-    labelNames: ['call', 'outcome'],
-    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
-    registers,
-  });
-  const steps = new Counter({
-    name: 'longshore_agent_steps_total',
-    help: 'Steps that the agent took to bring containers to their desired state.',
-    labelNames: ['step', 'result'],
-    registers,
-  });
-  const pulls = new Counter({
-    name: 'longshore_agent_pulls_total',
-    help: 'Requests for an image, by result.',
-    labelNames: ['result'],
-    registers,
-  });
-  const unseals = new Counter({
-    name: 'longshore_agent_unseals_total',
-    help: 'Asks to the control plane for secrets and registry logins, by result; damaged: values that could not be opened, and were asked for again.',
-    labelNames: ['result'],
-    registers,
-  });
-  const restarts = new Counter({
-    name: 'longshore_agent_restarts_total',
-    help: 'Restarts of containers that ended by themselves.',
-    registers,
-  });
-  const healthChecks = new Counter({
-    name: 'longshore_agent_health_checks_total',
-    help: 'Health checks over the network, by result.',
-    labelNames: ['result'],
-    registers,
-  });
-  const tunnelsOpened = new Counter({
-    name: 'longshore_agent_tunnels_opened_total',
-    help: 'Sessions that gateways opened with this host, such as an exec, by kind.',
-    labelNames: ['kind'],
-    registers,
-  });
-  const tunnelsEnded = new Counter({
-    name: 'longshore_agent_tunnels_ended_total',
-    help: 'Sessions with gateways that ended or were refused, by kind and reason.',
-    labelNames: ['kind', 'reason'],
-    registers,
-  });
-  const syncs = new Counter({
-    name: 'longshore_agent_syncs_total',
-    help: 'Syncs of the desired set with the control plane, by result.',
-    labelNames: ['result'],
-    registers,
-  });
-  const reports = new Counter({
-    name: 'longshore_agent_reported_items_total',
-    help: 'Observations sent to the control plane.',
-    labelNames: ['result'],
-    registers,
-  });
-  const logLines = new Counter({
-    name: 'longshore_agent_log_lines_total',
-    help: 'Log lines that the control plane has acknowledged.',
-    registers,
-  });
-  const logBlocks = new Counter({
-    name: 'longshore_agent_log_blocks_total',
-    help: 'Attempts to send a block of log lines.',
-    labelNames: ['result'],
-    registers,
-  });
-  const logDropped = new Counter({
-    name: 'longshore_agent_log_dropped_lines_total',
-    help: 'Log lines of removed containers that were dropped because their part of the spool, or its disk, was full.',
-    registers,
-  });
-  const logGaps = new Counter({
-    name: 'longshore_agent_log_gaps_total',
-    help: 'Times that the engine rotated a log before the agent captured it: lines are missing there.',
-    labelNames: ['cause'],
-    registers,
-  });
-  const logHeldUp = new Counter({
-    name: 'longshore_agent_log_blocks_held_up_total',
-    help: 'Blocks of log lines that waited for the rate of their container, their tenant or the host.',
-    labelNames: ['scope'],
-    registers,
-  });
-  const usageSamples = new Counter({
-    name: 'longshore_agent_usage_samples_total',
-    help: 'Samples of what a container uses, by where the agent read them.',
-    labelNames: ['from'],
-    registers,
-  });
-  const usageReports = new Counter({
-    name: 'longshore_agent_usage_reports_total',
-    help: 'Attempts to report to an owner what containers have used.',
-    labelNames: ['result'],
-    registers,
-  });
-  const usageRefused = new Counter({
-    name: 'longshore_agent_usage_refused_total',
-    help: 'Hours of a container that its owner refused to take from this host.',
-    registers,
-  });
-  const usageDropped = new Counter({
-    name: 'longshore_agent_usage_dropped_total',
-    help: 'Hours of usage that were dropped before their owners had taken them.',
-    registers,
-  });
-  const logAbandoned = new Counter({
-    name: 'longshore_agent_logs_abandoned_total',
-    help: 'Containers whose removal lost log lines, because the agent could not read or keep them.',
-    registers,
-  });
-  const logDamaged = new Counter({
-    name: 'longshore_agent_log_damaged_records_total',
-    help: 'Records in log files of the engine that cannot be read, as after a crash of the engine or the machine.',
-    registers,
-  });
-  const logFollowers = new Gauge({
-    name: 'longshore_agent_log_followers',
-    help: 'Logs that the agent follows: in the engine’s files, or through the engine where it cannot read them.',
-    labelNames: ['from'],
-    registers,
-  });
-  logFollowers.labels('files').set(0);
-  logFollowers.labels('engine').set(0);
-  const diskEvictions = new Counter({
-    name: 'longshore_agent_disk_evictions_total',
-    help: 'Containers that were stopped because they had written more than their disk limit.',
-    registers,
-  });
-  const sandboxes = new Counter({
-    name: 'longshore_agent_sandbox_claims_total',
-    help: 'Sandboxes that containers got: ready ones, ones made on demand, and ones that they had before.',
-    labelNames: ['from'],
-    registers,
-  });
-  const imagesRemoved = new Counter({
-    name: 'longshore_agent_images_removed_total',
-    help: 'Names of unused images that the agent removed to free disk space.',
-    registers,
-  });
-  const firewallRepairs = new Counter({
-    name: 'longshore_agent_firewall_repairs_total',
-    help: 'Times that the firewall rules for containers were gone or changed, and the agent set them again.',
-    registers,
-  });
-  const firewallDenied = new Counter({
-    name: 'longshore_agent_firewall_denied_packets_total',
-    help: 'Packets that the firewall for containers refused: to the host, to private networks, to other containers, and from outside to unpublished ports (inbound).',
-    labelNames: ['to'],
-    registers,
-  });
-  for (const counter of deniedCounters) firewallDenied.labels(counter);
-  return {
-    engineCall: (call, outcome, seconds) => engineCalls.labels(call, outcome).observe(seconds),
-    step: (step, result) => steps.labels(step, result).inc(),
-    pull: (result) => pulls.labels(result).inc(),
-    unseal: (result) => unseals.labels(result).inc(),
-    restart: () => restarts.inc(),
-    healthCheck: (hasPassed) => healthChecks.labels(hasPassed ? 'passed' : 'failed').inc(),
-    tunnelOpened: (kind) => tunnelsOpened.labels(kind).inc(),
-    tunnelEnded: (kind, reason) => tunnelsEnded.labels(kind, reason).inc(),
-    sync: (result) => syncs.labels(result).inc(),
-    report: (result, items) => reports.labels(result).inc(items),
-    logLines: (count) => logLines.inc(count),
-    logBlocks: (result) => logBlocks.labels(result).inc(),
-    logDropped: (lines) => logDropped.inc(lines),
-    logGaps: (cause, count) => logGaps.labels(cause).inc(count),
-    logHeldUp: (scope) => logHeldUp.labels(scope).inc(),
-    usageSampled: (from) => usageSamples.labels(from).inc(),
-    usageReported: (result) => usageReports.labels(result).inc(),
-    usageRefused: (items) => usageRefused.inc(items),
-    usageDropped: (hours) => usageDropped.inc(hours),
-    logAbandoned: () => logAbandoned.inc(),
-    logDamaged: (records) => logDamaged.inc(records),
-    logFollowers: (from, change) => logFollowers.labels(from).inc(change),
-    diskEviction: () => diskEvictions.inc(),
-    imageRemoved: () => imagesRemoved.inc(),
-    sandbox: (from) => sandboxes.labels(from).inc(),
-    firewallRepaired: () => firewallRepairs.inc(),
-    firewallDenied: (to, packets) => firewallDenied.labels(to).inc(packets),
-  };
-}
+const read = reading<Gauges>();
+const seconds = (ms: number | null): number => (ms ?? 0) / 1000;
 
-export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => number): void {
-  const registers = [registry];
-  new Gauge({
-    name: 'longshore_agent_containers',
+export const agentGauges = {
+  containers: read('gauge', 'containers', {
     help: 'Containers of this host by observed status.',
-    labelNames: ['status'],
-    registers,
-    collect() {
+    watch:
+      'A few `failed` and `backoff` are usually faults of the images; many at once on one host are a fault of the host.',
+    labels: [label('status', ...containerStatuses)],
+    read: (gauges) => {
       const counts = gauges.containers();
-      for (const status of containerStatuses) this.labels(status).set(counts.get(status) ?? 0);
+      return containerStatuses.map((status) => [status, counts.get(status) ?? 0] as const);
     },
-  });
-  new Gauge({
-    name: 'longshore_agent_fault',
+  }),
+  fault: read('gauge', 'fault', {
     help: '1 while this host has a fault of this kind.',
-    labelNames: ['kind'],
-    registers,
-    collect() {
+    watch: '1: see the runbook, “Host faults”.',
+    labels: [label('kind', ...faultKinds)],
+    read: (gauges) => {
       const raised = gauges.faults();
-      for (const kind of faultKinds) this.labels(kind).set(Number(raised.includes(kind)));
+      return faultKinds.map((kind) => [kind, Number(raised.includes(kind))] as const);
     },
-  });
-  new Gauge({
-    name: 'longshore_agent_container_firewall',
+  }),
+  firewall: read('gauge', 'container_firewall', {
     help: 'State of the firewall for containers: 1 at the current state, 0 at the others.',
-    labelNames: ['state'],
-    registers,
-    collect() {
+    watch:
+      '`state="open"` is 1: see the runbook, “Host faults”. `unchecked` for long: event `container_firewall_unchecked` says why.',
+    labels: [label('state', ...firewallStates)],
+    read: (gauges) => {
       const now = gauges.firewall();
-      for (const state of firewallStates) this.labels(state).set(Number(state === now));
+      return firewallStates.map((state) => [state, Number(state === now)] as const);
     },
-  });
-  new Gauge({
-    name: 'longshore_agent_pulls',
+  }),
+  pulls: read('gauge', 'pulls', {
     help: 'Pulls of images: those that wait for a place, run, run aside because they take long, and wait for other pulls of the engine (queued: counted among the two before, too).',
-    labelNames: ['state'],
-    registers,
-    collect() {
+    watch:
+      '`queued` over 0: the engine fetches too few layers at a time; see max-concurrent-downloads in docs/deploy.md. `waiting` for long with `aside` at 16: slow registries.',
+    labels: [label('state', ...pullStates)],
+    read: (gauges) => {
       const counts = gauges.pulls();
-      for (const state of pullStates) this.labels(state).set(counts[state]);
+      return pullStates.map((state) => [state, counts[state]] as const);
     },
-  });
-  new Gauge({
-    name: 'longshore_agent_sandboxes',
+  }),
+  sandboxes: read('gauge', 'sandboxes', {
     help: 'Sandboxes on this host: ready for the next containers, and used by one.',
-    labelNames: ['state'],
-    registers,
-    collect() {
+    watch: 'ready stays 0: the engine makes none; see its log.',
+    labels: [label('state', 'ready', 'used')],
+    read: (gauges) => {
       const { ready, used } = gauges.sandboxes();
-      this.labels('ready').set(ready);
-      this.labels('used').set(used);
+      return [
+        ['ready', ready],
+        ['used', used],
+      ] as const;
     },
-  });
-  const simple = (name: string, help: string, value: () => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(value());
-      },
-    });
-  };
-  simple('longshore_agent_engine_up', '1 while the container engine answers.', () => Number(gauges.engineUp()));
-  simple(
-    'longshore_agent_inventory_age_seconds',
-    'Time since the engine last listed its containers; without that list the agent decides nothing. -1: no list yet.',
-    () => {
-      const ms = gauges.lastInventoryMs();
-      return ms === null ? -1 : (nowMs() - ms) / 1000;
-    },
-  );
-  simple('longshore_agent_session_held', '1 once the control plane has granted a session since the start.', () =>
-    Number(gauges.sessionHeld()),
-  );
-  simple(
-    'longshore_agent_sync_age_seconds',
-    'Time since the last complete sync with the control plane; -1: none yet.',
-    () => {
-      const ms = gauges.lastSyncMs();
-      return ms === null ? -1 : (nowMs() - ms) / 1000;
-    },
-  );
-  simple(
-    'longshore_agent_disk_used_ratio',
-    'How full the engine’s disk is, in bytes or in inodes, whichever is scarcer; -1: unknown.',
-    () => {
+  }),
+  engineUp: read('gauge', 'engine_up', {
+    help: '1 while the container engine answers.',
+    watch: '0 for a minute: see the runbook, “Hanging engine”.',
+    read: (gauges) => Number(gauges.engineUp()),
+  }),
+  inventory: read('gauge', 'inventory_timestamp_seconds', {
+    help: 'When the engine last listed its containers, seconds since 1970; without that list the agent decides nothing. 0: no list yet.',
+    watch:
+      'More than two minutes ago, while the engine is up: the agent reconciles nothing on that host; see the runbook, “Host faults”.',
+    read: (gauges) => seconds(gauges.lastInventoryMs()),
+  }),
+  sessionHeld: read('gauge', 'session_held', {
+    help: '1 once the control plane has granted a session since the start.',
+    watch: '0 for a minute after a start: see the runbook, “Silent or lost host”.',
+    read: (gauges) => Number(gauges.sessionHeld()),
+  }),
+  sync: read('gauge', 'sync_timestamp_seconds', {
+    help: 'When the last complete sync with the control plane was, seconds since 1970; 0: none yet.',
+    watch: 'More than two minutes ago: the host works from an old desired set.',
+    read: (gauges) => seconds(gauges.lastSyncMs()),
+  }),
+  diskUsed: read('gauge', 'disk_used_ratio', {
+    help: 'How full the engine’s disk is, in bytes or in inodes, whichever is scarcer; -1: unknown.',
+    watch: 'Over 0.85: the agent removes unused images; over 0.9: the fault `disk_pressure`.',
+    read: (gauges) => {
       const percent = gauges.diskUsedPercent();
       return percent === null ? -1 : percent / 100;
     },
-  );
-  simple(
-    'longshore_agent_disk_use_unknown',
-    'Containers whose writes the engine cannot measure, so that their disk limit is not enforced.',
-    () => gauges.diskUseUnknown(),
-  );
-  simple(
-    'longshore_agent_ports_free',
-    'Ports of PUBLISH_PORTS that no container has; -1: unknown, or SANDBOX=off.',
-    () => gauges.portsFree() ?? -1,
-  );
-  simple('longshore_agent_tunnels', 'Open sessions with gateways, such as an exec.', gauges.tunnels);
-  simple(
-    'longshore_agent_usage_kept',
-    'Closed hours of usage that wait on the disk until their owners have taken them; more than 35 days of them are dropped.',
-    () => gauges.usageHoursKept(),
-  );
-  simple('longshore_agent_orphans_held', 'Orphans that wait for the approval of an operator.', () =>
-    gauges.orphansHeld(),
-  );
-  simple('longshore_agent_volumes_left', 'Containers that are not on this host, while volumes of them are.', () =>
-    gauges.volumesLeft(),
-  );
-  simple('longshore_agent_credentials_expiry_timestamp_seconds', 'When the NATS credentials expire; 0: never.', () => {
-    const ms = gauges.credentialsExpiryMs();
-    return ms === null ? 0 : ms / 1000;
-  });
-}
+  }),
+  diskUseUnknown: read('gauge', 'disk_unmeasured_containers', {
+    help: 'Containers whose writes the engine cannot measure, so that their disk limit is not enforced.',
+    watch:
+      'Over 0: the fault `disk_unmeasured`; these containers can fill the disk. The agent’s log names them (`disk_use_unknown`).',
+    read: (gauges) => gauges.diskUseUnknown(),
+  }),
+  portsFree: read('gauge', 'ports_free', {
+    help: 'Ports of PUBLISH_PORTS that no container has; -1: unknown, or SANDBOX=off.',
+    watch: 'Near 0: containers with ports go to other hosts. Widen PUBLISH_PORTS, or add hosts.',
+    read: (gauges) => gauges.portsFree() ?? -1,
+  }),
+  tunnels: read('gauge', 'tunnels', {
+    help: 'Open sessions with gateways, such as an exec.',
+    watch: 'At 256, without those of stats, the host refuses more.',
+    read: (gauges) => gauges.tunnels(),
+  }),
+  usageHoursKept: read('gauge', 'usage_records_kept', {
+    help: 'Closed hours of usage that wait on the disk until their owners have taken them; more than 35 days of them are dropped.',
+    watch: 'Over 2 for long: owners do not take them. See `longshore_agent_usage_reports_total`.',
+    read: (gauges) => gauges.usageHoursKept(),
+  }),
+  orphansHeld: read('gauge', 'orphans_held', {
+    help: 'Orphans that wait for the approval of an operator.',
+    watch: 'Over 0: see the runbook, “Held orphans”.',
+    read: (gauges) => gauges.orphansHeld(),
+  }),
+  volumesLeft: read('gauge', 'volumes_left', {
+    help: 'Containers that are not on this host, while volumes of them are.',
+    watch:
+      'Over 0: the volumes wait for their container to come back, and are removed after 7 days (`volumes_left` in the agent’s log names them).',
+    read: (gauges) => gauges.volumesLeft(),
+  }),
+  credentialsExpiry: read('gauge', 'credentials_expiry_timestamp_seconds', {
+    help: 'When the NATS credentials expire; 0: never.',
+    watch:
+      'Less than a week away: the agent could not renew them, which it tries from ten days before the end. See the runbook, “Lost host identity”.',
+    read: (gauges) => seconds(gauges.credentialsExpiryMs()),
+  }),
+};
+
+export const registerGauges = (registry: Registry, gauges: Gauges): void =>
+  readAtScrapes(registry, agentPrefix, agentGauges, gauges);

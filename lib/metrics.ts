@@ -4,80 +4,88 @@
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Counter, Gauge, Registry } from 'prom-client';
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
+import { Registry } from 'prom-client';
 import { isBearerOf } from './bearer.ts';
 import { ConfigurationError, readSettingFile } from './config.ts';
 import type { Stoppable } from './lifecycle.ts';
 import type { Log } from './log.ts';
+import { label, reading, readAtScrapes } from './metric-table.ts';
 import { limits } from '../schemas/limits.ts';
 import { errorBody } from '../schemas/errors.ts';
+
+export const commonPrefix = 'longshore_';
+
+interface ProcessReadings {
+  readonly program: string;
+  readonly version: string;
+  /** Each sample is the time from one tick to the next. */
+  readonly delay: IntervalHistogram;
+  /** Nanoseconds of a sample to seconds over the tick. */
+  readonly secondsLate: (sample: number) => number;
+}
+
+const read = reading<ProcessReadings>();
+
+/** Of every program. */
+export const processMetrics = {
+  build: read('gauge', 'build_info', {
+    help: 'Always 1.',
+    watch: 'Which versions run. More than one for long: a roll-out stopped half-way.',
+    labels: [label('program'), label('version')],
+    read: ({ program, version }) => [[program, version, 1]],
+  }),
+  memory: read('gauge', 'process_resident_memory_bytes', {
+    help: 'Resident memory of the process.',
+    watch: 'Steady after hours of the same load; a constant rise is a leak.',
+    read: () => process.memoryUsage.rss(),
+  }),
+  start: read('gauge', 'process_start_time_seconds', {
+    help: 'Start of the process, seconds since 1970.',
+    watch: 'Many changes in an hour: the program keeps ending and restarting.',
+    read: () => startedAtSeconds,
+  }),
+  cpu: read('counter', 'process_cpu_seconds_total', {
+    help: 'User and system CPU time of the process.',
+    watch: 'A rate near 1 is a full core: a program computes on one.',
+    read: () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1e6;
+    },
+  }),
+  longestBlock: read('gauge', 'event_loop_longest_block_seconds', {
+    help: 'Longest time that something blocked the event loop since the last scrape.',
+    watch:
+      'Over 0.05: something kept the process from answering and from renewing its lease; `longshore_actors_longest_work_seconds` says which work, in actors.',
+    // Read before the percentiles, which start a new count.
+    read: ({ delay, secondsLate }) => secondsLate(delay.max),
+  }),
+  delay: read('gauge', 'event_loop_delay_seconds', {
+    help: 'Delay of the event loop since the last scrape, by percentile.',
+    watch: 'The 99th percentile over 0.1 for minutes: the process is short of CPU, and every latency shows it.',
+    labels: [label<number>('percentile', 50, 99)],
+    read: ({ delay, secondsLate }) => {
+      const seen = ([50, 99] as const).map(
+        (percentile) => [percentile, secondsLate(delay.percentile(percentile))] as const,
+      );
+      delay.reset();
+      return seen;
+    },
+  }),
+};
+
+const startedAtSeconds = Math.round((Date.now() - process.uptime() * 1000) / 1000);
 
 /**
  * @param loopTickMs how often the event loop's delay is sampled. A block that is shorter may be
  *   missed; a program that waits most of the time spends less on it with longer ticks.
  */
 export function createRegistry(program: string, version: string, loopTickMs = 10): Registry {
-  const registers = [new Registry()] as const;
-  const [registry] = registers;
-  new Gauge({
-    name: 'longshore_build_info',
-    help: 'Always 1.',
-    labelNames: ['program', 'version'],
-    registers: [registry],
-  })
-    .labels(program, version)
-    .set(1);
-  new Gauge({
-    name: 'longshore_process_resident_memory_bytes',
-    help: 'Resident memory of the process.',
-    registers: [registry],
-    collect() {
-      this.set(process.memoryUsage.rss());
-    },
-  });
-  new Gauge({
-    name: 'longshore_process_start_time_seconds',
-    help: 'Start of the process, seconds since 1970.',
-    registers: [registry],
-  }).set(Math.round((Date.now() - process.uptime() * 1000) / 1000));
-  let cpuSeconds = 0;
-  new Counter({
-    name: 'longshore_process_cpu_seconds_total',
-    help: 'User and system CPU time of the process.',
-    registers: [registry],
-    collect() {
-      const { user, system } = process.cpuUsage();
-      const now = (user + system) / 1e6;
-      this.inc(now - cpuSeconds);
-      cpuSeconds = now;
-    },
-  });
+  const registry = new Registry();
   const delay = monitorEventLoopDelay({ resolution: loopTickMs });
-  /** Each sample is the time from one tick to the next, in nanoseconds. */
-  const secondsLate = (sample: number): number => Math.max(sample / 1e6 - loopTickMs, 0) / 1000;
   delay.enable();
-  new Gauge({
-    name: 'longshore_event_loop_longest_block_seconds',
-    help: 'Longest time that something blocked the event loop since the last scrape.',
-    registers: [registry],
-    collect() {
-      // Read before the percentiles, which start a new count.
-      this.set(secondsLate(delay.max));
-    },
-  });
-  new Gauge({
-    name: 'longshore_event_loop_delay_seconds',
-    help: 'Delay of the event loop since the last scrape, by percentile.',
-    labelNames: ['percentile'],
-    registers: [registry],
-    collect() {
-      for (const percentile of [50, 99]) {
-        this.labels(String(percentile)).set(secondsLate(delay.percentile(percentile)));
-      }
-      delay.reset();
-    },
-  });
+  const secondsLate = (sample: number): number => Math.max(sample / 1e6 - loopTickMs, 0) / 1000;
+  readAtScrapes(registry, commonPrefix, processMetrics, { program, version, delay, secondsLate });
   return registry;
 }
 

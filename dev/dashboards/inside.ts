@@ -8,6 +8,12 @@ const gauge = (metric: string, legend = '{{instance}}', filter = chosen): Query 
   legend,
 });
 
+/** The time since a timestamp, which is 0 until there is one. */
+const age = (metric: string, legend: string): Query => ({
+  expr: `time() - (${metric}{${chosen}} > 0)`,
+  legend,
+});
+
 /** A gauge of each partition, of those where it is above 0. */
 const partitions = (metric: string, title: string, what: string, unit: Unit): Panel =>
   graph(title, what, unit, {
@@ -87,9 +93,9 @@ export const actors: Board = {
       'Moves and loads of partitions',
       'A lost one was taken by another process, or its lease was revoked.',
       'ops',
-      rateBy('longshore_actors_partition_moves_total', 'how'),
+      rateBy('longshore_actors_partition_moves_total', 'change'),
       rateOf('longshore_actors_loads_total', 'loads'),
-      rateBy('longshore_actors_loads_given_up_total', 'cause'),
+      rateBy('longshore_actors_load_failures_total', 'cause'),
     ),
     graph(
       'Sealed journals',
@@ -110,7 +116,7 @@ export const actors: Board = {
       'Messages removed from shared streams',
       'They were over the share of a host, a tenant or a container.',
       'ops',
-      rateBy('longshore_actors_trimmed_messages_total', 'stream, of'),
+      rateBy('longshore_actors_trimmed_messages_total', 'stream, owner'),
     ),
     graph(
       'Containers on the move',
@@ -122,7 +128,7 @@ export const actors: Board = {
       'Messages under a wrong host key',
       'The sender does not hold the enrolled key.',
       'ops',
-      rateBy('longshore_actors_host_senders_refused_total', 'message'),
+      rateBy('longshore_actors_host_messages_refused_total', 'kind'),
     ),
   ],
 };
@@ -133,11 +139,11 @@ export const hosts: Board = {
   what: 'Which hosts are sound, what their containers do, and what their engines take.',
   variables: [{ name: 'instance', metric: 'longshore_agent_engine_up' }],
   panels: [
-    count('Hosts up', 'Hosts whose agents report.', 'max(longshore_actors_hosts{standing="up"}) or vector(0)'),
+    count('Hosts up', 'Hosts whose agents report.', 'max(longshore_actors_hosts{state="up"}) or vector(0)'),
     count(
       'Hosts lost',
       'Hosts that were silent for too long.',
-      'max(longshore_actors_hosts{standing="lost"}) or vector(0)',
+      'max(longshore_actors_hosts{state="lost"}) or vector(0)',
     ),
     count('Engines down', 'Engines that do not answer.', 'count(longshore_agent_engine_up == 0) or vector(0)'),
     count('Orphans held', 'Containers that wait for an operator.', 'sum(longshore_agent_orphans_held)'),
@@ -157,10 +163,10 @@ export const hosts: Board = {
     ),
     graph(
       'Age of the last sync and of the list of containers',
-      'Over 120 s, or -1: the host works from old knowledge.',
+      'Over 120 s, or no line: the host works from old knowledge.',
       's',
-      gauge('longshore_agent_sync_age_seconds', '{{instance}} sync'),
-      gauge('longshore_agent_inventory_age_seconds', '{{instance}} list'),
+      age('longshore_agent_sync_timestamp_seconds', '{{instance}} sync'),
+      age('longshore_agent_inventory_timestamp_seconds', '{{instance}} list'),
     ),
     graph('Steps', 'What agents do, by step and result.', 'ops', rateBy('longshore_agent_steps_total', 'step, result')),
     graph(
@@ -192,7 +198,7 @@ export const hosts: Board = {
       'Evictions and removed images',
       'Containers over their disk limit, and names of unused images.',
       'ops',
-      rateOf('longshore_agent_disk_evictions_total', 'containers'),
+      rateOf('longshore_agent_disk_limit_stops_total', 'containers'),
       rateOf('longshore_agent_images_removed_total', 'images'),
     ),
     graph(
@@ -206,8 +212,8 @@ export const hosts: Board = {
       'Gaps by cause, lines dropped, and blocks that waited for a rate.',
       'ops',
       rateBy('longshore_agent_log_gaps_total', 'cause'),
-      rateOf('longshore_agent_log_dropped_lines_total', 'dropped lines'),
-      rateBy('longshore_agent_log_blocks_held_up_total', 'scope'),
+      rateOf('longshore_agent_log_lines_dropped_total', 'dropped lines'),
+      rateBy('longshore_agent_log_blocks_throttled_total', 'scope'),
     ),
     graph('Ports free', 'Of PUBLISH_PORTS; -1: unknown.', 'short', gauge('longshore_agent_ports_free')),
     graph('Sandboxes', 'Ready ones stay 0: the engine makes none.', 'short', {
@@ -218,7 +224,7 @@ export const hosts: Board = {
       'Refused packets of containers',
       'By where they went to; and rules that had to be set again.',
       'ops',
-      rateBy('longshore_agent_firewall_denied_packets_total', 'to'),
+      rateBy('longshore_agent_firewall_denied_packets_total', 'destination'),
       rateOf('longshore_agent_firewall_repairs_total', 'repairs'),
     ),
     graph(

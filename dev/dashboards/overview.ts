@@ -22,7 +22,7 @@ export const overview: Board = {
     count(
       'Hosts lost',
       'Hosts that were silent for too long.',
-      'max(longshore_actors_hosts{standing="lost"}) or vector(0)',
+      'max(longshore_actors_hosts{state="lost"}) or vector(0)',
     ),
     count('Partitions without owner', 'Their tenants get 503.', 'max(longshore_actors_partitions_unserved)'),
     graph('Requests by status', 'What clients ask for, and what they get.', 'reqps', rateBy(requests, 'status')),
@@ -52,7 +52,7 @@ export const overview: Board = {
       'Answers 429 by limit, and 401 by cause.',
       'reqps',
       rateBy('longshore_gateway_rate_limited_total', 'limit'),
-      rateBy('longshore_gateway_auth_failures_total', 'why'),
+      rateBy('longshore_gateway_auth_failures_total', 'reason'),
     ),
     graph(
       'Asks that wait for an owner',

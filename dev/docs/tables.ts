@@ -7,8 +7,8 @@ import { authErrors, commonErrors, type Access, type QueryParameter, type Route 
 import { scopeText } from '../../schemas/scopes.ts';
 import type { ToolEntry } from '../fetch/tool-table.ts';
 import { code, table } from './markdown.ts';
-import type { MetricDescription } from './program-metrics.ts';
-import { errorWords, metricWords, reasonWords, settingWords, statusWords, toolWords, toolingWords } from './words.ts';
+import type { MetricDescription } from '../../lib/metric-table.ts';
+import { errorWords, reasonWords, settingWords, statusWords, toolWords, toolingWords } from './words.ts';
 
 const errorCodes = Object.keys(errorStatus) as ErrorCode[];
 
@@ -49,13 +49,7 @@ export const reasonsTable = (): string =>
 export const metricsTable = (metrics: readonly MetricDescription[]): string =>
   table(
     ['Name', 'Type', 'Labels', 'What it is', 'What to watch'],
-    metrics.map(({ name, type, labels, help }) => [
-      code(name),
-      type,
-      labels.map(code).join(', '),
-      help,
-      metricWords[name] ?? '',
-    ]),
+    metrics.map(({ name, type, labels, help, watch }) => [code(name), type, labels.map(code).join(', '), help, watch]),
   );
 
 /** A default value in the form of an environment variable. */

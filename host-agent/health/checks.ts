@@ -65,7 +65,7 @@ export function createHealthChecks({ probe, isLocal, steadyMs, metrics, onChange
         const endpoint = endpointAt(running, portOf(check), isLocal);
         const fault = typeof endpoint === 'string' ? endpoint : await probe(check, endpoint, abort.signal);
         if (abort.signal.aborted) return;
-        metrics.healthCheck(fault === undefined);
+        metrics.healthCheck(fault === undefined ? 'passed' : 'failed');
         const before = checked.state;
         checked.state = afterCheck(before, fault, check, upMs());
         isChecked();

@@ -10,7 +10,7 @@ import {
   type Authenticator,
   type NatsConnection,
 } from '@nats-io/transport-node';
-import { Counter, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { limits } from '../../schemas/limits.ts';
 import type { BackoffBounds } from '../time/backoff.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
@@ -18,6 +18,7 @@ import type { Answers } from './answers.ts';
 import { Dials } from './dials.ts';
 import { readCredentials } from './key-files.ts';
 import { keepInboxPrefix } from './inbox.ts';
+import { counter, record } from '../metric-table.ts';
 import type { Log } from '../log.ts';
 import Type from 'typebox';
 import { decoder } from '../decode.ts';
@@ -161,14 +162,15 @@ function leaveWhenSilent(
 }
 
 /** Counts the moves of a program's connection. */
-export function countMoves(registry: Registry): () => void {
-  const moves = new Counter({
-    name: 'longshore_nats_moves_total',
+export const natsMetrics = {
+  moved: counter('nats_moves_total', {
     help: 'Times that the program moved from a NATS server that did not answer to another.',
-    registers: [registry],
-  });
-  return () => moves.inc();
-}
+    watch:
+      'Any: a NATS server was cut off from the others, or nothing behind it answered for long: see the runbook, “Isolated NATS server”.',
+  }),
+};
+
+export const countMoves = (registry: Registry): (() => void) => record(registry, 'longshore_', natsMetrics).moved;
 
 /** The library has no class of its own for revoked credentials. */
 const isRefusal = (error: Error): boolean =>

@@ -3,10 +3,11 @@
  * receiver that is slow or away costs the spans that no longer fit into the queue, and they are
  * counted.
  */
-import { Counter, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { jitter, sleep, withAbort } from '../time/backoff.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Log } from '../log.ts';
+import { counter, label, record } from '../metric-table.ts';
 import { sparing } from '../sparing.ts';
 import { limits } from '../../schemas/limits.ts';
 import { encodeSpans } from './otlp.ts';
@@ -16,15 +17,16 @@ import type { Attributes, FinishedSpan } from './tracer.ts';
 export type SpanOutcome = 'exported' | 'dropped' | 'failed';
 export type CountSpans = (outcome: SpanOutcome, spans: number) => void;
 
-export function countSpans(registry: Registry): CountSpans {
-  const spans = new Counter({
-    name: 'longshore_trace_spans_total',
+export const spanMetrics = {
+  span: counter('trace_spans_total', {
     help: 'Spans, by outcome: exported, dropped from a full queue, or failed at their receiver.',
-    labelNames: ['outcome'],
-    registers: [registry],
-  });
-  return (outcome, count) => spans.inc({ outcome }, count);
-}
+    watch:
+      'Dropped or failed ones rise: the receiver is slow or away, and traces have gaps ([traces](traces.md)); `spans_not_exported` names the cause.',
+    labels: [label<SpanOutcome>('outcome', 'exported', 'dropped', 'failed')],
+  }),
+};
+
+export const countSpans = (registry: Registry): CountSpans => record(registry, 'longshore_', spanMetrics).span;
 
 export interface ExporterOptions {
   readonly url: string;

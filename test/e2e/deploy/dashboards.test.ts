@@ -29,7 +29,7 @@ const dashboards = readdirSync(folder).map((name) => ({
 const added = ['instance', 'job'];
 const labelsOf = new Map<string, readonly string[]>([
   ['up', added],
-  ...Object.values(programMetrics())
+  ...Object.values(programMetrics)
     .flat()
     .flatMap(({ name, type, labels }): [string, readonly string[]][] =>
       type === 'histogram'

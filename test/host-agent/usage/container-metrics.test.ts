@@ -2,7 +2,7 @@
 import { Registry } from 'prom-client';
 import t from 'tap';
 import type { KnownContainer } from '../../../host-agent/docker/cached-engine.ts';
-import { containerMetrics } from '../../../host-agent/usage/container-metrics.ts';
+import { observeContainers } from '../../../host-agent/usage/container-metrics.ts';
 import type { Use } from '../../../host-agent/usage/use.ts';
 import { containerId } from '../../actors/support.ts';
 
@@ -12,7 +12,7 @@ const of = (dockerId: string, id = web): KnownContainer => ({ dockerId, id, tena
 
 async function stage() {
   const registry = new Registry();
-  const board = containerMetrics(registry);
+  const board = observeContainers(registry);
   const series = async (): Promise<string[]> =>
     (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return { board, series };

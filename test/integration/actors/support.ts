@@ -6,7 +6,7 @@ import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/trans
 import { Registry } from 'prom-client';
 import type { Test } from 'tap';
 import { checkServer, joinCluster } from '../../../actors/cluster.ts';
-import { createObserver } from '../../../actors/metrics.ts';
+import { createMetrics } from '../../../actors/metrics.ts';
 import { createOwner, type Owner } from '../../../actors/owner.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { programFile } from '../../../dev/stack/programs.ts';
@@ -84,7 +84,7 @@ export function ownerOn(
     hostLostMs: 300_000,
     clock: systemClock,
     log: quietLog,
-    observer: createObserver(new Registry()),
+    observer: createMetrics(new Registry()).observer,
     newToken: randomUUID,
     ...more,
   });

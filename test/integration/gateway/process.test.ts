@@ -197,7 +197,7 @@ t.test('metrics pass promtool, with the names that the docs list', async (t) => 
     /longshore_gateway_lane_queue_length\{lane="write"\} 0/,
     /longshore_gateway_token_cache_lookups_total\{result="hit"\} [1-9]/,
     /longshore_gateway_token_cache_entries 1/,
-    /longshore_gateway_auth_failures_total\{why="none"\} 1/,
+    /longshore_gateway_auth_failures_total\{reason="none"\} 1/,
     /longshore_gateway_ready 1/,
     /longshore_build_info\{program="gateway"/,
   ]) {

@@ -27,29 +27,25 @@ function everything(): Registry {
   metrics.sandbox('ready');
   metrics.firewallRepaired();
   metrics.firewallDenied('host', 2);
-  registerGauges(
-    registry,
-    {
-      containers: () => new Map([['running', 2]]),
-      engineUp: () => true,
-      sessionHeld: () => true,
-      lastInventoryMs: () => 1000,
-      lastSyncMs: () => 1000,
-      usageHoursKept: () => 0,
-      diskUseUnknown: () => 0,
-      diskUsedPercent: () => 50,
-      orphansHeld: () => 0,
-      volumesLeft: () => 0,
-      tunnels: () => 1,
-      faults: () => ['state_unwritable'],
-      firewall: () => 'enforced',
-      pulls: () => ({ waiting: 1, running: 2, aside: 0, queued: 0 }),
-      portsFree: () => null,
-      sandboxes: () => ({ ready: 4, used: 2 }),
-      credentialsExpiryMs: () => null,
-    },
-    () => 3500,
-  );
+  registerGauges(registry, {
+    containers: () => new Map([['running', 2]]),
+    engineUp: () => true,
+    sessionHeld: () => true,
+    lastInventoryMs: () => 1000,
+    lastSyncMs: () => 1000,
+    usageHoursKept: () => 0,
+    diskUseUnknown: () => 0,
+    diskUsedPercent: () => 50,
+    orphansHeld: () => 0,
+    volumesLeft: () => 0,
+    tunnels: () => 1,
+    faults: () => ['state_unwritable'],
+    firewall: () => 'enforced',
+    pulls: () => ({ waiting: 1, running: 2, aside: 0, queued: 0 }),
+    portsFree: () => null,
+    sandboxes: () => ({ ready: 4, used: 2 }),
+    credentialsExpiryMs: () => null,
+  });
   return registry;
 }
 
@@ -68,6 +64,6 @@ t.test('every metric has the agent’s prefix, and gauges are read at the scrape
   t.match(text, 'longshore_agent_containers{status="running"} 2');
   t.match(text, 'longshore_agent_fault{kind="state_unwritable"} 1');
   t.match(text, 'longshore_agent_fault{kind="cloned_state"} 0');
-  t.match(text, 'longshore_agent_sync_age_seconds 2.5');
+  t.match(text, 'longshore_agent_sync_timestamp_seconds 1');
   t.match(text, 'longshore_agent_reported_items_total{result="acknowledged"} 3');
 });

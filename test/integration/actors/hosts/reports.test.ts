@@ -86,7 +86,7 @@ t.test('an agent that reconnects or restarts causes no repeated writes', async (
     request: async (subject, payload, timeoutMs) =>
       (await ground.nc.request(subject, payload, { timeout: timeoutMs })).data,
     backoff: { minMs: 10, maxMs: 100 },
-    metrics: { report: (outcome, items) => void (acknowledged += outcome === 'acknowledged' ? items : 0) },
+    metrics: { report: (outcome, items = 1) => void (acknowledged += outcome === 'acknowledged' ? items : 0) },
     log: quietLog,
     signal: ending.signal,
     onStaleSession: () => t.fail('the session is the newest'),

@@ -112,7 +112,7 @@ t.test('a member that is paused in the middle of its puts', { timeout: 600_000 }
   const { newest, fence } = await readJournal(nc, member);
   t.ok(newest < fence, 'no late put landed');
   const metrics = await paused.metrics();
-  t.ok((metrics.value('longshore_actors_partition_moves_total', 'how="lost"') ?? 0) > 0);
+  t.ok((metrics.value('longshore_actors_partition_moves_total', 'change="lost"') ?? 0) > 0);
   t.equal(metrics.value('longshore_actors_journals_sealed_total', 'lease="valid"'), 0);
   t.same(await differences(), none);
 });

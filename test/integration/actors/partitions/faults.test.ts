@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { Registry } from 'prom-client';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
-import { createObserver } from '../../../../actors/metrics.ts';
+import { createMetrics } from '../../../../actors/metrics.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import {
   createEventSink,
@@ -57,7 +57,7 @@ function partitionOn(ground: Ground, store: Store, faults: (real: Store) => Part
   let loads = 0;
   let unknown = 0;
   const registry = new Registry();
-  const observer = createObserver(registry);
+  const { observer } = createMetrics(registry);
   const partition = createPartition({
     fleet,
     store,
