@@ -18,7 +18,7 @@ install -d -m 0755 issuers
 
 echo "· keys and accounts of NATS"
 docker run --rm --network none --user 0:0 --volume "$PWD/secrets:/keys" longshore-tools cli/keys/nats-keys.js /keys >secrets/made
-account=$(sed -n 's/^HOSTS_ACCOUNT *//p' secrets/made)
+account=$(sed -n 's/^HOSTS_ACCOUNT  *//p' secrets/made)
 rm secrets/made
 
 new() { [ ! -s "secrets/$1" ]; }
