@@ -95,6 +95,7 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
         return revocationsOf([]);
       case 'container.find':
         return { code: 'ok', body: '{"data":[],"next":null}' };
+      case 'metadata.list':
       case 'host.list':
       case 'network.list':
       case 'tenant.list':
@@ -134,6 +135,10 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       }
       case 'container.list':
         return okData([...containers.values()].filter((one) => one.tenant_id === ask.tenant));
+      case 'container.overview': {
+        const own = [...containers.values()].filter((one) => one.tenant_id === ask.tenant);
+        return okData(own.map((container) => ({ container, labels: {}, project: null })));
+      }
       case 'container.get':
       case 'container.update':
       case 'container.start':
