@@ -104,9 +104,9 @@ await runProgram(log, async (life) => {
       ? {}
       : { accounts: createAccounts(system, readSeedFile('OPERATOR_SIGNING_SEED_FILE', operatorSeedFile, 'SO')) }),
     hostsNatsUrls: config.HOSTS_NATS_URLS.length > 0 ? config.HOSTS_NATS_URLS : config.NATS_URLS,
-    hostCredentialsTtlMs: config.HOST_CREDENTIALS_TTL_MS,
-    hostUnknownMs: config.HOST_UNKNOWN_MS,
-    hostLostMs: config.HOST_LOST_MS,
+    hostCredentialsTtlMs: config.HOST_CREDENTIALS_TTL,
+    hostUnknownMs: config.HOST_UNKNOWN,
+    hostLostMs: config.HOST_LOST,
     hostCeiling: {
       cpu_millis: config.HOST_MAX_CPU_MILLIS,
       mem_bytes: config.HOST_MAX_MEM_BYTES,
@@ -138,7 +138,7 @@ await runProgram(log, async (life) => {
   const scrub = createScrub({
     nc,
     owned: () => [...owner.manager.serving()].map(({ number }) => number),
-    intervalMs: config.SCRUB_INTERVAL_MS,
+    intervalMs: config.SCRUB_INTERVAL,
     clock: systemClock,
     log,
     onScrubbed: scrubbed,

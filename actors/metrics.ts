@@ -228,7 +228,7 @@ export const scrubGauges = {
   }),
   wholeAt: readScrub('gauge', 'scrub_timestamp_seconds', {
     help: 'When this process last compared all replicas of the stream, seconds since 1970; 0: never.',
-    watch: 'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL_MS` is long.',
+    watch: 'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL` is long.',
     labels: [label('stream')],
     read: (scrub) => scrub.results().map(({ stream, wholeAtMs }) => [stream, wholeAtMs / 1000] as const),
   }),

@@ -1,5 +1,5 @@
 /** The settings of an actors process. docs/configuration.md is generated from this table. */
-import { checkedText, choice, integer, natsServers, optionalText, text } from '../lib/config.ts';
+import { checkedText, choice, duration, integer, natsServers, optionalText, text } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
 import { isHostsAccount } from '../lib/nats/host-credentials.ts';
 import { traceSettings } from '../lib/trace/settings.ts';
@@ -38,20 +38,17 @@ export const settings = {
     'File with the seed of a signing key of the NATS operator; required with NATS_SYSTEM_CREDS_FILE.',
   ),
   HOSTS_NATS_URLS: natsServers('NATS servers at the addresses that hosts use. Absent: NATS_URLS.', []),
-  HOST_CREDENTIALS_TTL_MS: integer(
-    'How long the NATS credentials of a host are valid; its agent renews them in time.',
-    {
-      min: 5000,
-      max: 366 * 86_400_000,
-      fallback: limits.hostCredentialsTtlMs,
-    },
-  ),
-  HOST_UNKNOWN_MS: integer('A host that is silent for this long is `silent`, and its containers are `unknown`.', {
+  HOST_CREDENTIALS_TTL: duration('How long the NATS credentials of a host are valid; its agent renews them in time.', {
+    min: 5000,
+    max: 366 * 86_400_000,
+    fallback: limits.hostCredentialsTtlMs,
+  }),
+  HOST_UNKNOWN: duration('A host that is silent for this long is `silent`, and its containers are `unknown`.', {
     min: 100,
     max: 3_600_000,
     fallback: limits.hostUnknownMs,
   }),
-  HOST_LOST_MS: integer('A host that is silent for this long is `lost`, and its containers move to other hosts.', {
+  HOST_LOST: duration('A host that is silent for this long is `lost`, and its containers move to other hosts.', {
     min: 1000,
     max: 86_400_000,
     fallback: limits.hostLostMs,
@@ -80,8 +77,9 @@ export const settings = {
     'How many containers leave a drained host at once; each actors process moves at least one. `drain_at_once` overrides it for a host.',
     { min: 1, max: limits.drainAtOnceMax, fallback: limits.drainAtOnce },
   ),
-  SCRUB_INTERVAL_MS: integer('Time between comparisons of the replicas of each stream; 0: never.', {
-    min: 0,
+  SCRUB_INTERVAL: duration('Time between comparisons of the replicas of each stream; `off`: never.', {
+    orOff: true,
+    min: 1,
     max: 7 * 86_400_000,
     fallback: limits.scrubIntervalMs,
   }),

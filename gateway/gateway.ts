@@ -89,7 +89,7 @@ const waitsGraceMs = limits.shutdownGraceMs - 2_000;
 
 /** The longest that `stop` takes. */
 export const stopDeadlineMs = (configuration: GatewayConfiguration): number =>
-  configuration.SHUTDOWN_DELAY_MS + limits.shutdownGraceMs + limits.auditNoteMs + 2_000;
+  configuration.SHUTDOWN_DELAY + limits.shutdownGraceMs + limits.auditNoteMs + 2_000;
 
 const newOperationId = (): OperationId => randomUUID() as string as OperationId;
 
@@ -122,7 +122,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const backend = new Backend({
     redis: redisAccessOf(configuration),
     expectedId: configuration.CLUSTER_ID,
-    requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
+    requestDeadlineMs: configuration.REQUEST_DEADLINE,
     revocations,
     tenantRates,
     tracer: dependencies.tracer,
@@ -193,9 +193,9 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
       setTimeout(() => {
         streams.endStreams();
         sessions.stop();
-      }, configuration.SHUTDOWN_DELAY_MS);
-      setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
-      await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });
+      }, configuration.SHUTDOWN_DELAY);
+      setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY + waitsGraceMs).unref();
+      await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY, graceMs: limits.shutdownGraceMs });
       await unseal?.stop();
       signingKeys.stop();
       await notes.drain(limits.auditNoteMs);
@@ -238,7 +238,7 @@ function servicesOf(
     ask: (kind, question, deadlineMs) => notes.ask(kind, question, deadlineMs),
     partitions: () => backend.partitions(),
     announceRevocation: (revocation) => backend.announceRevocation(revocation),
-    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,
+    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX,
     clock,
     log,
     streams,
@@ -272,7 +272,7 @@ function signingKeysOf(
   return new SigningKeys({
     vault,
     ask,
-    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,
+    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX,
     newKeyId: ascendingIds(clock),
     newOperationId,
     clock,
@@ -388,7 +388,7 @@ function dispatcherOf(
     log,
     tracer,
     clock,
-    requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
+    requestDeadlineMs: configuration.REQUEST_DEADLINE,
     requestIdPrefix: randomBytes(6).toString('hex'),
     seats: new Seats({
       inAll: limits.requestsInFlight,

@@ -72,7 +72,7 @@ export interface AgentParts {
 export async function startAgent(parts: AgentParts): Promise<void> {
   const { settings, identity, seed, registry, tracer, clock, log, life } = parts;
   const { host, cluster } = identity;
-  const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
+  const retry = { minMs: settings.RETRY_MIN, maxMs: settings.RETRY_MAX };
   const steadyMs = steadyTime(clock);
   const metrics = createMetrics(registry);
   const faults = createFaults(log);
@@ -177,7 +177,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     fence: state.fence,
     containers: containers.reconciler,
     faults,
-    lookMs: settings.BEAT_INTERVAL_MS,
+    lookMs: settings.BEAT_INTERVAL,
     renewSession: control.renewSession,
     log,
   });
@@ -296,10 +296,10 @@ function controlOf({ settings, identity, clock, log }: AgentParts, links: Contro
       faults: faults.list(),
       room: roomOf(freePorts(containers()), containers().disk.freeBytes()),
     }),
-    beatMs: settings.BEAT_INTERVAL_MS,
-    syncMs: settings.SYNC_INTERVAL_MS,
+    beatMs: settings.BEAT_INTERVAL,
+    syncMs: settings.SYNC_INTERVAL,
     isCountedOn: () => state.contact.silence().allowedMs > 0,
-    retry: { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS },
+    retry: { minMs: settings.RETRY_MIN, maxMs: settings.RETRY_MAX },
     clock,
     answers,
     metrics,

@@ -2,6 +2,7 @@
 import {
   choice,
   ConfigurationError,
+  duration,
   httpUrl,
   integer,
   items,
@@ -46,8 +47,7 @@ const publishPorts: Setting<string> = {
   fallback: { value: `${limits.publishPortFirst}-${limits.publishPortLast}` },
 };
 
-const ms = (doc: string, fallback: number, min = 1) =>
-  integer(`${doc} In milliseconds.`, { min, max: 86_400_000, fallback });
+const time = (doc: string, fallback: number, min = 1) => duration(doc, { min, max: 86_400_000, fallback });
 const firewallModes = ['on', 'required', 'off'] as const;
 const most = Number.MAX_SAFE_INTEGER;
 const bytesPerSecond = (whose: string, fallback: number) =>
@@ -98,7 +98,7 @@ export const settings = {
     'Bytes that a container may write on this host: to its own layer and to the volumes of its image. If the container declares less, the lower limit applies.',
     { min: limits.memBytesMin, max: most, fallback: limits.containerDiskBytes },
   ),
-  DISK_INTERVAL_MS: ms(
+  DISK_INTERVAL: time(
     'Time between measurements of what a container has written. Slow measurements run less often.',
     limits.diskIntervalMs,
   ),
@@ -120,9 +120,9 @@ export const settings = {
     'The agent stops removing images when the engine’s disk is no fuller than this. Must not exceed IMAGES_HIGH_PERCENT.',
     limits.imagesLowPercent,
   ),
-  IMAGES_UNUSED_HOURS: integer(
-    'Images that the agent pulled and that no container used for this long are removed, however much room there is; 0: never.',
-    { min: 0, max: 87_600, fallback: limits.imagesUnusedHours },
+  IMAGES_UNUSED: duration(
+    'Images that the agent pulled and that no container used for this long are removed, however much room there is; `off`: never.',
+    { orOff: true, min: 3_600_000, max: 3650 * 86_400_000, fallback: limits.imagesUnusedMs, replaces: '_HOURS' },
   ),
   NATS_URLS: natsServers('NATS servers to use in place of those that the gateway names.', []),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
@@ -177,10 +177,9 @@ export const settings = {
     'Folder on a tmpfs of this host for the secrets of tenants that containers get as files. Elsewhere the agent refuses to write them.',
     { fallback: '/run/longshore-agent/secrets' },
   ),
-  STOP_ON_DISCONNECT_MS: ms(
-    'The agent stops its containers after this long without the control plane; 0: never.',
-    0,
-    0,
+  STOP_ON_DISCONNECT: duration(
+    'The agent stops its containers after this long without the control plane; `off`: never.',
+    { orOff: true, min: 1, max: 86_400_000, fallback: 0 },
   ),
   METRICS_HOST: text('Address that /metrics listens on.', { fallback: '127.0.0.1' }),
   METRICS_PORT: integer('Port that /metrics listens on; 0 takes a free one.', { min: 0, max: 65_535, fallback: 9103 }),
@@ -188,18 +187,18 @@ export const settings = {
     'File with the bearer tokens that open /metrics, one a line. Absent: it is open to all who reach it.',
   ),
   CONTAINER_METRICS: choice(
-    'on: /metrics also shows CPU, memory, network and processes of each running container, as of its last sample (USAGE_INTERVAL_MS). That is six series for each container, with the labels `tenant` and `container`.',
+    'on: /metrics also shows CPU, memory, network and processes of each running container, as of its last sample (USAGE_INTERVAL). That is six series for each container, with the labels `tenant` and `container`.',
     ['off', 'on'] as const,
     'off',
   ),
   ...traceSettings,
   LOG_LEVEL: choice('Lowest level of events that are logged.', logLevels, 'info'),
-  BEAT_INTERVAL_MS: ms('Time between heartbeats, and between checks that the engine answers.', limits.beatIntervalMs),
-  SYNC_INTERVAL_MS: ms('Time between full syncs of the desired set when no doorbell rings.', limits.syncIntervalMs),
-  STOP_GRACE_MS: ms('Time from the stop signal to the kill.', limits.stopGraceMs, 0),
-  RESTART_BACKOFF_MIN_MS: ms('Shortest pause before a container is restarted.', limits.restartBackoffMinMs),
-  RESTART_BACKOFF_MAX_MS: ms('Longest pause before a container is restarted.', limits.restartBackoffMaxMs),
-  UPDATE_VERIFY_MS: ms(
+  BEAT_INTERVAL: time('Time between heartbeats, and between checks that the engine answers.', limits.beatIntervalMs),
+  SYNC_INTERVAL: time('Time between full syncs of the desired set when no doorbell rings.', limits.syncIntervalMs),
+  STOP_GRACE: time('Time from the stop signal to the kill.', limits.stopGraceMs, 0),
+  RESTART_BACKOFF_MIN: time('Shortest pause before a container is restarted.', limits.restartBackoffMinMs),
+  RESTART_BACKOFF_MAX: time('Longest pause before a container is restarted.', limits.restartBackoffMaxMs),
+  UPDATE_VERIFY: time(
     'How long the new version of an updated container must stay up without an end. Until then it is rolled back if it ends three times, or if its health check fails.',
     limits.updateVerifyMs,
   ),
@@ -211,15 +210,15 @@ export const settings = {
   LOG_RATE_CONTAINER_BYTES: bytesPerSecond('of one container', limits.logRateContainerBytes),
   LOG_RATE_TENANT_BYTES: bytesPerSecond('of one tenant’s containers on this host together', limits.logRateTenantBytes),
   LOG_RATE_HOST_BYTES: bytesPerSecond('of all containers of this host together', limits.logRateHostBytes),
-  LOG_RATE_BURST_MS: ms('Burst: a log rate that was unused for this long may be used at once.', limits.logRateBurstMs),
-  USAGE_INTERVAL_MS: ms(
+  LOG_RATE_BURST: time('Burst: a log rate that was unused for this long may be used at once.', limits.logRateBurstMs),
+  USAGE_INTERVAL: time(
     'Time between samples of what containers use. Where the agent cannot read their cgroups, it asks the engine in every fourth.',
     limits.usageIntervalMs,
     100,
   ),
-  USAGE_REPORT_INTERVAL_MS: ms('Time between reports of what containers have used.', limits.usageReportMs, 100),
-  RETRY_MIN_MS: ms('Shortest pause before the agent asks the control plane or the engine again.', limits.retryMinMs),
-  RETRY_MAX_MS: ms('Longest pause before the agent asks the control plane or the engine again.', limits.retryMaxMs),
+  USAGE_REPORT_INTERVAL: time('Time between reports of what containers have used.', limits.usageReportMs, 100),
+  RETRY_MIN: time('Shortest pause before the agent asks the control plane or the engine again.', limits.retryMinMs),
+  RETRY_MAX: time('Longest pause before the agent asks the control plane or the engine again.', limits.retryMaxMs),
 } as const;
 
 export type AgentSettings = Configuration<typeof settings>;
@@ -232,7 +231,7 @@ export const logRatesOf = (given: AgentSettings): LogRates => ({
   containerBytes: given.LOG_RATE_CONTAINER_BYTES,
   tenantBytes: given.LOG_RATE_TENANT_BYTES,
   hostBytes: given.LOG_RATE_HOST_BYTES,
-  burstMs: given.LOG_RATE_BURST_MS,
+  burstMs: given.LOG_RATE_BURST,
 });
 
 /** @throws ConfigurationError if the file of the token cannot be read. */
@@ -245,14 +244,12 @@ export const joinTokenOf = (given: AgentSettings): string | undefined =>
 /** @throws ConfigurationError if settings contradict one another. */
 export function checkSettings(given: AgentSettings): AgentSettings {
   const faults: string[] = [];
-  if (given.RESTART_BACKOFF_MIN_MS > given.RESTART_BACKOFF_MAX_MS) {
-    faults.push('RESTART_BACKOFF_MIN_MS must not exceed RESTART_BACKOFF_MAX_MS');
+  if (given.RESTART_BACKOFF_MIN > given.RESTART_BACKOFF_MAX) {
+    faults.push('RESTART_BACKOFF_MIN must not exceed RESTART_BACKOFF_MAX');
   }
-  if (given.RETRY_MIN_MS > given.RETRY_MAX_MS) faults.push('RETRY_MIN_MS must not exceed RETRY_MAX_MS');
-  if (given.STOP_ON_DISCONNECT_MS > 0 && given.STOP_ON_DISCONNECT_MS <= 2 * given.SYNC_INTERVAL_MS) {
-    faults.push(
-      'STOP_ON_DISCONNECT_MS must be more than twice SYNC_INTERVAL_MS, or a quiet control plane looks absent',
-    );
+  if (given.RETRY_MIN > given.RETRY_MAX) faults.push('RETRY_MIN must not exceed RETRY_MAX');
+  if (given.STOP_ON_DISCONNECT > 0 && given.STOP_ON_DISCONNECT <= 2 * given.SYNC_INTERVAL) {
+    faults.push('STOP_ON_DISCONNECT must be more than twice SYNC_INTERVAL, or a quiet control plane looks absent');
   }
   if (given.IMAGES_LOW_PERCENT > given.IMAGES_HIGH_PERCENT) {
     faults.push('IMAGES_LOW_PERCENT must not exceed IMAGES_HIGH_PERCENT');

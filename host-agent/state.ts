@@ -54,12 +54,12 @@ export interface StateParts {
 
 export async function loadState(parts: StateParts): Promise<State> {
   const { settings, disk, clock, steadyMs, log } = parts;
-  const { STATE_DIR: stateDir, STOP_ON_DISCONNECT_MS, RESTART_BACKOFF_MAX_MS: maxWaitMs } = settings;
+  const { STATE_DIR: stateDir, STOP_ON_DISCONNECT, RESTART_BACKOFF_MAX: maxWaitMs } = settings;
   const wallMs = (): number => clock.nowMs();
   const sessions = await loadSessionNumber(stateDir, disk, log);
   const store = createDesiredStore(stateDir, parts.cluster, disk, log);
   const desired = await store.load();
-  const contact = await loadContact(stateDir, STOP_ON_DISCONNECT_MS, parts.machineTime, disk, log);
+  const contact = await loadContact(stateDir, STOP_ON_DISCONNECT, parts.machineTime, disk, log);
   const fence = await loadFence(stateDir, disk, log);
   const cursors = await loadCursors(stateDir, disk, log);
   const spool = await openSpool(stateDir, wallMs, parts.metrics.logDropped, log);

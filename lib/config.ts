@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
+import { durationText, parseDuration } from './time/duration.ts';
 
 export interface Setting<T> {
   /** Undefined: the text does not have this form. */
@@ -11,7 +12,9 @@ export interface Setting<T> {
   readonly form: string;
   readonly doc: string;
   /** Absent: the setting is required. */
-  readonly fallback?: { readonly value: T };
+  readonly fallback?: { readonly value: T; /** As a variable has it; absent: `String`. */ readonly text?: string };
+  /** End of the name that the setting had in the last release, in another unit. */
+  readonly replaces?: string;
 }
 
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
@@ -58,6 +61,29 @@ export const integer = (doc: string, bounds: { min: number; max: number; fallbac
     },
     bounds.fallback === undefined ? {} : { fallback: bounds.fallback },
   );
+
+/**
+ * A length of time, in milliseconds.
+ * @param bounds `orOff`: `off` is 0, which means never; `replaces`: by default `_MS`
+ */
+export function duration(
+  doc: string,
+  bounds: { min: number; max: number; fallback: number; orOff?: boolean; replaces?: string },
+): Setting<number> {
+  const { min, max, fallback, orOff = false, replaces = '_MS' } = bounds;
+  const such = durationText(orOff && fallback === 0 ? min : fallback);
+  return {
+    form: `${orOff ? 'off, or ' : ''}a duration of ${durationText(min)} to ${durationText(max)}, such as ${such}`,
+    doc,
+    parse: (value) => {
+      if (orOff && value === 'off') return 0;
+      const ms = parseDuration(value);
+      return ms !== undefined && ms >= min && ms <= max ? ms : undefined;
+    },
+    fallback: { value: fallback, text: orOff && fallback === 0 ? 'off' : durationText(fallback) },
+    replaces,
+  };
+}
 
 export const flag = (doc: string, fallback: boolean): Setting<boolean> =>
   setting('true or false', doc, (value) => (value === 'true' ? true : value === 'false' ? false : undefined), {
@@ -127,7 +153,10 @@ export const number = (doc: string, bounds: { min: number; max: number; fallback
 export function readSettings<S extends Settings>(settings: S, env: NodeJS.ProcessEnv): Configuration<S> {
   const faults: string[] = [];
   const values: Record<string, unknown> = {};
-  for (const [name, { parse, form, fallback }] of Object.entries(settings)) {
+  for (const [name, { parse, form, fallback, replaces }] of Object.entries(settings)) {
+    const former = `${name}${replaces ?? ''}`;
+    if (replaces !== undefined && (env[former] ?? '') !== '')
+      faults.push(`${former} is now ${name}, with a unit: ${form}`);
     const given = env[name];
     if (given === undefined || given === '') {
       if (fallback === undefined) faults.push(`${name} is required (${form})`);

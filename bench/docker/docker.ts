@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { cacheFolder } from '../../dev/paths.ts';
 import { startStack, type Stack } from '../../dev/stack/stack.ts';
+import { durationText } from '../../lib/time/duration.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Bench, Section, Table } from '../section.ts';
 import { figure, median, quantile, ratio } from '../statistics.ts';
@@ -145,13 +146,13 @@ function restartedTable(measured: Measured): Table {
     ]),
     remarks: [
       'The process is killed; the time begins when it has ended (`FinishedAt`). For the engine alone, a supervisor hears the event `die` and calls `start` and an inspect; for Longshore, the tenant reads the status `running` with a restart (polled every 5 ms).',
-      `Longshore without its first pause before a restart: RESTART_BACKOFF_MIN_MS=${agentSettings.RESTART_BACKOFF_MIN_MS} (by default ${limits.restartBackoffMinMs}).`,
+      `Longshore without its first pause before a restart: RESTART_BACKOFF_MIN=${agentSettings.RESTART_BACKOFF_MIN} (by default ${durationText(limits.restartBackoffMinMs)}).`,
     ],
   };
 }
 
 /** The least pause: the time that is measured is the agent's and the engine's. */
-const agentSettings = { RESTART_BACKOFF_MIN_MS: '1' } as const;
+const agentSettings = { RESTART_BACKOFF_MIN: '1ms' } as const;
 const ownPort = 8080;
 const firstNewPort = 10_000;
 

@@ -98,7 +98,7 @@ async function startHost(joinToken: string, number: number): Promise<void> {
       gatewayUrl: task.gatewayUrl,
       joinToken,
       publicKey: keyFrom(seed).getPublicKey(),
-      backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
+      backoff: { minMs: given.RETRY_MIN, maxMs: given.RETRY_MAX },
     },
     log,
     AbortSignal.timeout(enrolDeadlineMs),

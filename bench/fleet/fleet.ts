@@ -135,7 +135,7 @@ const plans = {
       tenants: 20,
       actors: 1,
       gateways: 1,
-      agentSettings: { SYNC_INTERVAL_MS: '5000' },
+      agentSettings: { SYNC_INTERVAL: '5s' },
     },
     containers: 1_000,
     declareDeadlineMs: 1 * minutes,

@@ -29,8 +29,8 @@ interface MillionPlan extends FleetPlan {
 const minutes = 60_000;
 
 /** Ten thousand hosts on two cores: each says less often that it is there, and is missed later. */
-const agentSettings = { BEAT_INTERVAL_MS: '60000', SYNC_INTERVAL_MS: '600000' } as const;
-const actorsSettings = { HOST_UNKNOWN_MS: '240000' } as const;
+const agentSettings = { BEAT_INTERVAL: '1m', SYNC_INTERVAL: '10m' } as const;
+const actorsSettings = { HOST_UNKNOWN: '4m' } as const;
 const sparing = { areSimulated: true, agentSettings, actorsSettings } as const;
 
 const plans = {

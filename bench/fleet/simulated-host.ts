@@ -104,7 +104,7 @@ class Table {
 export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHost> {
   const { settings, identity, seed, clock, log } = parts;
   const { signal } = new AbortController();
-  const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
+  const retry = { minMs: settings.RETRY_MIN, maxMs: settings.RETRY_MAX };
   const publicKey = keyFrom(seed).getPublicKey();
   const sender: Sender = { host: identity.host, user: publicKey };
   const credentials = createCredentials(identity, {
@@ -174,8 +174,8 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
     },
     credentials,
     beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [], room: {} }),
-    beatMs: settings.BEAT_INTERVAL_MS,
-    syncMs: settings.SYNC_INTERVAL_MS,
+    beatMs: settings.BEAT_INTERVAL,
+    syncMs: settings.SYNC_INTERVAL,
     isCountedOn: () => false,
     retry,
     clock,

@@ -64,7 +64,7 @@ export const settingsTable = (program: string, settings: Settings): string =>
   table(
     ['Variable', 'Form', 'Default', 'Meaning'],
     Object.entries(settings).map(([name, { form, doc, fallback }]) => {
-      const given = fallback === undefined ? 'required' : defaultText(fallback.value);
+      const given = fallback === undefined ? 'required' : (fallback.text ?? defaultText(fallback.value));
       const words = settingWords[`${program} ${name}`];
       return [
         code(name),

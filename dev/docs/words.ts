@@ -228,15 +228,15 @@ export const settingWords: Readonly<Record<string, string>> = {
   'gateway HTTP_HOST':
     'Keep the default behind a proxy on the same machine; otherwise use an address that only the proxy reaches.',
   'gateway TRUSTED_PROXIES': 'Without it all clients behind a proxy count as one client.',
-  'gateway REQUEST_DEADLINE_MS': 'Give a proxy a longer time-out, and a much longer one for streams and waits.',
-  'gateway SHUTDOWN_DELAY_MS': 'Longer than the proxy’s interval between health checks.',
+  'gateway REQUEST_DEADLINE': 'Give a proxy a longer time-out, and a much longer one for streams and waits.',
+  'gateway SHUTDOWN_DELAY': 'Longer than the proxy’s interval between health checks.',
   'gateway REDIS_URL': 'Use it with several gateways; docs/deploy.md, Redis, has its configuration.',
   'actors REPLICAS': 'Used only when streams are made; change it later with `nats stream edit`.',
   'actors HOST_MAX_CPU_MILLIS': 'A host that claims more has the fault `over_ceiling`.',
-  'actors HOST_LOST_MS': 'Shorter: containers move sooner, and run in two places at once more often.',
+  'actors HOST_LOST': 'Shorter: containers move sooner, and run in two places at once more often.',
   'host-agent LONGSHORE_JOIN_TOKEN': 'Valid once, for an hour.',
-  'host-agent STOP_ON_DISCONNECT_MS':
-    'For containers that must not run in two places: set it below `HOST_LOST_MS` of the actors.',
+  'host-agent STOP_ON_DISCONNECT':
+    'For containers that must not run in two places: set it below `HOST_LOST` of the actors.',
   'host-agent PUBLISH_ADDRESS': 'An address that the containers’ clients reach.',
   'host-agent SECRETS_DIR': 'Make it readable only for the agent.',
   'host-agent SECRET_FILES_DIR': 'See [deployment](deploy.md#secrets-on-hosts).',

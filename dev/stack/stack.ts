@@ -266,7 +266,7 @@ function startAgent(ground: Ground, { host, registry, nats, joinToken }: AgentNe
       // A private engine holds only images of this stack.
       ...(engine.origin === 'private' ? { IMAGES_COLLECTED: 'all' } : {}),
       // An update shows its end soon.
-      UPDATE_VERIFY_MS: '3000',
+      UPDATE_VERIFY: '3s',
       METRICS_PORT: String(ground.ports.agentMetrics),
       ...ground.agentSettings,
     },

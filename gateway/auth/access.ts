@@ -52,7 +52,7 @@ export function createAccess(options: AccessOptions): Access {
   const verifier = new Verifier([...issuers, options.ownIssuer], revocations, {
     clock,
     log,
-    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,
+    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX,
     counted: (result) => meters.token(result),
   });
   const clients = new ClientAddresses(trustedProxies(configuration.TRUSTED_PROXIES), { clock, log });

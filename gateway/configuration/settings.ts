@@ -1,5 +1,14 @@
 /** The gateway's settings. docs/configuration.md is generated from this table. */
-import { choice, integer, list, natsServers, optionalText, text, type Configuration } from '../../lib/config.ts';
+import {
+  choice,
+  duration,
+  integer,
+  list,
+  natsServers,
+  optionalText,
+  text,
+  type Configuration,
+} from '../../lib/config.ts';
 import { logLevels } from '../../lib/log.ts';
 import { samplerSettings, traceSettings } from '../../lib/trace/settings.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -40,7 +49,7 @@ export const settings = {
     'Words in the scopes of this issuer’s tokens that are about other programs. Each other word that is no scope opens nothing.',
     { fallback: [] },
   ),
-  AUTH_TOKEN_LIFE_MAX_MS: integer(
+  AUTH_TOKEN_LIFE_MAX: duration(
     'Longest life of a token (`exp` minus `iat`); the gateway refuses others. Revocations are kept for this long, so never raise it while some are in force.',
     { min: 60_000, max: 10 * 365 * 86_400_000, fallback: limits.tokenLifeMaxMs },
   ),
@@ -55,7 +64,7 @@ export const settings = {
   SIGN_IN_RULES_FILE: optionalText(
     'Who is in which tenant, with which scopes: JSON, a list of {claim, value, tenant, scopes, device}, or of {claim, scopes, device} for a claim that holds names of tenants.',
   ),
-  SIGN_IN_SESSION_MS: integer('How long a session lasts; then its user signs in again.', {
+  SIGN_IN_SESSION: duration('How long a session lasts; then its user signs in again.', {
     min: 60_000,
     max: limits.sessionLifeMaxMs,
     fallback: limits.sessionLifeMs,
@@ -65,7 +74,7 @@ export const settings = {
     ['on', 'off'],
     'on',
   ),
-  SIGN_IN_DEVICE_SESSION_MS: integer('How long a session of a command line lasts, up to SIGN_IN_SESSION_MS.', {
+  SIGN_IN_DEVICE_SESSION: duration('How long a session of a command line lasts, up to SIGN_IN_SESSION.', {
     min: 60_000,
     max: limits.sessionLifeMaxMs,
     fallback: limits.deviceSessionLifeMs,
@@ -115,7 +124,7 @@ export const settings = {
     'Networks (CIDR) of the trusted proxies. From them the gateway takes the client’s address out of X-Forwarded-For.',
     { fallback: [] },
   ),
-  REQUEST_DEADLINE_MS: integer('Deadline of a request.', {
+  REQUEST_DEADLINE: duration('Deadline of a request.', {
     min: 100,
     max: 60_000,
     fallback: limits.requestDeadlineMs,
@@ -148,7 +157,7 @@ export const settings = {
     logLevels,
     'info',
   ),
-  SHUTDOWN_DELAY_MS: integer(
+  SHUTDOWN_DELAY: duration(
     'How long a stopping gateway still listens after /readyz answers 503, so that load balancers notice.',
     {
       min: 0,

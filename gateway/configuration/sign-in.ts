@@ -83,7 +83,7 @@ export function signInOf(configuration: GatewayConfiguration): SignInSettings | 
     SIGN_IN_RULES_FILE: rulesFile,
     SIGN_IN_SCOPES: scopes,
     SIGN_IN_DEVICE: device,
-    SIGN_IN_DEVICE_SESSION_MS: deviceLifeMs,
+    SIGN_IN_DEVICE_SESSION: deviceLifeMs,
   } = configuration;
   const publicUrl = publicUrlOf(configuration);
   if (issuer === undefined) {
@@ -105,13 +105,13 @@ export function signInOf(configuration: GatewayConfiguration): SignInSettings | 
     scopes,
     rules: rulesOf(rulesFile),
     publicUrl,
-    deviceLifeMs: device === 'off' ? undefined : Math.min(deviceLifeMs, configuration.SIGN_IN_SESSION_MS),
+    deviceLifeMs: device === 'off' ? undefined : Math.min(deviceLifeMs, configuration.SIGN_IN_SESSION),
   };
 }
 
 /** How long a session lasts. @throws ConfigurationError */
-export function sessionLifeOf({ SIGN_IN_SESSION_MS: ms, AUTH_TOKEN_LIFE_MAX_MS: max }: GatewayConfiguration): number {
-  if (ms > max) throw fault('SIGN_IN_SESSION_MS must not be longer than AUTH_TOKEN_LIFE_MAX_MS');
+export function sessionLifeOf({ SIGN_IN_SESSION: ms, AUTH_TOKEN_LIFE_MAX: max }: GatewayConfiguration): number {
+  if (ms > max) throw fault('SIGN_IN_SESSION must not be longer than AUTH_TOKEN_LIFE_MAX');
   return ms;
 }
 

@@ -58,7 +58,7 @@ export async function join(given: Joining): Promise<void> {
     }
     const seed = await writtenOrRefused(stateDir, () => loadSeed(stateDir));
     const gatewayUrl = given.url ?? settings.LONGSHORE_URL;
-    const backoff = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
+    const backoff = { minMs: settings.RETRY_MIN, maxMs: settings.RETRY_MAX };
     const identity = await enrolled({ gatewayUrl, joinToken, publicKey: keyFrom(seed).getPublicKey(), backoff }, given);
     await kept(stateDir, identity);
     say(`This host is enrolled as ${identity.host}, in region ${identity.region} of cluster ${identity.cluster}.`);

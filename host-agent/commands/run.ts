@@ -72,7 +72,7 @@ async function identify(
         gatewayUrl: given.LONGSHORE_URL,
         joinToken,
         publicKey,
-        backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
+        backoff: { minMs: given.RETRY_MIN, maxMs: given.RETRY_MAX },
       },
       log,
       ending.signal,

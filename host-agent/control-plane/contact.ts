@@ -1,6 +1,6 @@
 /**
  * When the control plane last answered, and what that means for containers where
- * STOP_ON_DISCONNECT_MS is set. Kept on disk: the control plane places a silent host's containers
+ * STOP_ON_DISCONNECT is set. Kept on disk: the control plane places a silent host's containers
  * elsewhere after the time that the agent announced (ADR 14), so a restart of the agent must not
  * extend it.
  */
@@ -18,7 +18,7 @@ const Count = Type.Integer({ minimum: 0 });
 const decodeRecord = decoder(
   Type.Object({
     v: Type.Literal(1),
-    /** The STOP_ON_DISCONNECT_MS that the agent announced to the control plane; 0: never. */
+    /** The STOP_ON_DISCONNECT that the agent announced to the control plane; 0: never. */
     toldMs: Count,
     boot: Type.String(),
     /** The last contact, by the time of the machine in this boot. */
@@ -62,7 +62,7 @@ export function strictest(toldMs: number, setMs: number): number {
   return toldMs === 0 || setMs === 0 ? Math.max(toldMs, setMs) : Math.min(toldMs, setMs);
 }
 
-type StopSettings = Pick<AgentSettings, 'STOP_ON_DISCONNECT_MS' | 'BEAT_INTERVAL_MS' | 'STOP_GRACE_MS'>;
+type StopSettings = Pick<AgentSettings, 'STOP_ON_DISCONNECT' | 'BEAT_INTERVAL' | 'STOP_GRACE'>;
 
 /**
  * How long after its last contact a live agent with a live engine has stopped every container;
@@ -70,14 +70,12 @@ type StopSettings = Pick<AgentSettings, 'STOP_ON_DISCONNECT_MS' | 'BEAT_INTERVAL
  * a supervisor takes to start an agent again.
  */
 export function stoppedAfterMs(settings: StopSettings, containers: number): number | null {
-  const { STOP_ON_DISCONNECT_MS: allowedMs, BEAT_INTERVAL_MS: lookMs } = settings;
+  const { STOP_ON_DISCONNECT: allowedMs, BEAT_INTERVAL: lookMs } = settings;
   return allowedMs === 0 ? null : allowedMs + limits.firstContactMs + lookMs + stopAllMs(settings, containers);
 }
 
-export const stopAllMs = (
-  { STOP_GRACE_MS: graceMs }: Pick<StopSettings, 'STOP_GRACE_MS'>,
-  containers: number,
-): number => Math.ceil(containers / limits.concurrentStops) * (graceMs + limits.engineCallMs);
+export const stopAllMs = ({ STOP_GRACE: graceMs }: Pick<StopSettings, 'STOP_GRACE'>, containers: number): number =>
+  Math.ceil(containers / limits.concurrentStops) * (graceMs + limits.engineCallMs);
 
 export interface Contact {
   /**
@@ -96,7 +94,7 @@ export interface Contact {
   flush(): Promise<void>;
 }
 
-/** @param setMs STOP_ON_DISCONNECT_MS */
+/** @param setMs STOP_ON_DISCONNECT */
 export async function loadContact(
   stateDir: string,
   setMs: number,

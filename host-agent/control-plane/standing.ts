@@ -1,6 +1,6 @@
 /**
  * Whether containers may run on this host now. Not while the control plane has been silent for
- * longer than STOP_ON_DISCONNECT_MS, while a second agent with this host's identity runs, or while
+ * longer than STOP_ON_DISCONNECT, while a second agent with this host's identity runs, or while
  * the host is removed by force.
  */
 import { sleep } from '../../lib/time/backoff.ts';

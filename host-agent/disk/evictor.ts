@@ -43,7 +43,7 @@ export interface EvictorParts {
   readonly evict: (use: DiskUse) => boolean;
   /** It is within its limit. */
   readonly relieve: (use: DiskUse) => void;
-  readonly settings: { readonly DISK_INTERVAL_MS: number };
+  readonly settings: { readonly DISK_INTERVAL: number };
   readonly faults: Faults;
   readonly metrics: Pick<Metrics, 'diskEviction'>;
   readonly steadyMs: () => number;
@@ -78,7 +78,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
   let comparedAtMs = Number.NEGATIVE_INFINITY;
 
   const intervalMs = (): number =>
-    parts.pressure().isPressed ? Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS) : settings.DISK_INTERVAL_MS;
+    parts.pressure().isPressed ? Math.min(limits.diskLookMs, settings.DISK_INTERVAL) : settings.DISK_INTERVAL;
   const spentOn = (tenant: string, nowMs: number): number => {
     const on = spent.get(tenant);
     return on === undefined ? 0 : spentMs(on, nowMs);
@@ -248,7 +248,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
       isUnknown(volumes.attempts) ? new Set([...unmeasured.keys(), ...withVolumes]).size : unmeasured.size,
     run: async (signal) => {
       while (!signal.aborted) {
-        await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS), signal);
+        await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL), signal);
         if (signal.aborted) return;
         try {
           // The agent does not wait for a hanging engine when it stops.

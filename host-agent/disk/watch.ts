@@ -7,7 +7,6 @@ import { statfs } from 'node:fs/promises';
 import { sleep } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
-import { hours } from '../../schemas/limits/units.ts';
 import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './plan.ts';
 import type { Faults } from '../faults.ts';
 import type { ImageCollector } from '../images/collector.ts';
@@ -21,11 +20,11 @@ export interface DiskWatchParts {
   readonly rootDir: () => string | undefined;
   readonly images: Pick<ImageCollector, 'collect' | 'collectUnused'>;
   readonly settings: {
-    readonly DISK_INTERVAL_MS: number;
+    readonly DISK_INTERVAL: number;
     readonly DISK_PRESSURE_PERCENT: number;
     readonly IMAGES_HIGH_PERCENT: number;
     readonly IMAGES_LOW_PERCENT: number;
-    readonly IMAGES_UNUSED_HOURS: number;
+    readonly IMAGES_UNUSED: number;
   };
   readonly faults: Faults;
   readonly steadyMs: () => number;
@@ -91,19 +90,19 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
         return now !== undefined && now.usedPercent > settings.IMAGES_LOW_PERCENT;
       });
     } finally {
-      collectAtMs = steadyMs() + restMs(steadyMs() - startMs, settings.DISK_INTERVAL_MS);
+      collectAtMs = steadyMs() + restMs(steadyMs() - startMs, settings.DISK_INTERVAL);
     }
   };
 
   /** What to collect now; undefined: nothing. */
   const dueCollection = (seen: DiskFill | undefined): (() => Promise<void>) | undefined => {
-    const { IMAGES_HIGH_PERCENT: high, IMAGES_UNUSED_HOURS: unusedHours } = settings;
+    const { IMAGES_HIGH_PERCENT: high, IMAGES_UNUSED: unusedMs } = settings;
     if (seen !== undefined && high < 100 && seen.usedPercent >= high) {
       return steadyMs() >= collectAtMs ? makeRoom : undefined;
     }
-    if (unusedHours === 0 || steadyMs() < unusedAtMs) return undefined;
+    if (unusedMs === 0 || steadyMs() < unusedAtMs) return undefined;
     unusedAtMs = steadyMs() + limits.imagesUnusedLookMs;
-    return () => parts.images.collectUnused(unusedHours * hours);
+    return () => parts.images.collectUnused(unusedMs);
   };
 
   const look = async (): Promise<void> => {
@@ -123,7 +122,7 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
     run: async (signal) => {
       while (!signal.aborted) {
         await look();
-        await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS), signal);
+        await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL), signal);
       }
     },
   };

@@ -179,7 +179,7 @@ export const agent = {
   imagesHighPercent: 85,
   imagesLowPercent: 75,
   /** Two weeks. */
-  imagesUnusedHours: 336,
+  imagesUnusedMs: 336 * hours,
   /** The time between two looks for images that were unused for long. */
   imagesUnusedLookMs: 1 * hours,
   diskPressurePercent: 90,

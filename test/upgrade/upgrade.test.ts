@@ -35,7 +35,7 @@ async function startLastRelease(t: Test, compiled: string, traced: Record<string
   const engine = await startTroubledEngine(join(folder, 'engine.sock'), 'nobody', createRandom(1));
   t.teardown(() => engine.close());
   const access = { ...nats, urls: [nats.url] };
-  const gateway = { ...redis.settings, ...traced, SHUTDOWN_DELAY_MS: '3000' };
+  const gateway = { ...redis.settings, ...traced, SHUTDOWN_DELAY: '3s' };
   const copies = { actors: 2, gateways: 2 };
   const { issuer, actors, gateways } = await startPrograms(
     t,

@@ -165,7 +165,7 @@ function newsFor(
 
 /**
  * The answer for a host whose record is damaged. The enrolled key is unknown, so the answer repeats
- * only what the sender said itself. That is enough for an agent with STOP_ON_DISCONNECT_MS to keep
+ * only what the sender said itself. That is enough for an agent with STOP_ON_DISCONNECT to keep
  * its containers; they are not placed elsewhere, because the host does not count as lost.
  */
 function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, number]): Synced {

@@ -18,8 +18,8 @@ const fillWhenTold = (where: string): string =>
 
 t.test('disks', async (t) => {
   const { controlPlane, engine, registry, agent, script } = await startRig(t);
-  const longMs = '86400000';
-  const calm = { IMAGES_HIGH_PERCENT: '100', DISK_PRESSURE_PERCENT: '100', RESTART_BACKOFF_MAX_MS: longMs };
+  const long = '1d';
+  const calm = { IMAGES_HIGH_PERCENT: '100', DISK_PRESSURE_PERCENT: '100', RESTART_BACKOFF_MAX: long };
   const repository = 'longshore/attack-disk';
   const push = async (tag: string, image: object) => {
     await pushTestImage(registry, { repository, tag, ...image });
@@ -48,12 +48,12 @@ t.test('disks', async (t) => {
     });
 
   // These containers end before the first measurement.
-  const careless = agent({ ...calm, DISK_INTERVAL_MS: longMs, RESTART_BACKOFF_MIN_MS: longMs });
+  const careless = agent({ ...calm, DISK_INTERVAL: long, RESTART_BACKOFF_MIN: long });
   const ended = controlPlane.desire({ ...(await script('disk-ended', fill('/tmp', 'exit 0'))), disk_bytes: limit });
   await controlPlane.reported(ended.id, ({ observation }) => observation.reason === 'exited');
   const left = (await engine.only(ended.id)).Id;
   await careless.stop();
-  const process = agent({ ...calm, DISK_INTERVAL_MS: '200' });
+  const process = agent({ ...calm, DISK_INTERVAL: '200ms' });
 
   await t.test('a container that filled its layer and ended does not start again', async () => {
     await evicted(ended.id);
@@ -128,7 +128,7 @@ t.test('disks', async (t) => {
     const name = ({ registry, repository, tag }: typeof idle) => `${registry}/${repository}:${tag}`;
     await engine.call('POST', `/images/create?fromImage=${encodeURIComponent(name(foreign))}`);
     const second = agent({
-      DISK_INTERVAL_MS: '200',
+      DISK_INTERVAL: '200ms',
       IMAGES_HIGH_PERCENT: '0',
       IMAGES_LOW_PERCENT: '0',
       DISK_PRESSURE_PERCENT: '100',

@@ -11,7 +11,7 @@ import { startRig } from '../support/rig.ts';
 
 t.setTimeout(300_000);
 const compute = '/api/v2/compute';
-const quick = { UPDATE_VERIFY_MS: '1000', STOP_GRACE_MS: '2000', RESTART_BACKOFF_MIN_MS: '200' };
+const quick = { UPDATE_VERIFY: '1s', STOP_GRACE: '2s', RESTART_BACKOFF_MIN: '200ms' };
 const sum = (text: string): string => createHash('sha256').update(text).digest('hex');
 /** It says which values it has by their sums alone, and ends at once where the file says so. */
 const script =

@@ -14,7 +14,7 @@ const [password] = passwords;
 
 t.test('secrets and logins', async (t) => {
   const rig = await startRig(t, {
-    agent: { UPDATE_VERIFY_MS: '500' },
+    agent: { UPDATE_VERIFY: '500ms' },
     gateway: { VAULT_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}` },
   });
   const acme = await rig.client('acme');

@@ -73,7 +73,7 @@ function createUnderLoad(client: Client) {
 
 t.test('a restore brings back the state of the backup', async (t) => {
   const rig = await startRig(t, {
-    agent: { USAGE_INTERVAL_MS: '500', USAGE_REPORT_INTERVAL_MS: '500', UPDATE_VERIFY_MS: '500' },
+    agent: { USAGE_INTERVAL: '500ms', USAGE_REPORT_INTERVAL: '500ms', UPDATE_VERIFY: '500ms' },
     gateway: { VAULT_KEYS: `k1:${randomBytes(32).toString('base64')}` },
   });
   const folder = join(temporaryFolder(t), 'backup');

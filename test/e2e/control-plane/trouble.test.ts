@@ -8,7 +8,7 @@ import { startRig } from '../support/rig.ts';
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 
 t.test('failures as a client sees them', async (t) => {
-  const rig = await startRig(t, { gateway: { REQUEST_DEADLINE_MS: '3000' } });
+  const rig = await startRig(t, { gateway: { REQUEST_DEADLINE: '3s' } });
   const acme = await rig.client('acme');
   const { body } = await acme.create({ name: 'steady', ...rig.image, ...small });
   t.equal((await acme.wait(body.data, 'running')).status, 200);

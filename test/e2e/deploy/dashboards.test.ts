@@ -73,7 +73,7 @@ t.test('dashboards', async (t) => {
     'they name only what programs export',
   );
 
-  const rig = await startRig(t, { agent: { CONTAINER_METRICS: 'on', USAGE_INTERVAL_MS: '500' } });
+  const rig = await startRig(t, { agent: { CONTAINER_METRICS: 'on', USAGE_INTERVAL: '500ms' } });
   const acme = await rig.client('acme');
   await acme.createRunning([{ name: 'web', ...rig.image, cpu_limit: '0.5', mem_limit: '64m' }]);
   const hostOf = (url: string): string => new URL(url).host;

@@ -17,7 +17,7 @@ const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';
 
 t.test('a host renews its credentials before they expire', async (t) => {
-  const rig = await startRig(t, { actors: { HOST_CREDENTIALS_TTL_MS: '12000' } });
+  const rig = await startRig(t, { actors: { HOST_CREDENTIALS_TTL: '12s' } });
   const acme = await rig.client('acme');
   const jwt = (): string =>
     (JSON.parse(readFileSync(join(rig.agentFolder(hostKey), 'identity.json'), 'utf8')) as { jwt: string }).jwt;

@@ -39,7 +39,7 @@ const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';
 
 t.test('a lost host that comes back stops the containers that were moved', async (t) => {
-  const rig = await startRig(t, { actors: { HOST_LOST_MS: '8000' } });
+  const rig = await startRig(t, { actors: { HOST_LOST: '8s' } });
   const acme = await rig.client('acme');
   const operator = await rig.client('ops', 'operator');
   const made = await acme.createRunning([

@@ -21,13 +21,13 @@ export const quickAgent = {
   CONTAINER_FIREWALL: 'off',
   // Each sandbox that waits costs the engine as much as a container.
   SANDBOX_POOL: '1',
-  BEAT_INTERVAL_MS: '300',
-  SYNC_INTERVAL_MS: '2000',
-  STOP_GRACE_MS: '3000',
-  RESTART_BACKOFF_MIN_MS: '200',
-  RESTART_BACKOFF_MAX_MS: '2000',
-  RETRY_MIN_MS: '50',
-  RETRY_MAX_MS: '500',
+  BEAT_INTERVAL: '300ms',
+  SYNC_INTERVAL: '2s',
+  STOP_GRACE: '3s',
+  RESTART_BACKOFF_MIN: '200ms',
+  RESTART_BACKOFF_MAX: '2s',
+  RETRY_MIN: '50ms',
+  RETRY_MAX: '500ms',
 };
 
 export interface HostsOptions {

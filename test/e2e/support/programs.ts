@@ -9,6 +9,7 @@ import type { NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../../dev/tokens.ts';
 import type { Lifetime } from '../../support/runner/lifetime.ts';
+import { parseDuration } from '../../../lib/time/duration.ts';
 import type { Issuer } from './client.ts';
 
 /** A program that can be killed and started again with the same settings. */
@@ -69,6 +70,16 @@ export const urlOf = (port: number, path: string): string => `http://127.0.0.1:$
 export const caOf = ({ caFile }: NatsAccess): Record<string, string> =>
   caFile === undefined ? {} : { NATS_CA_FILE: caFile };
 
+/** The last release takes lengths of time in milliseconds, and names them so. */
+function settingsOf(compiled: string, settings: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (compiled === thisRelease) return settings;
+  const former = Object.entries(settings).map(([name, value]) => {
+    const ms = parseDuration(value);
+    return ms === undefined ? [name, value] : [`${name}_MS`, String(ms)];
+  });
+  return Object.fromEntries(former) as Record<string, string>;
+}
+
 export async function startRunning(
   t: Lifetime,
   name: ProgramName,
@@ -78,7 +89,10 @@ export async function startRunning(
 ): Promise<Running> {
   let compiled = first;
   const launch = async (): Promise<Server> =>
-    startProgram({ name, settings, readyUrl, logFile: join(folder, `${name}.log`), compiled }, process.env);
+    startProgram(
+      { name, settings: settingsOf(compiled, settings), readyUrl, logFile: join(folder, `${name}.log`), compiled },
+      process.env,
+    );
   let server = await launch();
   t.teardown(async () => {
     if (server.exit() === undefined) await server.stop();

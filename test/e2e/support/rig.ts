@@ -46,7 +46,7 @@ export async function startRig(t: Lifetime, options: RigOptions = {}): Promise<R
   const redis = await startRedis({ folder: join(folder, 'redis') });
   t.teardown(() => redis.stop());
   const controlPlane = await startControlPlane(t, folder, {
-    actors: { HOST_UNKNOWN_MS: '3000', ...options.actors },
+    actors: { HOST_UNKNOWN: '3s', ...options.actors },
     gateway: { ...redis.settings, ...options.gateway },
   });
   const { nats, access, issuer, actors, gateway, baseUrl, metricsUrls } = controlPlane;

@@ -6,7 +6,7 @@ import { sleep } from '../../../lib/time/backoff.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import type { Client } from './client.ts';
 
-/** Interval of the readiness checks; SHUTDOWN_DELAY_MS must be longer (docs/deploy.md). */
+/** Interval of the readiness checks; SHUTDOWN_DELAY must be longer (docs/deploy.md). */
 const checkMs = 100;
 /** Long enough for the checks to see that a gateway stops, even on a busy machine. */
 export const shutdownDelayMs = 10_000;

@@ -10,12 +10,12 @@ import { startRig, type Rig } from './rig.ts';
 /** Short waits, and everything switched on that any of the files looks at. */
 const settings = {
   agent: {
-    UPDATE_VERIFY_MS: '1000',
-    STOP_GRACE_MS: '2000',
-    RESTART_BACKOFF_MIN_MS: '200',
+    UPDATE_VERIFY: '1s',
+    STOP_GRACE: '2s',
+    RESTART_BACKOFF_MIN: '200ms',
     CONTAINER_METRICS: 'on',
-    USAGE_INTERVAL_MS: '300',
-    USAGE_REPORT_INTERVAL_MS: '500',
+    USAGE_INTERVAL: '300ms',
+    USAGE_REPORT_INTERVAL: '500ms',
   },
   gateway: { VAULT_KEYS: `k1:${randomBytes(32).toString('base64')}` },
 };

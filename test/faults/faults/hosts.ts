@@ -84,7 +84,7 @@ const updateHeardMs = 500;
 async function restart(world: World, stopOnDisconnectMs: number): Promise<void> {
   const agent = agentOf(world);
   await agent.stop();
-  world.agentSettings['STOP_ON_DISCONNECT_MS'] = String(stopOnDisconnectMs);
+  world.agentSettings['STOP_ON_DISCONNECT'] = `${stopOnDisconnectMs}ms`;
   await agent.start();
 }
 

@@ -76,14 +76,14 @@ const leaderAskMs = 2_000;
 
 /** Settings that make an agent quick enough for a run of minutes. */
 const quickAgent = {
-  BEAT_INTERVAL_MS: '500',
-  SYNC_INTERVAL_MS: '2000',
-  STOP_GRACE_MS: '3000',
-  RESTART_BACKOFF_MIN_MS: '200',
-  RESTART_BACKOFF_MAX_MS: '2000',
-  UPDATE_VERIFY_MS: '1000',
-  RETRY_MIN_MS: '50',
-  RETRY_MAX_MS: '1000',
+  BEAT_INTERVAL: '500ms',
+  SYNC_INTERVAL: '2s',
+  STOP_GRACE: '3s',
+  RESTART_BACKOFF_MIN: '200ms',
+  RESTART_BACKOFF_MAX: '2s',
+  UPDATE_VERIFY: '1s',
+  RETRY_MIN: '50ms',
+  RETRY_MAX: '1s',
   REGISTRIES_ALLOWED: 'registry.test',
   CONTAINER_FIREWALL: 'off',
 };

@@ -27,7 +27,7 @@ t.test('what works', (t) => {
   t.same(rules, [{ by: 'value', ...rule, device: undefined }]);
   t.match(read(whole, [{ ...rule, device: true }])?.rules, [{ device: true }]);
   t.equal(read(whole)?.deviceLifeMs, 4 * 3_600_000);
-  t.equal(read({ ...whole, SIGN_IN_SESSION_MS: '60000' })?.deviceLifeMs, 60_000, 'no longer than in a browser');
+  t.equal(read({ ...whole, SIGN_IN_SESSION: '1m' })?.deviceLifeMs, 60_000, 'no longer than in a browser');
   t.equal(read({ ...whole, SIGN_IN_DEVICE: 'off' })?.deviceLifeMs, undefined);
   const local = { PUBLIC_URL: 'http://127.0.0.1:8080', SIGN_IN_ISSUER: 'http://localhost:3000' };
   t.equal(read({ ...whole, ...local })?.issuer.protocol, 'http:');
@@ -67,7 +67,7 @@ t.test('what stops the start', (t) => {
 t.test('sessions and links', (t) => {
   const of = (more: Record<string, string>) => readSettings(settings, more);
   t.equal(sessionLifeOf(of({})), 12 * 3_600_000);
-  t.throws(() => sessionLifeOf(of({ SIGN_IN_SESSION_MS: '600000', AUTH_TOKEN_LIFE_MAX_MS: '60000' })), /longer/);
+  t.throws(() => sessionLifeOf(of({ SIGN_IN_SESSION: '10m', AUTH_TOKEN_LIFE_MAX: '1m' })), /longer/);
   t.equal(linkFolderOf(of({ SIGN_IN_LINK_FOLDER: '/links' })), '/links');
   t.throws(() => linkFolderOf(of({ SIGN_IN_LINK_FOLDER: '/links', NODE_ENV: 'production' })), /is for development/);
   t.end();

@@ -48,7 +48,7 @@ async function closedUrl(): Promise<string> {
 function joining(t: Test, url: string, more: Partial<Joining> = {}) {
   const stateDir = pathOf(temporaryFolder(t), 'state');
   const said: string[] = [];
-  const env = { STATE_DIR: stateDir, LONGSHORE_URL: url, RETRY_MIN_MS: '1', RETRY_MAX_MS: '2' };
+  const env = { STATE_DIR: stateDir, LONGSHORE_URL: url, RETRY_MIN: '1ms', RETRY_MAX: '2ms' };
   const parts: Joining = {
     settings: readSettings(settings, env),
     token: { kind: 'argument', token: tokenFor('h1') },

@@ -69,7 +69,7 @@ t.test('a fenced host counts as stopped only after its agent stopped everything,
         fencedAtMs: ms(20 * minute),
       }),
       ({ allowedMs, lookMs, graceMs, containers, startedAtMs, isKnown, fencedAtMs }) => {
-        const settings = { STOP_ON_DISCONNECT_MS: allowedMs, BEAT_INTERVAL_MS: lookMs, STOP_GRACE_MS: graceMs };
+        const settings = { STOP_ON_DISCONNECT: allowedMs, BEAT_INTERVAL: lookMs, STOP_GRACE: graceMs };
         const stopsAfterMs = stoppedAfterMs(settings, containers);
         // The last contact was at 0; the last start was before the containers had to stop.
         const lastStartMs = Math.min(startedAtMs, allowedMs);
@@ -88,7 +88,7 @@ t.test('a fenced host counts as stopped only after its agent stopped everything,
     ),
     { numRuns: 2000 },
   );
-  t.equal(stoppedAfterMs({ STOP_ON_DISCONNECT_MS: 0, BEAT_INTERVAL_MS: 1, STOP_GRACE_MS: 1 }, 1), null);
+  t.equal(stoppedAfterMs({ STOP_ON_DISCONNECT: 0, BEAT_INTERVAL: 1, STOP_GRACE: 1 }, 1), null);
   t.end();
 });
 

@@ -12,11 +12,11 @@ const intervalMs = 60_000;
 function watching(more: Partial<DiskWatchParts['settings']> = {}) {
   const state = { nowMs: 0, isEngineUp: true, rootDir: tmpdir() as string | undefined };
   const settings = {
-    DISK_INTERVAL_MS: intervalMs,
+    DISK_INTERVAL: intervalMs,
     DISK_PRESSURE_PERCENT: 100,
     IMAGES_HIGH_PERCENT: 100,
     IMAGES_LOW_PERCENT: 0,
-    IMAGES_UNUSED_HOURS: 0,
+    IMAGES_UNUSED: 0,
     ...more,
   };
   const collections: { needsMore: () => Promise<boolean>; end: (error?: Error) => Promise<void> }[] = [];
@@ -132,7 +132,7 @@ t.test('a collection goes on until the disk is below the low threshold, or canno
 });
 
 t.test('images unused for long are collected now and then, while the engine is up', async (t) => {
-  const { state, settings, unused, collections, lookAfter } = watching({ IMAGES_UNUSED_HOURS: 3 });
+  const { state, settings, unused, collections, lookAfter } = watching({ IMAGES_UNUSED: 3 * 3_600_000 });
   const look = async (ms: number) => {
     await lookAfter(ms);
     await settled();
@@ -155,6 +155,6 @@ t.test('images unused for long are collected now and then, while the engine is u
   t.equal(await look(1), 2, 'one collection at a time');
   await collections[0]?.end();
   t.equal(await look(1), 3);
-  settings.IMAGES_UNUSED_HOURS = 0;
+  settings.IMAGES_UNUSED = 0;
   t.equal(await look(limits.imagesUnusedLookMs), 3, '0: never');
 });

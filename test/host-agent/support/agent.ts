@@ -37,13 +37,13 @@ export interface AgentOptions {
 }
 
 export const quick = {
-  BEAT_INTERVAL_MS: '300',
-  SYNC_INTERVAL_MS: '2000',
-  STOP_GRACE_MS: '2000',
-  RESTART_BACKOFF_MIN_MS: '200',
-  RESTART_BACKOFF_MAX_MS: '2000',
-  RETRY_MIN_MS: '50',
-  RETRY_MAX_MS: '500',
+  BEAT_INTERVAL: '300ms',
+  SYNC_INTERVAL: '2s',
+  STOP_GRACE: '2s',
+  RESTART_BACKOFF_MIN: '200ms',
+  RESTART_BACKOFF_MAX: '2s',
+  RETRY_MIN: '50ms',
+  RETRY_MAX: '500ms',
   // The registry of the run, fakes on loopback, and names that only fake engines get.
   REGISTRIES_ALLOWED: 'docker.io,127.0.0.1:*,*.example',
   // With a firewall, every agent would run a probe container beside those of the test.

@@ -69,7 +69,7 @@ export async function startLocalAgent(t: Test, options: LocalAgentOptions): Prom
         gatewayUrl: controlPlane.gatewayUrl,
         joinToken,
         publicKey: keyFrom(seed).getPublicKey(),
-        backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
+        backoff: { minMs: given.RETRY_MIN, maxMs: given.RETRY_MAX },
       },
       log,
       AbortSignal.timeout(60_000),

@@ -77,7 +77,7 @@ async function urlOf(running: Running, event = 'listening'): Promise<string> {
 t.jobs = usualEngines.length;
 for (const engine of usualEngines) {
   t.test(`SIGTERM under load fails no accepted request, on ${engine}`, { buffered: true }, async (t) => {
-    const running = start(t, environmentOf(ground, { HTTP_ENGINE: engine, SHUTDOWN_DELAY_MS: String(delayMs) }));
+    const running = start(t, environmentOf(ground, { HTTP_ENGINE: engine, SHUTDOWN_DELAY: `${delayMs}ms` }));
     const url = await urlOf(running);
     t.match(
       running.lines.find(({ event }) => event === 'listening'),

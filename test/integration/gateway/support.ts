@@ -77,7 +77,7 @@ export const environmentOf = ({ nats, issuer }: Ground, more: Environment = {}):
   AUTH_ISSUER: issuer.name,
   AUTH_AUDIENCE: issuer.audience,
   AUTH_JWKS_FILE: issuer.jwksFile,
-  SHUTDOWN_DELAY_MS: '0',
+  SHUTDOWN_DELAY: '0s',
   LOG_LEVEL: 'info',
   RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '100000',
   RATE_LIMIT_AUTH_FAILURES_BURST: '1000000',

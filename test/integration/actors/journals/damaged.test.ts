@@ -45,7 +45,7 @@ async function leaderOf(nc: NatsConnection, stream: string): Promise<string> {
 }
 
 t.test('a journal that is damaged on one server', { timeout: 600_000 }, async (t) => {
-  const settings = { SCRUB_INTERVAL_MS: '1000' };
+  const settings = { SCRUB_INTERVAL: '1s' };
   const { nats, nc, actors, clientOn } = await startGround(t, { servers: 3, partitions: 2, actors: 1, settings });
   if (!('nodes' in nats)) throw new Error('three servers were asked for');
   const [process] = actors as [Actors];

@@ -133,7 +133,7 @@ export async function startGround(t: Test, options: GroundOptions): Promise<Grou
     await untilReady(actors);
   }
   const gateway = {
-    REQUEST_DEADLINE_MS: String(requestDeadlineMs),
+    REQUEST_DEADLINE: `${requestDeadlineMs}ms`,
     RATE_LIMIT_TENANT_PER_SECOND: '1000000',
     RATE_LIMIT_TENANT_BURST: '1000000',
   };

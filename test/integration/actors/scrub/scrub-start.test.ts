@@ -23,7 +23,7 @@ t.test('a process that starts while a partition cannot be loaded scrubs the othe
     });
   });
   await nc.flush();
-  const env = { SCRUB_INTERVAL_MS: '50', LOG_LEVEL: 'silent' };
+  const env = { SCRUB_INTERVAL: '50ms', LOG_LEVEL: 'silent' };
   const child = spawnActors(nats, 2, { env, stdio: 'ignore' });
   t.teardown(async () => {
     const ended = new Promise((resolve) => child.once('exit', resolve));

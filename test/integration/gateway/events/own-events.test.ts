@@ -118,7 +118,7 @@ t.test('events of an answered request are in the next list', async (t) => {
 t.test('while an owner is away the list of events is 503, not incomplete', async (t) => {
   const ground = await startGround(t);
   const owner = await startOwnerOn(t, ground);
-  const gateway = await runGateway(t, ground, { env: { REQUEST_DEADLINE_MS: '5000' } });
+  const gateway = await runGateway(t, ground, { env: { REQUEST_DEADLINE: '5s' } });
   const headers = { authorization: `Bearer ${await ground.issuer.mint({ tenant_id: 'acme' })}` };
   const get = () => fetch(`${gateway.url}${compute}/events`, { headers });
   t.equal((await get()).status, 200);

@@ -87,10 +87,10 @@ t.test('after a restore before the first answer of an owner, the agent reports e
   t.same(controlPlane.faults(), []);
 });
 
-t.test('with STOP_ON_DISCONNECT_MS, containers stop, and run again after a sync', async (t) => {
+t.test('with STOP_ON_DISCONNECT, containers stop, and run again after a sync', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   const { id } = controlPlane.desire(await script('steady', steady));
-  agent({ SYNC_INTERVAL_MS: '500', STOP_ON_DISCONNECT_MS: '2000' });
+  agent({ SYNC_INTERVAL: '500ms', STOP_ON_DISCONNECT: '2s' });
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   controlPlane.goAway();
   await until('stopped', async () => !(await engine.only(id)).State.Running || undefined);

@@ -27,7 +27,7 @@ async function startGround(t: Test) {
       controlPlane,
       clock: systemClock,
       machineTime,
-      env: { STOP_ON_DISCONNECT_MS: String(allowedMs) },
+      env: { STOP_ON_DISCONNECT: `${allowedMs}ms` },
     });
   const first = await start();
   const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web' });

@@ -54,7 +54,7 @@ t.test('credentials that end soon are renewed', async (t) => {
 
 t.test('a refusal is no contact: a forgotten host stops its containers', async (t) => {
   const { controlPlane, start } = await startGround(t);
-  const agent = start({ SYNC_INTERVAL_MS: '1000', STOP_ON_DISCONNECT_MS: '4000' });
+  const agent = start({ SYNC_INTERVAL: '1s', STOP_ON_DISCONNECT: '4s' });
   const { id } = controlPlane.desire(image);
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   controlPlane.forget();

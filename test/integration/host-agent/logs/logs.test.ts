@@ -80,7 +80,7 @@ for (const LOG_SOURCE of ['files', 'engine']) {
 
     await t.test('lines over the rate wait in the engine’s files, and none is lost', async (t) => {
       const { controlPlane, agent, script } = await startRig(t);
-      agent({ LOG_SOURCE, LOG_RATE_CONTAINER_BYTES: '300000', LOG_RATE_BURST_MS: '100' });
+      agent({ LOG_SOURCE, LOG_RATE_CONTAINER_BYTES: '300000', LOG_RATE_BURST: '100ms' });
       const total = 4000;
       const padding = 'x'.repeat(80);
       const count = [

@@ -60,7 +60,7 @@ function isWhole(t: Test, captured: readonly LogEntry[], versions: readonly stri
 
 t.test('each line of each version comes once, in order', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
-  const env = { UPDATE_VERIFY_MS: '1500' };
+  const env = { UPDATE_VERIFY: '1500ms' };
   let process = agent(env);
   const image = await script('counting-versions', counting);
   const { id } = controlPlane.desire({ ...image, env: { VERSION: 'one' } });
@@ -92,7 +92,7 @@ t.test('each line of each version comes once, in order', async (t) => {
 
 t.test('updates of which each replaces the last one before its end, and a roll back behind them', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
-  const process = agent({ UPDATE_VERIFY_MS: '600000' });
+  const process = agent({ UPDATE_VERIFY: '10m' });
   const image = await script('counting-versions', counting);
   const { id } = controlPlane.desire({ ...image, env: { VERSION: 'zero' } });
   const says = sayingOf(controlPlane, id);

@@ -39,7 +39,7 @@ const skip = skipWithoutPrivateEngine || (hidden === undefined && 'this machine 
 t.test('an engine that can’t read the cgroups of its containers', { skip }, async (t) => {
   const dockerd = await startBlindEngine(t, hidden ?? '');
   const { controlPlane, engine, agent, script } = await startRig(t, dockerd.host);
-  const process = agent({ CONTAINER_METRICS: 'on', USAGE_INTERVAL_MS: '300' });
+  const process = agent({ CONTAINER_METRICS: 'on', USAGE_INTERVAL: '300ms' });
   const ends = (id: ContainerId) =>
     controlPlane
       .reports(id)

@@ -22,7 +22,7 @@ t.test('setting the clock back does not remove the back-off', async (t) => {
     stateDir: join(dir, 'agent'),
     controlPlane,
     clock,
-    env: { RESTART_BACKOFF_MIN_MS: String(hourMs), RESTART_BACKOFF_MAX_MS: String(hourMs) },
+    env: { RESTART_BACKOFF_MIN: `${hourMs}ms`, RESTART_BACKOFF_MAX: `${hourMs}ms` },
   });
   const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web' });
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');

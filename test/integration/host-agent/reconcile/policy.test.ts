@@ -16,7 +16,7 @@ const quickCheck = (changes: Partial<HealthCheck>): HealthCheck => ({
   start_period: 0,
   ...changes,
 });
-const quickly = { RESTART_BACKOFF_MIN_MS: '200', RESTART_BACKOFF_MAX_MS: '400', UPDATE_VERIFY_MS: '1500' };
+const quickly = { RESTART_BACKOFF_MIN: '200ms', RESTART_BACKOFF_MAX: '400ms', UPDATE_VERIFY: '1500ms' };
 
 const statusOf = ({ controlPlane }: Rig, id: ContainerId, status: string, reason?: string) =>
   controlPlane.reported(
@@ -70,7 +70,7 @@ t.test('a run that ends', async (t) => {
 t.test('a stop: its signal and its grace', async (t) => {
   const rig = await startRig(t);
   const { controlPlane, engine, agent, script } = rig;
-  const process = agent({ STOP_GRACE_MS: '60000' });
+  const process = agent({ STOP_GRACE: '1m' });
   const signalled = await script(
     'signalled',
     `trap 'exit 3' TERM; trap 'exit 9' QUIT; while :; do sleep 1 & wait $!; done`,

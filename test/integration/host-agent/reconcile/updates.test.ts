@@ -10,7 +10,7 @@ t.setTimeout(240_000);
 /** Says its version on port 8080. */
 const serving = `mkdir -p /tmp/www; echo "$VERSION" > /tmp/www/index.html; httpd -p 8080 -h /tmp/www; ${steady}`;
 const crashing = 'echo about to crash; exit 3';
-const quickly = { UPDATE_VERIFY_MS: '1500' };
+const quickly = { UPDATE_VERIFY: '1500ms' };
 
 /** A container that runs its first version. */
 async function running({ controlPlane, script }: Rig) {

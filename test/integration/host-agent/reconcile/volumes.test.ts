@@ -15,7 +15,7 @@ import { until } from '../../../support/until.ts';
 
 t.setTimeout(240_000);
 
-const quickly = { UPDATE_VERIFY_MS: '1500' };
+const quickly = { UPDATE_VERIFY: '1500ms' };
 const crashing = 'exit 3';
 
 const isRunning = ({ observation }: ReportItem): boolean => observation.status === 'running';

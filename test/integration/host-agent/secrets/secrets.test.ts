@@ -33,7 +33,7 @@ async function secretRig(t: Test) {
   const root = join(temporaryFolder(t), 'tmpfs');
   mountSmall(t, root, 16);
   const image: Desire = { ...(await rig.script('secrets', steady)), tenant };
-  const start = () => rig.agent({ SECRET_FILES_DIR: root, UPDATE_VERIFY_MS: '1000' });
+  const start = () => rig.agent({ SECRET_FILES_DIR: root, UPDATE_VERIFY: '1s' });
   const running = (id: ContainerId) =>
     rig.controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   return { ...rig, root, image, start, running, vault: rig.controlPlane.vault };
