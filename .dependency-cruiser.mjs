@@ -4,7 +4,7 @@
  */
 // @ts-check
 
-const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev', 'deploy', 'bench', 'test'];
+const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'ops', 'dev', 'deploy', 'bench', 'test'];
 const below = (...names) => `^(${names.join('|')})/`;
 const allBut = (...names) => below(...rooms.filter((room) => !names.includes(room)));
 
@@ -58,6 +58,18 @@ export default {
       ),
     ),
     rule(
+      'cli',
+      'The command line works with the API: of our code it imports itself, lib/ and schemas/.',
+      { path: below('cli') },
+      { path: allBut('cli', 'lib', 'schemas') },
+    ),
+    rule(
+      'ops',
+      "An operator's commands add to those of cli/, and read what actors store.",
+      { path: below('ops') },
+      { path: allBut('ops', 'cli', 'actors', 'lib', 'schemas') },
+    ),
+    rule(
       'tests',
       'Only tests and benchmarks import tests and benchmarks.',
       { pathNot: below('test', 'bench') },
@@ -85,7 +97,7 @@ export default {
     rule(
       'production',
       'What production imports stands in `dependencies`. Types are gone by then.',
-      { path: below('schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli') },
+      { path: below('schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'ops') },
       { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
     ),
   ],

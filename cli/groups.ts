@@ -15,7 +15,8 @@ export interface Group {
 
 const group = (names: string, load: Group['load']): Group => ({ names: names.split(' '), load });
 
-export const groups: readonly Group[] = [
+/** @param loadClusters loads `backup`, `restore` and `nats-keys` */
+export const groupsWith = (loadClusters: Group['load']): readonly Group[] => [
   group('login logout whoami profile', async () => (await import('./tenant/profiles.ts')).addProfiles),
   group('run update', async () => (await import('./tenant/run.ts')).addRun),
   group('apply', async () => (await import('./apply/command.ts')).addApply),
@@ -34,7 +35,10 @@ export const groups: readonly Group[] = [
   group('tenant revoke', async () => (await import('./operator/tenants.ts')).addTenants),
   group('network', async () => (await import('./operator/networks.ts')).addNetworks),
   group('signing-key', async () => (await import('./operator/signing-keys.ts')).addSigningKeys),
-  group('backup restore nats-keys', async () => (await import('./operator/clusters.ts')).addClusters),
+  group('backup restore nats-keys', loadClusters),
   group('doctor', async () => (await import('./doctor/doctor.ts')).addDoctor),
   group('completion __complete', async () => (await import('./completion/command.ts')).addCompletion),
 ];
+
+/** Those of the package of the command line alone. */
+export const groups = groupsWith(async () => (await import('./operator/clusters.ts')).addAbsent);

@@ -1,43 +1,7 @@
 #!/usr/bin/env -S node --
 // Without the two dashes Node 20 takes an `--env-file` of ours for one of its own.
-/** `longshore`: the command line. */
-import { CommanderError } from 'commander';
-import { InterruptedError } from './client/errors.ts';
-import type { Terminal } from './context.ts';
-import { programOf } from './program.ts';
-import { codeOf, Exit, exitCodes, wordsOf } from './terminal/errors.ts';
-import { Output } from './terminal/output.ts';
+/** `longshore` as the package of the command line alone has it. */
+import { groups } from './groups.ts';
+import { runLongshore } from './run.ts';
 
-/** @returns the exit code */
-async function main(args: readonly string[], terminal: Terminal): Promise<number> {
-  try {
-    const program = await programOf(terminal, args);
-    await program.parseAsync([...args], { from: 'user' });
-    return exitCodes.done;
-  } catch (error) {
-    // commander has said what is wrong.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
-    const isSaid = error instanceof Exit || error instanceof InterruptedError;
-    if (!isSaid) terminal.stderr.write(`${wordsOf(error)}\n`);
-    return codeOf(error);
-  }
-}
-
-const interrupt = new AbortController();
-// The first Ctrl-C ends the command in good order, the second one at once.
-process.once('SIGINT', () => interrupt.abort());
-process.once('SIGTERM', () => interrupt.abort());
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // `longshore logs web | head`
-  if (error.code === 'EPIPE') process.exit(exitCodes.done);
-});
-const { env, stdin } = process;
-const terminal = {
-  env,
-  stdin,
-  stdout: new Output(process.stdout),
-  stderr: new Output(process.stderr),
-  signal: interrupt.signal,
-  nowMs: () => Date.now(),
-};
-process.exitCode = await main(process.argv.slice(2), terminal);
+await runLongshore(groups);

@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { version } from '../lib/version.ts';
 import type { Terminal } from './context.ts';
-import { groups, type Group } from './groups.ts';
+import type { Group } from './groups.ts';
 import { withSuggestion } from './suggestions.ts';
 
 /** They may stand before and after the name of a command. */
@@ -18,7 +18,7 @@ function commandIn(args: readonly string[]): string | undefined {
   return args.find((word, at) => !word.startsWith('-') && !valued.includes(args[at - 1]));
 }
 
-const groupOf = (name: string | undefined): Group | undefined =>
+const groupOf = (groups: readonly Group[], name: string | undefined): Group | undefined =>
   groups.find(({ names }) => name !== undefined && names.includes(name));
 
 /** It is given a line, and completes it with the commands that the line names. */
@@ -31,18 +31,25 @@ interface Parts {
 }
 
 /** Groups that a line needs. Help and a misspelt command need all. */
-function partsFor(args: readonly string[]): Parts {
+function partsFor(groups: readonly Group[], args: readonly string[]): Parts {
   const name = commandIn(args);
-  const group = groupOf(name);
+  const group = groupOf(groups, name);
   if (group === undefined) return { loaded: args.includes('--version') ? [] : groups, hasNames: false };
   if (name !== completing) return { loaded: [group], hasNames: false };
-  const completed = groupOf(commandIn(args.slice(args.indexOf(completing) + 1)));
+  const completed = groupOf(groups, commandIn(args.slice(args.indexOf(completing) + 1)));
   return { loaded: [group, ...(completed === undefined ? [] : [completed])], hasNames: true };
 }
 
-/** @param args what is run, whose commands alone are loaded; absent: all are */
-export async function programOf(terminal: Terminal, args?: readonly string[]): Promise<Command> {
-  const { loaded, hasNames } = args === undefined ? { loaded: groups, hasNames: false } : partsFor(args);
+/**
+ * @param groups the commands that the program has
+ * @param args what is run, whose commands alone are loaded; absent: all are
+ */
+export async function programOf(
+  terminal: Terminal,
+  groups: readonly Group[],
+  args?: readonly string[],
+): Promise<Command> {
+  const { loaded, hasNames } = args === undefined ? { loaded: groups, hasNames: false } : partsFor(groups, args);
   const program = new Command('longshore')
     .description('Run containers on your hosts')
     .version(version, '-V, --version', 'Show the version')

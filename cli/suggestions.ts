@@ -10,7 +10,7 @@ import { meant } from '../lib/validation/misspelt.ts';
 export const destructive: ReadonlySet<string> = new Set([
   ...['rm', 'stop', 'revoke', 'restore', 'logout', 'unlink', 'rotate', 'password', 'disable', 'drain'],
   ...['--prune', '--yes', '--force', '--all', '--unset', '--end-others'],
-  ...['--replace', '--other-cluster', '--only-history', '--without-history', '--incarnation-above'],
+  ...['--replace', '--other-cluster', '--only-history', '--without-history', '--incarnation-above', '--now'],
 ]);
 
 const list = ['ls', 'ps'];

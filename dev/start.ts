@@ -7,7 +7,7 @@ import { profilesFile, showCommands, writeDemoProfiles } from './demo/profiles.t
 import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo/peer.ts';
 import { makeSignInLink, signInLinks } from './demo/sign-in.ts';
 import { lockState, tryLock } from './process/lockdir.ts';
-import { writePrivateFile } from '../cli/keys/private-file.ts';
+import { writePrivateFile } from '../lib/process/private-file.ts';
 import { cacheFolder, stateFolder } from './paths.ts';
 import { reapAbandoned } from './process/reap.ts';
 import { startStack, type Stack } from './stack/stack.ts';

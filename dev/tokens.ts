@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT, type JWK } from 'jose';
 import Type from 'typebox';
 import { decoder } from '../lib/decode.ts';
-import { writePrivateFile } from '../cli/keys/private-file.ts';
+import { writePrivateFile } from '../lib/process/private-file.ts';
 import { readJsonFile } from './json-file.ts';
 
 export const devIssuer = 'longshore-dev';

@@ -63,6 +63,3 @@ export class Output {
     else this.raw.write(bytes);
   }
 }
-
-/** For commands that run without a `Terminal`. */
-export const standardOutput = (): Output => new Output(process.stdout);

@@ -17,7 +17,7 @@ install -d -m 0700 secrets
 install -d -m 0755 issuers
 
 echo "· keys and accounts of NATS"
-docker run --rm --network none --user 0:0 --volume "$PWD/secrets:/keys" longshore-tools cli/keys/nats-keys.js /keys >secrets/made
+docker run --rm --network none --user 0:0 --volume "$PWD/secrets:/keys" longshore-tools nats-keys /keys >secrets/made
 account=$(sed -n 's/^HOSTS_ACCOUNT  *//p' secrets/made)
 rm secrets/made
 

@@ -23,7 +23,7 @@ import { hasDevelopmentTools } from './install.mjs';
 import { bin, fail, modifiedMs, root, run, say, seconds, step } from './run.mjs';
 
 const tscRecord = join(root, '.cache', 'tsbuildinfo');
-const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev'];
+const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'ops', 'dev'];
 
 /** If dist/ was deleted, removes tsc's record of it, or tsc would not write the files again. */
 export function forgetDeletedOutput() {
@@ -31,7 +31,7 @@ export function forgetDeletedOutput() {
 }
 
 /** `npx longshore` runs the file itself. */
-const markExecutable = () => chmodSync(join(root, 'dist/cli/longshore.js'), 0o755);
+const markExecutable = () => chmodSync(join(root, 'dist/dev/longshore.js'), 0o755);
 
 export async function compileAll() {
   forgetDeletedOutput();

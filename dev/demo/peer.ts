@@ -6,7 +6,7 @@ import { decoder, DecodeError } from '../../lib/decode.ts';
 import type { NetworkName } from '../../schemas/ids.ts';
 import type { PeerView } from '../../schemas/api/peer.ts';
 import type { Api } from '../api.ts';
-import { writePrivateFile } from '../../cli/keys/private-file.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { say } from '../steps.ts';
 import { demoNetwork, type Stack } from '../stack/stack.ts';
 

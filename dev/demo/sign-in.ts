@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { writePrivateFile } from '../../cli/keys/private-file.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 import type { OneTimeLink } from '../../schemas/api/keys/session.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

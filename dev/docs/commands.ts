@@ -1,11 +1,12 @@
 /** The commands of `longshore`, as docs/cli.md lists them. */
 import type { Command } from 'commander';
 import { programOf, withAllBelow } from '../../cli/program.ts';
+import { groupsWithOps } from '../../ops/groups.ts';
 import { code, table } from './markdown.ts';
 
 /** The commands are described here and never run, so nothing of the terminal is used. */
 const noTerminal = {} as Parameters<typeof programOf>[0];
-const program = await programOf(noTerminal);
+const program = await programOf(noTerminal, groupsWithOps());
 
 const pathOf = (command: Command): string =>
   command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim();

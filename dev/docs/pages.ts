@@ -4,7 +4,7 @@ import { settings as gatewaySettings } from '../../gateway/configuration/setting
 import { settings as agentSettings } from '../../host-agent/settings.ts';
 import type { Settings } from '../../lib/config.ts';
 import { routes } from '../../schemas/routes.ts';
-import { settings as backupSettings } from '../../cli/backup/target.ts';
+import { settings as backupSettings } from '../../ops/backup/target.ts';
 import { tools } from '../fetch/tool-table.ts';
 import { commandsTable } from './commands.ts';
 import { programMetrics } from './program-metrics.ts';

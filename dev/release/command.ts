@@ -1,5 +1,5 @@
 /**
- * Packs the command `longshore` alone, as npm installs it: the compiled files that the command
+ * Packs the command line alone, as npm installs it: the compiled files that `cli/longshore.ts`
  * imports, and the packages that these import, with the versions of the root's package.json. The
  * same files give the same bytes.
  */
@@ -26,12 +26,6 @@ const decodeManifest = decoder(
 
 const entry = 'dist/cli/longshore.js';
 
-/**
- * An operator's commands that work with NATS and files. They would bring the packages of NATS and
- * the actors' code (cli/operator/clusters.ts says what to do without them).
- */
-const leftOut = /^dist\/cli\/(backup|restore|keys)\/command\.js$/;
-
 /** `@scope/name/file` → `@scope/name`; `name/file` → `name` */
 const packageOf = (specifier: string): string => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 
@@ -53,8 +47,7 @@ function reachedFrom(repository: string): Reached {
         packages.add(packageOf(specifier));
         continue;
       }
-      const imported = join(dirname(file), specifier);
-      if (!leftOut.test(imported)) files.add(imported);
+      files.add(join(dirname(file), specifier));
     }
   }
   return { files: [...files].sort(), packages: [...packages].sort() };

@@ -9,7 +9,7 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import forge from 'node-forge';
-import { writePrivateFile } from '../../cli/keys/private-file.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 
 const { pki } = forge;
 

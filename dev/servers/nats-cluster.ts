@@ -10,7 +10,7 @@ import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/trans
 import { sleep } from '../../lib/time/backoff.ts';
 import { launchNats, natsConfiguration, natsControls, natsGreets, natsLogFile } from './nats.ts';
 import { makeNatsCertificates } from './nats-certificates.ts';
-import { prepareNatsIdentity, type NatsIdentityFiles } from '../../cli/keys/nats-identity.ts';
+import { prepareNatsIdentity, type NatsIdentityFiles } from '../../ops/nats-keys/nats-identity.ts';
 import { freePort, type Server } from '../process/process.ts';
 import { toolHere, type ServerTool } from '../fetch/tools.ts';
 

@@ -3,10 +3,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { prepareNatsIdentity, type NatsIdentity } from '../../cli/keys/nats-identity.ts';
-import { writePrivateFile } from '../../cli/keys/private-file.ts';
+import { prepareNatsIdentity, type NatsIdentity } from '../../ops/nats-keys/nats-identity.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { onFreePort, startServer, type Restartable, type Server } from '../process/process.ts';
-import { accountsConfiguration } from '../../cli/keys/accounts.ts';
+import { accountsConfiguration } from '../../ops/nats-keys/accounts.ts';
 import { toolHere, type ServerTool } from '../fetch/tools.ts';
 
 export interface NatsOptions {

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { writePrivateFile } from '../../cli/keys/private-file.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { onFreePort, startRestartable, startServer, type Restartable } from '../process/process.ts';
 import { toolHere, type ServerTool } from '../fetch/tools.ts';
 

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
-import { writePrivateFile } from '../../cli/keys/private-file.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { freePort, holdPort } from '../process/process.ts';
 
 export type PortName = 'api' | 'gatewayMetrics' | 'actorsMetrics' | 'agentMetrics' | 'nats' | 'redis' | 'registry';

@@ -18,7 +18,7 @@ import { keptPorts, type Ports } from './ports.ts';
 import { startRestartable, type Restartable } from '../process/process.ts';
 import { Parts } from './parts.ts';
 import { startProgram, type Program, type ProgramName } from './programs.ts';
-import { writePrivateFile } from '../../cli/keys/private-file.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { startRedis, type Redis } from '../servers/redis.ts';
 import { demoImage, pushDemoImage, startRegistry, type Registry } from '../servers/registry.ts';
 import { say } from '../steps.ts';

@@ -2,10 +2,11 @@
 import type { Command } from 'commander';
 import t from 'tap';
 import { programOf, withAllBelow } from '../../cli/program.ts';
+import { groupsWithOps } from '../../ops/groups.ts';
 
 const verbs = new Set(
   (
-    'Allocate Back Change Create Delete Diagnose Disable Forward List Manage Move Pass Print Re-enable Refuse ' +
+    'Allocate Allow Back Change Create Delete Diagnose Disable Forward Leave List Manage Move Pass Print Re-enable Refuse ' +
     'Remove Replace Restore Resume Return Revoke Run Select Set Show Sign Start Stop Store Stream Wait'
   ).split(' '),
 );
@@ -40,7 +41,7 @@ function textsOf(command: Command): (readonly [place: string, text: string, kind
 }
 
 t.test('a command and a flag begin with a verb, another option and an argument with a noun', async (t) => {
-  const program = await programOf({} as Parameters<typeof programOf>[0]);
+  const program = await programOf({} as Parameters<typeof programOf>[0], groupsWithOps());
   const shown = withAllBelow(program).filter((command) => command.name() !== '__complete');
   const faults = shown.flatMap(textsOf).flatMap(([place, text, kind]) => {
     const fault = faultIn(text, kind);

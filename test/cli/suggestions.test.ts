@@ -2,8 +2,9 @@
 import t from 'tap';
 import { programOf, withAllBelow } from '../../cli/program.ts';
 import { suggestionFor } from '../../cli/suggestions.ts';
+import { groupsWithOps } from '../../ops/groups.ts';
 
-const program = await programOf({} as Parameters<typeof programOf>[0]);
+const program = await programOf({} as Parameters<typeof programOf>[0], groupsWithOps());
 const namesOf = (group: string): string[] =>
   (withAllBelow(program).find((command) => command.name() === group)?.commands ?? []).map((one) => one.name());
 

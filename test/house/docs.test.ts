@@ -28,7 +28,7 @@ const below = (folder: string, ending: string): string[] =>
 
 const rootPages = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 const allPages = [...rootPages, ...below('docs', '.md')];
-const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev']
+const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'ops', 'dev']
   .flatMap((folder) => below(folder, '.ts'))
   .filter((path) => !path.startsWith('dev/docs/'));
 const code = sources.map(read).join('\n');

@@ -17,7 +17,7 @@ export const exceptions: Record<RuleName, Record<string, string>> = {
   bounds: {
     'actors/retention/budgets.ts': stored,
     'actors/scrub/scrub-stream.ts': unit,
-    'cli/keys/permissions.ts': unit,
+    'ops/nats-keys/permissions.ts': unit,
     'gateway/auth/revocations.ts': stored,
     'gateway/vpn/pki/pkcs12.ts': standard,
     'gateway/vault/vault.ts': standard,

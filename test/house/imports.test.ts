@@ -8,7 +8,7 @@ import { repositoryRoot } from '../../dev/paths.ts';
 const { default: rules } = (await import(join(repositoryRoot, '.dependency-cruiser.mjs'))) as {
   default: IConfiguration;
 };
-const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev', 'bench', 'test'];
+const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'ops', 'dev', 'bench', 'test'];
 
 /** The violations of the rules below `baseDir`, as `rule: file → file`. */
 async function violations(baseDir: string): Promise<string[]> {
@@ -63,6 +63,10 @@ t.test('each rule refuses its bad sample and nothing else', { timeout }, async (
     'host-agent/disk/files.ts': "import 'node:fs';",
     'schemas/ids.ts': "import 'typebox';",
     'schemas/uuid.ts': "import 'node:crypto'; import '../lib/log.ts'; import 'jose';",
+    'cli/run.ts': "import '../schemas/ids.ts'; import '../lib/log.ts';",
+    'cli/late.ts': "await import('../ops/backup.ts');",
+    'ops/backup.ts': "import '../cli/run.ts'; import '../actors/runtime/load.ts';",
+    'ops/servers.ts': "import '../dev/servers/nats.ts';",
     'lib/log.ts': "import '../schemas/ids.ts'; import 'node:fs';",
     'lib/actors.ts': "import '../actors/domain/decide.ts';",
     'dev/start.ts': "import '../gateway/call.ts'; import '../test/rig.ts'; import '../actors/main.ts';",
@@ -79,6 +83,7 @@ t.test('each rule refuses its bad sample and nothing else', { timeout }, async (
     (rules.forbidden ?? []).filter(({ severity }) => severity !== 'ignore').map(({ name }) => name),
   );
   const expected = [
+    'cli: cli/late.ts → ops/backup.ts',
     'cycle: gateway/two.ts → gateway/one.ts',
     'gateway: gateway/call.ts → actors/endpoints/asks.ts',
     'gateway: gateway/late.ts → dev/start.ts',
@@ -86,6 +91,7 @@ t.test('each rule refuses its bad sample and nothing else', { timeout }, async (
     'lib: lib/actors.ts → actors/domain/decide.ts',
     'main: dev/start.ts → actors/main.ts',
     'missing: gateway/gone.ts → ./nothing.ts',
+    'ops: ops/servers.ts → dev/servers/nats.ts',
     'production: gateway/tested.ts → node_modules/tap/index.js',
     'production: gateway/unlisted.ts → node_modules/stranger/index.js',
     'pure: actors/domain/clock.ts → lib/log.ts',

@@ -10,7 +10,7 @@ export type Fault = string;
 
 const isSource = ({ path }: File): boolean => /\.(ts|mjs)$/.test(path);
 const isMarkdown = ({ path }: File): boolean => path.endsWith('.md');
-const isProgram = ({ path }: File): boolean => /^(schemas|lib|gateway|actors|host-agent|cli)\/.*\.ts$/.test(path);
+const isProgram = ({ path }: File): boolean => /^(schemas|lib|gateway|actors|host-agent|cli|ops)\/.*\.ts$/.test(path);
 
 interface Line {
   readonly path: string;

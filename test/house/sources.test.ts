@@ -61,13 +61,13 @@ t.test('no file names a place outside the repository or a mirror of one machine'
 });
 
 t.test('the command line writes through its output alone, which shows what a terminal would obey', (t) => {
-  const gates = ['cli/longshore.ts', 'cli/terminal/output.ts', 'cli/terminal/input.ts'];
+  const gates = ['cli/run.ts', 'cli/terminal/output.ts', 'cli/terminal/input.ts'];
   const past =
     /\bconsole\.|\bprocess\.std(?:out|err)\b|\bstd(?:out|err)\.raw\b|\bwriteSync\b|'\/dev\/(?:tty|stdout|stderr)/;
   // The program that a person runs owns the terminal, as with docker and kubectl.
   const programs = 'cli/tenant/sessions/exec.ts';
   const faults = sources
-    .filter((path) => path.startsWith('cli/') && !gates.includes(path))
+    .filter((path) => /^(cli|ops)\//.test(path) && !gates.includes(path))
     .flatMap((path) => {
       const text = withoutComments(read(path));
       const match = past.exec(path === programs ? text.replaceAll(/\bstd(?:out|err)\.raw\b/g, '') : text);

@@ -1,10 +1,10 @@
 /**
  * Backup and restore in virtual time. The backup saves each stream as of a different moment while
  * the cluster serves, the events last, and the restore brings that state back
- * (cli/backup/backup.ts, cli/restore/restore.ts). The steps of the restore itself are the real
+ * (ops/backup/command.ts, ops/restore/command.ts). The steps of the restore itself are the real
  * code.
  */
-import { fenceAndLoad } from '../../cli/restore/partition.ts';
+import { fenceAndLoad } from '../../ops/restore/partition.ts';
 import { sleep } from '../../lib/time/backoff.ts';
 import { bucketStream, buckets, journalBuckets, streams } from '../../schemas/records/buckets.ts';
 import { restoredCluster, type Cluster } from '../../schemas/records/cluster.ts';
@@ -19,7 +19,7 @@ const streamOf = (partition: number): string => bucketStream(buckets.state.bucke
 
 export async function takeBackup({ jetstream }: Nats, random: Random, partitions: number): Promise<Backup> {
   const saved = new Map<string, number>();
-  // As in cli/backup/cluster.ts: what a saved journal lacks is in the buckets that are saved later.
+  // As in ops/backup/cluster.ts: what a saved journal lacks is in the buckets that are saved later.
   for (let number = 0; number < journalBuckets; number++) {
     const stream = bucketStream(buckets.journal.bucket(number));
     saved.set(stream, jetstream.stored(stream).length);
@@ -54,7 +54,7 @@ export async function restoreBackup(
     lastEntries.push(settled.lastEntry);
     lastRevisions.push(last);
   }
-  // As in cli/restore/events.ts: the ids of these events will be given again.
+  // As in ops/restore/events.ts: the ids of these events will be given again.
   for (const { name } of [streams.events, streams.audit]) {
     jetstream.keep(name, ({ payload }) =>
       (JSON.parse(payload) as Pick<EventBody, 'id'>[]).every(({ id }) => {

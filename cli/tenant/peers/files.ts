@@ -1,5 +1,5 @@
 /** The files of a peer: `peer config`, `peer qr` and `peer link`. */
-import { writePrivateFile } from '../../keys/private-file.ts';
+import { writePrivateFile } from '../../../lib/process/private-file.ts';
 import { bodyOf, dataOf } from '../../client/api.ts';
 import type { Context } from '../../context.ts';
 import { Refused, WrongUsage } from '../../terminal/errors.ts';

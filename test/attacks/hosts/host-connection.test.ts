@@ -12,7 +12,7 @@ import { createUser } from '@nats-io/nkeys';
 import { fmtCreds } from '@nats-io/jwt';
 import t from 'tap';
 import { launchNats, natsConfiguration, natsGreets } from '../../../dev/servers/nats.ts';
-import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
+import { prepareNatsIdentity } from '../../../ops/nats-keys/nats-identity.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
 import { freePort, onFreePort, type Server } from '../../../dev/process/process.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';

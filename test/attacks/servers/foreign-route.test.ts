@@ -10,7 +10,7 @@ import { connect as connectTls } from 'node:tls';
 import t from 'tap';
 import { launchNats, natsConfiguration, natsGreets, natsLogFile } from '../../../dev/servers/nats.ts';
 import { makeNatsCertificates } from '../../../dev/servers/nats-certificates.ts';
-import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
+import { prepareNatsIdentity } from '../../../ops/nats-keys/nats-identity.ts';
 import { freePort } from '../../../dev/process/process.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';
 import { connectNats } from '../../../lib/nats/connection.ts';

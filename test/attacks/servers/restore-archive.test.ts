@@ -9,7 +9,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { readBackup } from '../../../cli/backup/folder.ts';
+import { readBackup } from '../../../ops/backup/folder.ts';
 import { within } from '../../../lib/time/backoff.ts';
 import { bucketPrefix, buckets, bucketStream, journalBuckets, streams } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';

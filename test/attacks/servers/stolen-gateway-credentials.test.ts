@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import t from 'tap';
-import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
+import { prepareNatsIdentity } from '../../../ops/nats-keys/nats-identity.ts';
 import { connectNats } from '../../../lib/nats/connection.ts';
 import { bucketPrefix, buckets, bucketStream, keys, streams } from '../../../schemas/records/buckets.ts';
 import { encodeAsks, decodeAnswerPart, decodeAnswers } from '../../../schemas/wire/codec.ts';

@@ -1,9 +1,10 @@
 import t from 'tap';
 import { completionOf } from '../../../cli/completion/walk.ts';
 import { programOf } from '../../../cli/program.ts';
+import { groupsWithOps } from '../../../ops/groups.ts';
 
 /** No command runs here. */
-const program = await programOf({} as Parameters<typeof programOf>[0]);
+const program = await programOf({} as Parameters<typeof programOf>[0], groupsWithOps());
 const at = (line: string) => completionOf(program, line.split(' '));
 
 t.test('commands, of the program and of a group', (t) => {

@@ -169,9 +169,9 @@ t.test('peers and operators', async (t) => {
   await t.test('commands of a cluster', async (t) => {
     const keys = join(folder, 'keys');
     t.match(await operator('nats-keys', keys, 'g1'), /^HOSTS_ACCOUNT +A[A-Z2-7]{55}$/m);
-    t.match(await longshore(['backup', '--help']), { code: 0, out: /^usage: longshore backup FOLDER/ });
-    t.match(await longshore(['backup', 'x', '--without-log']), { code: 2, out: /Did you mean --without-logs\?/ });
-    t.match(await longshore(['restore']), { code: 2, out: /FOLDER is missing/ });
+    t.match(await longshore(['backup', '--help']), { code: 0, out: /^Usage: longshore backup \[options\] <folder>/ });
+    t.match(await longshore(['backup', 'x', '--without-log']), { code: 2, err: /Did you mean --without-logs\?/ });
+    t.match(await longshore(['restore']), { code: 2, err: /missing required argument 'folder'/ });
   });
 
   await t.test('signing keys, and tokens that are refused', async (t) => {

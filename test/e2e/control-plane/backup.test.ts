@@ -23,7 +23,7 @@ const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const ended = { kind: 'code', code: 1 };
 
 const runCommand = ({ nats }: Rig, program: 'backup' | 'restore', ...args: string[]): Promise<Ran> =>
-  run(process.execPath, [join(repositoryRoot, 'dist', 'cli', program, `${program}.js`), ...args], {
+  run(process.execPath, [join(repositoryRoot, 'dist/ops/longshore.js'), program, ...args], {
     deadlineMs: 120_000,
     env: { PATH: process.env['PATH'], NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile },
   });

@@ -153,7 +153,7 @@ t.test('images', { skip }, async (t) => {
     const keys = join(folder, 'keys');
     mkdirSync(keys);
     chownSync(keys, user, user);
-    const ran = await engine.end('tools', ['cli/keys/nats-keys.js', '/keys', 'g1'], { Binds: [`${keys}:/keys`] });
+    const ran = await engine.end('tools', ['nats-keys', '/keys', 'g1'], { Binds: [`${keys}:/keys`] });
     t.equal(ran.code, 0, ran.output);
     for (const name of ['accounts.conf', 'actors.creds', 'gateway-g1.creds']) t.ok(existsSync(join(keys, name)), name);
   });

@@ -12,7 +12,7 @@ import { inCi } from '../../support/tools.ts';
 import { isGone, launch } from './npm-start.ts';
 
 /** The folders of the repository that `npm start` needs. */
-const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev'];
+const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'ops', 'dev'];
 const files = ['package.json', 'package-lock.json', '.npmrc'];
 const installDeadlineMs = 300_000;
 /** The minor version of glibc 2 that the binaries for Node 24 and 26 need. */

@@ -39,7 +39,7 @@ t.test('every command of the README and the quick start works', { skip, timeout:
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   // As in a checkout.
   mkdirSync(join(folder, 'node_modules', '.bin'), { recursive: true });
-  symlinkSync(join(repositoryRoot, 'dist/cli/longshore.js'), join(folder, 'node_modules/.bin/longshore'));
+  symlinkSync(join(repositoryRoot, 'dist/dev/longshore.js'), join(folder, 'node_modules/.bin/longshore'));
   const started = launch(t, {
     ...process.env,
     DOCKER_HOST: await sharedEngine(t),

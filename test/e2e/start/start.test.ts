@@ -32,7 +32,7 @@ const demoOf = async (dev: Dev): Promise<Container> => {
   return found[0]!;
 };
 
-const commandLineProgram = join(repositoryRoot, 'dist/cli/longshore.js');
+const commandLineProgram = join(repositoryRoot, 'dist/dev/longshore.js');
 
 t.test('npm start', async (whole) => {
   const folder = mkdtempSync(join(tmpdir(), 'longshore-start-'));

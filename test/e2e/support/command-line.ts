@@ -6,7 +6,7 @@ import { repositoryRoot } from '../../../dev/paths.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import type { Rig } from './rig.ts';
 
-const program = join(repositoryRoot, 'dist', 'cli', 'longshore.js');
+const program = join(repositoryRoot, 'dist', 'dev', 'longshore.js');
 /** Of one command. */
 const deadlineMs = 300_000;
 

@@ -73,11 +73,11 @@ t.test('the package of the command alone', { timeout: installDeadlineMs + 8 * co
     t.match(ran.stderr, 'Check the address with "longshore profile ls".');
   });
 
-  for (const name of ['backup', 'restore', 'keys']) {
+  for (const name of ['backup', 'restore', 'nats-keys']) {
     await t.test(`says where ${name} runs`, async (t) => {
       const ran = await longshore(name, '--help');
       t.equal(ran.code, 1);
-      t.match(ran.stderr, `"${name}" is not in the package of the command alone: run it in a checkout`);
+      t.match(ran.stderr, `"${name}" is not in the package of the command line alone: run it in a checkout`);
     });
   }
 });

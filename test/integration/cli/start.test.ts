@@ -58,7 +58,7 @@ t.test('a start loads the packages that its command needs', async (t) => {
     const args = [
       '--import',
       `data:text/javascript,${encodeURIComponent(register)}`,
-      join(repositoryRoot, 'dist', 'cli', 'longshore.js'),
+      join(repositoryRoot, 'dist', 'dev', 'longshore.js'),
       ...line.split(' '),
     ];
     const env = { PATH: process.env['PATH'], LONGSHORE_CONFIG: config, LOADED: loaded };
@@ -74,7 +74,7 @@ t.test('a start loads the packages that its command needs', async (t) => {
 
 t.test('Node takes no option of a command for its own', async (t) => {
   const folder = temporaryFolder(t);
-  const program = join(repositoryRoot, 'dist', 'cli', 'longshore.js');
+  const program = join(repositoryRoot, 'dist', 'dev', 'longshore.js');
   const [interpreter = '', ...words] = (readFileSync(program, 'utf8').split('\n')[0] ?? '').slice(2).split(' ');
   const file = join(folder, 'web.env');
   writeFileSync(file, 'NODE_OPTIONS=--require ./none.js\n');

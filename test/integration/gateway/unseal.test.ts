@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { createCurve } from '@nats-io/nkeys';
 import t from 'tap';
-import { gatewayPermissions } from '../../../cli/keys/permissions.ts';
-import { writePrivateFile } from '../../../cli/keys/private-file.ts';
+import { gatewayPermissions } from '../../../ops/nats-keys/permissions.ts';
+import { writePrivateFile } from '../../../lib/process/private-file.ts';
 import { Vault } from '../../../gateway/vault/vault.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';

@@ -105,14 +105,14 @@ export const attackMutants: readonly Mutant[] = [
   {
     name: 'stream restored in the place of another',
     guard: 'A restore refuses a backup that was changed to reach beyond it (docs/security.md, restore-archive)',
-    file: 'cli/backup/folder.ts',
+    file: 'ops/backup/folder.ts',
     changes: [{ in: 'requirePlaces', always: 'config.name === place.name' }],
     killedBy: 'test/attacks/servers/restore-archive.test.ts',
   },
   {
     name: 'stream restored that copies to others',
     guard: 'A restore refuses a backup that was changed to reach beyond it (docs/security.md, restore-archive)',
-    file: 'cli/backup/folder.ts',
+    file: 'ops/backup/folder.ts',
     changes: [
       {
         in: 'requirePlaces',
@@ -125,7 +125,7 @@ export const attackMutants: readonly Mutant[] = [
   {
     name: 'device read as a file of a backup',
     guard: 'A restore refuses a backup that was changed to reach beyond it (docs/security.md, restore-archive)',
-    file: 'cli/backup/stream.ts',
+    file: 'ops/backup/stream.ts',
     changes: [{ in: 'openRegular', always: '(await file.stat()).isFile()' }],
     killedBy: 'test/attacks/servers/restore-archive.test.ts',
   },

@@ -40,7 +40,7 @@ export const sessionMutants: readonly Mutant[] = [
   {
     name: 'tunnels cross as streams',
     guard: 'A host does not choose where a gateway may answer (ADR 39)',
-    file: 'cli/keys/permissions.ts',
+    file: 'ops/nats-keys/permissions.ts',
     changes: [
       {
         in: 'crossings',

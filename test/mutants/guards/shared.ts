@@ -138,14 +138,14 @@ export const sharedMutants: readonly Mutant[] = [
   {
     name: 'restore that slept goes on',
     guard: 'A restore that was suspended deletes nothing of a later one (ADR 9)',
-    file: 'cli/restore/mark.ts',
+    file: 'ops/restore/mark.ts',
     changes: [{ in: 'markRestoring', never: 'performance.now() - askedMs > limits.restoreMarkStillMs' }],
-    killedBy: 'test/integration/cli/restore.test.ts',
+    killedBy: 'test/integration/ops/restore.test.ts',
   },
   {
     name: 'hosts not asked what they have seen',
     guard: 'A restore is above every epoch that a host has obeyed (ADR 9)',
-    file: 'cli/restore/cluster.ts',
+    file: 'ops/restore/cluster.ts',
     changes: [
       {
         in: 'restoreCluster',
@@ -153,6 +153,6 @@ export const sharedMutants: readonly Mutant[] = [
         by: 'Math.max(options.clock.nowMs(), above)',
       },
     ],
-    killedBy: 'test/integration/cli/incarnation.test.ts',
+    killedBy: 'test/integration/ops/incarnation.test.ts',
   },
 ];

@@ -23,7 +23,7 @@ import { quick } from '../../../host-agent/support/agent.ts';
 import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { signedRenewal } from '../../../support/host-user.ts';
-import { keysNamed, runKeys } from '../../cli/keys-command.ts';
+import { keysNamed, runKeys } from '../../ops/keys-command.ts';
 import { until } from '../../../support/until.ts';
 import { ownerOn } from '../../actors/support.ts';
 import { controlPlane, runGateway, startGround } from '../../gateway/support.ts';

@@ -34,7 +34,7 @@ import {
   jetStreamLimits,
   type AccountName,
 } from './permissions.ts';
-import { writePrivateFile } from './private-file.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 
 export interface NatsIdentityFiles {
   /**

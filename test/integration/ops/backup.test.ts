@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { readBackup } from '../../../cli/backup/folder.ts';
-import { api, restoreStream, saveStream } from '../../../cli/backup/stream.ts';
+import { readBackup } from '../../../ops/backup/folder.ts';
+import { api, restoreStream, saveStream } from '../../../ops/backup/stream.ts';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { run } from '../../../dev/process/run.ts';
 import type { Nats } from '../../../dev/servers/nats.ts';
@@ -128,7 +128,7 @@ t.test('a failed backup leaves nothing behind', async (t) => {
 });
 
 const program = ({ url, credsFile }: Nats, name: string, args: readonly string[]) =>
-  run(process.execPath, [join(repositoryRoot, 'dist', 'cli', name), ...args], {
+  run(process.execPath, [join(repositoryRoot, 'dist/ops/longshore.js'), name, ...args], {
     deadlineMs: 60_000,
     env: { PATH: process.env['PATH'], NATS_URLS: url, NATS_CREDS_FILE: credsFile },
   });
@@ -136,16 +136,19 @@ const program = ({ url, credsFile }: Nats, name: string, args: readonly string[]
 t.test('the commands print and exit as an operator expects', async (t) => {
   await freshCluster();
   const folder = newFolder(t);
-  const backup = await program(nats, 'backup/backup.js', [folder, '--without-logs']);
+  const backup = await program(nats, 'backup', [folder, '--without-logs']);
   t.match(backup, { code: 0, stdout: /LOGS: left out/ });
   t.notOk(existsSync(join(folder, 'LOGS.snapshot')));
   t.equal((await readBackup(folder)).manifest.logs, undefined);
-  const refused = await program(nats, 'restore/restore.js', [folder]);
-  t.match(refused, { code: 1, stdout: /restore failed: .*--replace/ });
-  const restored = await program(nats, 'restore/restore.js', [folder, '--replace', '--replicas', '1']);
+  const refused = await program(nats, 'restore', [folder]);
+  t.match(refused, { code: 1, stderr: /--replace/ });
+  const restored = await program(nats, 'restore', [folder, '--replace', '--replicas', '1']);
   t.match(restored, { code: 0, stdout: /Restored cluster/ });
   t.match(await contentOf('LOGS'), { length: 1 }, 'a stream that the backup does not hold stays');
-  t.match(await program(nats, 'restore/restore.js', [folder, '--replicas', '2']), { code: 2, stdout: /usage/ });
-  const absent = await program({ ...nats, url: 'nats://127.0.0.1:1' }, 'backup/backup.js', [`${folder}-2`]);
-  t.match(absent, { code: 1, stdout: /backup failed: cannot connect to NATS at nats:\/\/127.0.0.1:1/ });
+  t.match(await program(nats, 'restore', [folder, '--replicas', '2']), {
+    code: 2,
+    stderr: /Allowed choices are 1, 3, 5/,
+  });
+  const absent = await program({ ...nats, url: 'nats://127.0.0.1:1' }, 'backup', [`${folder}-2`]);
+  t.match(absent, { code: 1, stderr: /^cannot connect to NATS at nats:\/\/127.0.0.1:1/ });
 });

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import t from 'tap';
-import { backUpCluster } from '../../../cli/backup/cluster.ts';
-import { restoreCluster, type Restored, type RestoreOptions } from '../../../cli/restore/cluster.ts';
+import { backUpCluster } from '../../../ops/backup/cluster.ts';
+import { restoreCluster, type Restored, type RestoreOptions } from '../../../ops/restore/cluster.ts';
 import { systemClock, type Clock } from '../../../lib/time/clock.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { announcedEpoch, incarnationOfEpoch } from '../../../schemas/records/cluster.ts';

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
-import { writePrivateFile } from './private-file.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 
 const Seconds = Type.Integer({ minimum: 0 });
 

@@ -10,7 +10,7 @@ import { sleep } from '../../lib/time/backoff.ts';
 import { systemClock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
-import { UsageError } from '../command.ts';
+import { Refused } from '../../cli/terminal/errors.ts';
 import { reasonOf } from '../backup/error.ts';
 import type { NatsIdentity } from './nats-identity.ts';
 
@@ -28,7 +28,7 @@ export async function withSystem<T>(
   work: (system: NatsConnection) => Promise<T>,
 ): Promise<T> {
   const { NATS_URLS: servers, NATS_CA_FILE: tlsCaFile } = readSettings(settings, env);
-  if (servers.length === 0) throw new UsageError('NATS_URLS is missing: it names the NATS servers to tell.');
+  if (servers.length === 0) throw new Refused('NATS_URLS is missing: it names the NATS servers to tell');
   const dial = (): Promise<NatsConnection> =>
     connect({
       servers: [...servers],

@@ -2,104 +2,49 @@
  * `longshore nats-keys`: the NATS identities of a cluster in a folder, what of them is valid, and
  * how one is replaced or taken back. docs/deploy.md says where each file goes.
  */
-import { mkdirSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { say } from '../../lib/terminal.ts';
+import type { Terminal } from '../../cli/context.ts';
+import { Refused, WrongUsage } from '../../cli/terminal/errors.ts';
+import { joined } from '../../cli/terminal/output.ts';
+import { takeNameLock } from '../../lib/process/name-lock.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 import { systemClock } from '../../lib/time/clock.ts';
-import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
-import { tryLock } from '../../dev/process/lockdir.ts';
-import { UsageError, type Command } from '../command.ts';
-import { joined, standardOutput } from '../terminal/output.ts';
 import { accountsConfiguration } from './accounts.ts';
 import { checkName, keysToRevoke, revokeKeys, rotateKey } from './change.ts';
 import { validKeysOf } from './issued.ts';
-import { listKeys } from './list.ts';
+import { tableOfKeys } from './list.ts';
 import { credsPath, hasKeys, prepareNatsIdentity, signingNames, type NatsIdentity } from './nats-identity.ts';
-import { writePrivateFile } from './private-file.ts';
 import { connectionsByKey, isAtServers, namesServers, pushAccounts, withSystem } from './servers.ts';
 
-const help = `usage: longshore nats-keys FOLDER [GATEWAY ...]
-       longshore nats-keys list FOLDER
-       longshore nats-keys rotate FOLDER NAME [--days N]
-       longshore nats-keys revoke FOLDER NAME|KEY [--now]
+type Process = Pick<Terminal, 'env' | 'stdout'>;
 
-Creates the NATS keys, credentials and accounts of a cluster in FOLDER, or loads those that FOLDER
-already holds, and prints which program needs which file. Each named GATEWAY gets its own
-credentials. docs/deploy.md says where each file goes.
+const sayTo =
+  ({ stdout }: Process) =>
+  (line: string): void =>
+    stdout.write(`${line}\n`);
 
-  list      every key that FOLDER has issued, its dates, and who is connected by it now
-  rotate    makes a new key for NAME, such as gateway-g1, actors or hosts-signing; the earlier ones
-            stay valid
-  revoke    the servers refuse the earlier keys of NAME, or that one KEY, and close its connections
-
-  --days N  the new credentials of NAME expire after so many days; default: never
-  --now     also a signing key by which hosts are connected: each asks a gateway for credentials
-
-NATS_URLS and NATS_CA_FILE name the servers that list asks and rotate and revoke tell. A command
-that was cut short can be repeated.`;
-
-type Given = { readonly folder: string } & (
-  | { readonly verb: 'prepare'; readonly gateways: readonly string[] }
-  | { readonly verb: 'list' }
-  | { readonly verb: 'rotate'; readonly name: string; readonly days: number | undefined }
-  | { readonly verb: 'revoke'; readonly nameOrKey: string; readonly isNow: boolean }
-);
-
-function read(args: readonly string[]): Given {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    options: { days: { type: 'string' }, now: { type: 'boolean', default: false } },
-    allowPositionals: true,
-  });
-  const [verb, ...rest] = positionals;
-  const isVerb = verb === 'list' || verb === 'rotate' || verb === 'revoke';
-  const [folderName, target, ...more] = isVerb ? rest : positionals;
-  if (folderName === undefined) throw new UsageError('FOLDER is missing.');
-  const folder = resolve(folderName);
-  if (values.days !== undefined && verb !== 'rotate') throw new UsageError('--days is an option of rotate.');
-  if (values.now && verb !== 'revoke') throw new UsageError('--now is an option of revoke.');
-  if (!isVerb) return { verb: 'prepare', folder, gateways: positionals.slice(1) };
-  const excess = verb === 'list' ? [target, ...more].filter((each) => each !== undefined) : more;
-  if (excess.length > 0) throw new UsageError(`Remove ${excess.join(' ')}.`);
-  if (verb === 'list') return { verb, folder };
-  if (target === undefined) throw new UsageError(verb === 'rotate' ? 'NAME is missing.' : 'NAME or KEY is missing.');
-  if (verb === 'rotate') return { verb, folder, name: target, days: daysOf(values.days) };
-  return { verb, folder, nameOrKey: target, isNow: values.now };
-}
-
-function daysOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const days = Number(text);
-  if (Number.isInteger(days) && days >= 1 && days <= limits.keysDaysMax) return days;
-  throw new UsageError(`--days is a whole number from 1 to ${limits.keysDaysMax}.`);
-}
-
-async function run(given: Given, env: NodeJS.ProcessEnv): Promise<void> {
-  if (given.verb === 'prepare') mkdirSync(given.folder, { recursive: true, mode: 0o700 });
+/** One command at a time works in a folder. */
+async function withFolder(name: string, work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = resolve(name);
   // A wrong path is not to become a cluster of its own.
-  else if (!hasKeys(given.folder))
-    throw new Error(`${given.folder} has no keys of a cluster: make them with longshore nats-keys FOLDER`);
-  const lock = tryLock(join(given.folder, 'keys.lock'));
-  if (lock === undefined) throw new Error(`another command works in ${given.folder}: wait for its end`);
+  if (!hasKeys(folder))
+    throw new Refused(`${folder} has no keys of a cluster: make them with longshore nats-keys create FOLDER`);
+  await withLock(folder, () => work(folder));
+}
+
+async function withLock(folder: string, work: () => Promise<void>): Promise<void> {
+  const digest = createHash('sha256').update(realpathSync(folder)).digest('hex');
+  const lock = await takeNameLock(`nats-keys-${digest}`);
+  if (lock === undefined) throw new Refused(`another command works in ${folder}: wait for its end`);
   try {
-    switch (given.verb) {
-      case 'prepare':
-        return await prepare(given);
-      case 'list':
-        return await list(given, env);
-      case 'rotate':
-        return await rotate(given, env);
-      case 'revoke':
-        return await revoke(given, env);
-    }
+    await work();
   } finally {
-    lock.release();
+    await lock.release();
   }
 }
-
-type GivenTo<V extends Given['verb']> = Extract<Given, { verb: V }>;
 
 const accountsPath = (folder: string): string => join(folder, 'accounts.conf');
 
@@ -107,7 +52,14 @@ const accountsPath = (folder: string): string => join(folder, 'accounts.conf');
 const writeAccounts = (folder: string, identity: NatsIdentity): void =>
   writePrivateFile(accountsPath(folder), `${accountsConfiguration(identity, '/var/lib/nats/accounts').join('\n')}\n`);
 
-async function prepare({ folder, gateways }: GivenTo<'prepare'>): Promise<void> {
+export async function createKeys(terminal: Process, name: string, gateways: readonly string[]): Promise<void> {
+  const folder = resolve(name);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  await withLock(folder, () => create(terminal, folder, gateways));
+}
+
+async function create(terminal: Process, folder: string, gateways: readonly string[]): Promise<void> {
+  const say = sayTo(terminal);
   const identity = await prepareNatsIdentity(folder, gateways);
   writeAccounts(folder, identity);
   say(`NATS servers include     ${accountsPath(folder)}`);
@@ -122,19 +74,28 @@ async function prepare({ folder, gateways }: GivenTo<'prepare'>): Promise<void> 
   say(`OPERATOR_SIGNING_SEED_FILE ${identity.operatorSigningSeedFile}`);
 }
 
-async function list({ folder }: GivenTo<'list'>, env: NodeJS.ProcessEnv): Promise<void> {
-  const identity = await prepareNatsIdentity(folder);
-  const connections = namesServers(env) ? await withSystem(env, identity, connectionsByKey) : undefined;
-  const table = listKeys(identity, connections, wholeSeconds(systemClock.nowMs()));
-  standardOutput().write(joined([table, '\n']));
-  if (connections === undefined) say('Set NATS_URLS to see who is connected by each key.');
+export async function listKeys(terminal: Process, name: string): Promise<void> {
+  const { env, stdout } = terminal;
+  await withFolder(name, async (folder) => {
+    const identity = await prepareNatsIdentity(folder);
+    const connections = namesServers(env) ? await withSystem(env, identity, connectionsByKey) : undefined;
+    const table = tableOfKeys(identity, connections, wholeSeconds(systemClock.nowMs()));
+    stdout.write(joined([table, '\n']));
+    if (connections === undefined) sayTo(terminal)('Set NATS_URLS to see who is connected by each key.');
+  });
 }
 
-async function rotate({ folder, name, days }: GivenTo<'rotate'>, env: NodeJS.ProcessEnv): Promise<void> {
+/** @param days lifetime of the new credentials; absent: they do not expire */
+export const rotate = (terminal: Process, folderName: string, name: string, days?: number): Promise<void> =>
+  withFolder(folderName, (folder) => rotateIn(terminal, folder, name, days));
+
+async function rotateIn(terminal: Process, folder: string, name: string, days?: number): Promise<void> {
+  const { env } = terminal;
+  const say = sayTo(terminal);
   const before = await prepareNatsIdentity(folder);
   checkName(before, name);
   const isSigning = (signingNames as readonly string[]).includes(name);
-  if (isSigning && days !== undefined) throw new UsageError(`${name} does not expire: leave --days out.`);
+  if (isSigning && days !== undefined) throw new WrongUsage(`${name} does not expire: leave --days out.`);
   if (name !== 'hosts-signing') {
     const identity = await rotateKey(folder, name, days === undefined ? undefined : days * secondsOfDay);
     writeAccounts(folder, identity);
@@ -177,16 +138,22 @@ function stepsAfter(name: string): string[] {
   ];
 }
 
-async function revoke({ folder, nameOrKey, isNow }: GivenTo<'revoke'>, env: NodeJS.ProcessEnv): Promise<void> {
+/** @param isNow also a signing key by which hosts are connected */
+export const revoke = (terminal: Process, folderName: string, nameOrKey: string, isNow: boolean): Promise<void> =>
+  withFolder(folderName, (folder) => revokeIn(terminal, folder, nameOrKey, isNow));
+
+async function revokeIn(terminal: Process, folder: string, nameOrKey: string, isNow: boolean): Promise<void> {
+  const { env } = terminal;
+  const say = sayTo(terminal);
   const before = await prepareNatsIdentity(folder);
   const keys = keysToRevoke(before, nameOrKey);
-  if (!namesServers(env)) throw new UsageError('NATS_URLS is missing: it names the NATS servers to tell.');
+  if (!namesServers(env)) throw new Refused('NATS_URLS is missing: it names the NATS servers to tell');
   const signing = keys.filter(({ name }) => name === 'hosts-signing');
   if (signing.length > 0 && !isNow) {
     const connections = await withSystem(env, before, connectionsByKey);
     const names = signing.flatMap(({ key }) => connections.get(key) ?? []);
     if (names.length > 0)
-      throw new Error(
+      throw new Refused(
         `${names.length} hosts are connected by it: ${names.slice(0, namesShown).join(', ')}. Nothing was changed. ` +
           'Wait until they have others, or give --now',
       );
@@ -207,5 +174,3 @@ async function revoke({ folder, nameOrKey, isNow }: GivenTo<'revoke'>, env: Node
 }
 
 const namesShown = 10;
-
-export const keysCommand: Command<Given> = { help, read, run, failed: 'keys failed' };

@@ -7,6 +7,7 @@ import { repositoryRoot } from '../../../dev/paths.ts';
 
 export interface Ran {
   readonly code: number | null;
+  /** What it wrote to standard output and, after that, to standard error. */
   readonly out: string;
 }
 
@@ -16,18 +17,20 @@ export async function runKeys(
   env: NodeJS.ProcessEnv = {},
   killWhen?: () => boolean,
 ): Promise<Ran> {
-  const child = spawn(process.execPath, [join(repositoryRoot, 'dist/cli/keys/nats-keys.js'), ...args], {
+  const child = spawn(process.execPath, [join(repositoryRoot, 'dist/ops/longshore.js'), 'nats-keys', ...args], {
     env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   let out = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+  let err = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
   const timer = setInterval(() => {
     if (killWhen?.() === true) child.kill('SIGKILL');
   }, 1);
   try {
     const [code] = (await once(child, 'close')) as [number | null];
-    return { code, out };
+    return { code, out: `${out}${err}` };
   } finally {
     clearInterval(timer);
   }

@@ -1,6 +1,6 @@
 /** The keys of a folder as a table. Pure. */
-import { tableOf } from '../terminal/table.ts';
-import type { Text } from '../terminal/output.ts';
+import { tableOf } from '../../cli/terminal/table.ts';
+import type { Text } from '../../cli/terminal/output.ts';
 import type { IssuedKey } from './issued.ts';
 import type { NatsIdentity } from './nats-identity.ts';
 
@@ -16,7 +16,7 @@ function stateOf({ name, key, exp, revoked }: IssuedKey, current: ReadonlyMap<st
 /**
  * @param connections by key, the names of those that are connected by it; absent: unknown
  */
-export function listKeys(
+export function tableOfKeys(
   { issued, current }: Pick<NatsIdentity, 'issued' | 'current'>,
   connections: ReadonlyMap<string, readonly string[]> | undefined,
   nowS: number,

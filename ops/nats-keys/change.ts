@@ -1,17 +1,17 @@
 /** Rotation and revocation of a folder's keys: what changes in its files. */
 import { systemClock } from '../../lib/time/clock.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
-import { UsageError } from '../command.ts';
+import { Refused, WrongUsage } from '../../cli/terminal/errors.ts';
 import { readIssued, validKeysOf, writeIssued, type IssuedKey } from './issued.ts';
 import { createKeyOf, prepareNatsIdentity, seedFileOf, seedOf, type NatsIdentity } from './nats-identity.ts';
-import { writePrivateFile } from './private-file.ts';
+import { writePrivateFile } from '../../lib/process/private-file.ts';
 
 const nowS = (): number => wholeSeconds(systemClock.nowMs());
 
-/** @throws UsageError if the folder has no credentials of that name */
+/** @throws WrongUsage if the folder has no credentials of that name */
 export function checkName({ current }: NatsIdentity, name: string): void {
   if (current.has(name)) return;
-  throw new UsageError(`${name} is no name in this folder; it has ${[...current.keys()].join(', ')}.`);
+  throw new WrongUsage(`${name} is no name in this folder; it has ${[...current.keys()].join(', ')}.`);
 }
 
 /**
@@ -31,7 +31,7 @@ export async function rotateKey(folder: string, name: string, ttlS?: number): Pr
 /**
  * The keys that `revoke` means by a name, which are all but the one in the folder's files, or by a
  * key.
- * @throws UsageError if there are none
+ * @throws WrongUsage, and Refused if there are none
  */
 export function keysToRevoke(identity: NatsIdentity, nameOrKey: string): IssuedKey[] {
   const { issued, current } = identity;
@@ -43,7 +43,7 @@ export function keysToRevoke(identity: NatsIdentity, nameOrKey: string): IssuedK
   const earlier = ofName.filter(isEarlier);
   if (earlier.length > 0) return earlier;
   const [only] = validKeysOf(issued, nameOrKey);
-  throw new UsageError(
+  throw new Refused(
     `${nameOrKey} has no earlier key. Rotate it first; or give its key ${only?.key ?? ''} in place of the name, and ` +
       'what uses it is refused at once.',
   );
