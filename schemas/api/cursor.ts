@@ -1,38 +1,67 @@
-/** Cursors of lists, as clients see them. */
+/**
+ * Cursors of lists: opaque to clients, base64url of a key that says where a page ended. The next
+ * page begins behind it, whether or not that item still exists.
+ *
+ * A key is a list of parts. This release writes them as the one before reads them, with dots
+ * between them; it also reads `{"v":1,"key":[…]}`, which the next one writes. What is neither, or
+ * has another version, is answered with 422 under `cursor` (gateway/http/pages.ts).
+ */
 import { isContainerId, isTenantId, type ContainerId, type PeerId, type TenantId } from '../ids.ts';
 
+const version = 1;
+
+const encode = (...key: readonly (string | number)[]): string =>
+  btoa(key.join('.')).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+
+/** The parts of a `{v, key}`; undefined: it is none of this version. */
+function versioned(text: string): readonly string[] | undefined {
+  try {
+    const { v, key } = JSON.parse(text) as { readonly v?: unknown; readonly key?: unknown };
+    const isKey = Array.isArray(key) && key.every((part): part is string => typeof part === 'string');
+    return v === version && isKey ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * Where a page ended. The next page begins with older items, whether or not this one still exists.
+ * The parts of a key; none if the text is not a cursor.
+ * @param count of the parts; the last one may have dots in it
  */
+function decode(text: string, count: number): readonly string[] {
+  // atob throws for a length of 1 modulo 4, which no base64 has.
+  if (!/^[A-Za-z0-9_-]{2,400}$/.test(text) || text.length % 4 === 1) return [];
+  const plain = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+  if (plain.startsWith('{')) return versioned(plain) ?? [];
+  const parts = plain.split('.');
+  return [...parts.slice(0, count - 1), ...(parts.length < count ? [] : [parts.slice(count - 1).join('.')])];
+}
+
+/** A whole number from 0 on; undefined: the part is none. */
+const numberIn = (part: string | undefined): number | undefined =>
+  part !== undefined && /^\d{1,15}$/.test(part) ? Number(part) : undefined;
+
+/** Place in a list by time, newest first. */
 export interface ListCursor {
   readonly insertedAtMs: number;
   readonly id: ContainerId | PeerId;
 }
 
-const encode = (text: string): string => btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
-
-/** Undefined: the text is not base64url, or too long for a cursor. */
-function decode(text: string): string | undefined {
-  // atob throws for a length of 1 modulo 4, which no base64 has.
-  if (!/^[A-Za-z0-9_-]{2,200}$/.test(text) || text.length % 4 === 1) return undefined;
-  return atob(text.replaceAll('-', '+').replaceAll('_', '/'));
-}
-
-/** The cursor of a list by time: base64url of `<insertedAtMs>.<id>`. */
-export const encodeCursor = ({ insertedAtMs, id }: ListCursor): string => encode(`${insertedAtMs}.${id}`);
+export const encodeCursor = ({ insertedAtMs, id }: ListCursor): string => encode(insertedAtMs, id);
 
 /** Undefined: the text is not a cursor of this API. */
 export function decodeCursor(text: string): ListCursor | undefined {
-  const [, ms, id] = /^(\d{1,15})\.(.+)$/.exec(decode(text) ?? '') ?? [];
-  return ms !== undefined && id !== undefined && isContainerId(id) ? { insertedAtMs: Number(ms), id } : undefined;
+  const [ms, id = ''] = decode(text, 2);
+  const insertedAtMs = numberIn(ms);
+  return insertedAtMs !== undefined && isContainerId(id) ? { insertedAtMs, id } : undefined;
 }
 
-/** The cursor of a list by key: base64url of the last key on the page. */
+/** The cursor of a list by key: the last key on the page. */
 export const encodeKeyCursor = (key: string): string => encode(key);
 
 /** Undefined: the text is not a cursor of this API. */
 export function decodeKeyCursor(text: string, isKey: (key: string) => boolean): string | undefined {
-  const key = decode(text);
+  const [key] = decode(text, 1);
   return key !== undefined && isKey(key) ? key : undefined;
 }
 
@@ -52,20 +81,18 @@ export interface PlaceCursor {
   readonly from: Place | null;
 }
 
-/** Base64url of `<partition>` or `<partition>.<tenant>.<insertedAtMs>.<id>`. */
 export const encodePlaceCursor = ({ partition, from }: PlaceCursor): string =>
-  encode(
-    from === null ? String(partition).padStart(2, '0') : `${partition}.${from.tenant}.${from.insertedAtMs}.${from.id}`,
-  );
+  from === null ? encode(partition) : encode(partition, from.tenant, from.insertedAtMs, from.id);
 
 /** Undefined: the text is not a cursor of this API. */
 export function decodePlaceCursor(text: string): PlaceCursor | undefined {
-  const whole = /^(\d{1,5})(?:\.([^.]+)\.(\d{1,15})\.(.*))?$/.exec(decode(text) ?? '');
-  if (whole === null) return undefined;
-  const [, partition, tenant, ms, id = ''] = whole;
-  if (tenant === undefined) return { partition: Number(partition), from: null };
-  const isPlace = isTenantId(tenant) && (id === '' || isContainerId(id));
-  return isPlace ? { partition: Number(partition), from: { tenant, insertedAtMs: Number(ms), id } } : undefined;
+  const [first, tenant, ms, id] = decode(text, 4);
+  const partition = numberIn(first);
+  if (partition === undefined) return undefined;
+  if (tenant === undefined) return { partition, from: null };
+  const insertedAtMs = numberIn(ms);
+  const isPlace = isTenantId(tenant) && (id === '' || (id !== undefined && isContainerId(id)));
+  return isPlace && insertedAtMs !== undefined ? { partition, from: { tenant, insertedAtMs, id } } : undefined;
 }
 
 /** End of a page of the audit. */
@@ -76,11 +103,12 @@ export interface AuditCursor {
   readonly id: string;
 }
 
-/** Base64url of `<seq>.<id>`, each of which may be empty. */
-export const encodeAuditCursor = ({ seq, id }: AuditCursor): string => encode(`${seq ?? ''}.${id}`);
+export const encodeAuditCursor = ({ seq, id }: AuditCursor): string => encode(seq ?? '', id);
 
 /** Undefined: the text is not a cursor of this API. */
 export function decodeAuditCursor(text: string): AuditCursor | undefined {
-  const [, seq, id] = /^(\d{0,15})\.((?:\d{1,6}-\d{1,15}-\d{1,6})?)$/.exec(decode(text) ?? '') ?? [];
-  return seq === undefined || id === undefined ? undefined : { seq: seq === '' ? undefined : Number(seq), id };
+  const [first, id] = decode(text, 2);
+  const seq = numberIn(first);
+  const isLine = id !== undefined && /^(?:\d{1,6}-\d{1,15}-\d{1,6})?$/.test(id);
+  return isLine && (first === '' || seq !== undefined) ? { seq, id } : undefined;
 }
