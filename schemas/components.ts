@@ -78,6 +78,7 @@ export const components = {
 
   Labels: fields.containerFields.labels.shown,
   LabelsPut: fields.containerFields.labels.given,
+  LabelsPatch: fields.containerFields.labels.patch,
   Project: container.ProjectView,
   ProjectPut: container.ProjectBody,
 

@@ -38,7 +38,7 @@ import { DeviceBody, DeviceSignIn, DeviceToken, DeviceTokenBody } from './api/ke
 import { KeySet, SigningKeyView } from './api/keys/signing-key.ts';
 import { limits } from './limits.ts';
 import { LogEntry } from './api/log.ts';
-import { containerFields } from './api/fields/container.ts';
+import { containerFields, labelFilterPattern } from './api/fields/container.ts';
 import { NetworkBody, NetworkCreateBody, NetworkView, Resealed } from './api/network.ts';
 import {
   P12Password,
@@ -214,6 +214,15 @@ const cursor = {
   schema: Type.String(),
   description: 'The `next_cursor` of the previous page.',
 } satisfies QueryParameter;
+/** A filter of the lists of containers; a page of a filtered list may be short or empty. */
+const label = {
+  schema: Type.Array(Type.String({ pattern: labelFilterPattern, maxLength: limits.labelFilterChars }), {
+    maxItems: limits.labelFilters,
+  }),
+  description:
+    'Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent.',
+  form: '`key=value` or `key`',
+} satisfies QueryParameter;
 /** Query parameters of both lists of the audit. */
 const auditQuery = {
   from: { schema: Type.String(), description: 'Start of the period, RFC 3339. Default: everything that is kept.' },
@@ -252,7 +261,7 @@ export const routes = [
     access: 'tenant',
     scopes: readers,
     summary: 'List the caller’s containers, newest first.',
-    query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
+    query: { label, limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
     success: 'ok',
     data: Type.Array(Container),
     beside: nextCursor,
@@ -265,7 +274,7 @@ export const routes = [
     access: 'tenant',
     scopes: readers,
     summary: 'List the caller’s containers with labels and project, newest first.',
-    query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
+    query: { label, limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
     success: 'ok',
     data: Type.Array(ContainerItem),
     beside: nextCursor,
@@ -497,6 +506,18 @@ export const routes = [
     scopes: ['deploy'],
     summary: 'Replace the labels. They change nothing that runs, and no generation.',
     body: labels.given,
+    success: 'ok',
+    data: labels.shown,
+    errors: [...bodyErrors, 'not_found', 'conflict'],
+  },
+  {
+    name: 'labels.patch',
+    method: 'PATCH',
+    path: `${compute}/:id/labels`,
+    access: 'tenant',
+    scopes: ['deploy'],
+    summary: 'Set and remove single labels by a JSON merge patch; null removes one.',
+    body: labels.patch,
     success: 'ok',
     data: labels.shown,
     errors: [...bodyErrors, 'not_found', 'conflict'],

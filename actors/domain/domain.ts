@@ -1,6 +1,7 @@
 /** Longshore as the runtime runs it: the decisions, the memory and the records of this folder. */
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
+import { kindToStore } from '../../schemas/api/event.ts';
 import { isHostKey, isNetworkName, type HostKey, type NetworkName } from '../../schemas/ids.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
@@ -131,14 +132,13 @@ function outgoingEvent(
     event: {
       id,
       ts: timestamp(nowMs),
-      type,
+      ...kindToStore({ type, message: why.message }),
       container_id: container.id,
       name: container.spec.name,
       generation: container.generation,
       host_key: placement.phase === 'placed' ? placement.host : null,
       status,
       reason: why.reason,
-      message: why.message,
       exit_code: why.exit_code,
       request_id: requestId,
     },

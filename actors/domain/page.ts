@@ -1,6 +1,7 @@
 /** Pages of lists: as many items as a page may have and a message holds. Pure. */
 import { fill, line } from '../../lib/fill.ts';
 import { encodeCursor, type ListCursor } from '../../schemas/api/cursor.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { Listed, ListView } from './order.ts';
 import { answer, type Turn } from './turn.ts';
 
@@ -10,6 +11,8 @@ export interface Page<T> {
   readonly maxBytes: number;
   /** JSON. */
   readonly render: (item: T) => string;
+  /** Absent: every item is in the list. */
+  readonly matches?: (item: T) => boolean;
 }
 
 /**
@@ -18,7 +21,13 @@ export interface Page<T> {
  */
 export function pageByKey<T>(
   all: Iterable<T>,
-  { keyOf, limit, after, maxBytes, render }: Omit<Page<T>, 'before'> & { keyOf: (item: T) => string; after: string },
+  {
+    keyOf,
+    limit,
+    after,
+    maxBytes,
+    render,
+  }: Omit<Page<T>, 'before' | 'matches'> & { keyOf: (item: T) => string; after: string },
 ): Turn {
   const rest = [...all]
     .filter((item) => keyOf(item) > after)
@@ -27,15 +36,29 @@ export function pageByKey<T>(
   return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"more":${next !== undefined}}` });
 }
 
-/** A page ends at its limit, or before it would outgrow a message. */
-export function page<T extends Listed>(list: ListView<T>, { limit, before, maxBytes, render }: Page<T>): Turn {
+/**
+ * A page ends at its limit, before it would outgrow a message, or when `listScan` items were looked
+ * at, however few of them match.
+ */
+export function page<T extends Listed>(
+  list: ListView<T>,
+  { limit, before, maxBytes, render, matches = () => true }: Page<T>,
+): Turn {
   const seen: T[] = [];
-  const { values, passed, next } = fill(list.newestFirst(before), { bytes: maxBytes, items: limit }, (item) => {
+  let isCut = false;
+  function* bounded(): Generator<T, void, void> {
+    for (const item of list.newestFirst(before)) {
+      isCut = seen.length >= limits.listScan;
+      if (isCut) return;
+      yield item;
+    }
+  }
+  const { values, passed, next } = fill(bounded(), { bytes: maxBytes, items: limit }, (item) => {
     seen.push(item);
-    return line(render(item));
+    return matches(item) ? line(render(item)) : undefined;
   });
   const last = seen[passed - 1];
-  const more = last !== undefined && next !== undefined;
+  const more = last !== undefined && (next !== undefined || isCut);
   const cursor = more ? `,"next_cursor":${JSON.stringify(encodeCursor(last))}` : '';
   return answer({ code: 'ok', body: `{"data":[${values.join(',')}]${cursor}}` });
 }

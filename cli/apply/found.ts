@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { Refused } from '../terminal/errors.ts';
 import { overviewOf, type Container } from '../tenant/find.ts';
 import { storedPolicy, storedUses } from '../tenant/prepare.ts';
-import { projectVariable } from './file/checks.ts';
+import { projectNamed, projectVariable } from './file/checks.ts';
 import type { Wanted } from './file/model.ts';
 
 export interface FoundContainer {
@@ -40,7 +40,7 @@ export const projectOf = ({
   env,
   project = null,
 }: Pick<Container, 'env'> & { readonly project?: string | null }): string | null =>
-  project ?? env[projectVariable] ?? null;
+  project ?? (env[projectVariable] === undefined ? null : projectNamed(env[projectVariable]));
 
 /** Asks only for the kinds that the file is about: a token may lack the scope for others. */
 export async function findAll(context: Pick<Context, 'api'>, wanted: Wanted): Promise<Found> {

@@ -284,7 +284,11 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Set and remove single labels by a JSON merge patch; null removes one.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
+    patch: operations['labels_patch'];
     trace?: never;
   };
   '/api/v2/compute/{id}/project': {
@@ -2195,6 +2199,8 @@ export interface components {
         | 'updated'
         | 'update_failed'
         | 'policy_changed'
+        | 'labels_changed'
+        | 'project_changed'
         | 'secrets_changed'
         | 'secret_changed'
         | 'registry_changed'
@@ -2238,6 +2244,9 @@ export interface components {
     /** @description Yours to tell containers apart by; they change nothing that runs. */
     LabelsPut: {
       [key: string]: string;
+    };
+    LabelsPatch: {
+      [key: string]: string | null;
     };
     Project: {
       project: string | null;
@@ -3198,6 +3207,8 @@ export interface components {
     };
   };
   parameters: {
+    /** @description Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+    'query.label': string[];
     /** @description The `next_cursor` of the previous page. */
     'query.cursor': string;
     /** @description With `follow=true`: the `id` of the last frame that was received. */
@@ -3246,6 +3257,8 @@ export interface operations {
   container_list: {
     parameters: {
       query?: {
+        /** @description Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+        label?: components['parameters']['query.label'];
         /** @description How many at most. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
@@ -3329,6 +3342,8 @@ export interface operations {
   container_overview: {
     parameters: {
       query?: {
+        /** @description Only containers with this label: `key=value`, or `key` for any value. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+        label?: components['parameters']['query.label'];
         /** @description How many at most. */
         limit?: number;
         /** @description The `next_cursor` of the previous page. */
@@ -3909,6 +3924,48 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': components['schemas']['LabelsPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Labels'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  labels_patch: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LabelsPatch'];
       };
     };
     responses: {

@@ -8,7 +8,7 @@ import { ApiError, InterruptedError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { waitFor, type WaitedStatus } from '../client/wait.ts';
 import { action, type Context, type Terminal } from '../context.ts';
-import { pastText, pastTime, waiting, type WaitOptions } from '../terminal/arguments.ts';
+import { collect, pastText, pastTime, waiting, type WaitOptions } from '../terminal/arguments.ts';
 import { Refused } from '../terminal/errors.ts';
 import { paintOf } from '../terminal/colours.ts';
 import { agoText, bytesText, imageText, tableOf } from '../terminal/table.ts';
@@ -20,8 +20,8 @@ import { endText, statusOf, watchDone } from './progress.ts';
 
 const statuses = [...containerStatuses, 'removed'] as const;
 
-async function ps(context: Context): Promise<void> {
-  const all = await overviewOf(context);
+async function ps(context: Context, { label }: { readonly label?: readonly string[] }): Promise<void> {
+  const all = await overviewOf(context, label);
   const labelsOf = ({ labels = {} }: (typeof all)[number]): string =>
     Object.entries(labels)
       .map(([key, value]) => oneLine(value === '' ? key : `${key}=${value}`))
@@ -178,7 +178,9 @@ const change =
 export function addContainers(program: Command, terminal: Terminal): void {
   const time = pastTime(() => terminal.nowMs());
   const named = (name: string, description: string): Command => program.command(name).description(description);
-  named('ps', 'List containers').action(action(terminal, ps));
+  named('ps', 'List containers')
+    .option('-l, --label <key[=value]>', 'Label that each listed container has, or one of several', collect)
+    .action(action<[{ readonly label?: readonly string[] }]>(terminal, ps));
   named('inspect <container>', 'Show a container, its runs, policy and secrets, as JSON').action(
     action<[string]>(terminal, inspect),
   );

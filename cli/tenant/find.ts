@@ -19,17 +19,24 @@ const wholeId = new RegExp(uuidPattern);
 export const containersOf = ({ api }: Pick<Context, 'api'>): Promise<Container[]> =>
   allOf((query) => api.GET('/api/v2/compute', { params: { query } }));
 
-/** With labels and the like; without them from gateways or actors of the last release. */
+/**
+ * With labels and the like; without them from gateways or actors of the last release.
+ * @param label only those with one of these labels
+ * @throws Refused if there are such labels and no server that knows them
+ */
 export async function overviewOf(
   context: Pick<Context, 'api'>,
+  label: readonly string[] = [],
 ): Promise<(Container & Partial<Omit<Schemas['ContainerItem'], 'container'>>)[]> {
   const { api } = context;
+  const only = label.length === 0 ? {} : { label: [...label] };
   try {
-    const items = await allOf((query) => api.GET('/api/v2/containers', { params: { query } }));
+    const items = await allOf((query) => api.GET('/api/v2/containers', { params: { query: { ...query, ...only } } }));
     return items.map(({ container, ...beside }) => ({ ...container, ...beside }));
   } catch (error) {
-    // 500: its actors are of the last release.
-    if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 500)) throw error;
+    // 503: its actors are of the last release, or away.
+    if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 503)) throw error;
+    if (label.length > 0) throw new Refused(`the server keeps no labels yet: ${error.message}`);
     return containersOf(context);
   }
 }

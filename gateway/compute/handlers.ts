@@ -96,6 +96,11 @@ export function containerHandlers(services: Services) {
     (body: Metadata['labels']) => ({ labels: body }),
     ({ labels }) => labels,
   );
+  const patchLabels: HandlerOf<'labels.patch'> = async (call) => {
+    const target = { type: 'metadata.put', tenant: tenantOf(call), id: call.params.id, fields: {} } as const;
+    const outcome = await ask('write', call, { ...target, labels: call.body, ...written(services, call) });
+    return succeeded(outcome) ? ok(decodeAnswer('metadata.put', outcome.body).data.labels) : outcome;
+  };
   const project = metadata(
     (body: Pick<Metadata, 'project'>) => body,
     ({ project }) => ({ project }),
@@ -105,11 +110,11 @@ export function containerHandlers(services: Services) {
   const list: HandlerOf<'container.list'> = (call) => listed('container.list', call);
 
   const listed = (type: 'container.list' | 'container.overview', call: CallOf<typeof type>) => {
-    const { limit, cursor } = call.query;
+    const { limit, cursor, label } = call.query;
     const before = cursor === undefined ? null : decodeCursor(cursor);
     if (before === undefined) return wrongCursor;
-    const tenant = tenantOf(call);
-    return ask('read', call, { type, tenant, limit, before, ...call.origin });
+    const filter = label === undefined ? {} : { labels: label };
+    return ask('read', call, { type, tenant: tenantOf(call), limit, before, ...filter, ...call.origin });
   };
 
   const create: HandlerOf<'container.create'> = async (call) => {
@@ -159,6 +164,7 @@ export function containerHandlers(services: Services) {
     'container.overview': overview,
     'labels.get': labels.get,
     'labels.put': labels.put,
+    'labels.patch': patchLabels,
     'project.get': project.get,
     'project.put': project.put,
     'container.create': create,

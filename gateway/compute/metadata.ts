@@ -1,9 +1,13 @@
 /** What containers have beside what runs, such as labels, for lists that name containers. */
 import type { LaneKind } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import { isMetadataEvent, type Event } from '../../schemas/api/event.ts';
 import type { Metadata } from '../../schemas/api/fields/container.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import { succeeded, tenantOf, type Call, type Services } from '../http/call.ts';
+
+type ById = ReadonlyMap<ContainerId, Partial<Metadata>>;
 
 /**
  * By container, as it is now; without those whose metadata is not known any more. An owner of the
@@ -14,7 +18,7 @@ export async function metadataOf(
   call: Call,
   ids: Iterable<ContainerId>,
   { kind, deadlineMs }: { readonly kind: LaneKind; readonly deadlineMs: number },
-): Promise<ReadonlyMap<ContainerId, Partial<Metadata>>> {
+): Promise<ById> {
   const found = new Map<ContainerId, Partial<Metadata>>();
   let left = [...new Set(ids)];
   while (left.length > 0) {
@@ -28,4 +32,34 @@ export async function metadataOf(
     left = left.slice(left.indexOf(last.id) + 1);
   }
   return found;
+}
+
+/**
+ * Metadata for one who follows events. It is asked for once a container, and again after an event
+ * of its change; a bounded part of it is remembered.
+ */
+export class FollowedMetadata {
+  readonly #known = new Map<ContainerId, Partial<Metadata>>();
+  #bytes = 0;
+
+  /** @param ask for those that are not known */
+  async of(events: readonly Event[], ask: (ids: readonly ContainerId[]) => Promise<ById>): Promise<ById> {
+    for (const { type, container_id: id } of events) if (isMetadataEvent(type)) this.#known.delete(id);
+    const ids = [...new Set(events.map(({ container_id: id }) => id))];
+    const unknown = ids.filter((id) => !this.#known.has(id));
+    const found: ById = unknown.length === 0 ? new Map() : await ask(unknown);
+    const shown = new Map(ids.map((id) => [id, found.get(id) ?? this.#known.get(id) ?? {}]));
+    for (const [id, metadata] of found) this.#remember(id, metadata);
+    return shown;
+  }
+
+  #remember(id: ContainerId, metadata: Partial<Metadata>): void {
+    const bytes = limits.followedContainerBytes + Buffer.byteLength(JSON.stringify(metadata));
+    if (this.#bytes + bytes > limits.followedMetadataBytes) {
+      this.#known.clear();
+      this.#bytes = 0;
+    }
+    this.#known.set(id, metadata);
+    this.#bytes += bytes;
+  }
 }

@@ -16,6 +16,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     | 'container.wait'
     | 'container.update'
     | 'labels.put'
+    | 'labels.patch'
     | 'project.put'
     | 'policy.put'
     | 'container.secrets.put'
@@ -46,6 +47,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     'container.forward': container,
     'container.update': container,
     'labels.put': container,
+    'labels.patch': container,
     'project.put': container,
     'policy.put': container,
     'container.secrets.put': container,

@@ -27,7 +27,7 @@ import {
   type Recent,
 } from './events.ts';
 import type { Showing } from './host.ts';
-import { metadataOf } from '../compute/metadata.ts';
+import { FollowedMetadata, metadataOf } from '../compute/metadata.ts';
 import { ok } from '../http/respond.ts';
 import { AskError, follow, readNow, traceOf, wantsAnswer } from './requests.ts';
 
@@ -36,8 +36,7 @@ class EventSource {
   readonly #services: Services;
   readonly #call: Call;
   readonly #container: ContainerId | null;
-  /** Whether the owner knows labels, as its newest answer says. */
-  #hasMetadata = false;
+  readonly #metadata = new FollowedMetadata();
 
   constructor(services: Services, call: Call, container: ContainerId | null) {
     this.#services = services;
@@ -52,12 +51,11 @@ class EventSource {
 
   /** As the tenant sees them, with the labels of their containers. */
   async shown(events: readonly Event[], kind: LaneKind, deadlineMs: number): Promise<Event[]> {
-    const ids = events.map(({ container_id }) => container_id);
-    const metadata = await metadataOf(this.#services, this.#call, this.#hasMetadata ? ids : [], { kind, deadlineMs });
-    return events.map((event) => ({
-      ...eventSeenBy(tenantOf(this.#call), event),
-      ...metadata.get(event.container_id),
-    }));
+    const seen = events.map((event) => eventSeenBy(tenantOf(this.#call), event));
+    const metadata = await this.#metadata.of(seen, (ids) =>
+      metadataOf(this.#services, this.#call, ids, { kind, deadlineMs }),
+    );
+    return seen.map((event) => ({ ...event, ...metadata.get(event.container_id) }));
   }
 
   /** Asks the owner first, then reads the stream: see streams/events.ts. */
@@ -79,7 +77,6 @@ class EventSource {
     const outcome = await this.#services.ask(kind, question, deadlineMs);
     if (!succeeded(outcome)) throw new AskError(outcome);
     const { data } = decodeAnswer('event.recent', outcome.body);
-    this.#hasMetadata = data.metadata === true;
     return recentOf(data);
   }
 

@@ -2,7 +2,7 @@
 import type { Static } from 'typebox';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { BodySchema, RouteName, RouteWithBody } from '../../schemas/routes.ts';
-import { validateCreate, validateField, validateUpdate } from './container.ts';
+import { validateCreate, validateField, validateLabelsPatch, validateUpdate } from './container.ts';
 import type { Validated } from './faults.ts';
 import { validateEnrol, validateRenew } from './host.ts';
 import { validateKey } from '../keys/body.ts';
@@ -20,6 +20,7 @@ export const createBodyValidators = (clock: Clock) =>
     'container.create': validateCreate,
     'container.update': validateUpdate,
     'labels.put': validateField('labels'),
+    'labels.patch': validateLabelsPatch,
     'host.enrol': validateEnrol,
     'host.renew': validateRenew,
     'key.create': (body: unknown) => validateKey(body, clock.nowMs()),

@@ -8,6 +8,7 @@ import { isValues, type Values } from '../../lib/values.ts';
 import { Container } from '../../schemas/api/container.ts';
 import {
   changeable,
+  containerFields,
   fieldOf,
   metadataNames,
   metadataToStore,
@@ -21,7 +22,7 @@ import {
   type Metadata,
   type MetadataName,
 } from '../../schemas/api/fields/container.ts';
-import type { Report } from '../../schemas/api/fields/kinds.ts';
+import type { Report, TextsPatch } from '../../schemas/api/fields/kinds.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { Validated } from './faults.ts';
 import { warningOf } from './misspelt.ts';
@@ -100,3 +101,11 @@ export const validateField =
     const value = fieldOf(name).parse(body, (fault, key = '_') => reportOf(key)(fault));
     return value === undefined ? { ok: false, faults } : { ok: true, value: value as Metadata[F] };
   };
+
+/** A merge patch of the labels: null removes a key. The owner merges it, and checks the sum. */
+export function validateLabelsPatch(body: unknown): Validated<TextsPatch> {
+  if (!isValues(body)) return notAnObject;
+  const { faults, reportOf } = reporter();
+  const patch = containerFields.labels.parsePatch(body, (fault, key = '_') => reportOf(key)(fault));
+  return patch === undefined ? { ok: false, faults } : { ok: true, value: patch };
+}

@@ -30,9 +30,13 @@ function readText({ maxLength = Infinity, pattern }: ParameterSchema, text: stri
     : { ok: false, fault: form === undefined ? `must match ${pattern}` : `must be ${form}` };
 }
 
-function readTexts({ maxItems = Infinity, items = {} }: ParameterSchema, texts: readonly string[]): Read {
+function readTexts(
+  { maxItems = Infinity, items = {} }: ParameterSchema,
+  texts: readonly string[],
+  form?: string,
+): Read {
   if (texts.length > maxItems) return { ok: false, fault: `must come at most ${maxItems} times` };
-  const wrong = texts.map((text) => readText(items, text)).find((read) => !read.ok);
+  const wrong = texts.map((text) => readText(items, text, form)).find((read) => !read.ok);
   return wrong ?? { ok: true, value: texts };
 }
 
@@ -58,7 +62,7 @@ function readParameter({ schema, form }: QueryParameter, texts: readonly [string
         ? { ok: true, value: text === 'true' }
         : { ok: false, fault: 'must be true or false' };
     case 'array':
-      return readTexts(known, texts);
+      return readTexts(known, texts, form);
     default:
       return readText(known, text, form);
   }

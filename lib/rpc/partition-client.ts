@@ -20,6 +20,8 @@
  *   answer to an earlier attempt counts, unless it refuses a write (item.ts).
  * - At the deadline: `timeout` for a write that may have been executed, `unavailable` for
  *   everything else.
+ * - The owner is of the last release and does not know the ask (`protocolOfAsk`): `unavailable`. It
+ *   is not asked, unless nothing is known of it yet.
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { backoffMs, jitter } from '../time/backoff.ts';
@@ -28,9 +30,9 @@ import type { Clock } from '../time/clock.ts';
 import { inboxOf } from '../nats/inbox.ts';
 import type { Log } from '../log.ts';
 import { limits } from '../../schemas/limits.ts';
-import { addressOf, type Question } from '../../schemas/wire/asks.ts';
+import { addressOf, protocolOfAsk, type Question } from '../../schemas/wire/asks.ts';
 import { decodeAnswerPart, notOwner, type AnswerPart } from '../../schemas/wire/codec.ts';
-import { isSuccessCode } from '../../schemas/errors.ts';
+import { errorBody, isSuccessCode } from '../../schemas/errors.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { sparing, type SparingLog } from '../sparing.ts';
 import { isSettled, mayDecide, newItem, sendAgain, settle, unanswered } from './item.ts';
@@ -49,6 +51,14 @@ export interface PartitionClientMeters {
 }
 
 const unavailable: Outcome = { code: 'unavailable', body: '' };
+
+const unknownToOwner: Outcome = {
+  code: 'unavailable',
+  body: errorBody({
+    error: 'unavailable',
+    message: 'an upgrade of Longshore is under way, and this works once it is finished',
+  }),
+};
 
 export interface PartitionClientOptions {
   readonly partitions: number;
@@ -73,6 +83,8 @@ export class PartitionClient {
   readonly #subscription: Subscription;
   readonly #flights = new Map<string, Flight>();
   readonly #dirty = new Set<Lane>();
+  /** By partition, the version of the protocol that its owner spoke last. */
+  readonly #protocols: number[] = [];
   readonly #sweeper: NodeJS.Timeout;
   #flightNumber = 0;
   #flushPlanned = false;
@@ -125,7 +137,12 @@ export class PartitionClient {
 
   #enqueue(kind: LaneKind, question: Question, deadlineMs: number, resolve: (outcome: Outcome) => void): void {
     const address = addressOf(question);
-    const backlog = this.#backlogs.of(kind)[typeof address === 'number' ? address : this.partitionFor(address)];
+    const partition = typeof address === 'number' ? address : this.partitionFor(address);
+    if ((this.#protocols[partition] ?? Infinity) < protocolOfAsk(question)) {
+      resolve(unknownToOwner);
+      return;
+    }
+    const backlog = this.#backlogs.of(kind)[partition];
     if (backlog === undefined || backlog.queue.length >= limits.laneQueuedItems || this.#isAway()) {
       resolve(unavailable);
       return;
@@ -222,7 +239,7 @@ export class PartitionClient {
     for (const share of shares) this.#onRefused(flight, share, 'no_responders');
   }
 
-  #onAnswers(flight: Flight, { answers, owner }: AnswerPart): void {
+  #onAnswers(flight: Flight, { answers, owner, protocol }: AnswerPart): void {
     for (const { index, code, body } of answers) {
       const item = flight.items[index];
       const share = flight.shareOf[index];
@@ -231,13 +248,17 @@ export class PartitionClient {
       const counts = mayDecide(item, flight.id, isSuccessCode(code));
       if (isRefusal && counts) share.heard = 'refusal';
       else if (!isRefusal && share.heard === 'nothing') share.heard = 'answer';
-      if (!isRefusal && counts) settle(item, { code, body });
+      const isUnknown = code === 'internal' && protocol < protocolOfAsk(item.question);
+      if (!isRefusal && counts) settle(item, isUnknown ? unknownToOwner : { code, body });
     }
     for (const share of flight.shares) {
       const { heard } = share;
       share.heard = 'nothing';
       if (heard === 'refusal') this.#onNotOwner(flight, share, owner);
-      else if (heard === 'answer') this.#onAnswered(flight, share, owner);
+      else if (heard === 'answer') {
+        this.#protocols[share.backlog.partition] = protocol;
+        this.#onAnswered(flight, share, owner);
+      }
     }
     // It has arrived, and its owner works on it.
     this.#leavePlace(flight);

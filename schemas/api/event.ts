@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Author, authorSeenBy } from './audit/line.ts';
 import { ContainerStatus, Reason } from './container.ts';
-import { metadataNames, optionalOf } from './fields/container.ts';
+import { metadataNames, optionalOf, type MetadataName } from './fields/container.ts';
 import { ContainerId, HostKey, type TenantId } from '../ids.ts';
 import { nullable } from './nullable.ts';
 
@@ -16,6 +16,8 @@ export const eventTypes = [
   'updated',
   'update_failed',
   'policy_changed',
+  'labels_changed',
+  'project_changed',
   'secrets_changed',
   'secret_changed',
   'registry_changed',
@@ -27,6 +29,12 @@ export const eventTypes = [
   'removed',
 ] as const;
 export type EventType = (typeof eventTypes)[number];
+
+/** The event of a change of metadata, which makes no generation. */
+export const metadataEvent = (name: MetadataName) => `${name}_changed` as const satisfies EventType;
+const metadataEvents: readonly string[] = metadataNames.map(metadataEvent);
+export const isMetadataEvent = (type: string): type is ReturnType<typeof metadataEvent> =>
+  metadataEvents.includes(type);
 
 /**
  * An event without its author, as the stream EVENTS and journals have it: readers refuse further
@@ -66,9 +74,28 @@ export const Event = Type.Object(
 );
 export type Event = Static<typeof Event>;
 
+/**
+ * The last release refuses types that it does not know. An event of metadata is stored as one that
+ * it knows, with its type as the message; the next release stores it as it is.
+ */
+const standIn = 'policy_changed' satisfies EventType;
+
+type Kind = Pick<EventBody, 'type' | 'message'>;
+
+export const kindToStore = (kind: Kind): Kind =>
+  isMetadataEvent(kind.type) ? { type: standIn, message: kind.type } : kind;
+
+const kindOf = ({ type, message }: Kind): Kind =>
+  type === standIn && message !== null && isMetadataEvent(message)
+    ? { type: message, message: null }
+    : { type, message };
+
 /** The event as a client sees it: without the address of an operator. */
-export const eventSeenBy = (tenant: TenantId, event: Event): Event =>
-  event.by === null ? event : { ...event, by: authorSeenBy(tenant, event.by) };
+export const eventSeenBy = (tenant: TenantId, event: Event): Event => ({
+  ...event,
+  ...kindOf(event),
+  by: event.by === null ? null : authorSeenBy(tenant, event.by),
+});
 
 const idPattern = /^\d{1,6}-(\d{1,15})-(\d{1,6})$/;
 

@@ -8,6 +8,9 @@ export const api = {
   ports: 50,
   labels: 64,
   labelValueBytes: 256,
+  /** The filter of a list by labels (docs/api): characters of one, and how many. */
+  labelFilterChars: 63 + 1 + 256,
+  labelFilters: 16,
   memBytesMin: 6 * MiB,
   memBytesMax: 16 * 1024 * 1024 * MiB,
   listDefault: 100,
@@ -17,6 +20,8 @@ export const api = {
    * milliseconds, and how many asks there are.
    */
   operatorScan: 5000,
+  /** Containers that one page of a filtered list of a tenant looks at. */
+  listScan: 5000,
   operatorAsks: 32,
   logsDefault: 50,
   logsMax: 500,

@@ -107,8 +107,6 @@ export const RecentEvents = Type.Object({
   more: Type.Boolean(),
   /** Number of the newest committed journal entry. */
   last: Type.Integer(),
-  /** The owner knows `metadata.list`. Absent: it is of the last release. */
-  metadata: Type.Optional(Type.Literal(true)),
 });
 export type RecentEvents = Static<typeof RecentEvents>;
 

@@ -5,7 +5,7 @@
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import { OperatorFields, UpdateBody, type Container } from '../api/container.ts';
-import type { ContainerPatch } from '../api/fields/container.ts';
+import { containerFields, type ContainerPatch } from '../api/fields/container.ts';
 import type { ListCursor } from '../api/cursor.ts';
 import { DrainShare } from '../api/drain.ts';
 import { HostUpdateBody, HostView, TenantHost, type HostUpdate } from '../api/host.ts';
@@ -73,6 +73,7 @@ import {
   shape,
 } from './shapes.ts';
 import { Note, type Cause } from './audit.ts';
+import { protocolVersion } from './version.ts';
 import type { Sealed } from '../records/sealed.ts';
 import { ContainerSecrets, type LoginView, type SecretView } from '../api/secret.ts';
 
@@ -115,6 +116,9 @@ const page = {
   before: nullable(shape<ListCursor>()(Type.Object({ insertedAtMs: number, id: id<ListCursor['id']>() }))),
 };
 
+/** Only containers with one of these labels: `key`, or `key=value`. */
+const labelled = { labels: Type.Optional(Type.Array(text)) };
+
 /** An absent field keeps its value. */
 export type PeerUpdate = Partial<Pick<PeerRecord, 'name' | 'enabled' | 'expiresAtMs' | 'routes' | 'dns'>>;
 const PeerUpdateShape = shape<PeerUpdate>()(
@@ -151,10 +155,10 @@ const PeerTold = Type.Union([
 export type PeerTold = Static<typeof PeerTold>;
 
 const reads = {
-  'container.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
+  'container.list': ask({ ...ofTenant, ...page, ...labelled }, forwarded<TSchema>()),
   'container.get': ask(ofContainer, forwarded<typeof Container>()),
   /** As `container.list`, with what each has beside what runs. */
-  'container.overview': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
+  'container.overview': ask({ ...ofTenant, ...page, ...labelled }, forwarded<TSchema>()),
   'metadata.get': ask(ofContainer, dataOf(MetadataShape)),
   /** Of containers that are there, or were within seven days. `more`: of the last ids, too. */
   'metadata.list': ask(
@@ -275,8 +279,11 @@ const writes = {
     { ...ofContainer, patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)), declared: Type.Optional(Type.Array(text)) },
     forwarded<typeof Container>(),
   ),
-  /** An absent field stays as it is. */
-  'metadata.put': ask({ ...ofContainer, fields: MetadataShape }, dataOf(MetadataShape)),
+  /** An absent field stays as it is. `labels`: a merge patch of them. */
+  'metadata.put': ask(
+    { ...ofContainer, fields: MetadataShape, labels: Type.Optional(containerFields.labels.patch) },
+    dataOf(MetadataShape),
+  ),
   'policy.put': ask({ ...ofContainer, policy: Policy }, forwarded<typeof PolicyView>()),
   'container.start': ask(ofContainer, forwarded<typeof Container>()),
   'container.stop': ask(ofContainer, forwarded<typeof Container>()),
@@ -427,6 +434,22 @@ export const asks = { ...reads, ...writes };
 export type AskType = keyof typeof asks;
 export const isAskType = (type: unknown): type is AskType => typeof type === 'string' && Object.hasOwn(asks, type);
 export const isWriteType = (type: AskType): type is keyof typeof writes => Object.hasOwn(writes, type);
+
+/**
+ * Asks that owners of the last release do not know, and the version of the protocol that has them.
+ * An older owner is not asked (docs/upgrades.md).
+ */
+const newAsks: Partial<Readonly<Record<AskType, number>>> = {
+  'container.overview': 3,
+  'host.renew': 3,
+  'metadata.get': 3,
+  'metadata.list': 3,
+  'metadata.put': 3,
+};
+
+/** The version of the protocol from which on owners know the ask, and overlook no part of it. */
+export const protocolOfAsk = (ask: Pick<Question, 'type'> & { readonly labels?: unknown }): number =>
+  newAsks[ask.type] ?? (ask.labels === undefined ? protocolVersion - 1 : 3);
 
 /** The HTTP request that an ask is part of. */
 export interface Origin {

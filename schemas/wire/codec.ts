@@ -66,6 +66,8 @@ function decodeAnswer(line: string): Answer | undefined {
 /** One part of the answers to a batch. */
 export interface AnswerPart {
   readonly answers: readonly Answer[];
+  /** The version of the protocol that the process speaks. */
+  readonly protocol: number;
   /** The token of `subjects.owner` of the process that answered; undefined: it named none. */
   readonly owner: string | undefined;
 }
@@ -76,7 +78,7 @@ export interface AnswerPart {
  */
 export function decodeAnswerPart(payload: string, onMalformed: (line: string) => void = () => {}): AnswerPart {
   const version = versionLine.exec(payload);
-  protocolOf(version === null ? undefined : { protocol: Number(version[1]) });
+  const protocol = protocolOf(version === null ? undefined : { protocol: Number(version[1]) });
   const answers: Answer[] = [];
   for (const line of linesOf(payload.slice(version?.[0].length ?? 0))) {
     const answer = decodeAnswer(line);
@@ -84,7 +86,7 @@ export function decodeAnswerPart(payload: string, onMalformed: (line: string) =>
     else answers.push(answer);
   }
   const owner = version?.[2];
-  return { answers, owner: owner !== undefined && ownerToken.test(owner) ? owner : undefined };
+  return { answers, protocol, owner: owner !== undefined && ownerToken.test(owner) ? owner : undefined };
 }
 
 /** As `decodeAnswerPart`, for a reader that does not mind whose answers they are. */

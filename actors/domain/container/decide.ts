@@ -1,6 +1,7 @@
 /** What a tenant or an operator asks of a container. Pure: see turn.ts. */
 import type { ContainerRecord, Version } from '../../../schemas/api/container.ts';
 import { declarationTag } from '../../../schemas/api/declaration-tag.ts';
+import { hasLabel } from '../../../schemas/api/fields/container.ts';
 import { noSecrets } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { ContainerId, Region, TenantId } from '../../../schemas/ids.ts';
@@ -425,4 +426,5 @@ export const list = (state: PartitionView, ask: Of<'container.list'>, context: T
     ...ask,
     maxBytes: limits.answerPartBytes,
     render: (record) => containerJson(record, context.fleet),
+    matches: ({ spec }) => hasLabel(spec, ask.labels),
   });

@@ -1,11 +1,15 @@
 /**
- * What a container has beside what runs, such as its labels. A change makes no generation, and no
- * host hears of it. Pure.
+ * What a container has beside what runs, such as its labels. A change makes an event and no
+ * generation, and no host hears of it. Pure.
  */
 import { fill, line } from '../../../lib/fill.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import { metadataEvent } from '../../../schemas/api/event.ts';
 import {
-  canonicalSpec,
+  canonicalText,
+  containerFields,
+  hasLabel,
+  metadataNames,
   metadataOf,
   withMetadata,
   type ContainerSpec,
@@ -15,8 +19,9 @@ import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { page } from '../page.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, noChanges, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
+import { answer, data, invalid, noChanges, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
 import { find } from './decide.ts';
+import { eventOf } from './transitions.ts';
 import { containerJson } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -26,22 +31,34 @@ export function get(state: PartitionView, ask: Of<'metadata.get'>): Turn {
   return 'refusal' in found ? found.refusal : answer(data('ok', metadataOf(found.record.spec)));
 }
 
-/** Idempotent. */
-export function put(state: PartitionView, { fields, ...ask }: Of<'metadata.put'>, context: TurnContext): Turn {
+/** Idempotent: what changes nothing makes no event. */
+export function put(state: PartitionView, ask: Of<'metadata.put'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  const before = metadataOf(record.spec);
+  const fields = fieldsOf(ask, before);
+  const faults = fields.labels === undefined ? [] : containerFields.labels.faultsOf(fields.labels);
+  if (faults.length > 0) return invalid({ _: [...faults] });
   const spec = withMetadata(record.spec, fields);
-  const reply = repeatable('ok', metadataOf(spec));
-  if (canonicalSpec(spec) === canonicalSpec(record.spec)) return answer(reply, noChanges);
+  const after = metadataOf(spec);
+  const reply = repeatable('ok', after);
+  const changed = metadataNames.filter(
+    (name) => canonicalText(name, before[name]) !== canonicalText(name, after[name]),
+  );
+  if (changed.length === 0) return answer(reply, noChanges);
   const next = { ...record, spec, ...updateWith(record, fields), updatedAtMs: context.nowMs };
   return answer(reply, {
     ...noChanges,
     records: [next],
+    events: changed.map((name) => eventOf(metadataEvent(name), next, context)),
     effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
   });
 }
+
+const fieldsOf = ({ fields, labels }: Of<'metadata.put'>, before: Metadata): Partial<Metadata> =>
+  labels === undefined ? fields : { ...fields, labels: containerFields.labels.merged(before.labels, labels) };
 
 /** The version that an update would bring back has it, too. */
 function updateWith({ update }: ContainerRecord, fields: Partial<Metadata>): Pick<ContainerRecord, 'update'> {
@@ -67,6 +84,7 @@ export const overview = (state: PartitionView, ask: Of<'container.overview'>, co
   page(state.tenant(ask.tenant).containers, {
     ...ask,
     maxBytes: limits.answerPartBytes,
+    matches: ({ spec }) => hasLabel(spec, ask.labels),
     render: (record) => {
       const beside = JSON.stringify(metadataOf(record.spec)).slice(1);
       return `{"container":${containerJson(record, context.fleet)},${beside}`;

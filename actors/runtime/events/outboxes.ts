@@ -94,7 +94,7 @@ export class Outboxes {
     const matches = container === null ? all : (event: EventBody): boolean => event.container_id === container;
     const { found, more, last } = this.events.recent({ reader: tenant, matches, from, limit });
     const by = found.map(({ by }) => by ?? null);
-    return { events: found.map(({ event }) => event), by, more, last, metadata: true };
+    return { events: found.map(({ event }) => event), by, more, last };
   }
 
   recentLines({ tenant, before, limit }: RecentLinesAsk): RecentLines {

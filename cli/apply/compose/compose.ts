@@ -4,6 +4,8 @@
  * https://github.com/compose-spec/compose-spec. Pure.
  */
 import { textIn, type Values } from '../../../lib/values.ts';
+import { fieldOf } from '../../../schemas/api/fields/container.ts';
+import { projectNamed } from '../file/checks.ts';
 import type { EntryName } from '../file/fields.ts';
 import type { Path } from '../file/source.ts';
 import { keysOf, listOfKeys } from './keys.ts';
@@ -61,7 +63,7 @@ export function composed(value: unknown, composing: Composing): Composed {
     if (read.isJob || ran.has(name)) jobs.add(called);
   }
   const file = withoutAbsent({
-    name: project,
+    name: projectNamed(project),
     secrets: secrets.declared,
     containers: Object.fromEntries(containers),
   });
@@ -169,6 +171,7 @@ function serviceOf(
     ports: portList(reader, [...path, 'ports'], service['ports']),
     cpu_limit: cpus,
     mem_limit: memory,
+    labels: labelsOf(reader, [...path, 'labels'], service['labels']),
     policy: withoutAbsent({
       ...policy,
       ...(mapOf(policy['health']) === undefined ? {} : { health: withoutAbsent(mapOf(policy['health']) ?? {}) }),
@@ -216,6 +219,21 @@ function environmentOf(
   });
   const all = { ...Object.assign({}, ...ofFiles), ...Object.fromEntries(own) } as Values;
   return service['environment'] === undefined && files.length === 0 ? undefined : all;
+}
+
+/** Those that a container can't have are left out, because many are for other programs. */
+function labelsOf(reader: Reader, path: Path, value: unknown): Values | undefined {
+  const pairs = reader.take(path, value, pairsOf, 'a map of texts, or a list of key=value');
+  const { parse, faultsOf } = fieldOf('labels');
+  const labels = pairs?.flatMap(([key, given]) => {
+    const label = { [key]: given === null ? '' : typeof given === 'object' ? given : String(given) };
+    const why = (fault: string): undefined => void reader.warn([...path, key], `is left out: ${fault}`);
+    return parse(label, why) === undefined ? [] : [label];
+  });
+  const all = labels && Object.assign({}, ...labels);
+  const faults = all === undefined ? [] : faultsOf(all);
+  for (const fault of faults) reader.fault(path, fault);
+  return all;
 }
 
 function portList(reader: Reader, path: Path, value: unknown): unknown {

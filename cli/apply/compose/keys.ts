@@ -17,10 +17,10 @@ export const keysOf = {
     read: [
       ...['image', 'container_name', 'environment', 'env_file', 'ports', 'deploy', 'mem_limit', 'cpus'],
       ...['healthcheck', 'restart', 'stop_signal', 'stop_grace_period', 'secrets', 'depends_on', 'profiles'],
-      ...['networks', 'network_mode', 'scale'],
+      ...['networks', 'network_mode', 'scale', 'labels'],
     ],
     harmless: [
-      ...['build', 'labels', 'label_file', 'annotations', 'logging', 'expose', 'links', 'attach', 'develop'],
+      ...['build', 'label_file', 'annotations', 'logging', 'expose', 'links', 'attach', 'develop'],
       ...['pull_policy', 'mem_reservation', 'memswap_limit', 'mem_swappiness', 'cpu_shares', 'blkio_config'],
       ...['oom_score_adj', 'pids_limit'],
     ],

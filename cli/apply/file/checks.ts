@@ -14,6 +14,16 @@ import type { Remark } from './source.ts';
 /** The variable by which the last release knew which file a container belongs to. */
 export const projectVariable = 'LONGSHORE_APPLY';
 
+/**
+ * The project of a Compose project, or of a file of the last release, whose names were no DNS
+ * labels: `my_app` → `my-app`.
+ */
+export const projectNamed = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '');
+
 /** A remark about an item, at a path within it. */
 export type RemarkOf = (message: string, ...below: string[]) => Remark;
 

@@ -3,7 +3,7 @@
  * says of a container, a peer and a login are the fields of the API.
  */
 import Type, { type Static } from 'typebox';
-import { namePattern } from '../../../schemas/api/fields/container.ts';
+import { projectPattern } from '../../../schemas/api/fields/container.ts';
 import { PeerCreateBody, PeerUpdateBody } from '../../../schemas/api/peer.ts';
 import { PolicyBody } from '../../../schemas/api/policy.ts';
 import { ContainerSecretsBody, LoginBody } from '../../../schemas/api/secret.ts';
@@ -60,7 +60,9 @@ const names = Type.Optional(Type.Array(Type.String(), { maxItems: limits.applyIt
 
 export const ApplyFile = Type.Object(
   {
-    name: Type.Optional(Type.String({ pattern: namePattern, description: 'Marks containers as those of this file.' })),
+    name: Type.Optional(
+      Type.String({ pattern: projectPattern, description: 'Marks containers as those of this file.' }),
+    ),
     registries: Type.Optional(
       Type.Record(Type.String(), LoginEntry, { ...items, description: 'Logins, by registry.' }),
     ),

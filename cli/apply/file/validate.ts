@@ -4,6 +4,7 @@ import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
 import { meant } from '../../../lib/validation/misspelt.ts';
 import { namesIn, partsOf, wordsOf } from '../../../lib/validation/words.ts';
+import { projectForm } from '../../../schemas/api/fields/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { written } from './fields.ts';
 import { ApplyFile } from './schema.ts';
@@ -38,7 +39,7 @@ export function checked(value: unknown): Checked {
 /** In place of a pattern. */
 const forms: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(written).map(([name, { form }]) => [name, form])),
-  name: 'must begin with a letter or digit and have at most 63 letters, digits, "_", "." and "-"',
+  name: projectForm,
 };
 const portForm = "must be a port like 8080 or 53/udp; the host's port can't be chosen";
 

@@ -34,9 +34,13 @@ export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
 /** OCI image-spec, digest; sha256 and sha512 are the registered algorithms. */
 export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
 
-/** What a file of `apply`, and a Compose project, may be called. */
-export const projectPattern = namePattern;
+/** What a file of `apply` may be called: a DNS label (RFC 1123). */
+export const projectPattern = '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$';
+export const projectForm =
+  'must be a DNS label: 1 to 63 lower-case letters, digits and "-", with a letter or digit first and last';
 export const labelKeyPattern = '^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$';
+/** `key`, or `key=value`. */
+export const labelFilterPattern = '^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?(?:=[^\\0]*)?$';
 
 /** What an absent field of a declaration means. */
 export const containerDefaults = { registry: 'docker.io', tag: 'latest', cpu_limit: '0.5', mem_limit: '256m' } as const;
@@ -217,8 +221,7 @@ export const containerFields = {
       text({
         given: Type.String({ pattern: projectPattern, description: 'The file of `longshore apply` that it is of.' }),
         pattern: projectPattern,
-        form: 'must begin with a letter or digit and have only letters, digits, "_", "." and "-"',
-        maxChars: limits.containerNameChars,
+        form: projectForm,
       }),
     ),
     beside,
@@ -295,6 +298,18 @@ export const metadataToStore = (given: Partial<Metadata>): Partial<Metadata> =>
       given[name] === undefined || isDefault(name, given[name]) ? [] : [[name, given[name]]],
     ),
   );
+
+/**
+ * True if a container has one of the labels.
+ * @param wanted `key=value`, or `key` for any value; absent: every container counts
+ */
+export function hasLabel({ labels = {} }: Partial<Metadata>, wanted?: readonly string[]): boolean {
+  const has = (text: string): boolean => {
+    const [key = ''] = text.split('=', 1);
+    return Object.hasOwn(labels, key) && (key === text || `${key}=${labels[key]}` === text);
+  };
+  return wanted === undefined || wanted.some(has);
+}
 
 /** @param given what changes */
 export function withMetadata(spec: ContainerSpec, given: Partial<Metadata>): ContainerSpec {

@@ -8,6 +8,9 @@ export const streams = {
   streams: 8192,
   streamHeartbeatMs: 15 * seconds,
   streamBufferBytes: 256 * KiB,
+  /** Labels that one who follows events remembers, and what each container takes beside its own. */
+  followedMetadataBytes: 32 * KiB,
+  followedContainerBytes: 128,
   streamPollMs: 2 * seconds,
   /** How often a wait looks at the status while no doorbell rings. */
   waitPollMs: 1 * seconds,

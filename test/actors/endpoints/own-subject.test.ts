@@ -73,7 +73,7 @@ async function subjectOf(...served: readonly number[]) {
     server.heard[0]?.callback(null, message);
     const answers = () => parts.flatMap((part) => part.answers);
     await until('all answers', () => answers().length === asks.length);
-    return { answers: answers().toSorted((one, other) => one.index - other.index), owner: parts[0]?.owner };
+    return { ...parts[0]!, answers: answers().toSorted((one, other) => one.index - other.index) };
   };
   return { server, own, all, ask };
 }

@@ -71,7 +71,7 @@ t.test('the project is set before the variable of the last release is removed', 
 
 t.test('a named file is refused where the server keeps no projects', async (t) => {
   const container = { id: 'a', name: 'web', env: {}, status: 'running' };
-  for (const status of [404, 500]) {
+  for (const status of [404, 503]) {
     const { work, requests } = await start(t, {
       'GET /api/v2/containers': { status, body: { error: 'not_found' } },
       [`GET ${compute}`]: { status: 200, body: { data: [container] } },

@@ -41,7 +41,19 @@ t.test('labels', async (t) => {
       ['web', { team: 'web' }],
     ],
   );
+  for (const list of [compute, '/api/v2/containers'])
+    t.same(
+      [(await of<unknown[]>(`${list}?label=team=web`)).length, (await of<unknown[]>(`${list}?label=none`)).length],
+      [1, 0],
+      list,
+    );
+  t.match(await acme.call('GET', `${compute}?label=-a`), { status: 422, body: { details: { label: [/must be/] } } });
+  t.match(await acme.call('PATCH', path, { tier: 'a' }), { status: 200, body: { data: { team: 'web', tier: 'a' } } });
+  t.match(await acme.call('PATCH', path, { tier: null }), { body: { data: { team: 'web' } } });
   const events = await of<Event[]>(`${compute}/events`);
+  const changes = events.filter(({ type }) => type === 'labels_changed');
+  t.equal(changes.length, 3, 'each change is one event');
+  t.match(changes[0], { container_id: web.id, generation: before.generation, message: null });
   t.ok(events.length > 0);
   for (const { container_id, labels } of events) t.same(labels, container_id === web.id ? { team: 'web' } : {});
   t.match(await of<Event[]>(`${compute}/${web.id}/events`), [{ labels: { team: 'web' } }]);
@@ -55,9 +67,9 @@ t.test('labels', async (t) => {
 
   const project = `${compute}/${db.id}/project`;
   t.same(await of(project), { project: null });
-  t.match(await acme.call('PUT', project, { project: 'shop_1' }), { body: { data: { project: 'shop_1' } } });
-  t.match(await of<ContainerStatusView>(`${compute}/${db.id}/status`), { project: 'shop_1', labels: {} });
-  t.match((await of<Item[]>('/api/v2/containers'))[0], { container: { name: 'db' }, project: 'shop_1' });
+  t.match(await acme.call('PUT', project, { project: 'shop-1' }), { body: { data: { project: 'shop-1' } } });
+  t.match(await of<ContainerStatusView>(`${compute}/${db.id}/status`), { project: 'shop-1', labels: {} });
+  t.match((await of<Item[]>('/api/v2/containers'))[0], { container: { name: 'db' }, project: 'shop-1' });
   t.match(await acme.call('PUT', project, { project: 'a b' }), { status: 422, body: { details: { project: [/./] } } });
   t.match(await acme.call('PUT', project, { name: 'x' }), { status: 422 });
   t.match(await acme.call('PUT', project, { project: null }), { body: { data: { project: null } } });

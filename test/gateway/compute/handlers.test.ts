@@ -59,10 +59,15 @@ t.test('an Idempotency-Key that cannot be one is refused, and nothing is asked',
 t.test('a list refuses a cursor that it did not give', async (t) => {
   const services = servicesWith();
   const { 'container.list': list } = containerHandlers(services);
-  t.match(await list(callOf('container.list', { query: { limit: 10, cursor: 'x' } })), {
+  t.match(await list(callOf('container.list', { query: { limit: 10, cursor: 'x', label: undefined } })), {
     code: 'invalid',
     body: /next_cursor/,
   });
-  await list(callOf('container.list', { query: { limit: 10, cursor: undefined } }));
-  t.match(services.asked, [{ lane: 'read', question: { type: 'container.list', limit: 10, before: null } }]);
+  await list(callOf('container.list', { query: { limit: 10, cursor: undefined, label: undefined } }));
+  await list(callOf('container.list', { query: { limit: 10, cursor: undefined, label: ['team=web'] } }));
+  t.match(services.asked, [
+    { lane: 'read', question: { type: 'container.list', limit: 10, before: null } },
+    { question: { labels: ['team=web'] } },
+  ]);
+  t.notOk('labels' in (services.asked[0]?.question ?? {}), 'an owner of the last release would overlook them');
 });

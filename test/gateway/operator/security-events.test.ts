@@ -47,6 +47,7 @@ const safelyUndone: { readonly [R in RouteName]?: string } = {
   'container.create': 'hosts keep the container as an orphan',
   'container.start': 'it is stopped again',
   'labels.put': 'a label opens nothing',
+  'labels.patch': 'a label opens nothing',
   'project.put': 'the file of a container opens nothing',
   'policy.put': 'how a container is restarted, stopped and checked opens nothing',
   'host.create': 'the host is unknown',

@@ -49,12 +49,23 @@ function stage() {
       streams: byHand.streams,
     },
   );
-  const handlers = eventHandlers(services);
+  const labels: ContainerId[][] = [];
+  const { ask } = services;
+  const handlers = eventHandlers(
+    Object.defineProperty(services, 'ask', {
+      value: (...[lane, question, deadlineMs]: Parameters<typeof ask>): ReturnType<typeof ask> => {
+        if (question.type !== 'metadata.list') return ask(lane, question, deadlineMs);
+        labels.push(question.ids);
+        const data = [{ id, labels: { team: 'a' } }];
+        return Promise.resolve({ code: 'ok', body: JSON.stringify({ data, more: false }) });
+      },
+    }),
+  );
   const ofTenant = (follow: boolean, limit = 10, head: Partial<RequestHead> = {}) =>
     handlers['event.list'](callOf('event.list', { query: { follow, limit }, exchange: exchangeOf(head) }));
   const ofContainer = () =>
     handlers['container.events'](callOf('container.events', { params: { id }, query: { follow: false, limit: 10 } }));
-  return { told, steps, ofTenant, ofContainer, asked: services.asked, ...byHand };
+  return { told, steps, ofTenant, ofContainer, asked: services.asked, labels, ...byHand };
 }
 
 const bodyOf = ({ body }: { readonly body: unknown }): string =>
@@ -170,4 +181,23 @@ t.test('a frame that the client names is looked up once, even if the read after 
   await other.ofTenant(true, 10, { headers: { lastEventId: 'x' } });
   await other.show();
   t.match(other.steps, [['owner', { before: null }], ['newest']], 'a text of another form is as none');
+});
+
+t.test('a follower asks for the labels of a container once, and again after they have changed', async (t) => {
+  const { told, ofTenant, show, labels } = stage();
+  const pages = [['0-1-0', '0-1-1'], ['0-2-0'], ['0-3-0']];
+  const shown: Event[] = [];
+  await ofTenant(true);
+  for (const names of pages) {
+    const events = names.map((name) => placed(name));
+    told.page = () => ({ events, position: { next: 2, given: names.at(-1) ?? null }, more: false });
+    const { frames } = await show();
+    shown.push(...frames.map(({ data }) => JSON.parse(data) as Event));
+  }
+  t.same(labels, [[id]]);
+  t.ok(shown.length >= 4 && shown.every((one) => one.labels?.['team'] === 'a'));
+  const changed = { ...placed('0-4-0').event, type: 'policy_changed', message: 'labels_changed' } as const;
+  told.page = () => ({ events: [{ seq: 1, event: changed }], position: { next: 2, given: '0-4-0' }, more: false });
+  t.match(JSON.parse((await show()).frames[0]?.data ?? ''), { type: 'labels_changed', message: null });
+  t.same(labels, [[id], [id]]);
 });

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { validateCreate, validateField, validateUpdate } from '../../../gateway/validation/container.ts';
+import {
+  validateCreate,
+  validateField,
+  validateLabelsPatch,
+  validateUpdate,
+} from '../../../gateway/validation/container.ts';
 import { canonicalSpec, type ContainerSpec } from '../../../schemas/api/fields/container.ts';
 
 const hex = (length: number): string => 'a'.repeat(length);
@@ -295,10 +300,18 @@ t.test('labels and project: in a create, and by themselves', async (t) => {
   const { labels } = specOf({ name: 'web', labels: { a: 'b' } });
   t.same(labels, { a: 'b' });
   t.notOk('labels' in specOf({ name: 'web', labels: {} }), 'the default is neither stored nor sent');
-  t.equal(specOf({ name: 'web', project: 'shop_1' }).project, 'shop_1');
-  t.match(validateCreate({ name: 'web', project: 'a b' }), { faults: { project: [/must begin with/] } });
+  for (const project of ['a', '1', 'shop-1', 'p'.repeat(63)])
+    t.equal(specOf({ name: 'web', project }).project, project);
+  for (const project of ['', 'a b', 'shop_1', 'Shop', 'a.b', '-a', 'a-', 'p'.repeat(64)])
+    t.match(validateCreate({ name: 'web', project }), { faults: { project: [/^must be a DNS label/] } }, project);
   t.notOk('project' in specOf({ name: 'web', project: null }));
   t.match(validateUpdate({ labels: {} }), { faults: { labels: [/can't be changed/] } });
+  t.same(validateLabelsPatch({ a: 'b', c: null }), { ok: true, value: { a: 'b', c: null } });
+  t.same(validateLabelsPatch({ '-a': null, b: 1 }), {
+    ok: false,
+    faults: { '-a': [keys], b: ['values must be strings'] },
+  });
+  t.same(validateLabelsPatch(null), { ok: false, faults: { _: ['must be an object'] } });
   const text = (labels: object): string => canonicalSpec(specOf({ name: 'web', labels }));
   t.equal(text({ a: '1', b: '2' }), text({ b: '2', a: '1' }));
   t.not(text({ a: '1' }), text({ a: '2' }));

@@ -108,8 +108,9 @@ t.test('rm: no other container is removed', async (t) => {
 
 t.test('apply: before its plan is made, nothing changes', async (t) => {
   const input = 'containers: {web: {image: web}}';
-  const { requests } = await interrupted(t, ['apply', '-f', '-'], { [`GET ${compute}`]: never }, { input });
-  t.same(requests, [`GET ${compute}`]);
+  const list = 'GET /api/v2/containers';
+  const { requests } = await interrupted(t, ['apply', '-f', '-'], { [list]: never }, { input });
+  t.same(requests, [list]);
 });
 
 t.test('what waits or follows', async (t) => {

@@ -112,6 +112,7 @@ const cases: readonly Case[] = [
   },
   { route: 'container.update', path: container(), body: { env: { PASSWORD: `${canary}-2` } } },
   { route: 'labels.put', path: container('/labels'), body: { team: 'web' } },
+  { route: 'labels.patch', path: container('/labels'), body: { team: null } },
   { route: 'project.put', path: container('/project'), body: { project: 'shop' } },
   { route: 'policy.put', path: container('/policy'), body: { restart: 'never' } },
   { route: 'secret.put', path: `${compute}/secrets/db`, body: { value: canary }, target: () => ({ secret: 'db' }) },

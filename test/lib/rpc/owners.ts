@@ -6,14 +6,15 @@ import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { Test } from 'tap';
 import { decodeAsks } from '../../../lib/rpc/decode.ts';
 import { PartitionClient, type LaneKind, type Outcome, type RetryReason } from '../../../lib/rpc/partition-client.ts';
-import { addressOf } from '../../../schemas/wire/asks.ts';
+import { addressOf, protocolOfAsk, type Ask, type Question } from '../../../schemas/wire/asks.ts';
 import { encodeAnswer, encodeAnswers, notOwner } from '../../../schemas/wire/codec.ts';
-import { subjects } from '../../../schemas/wire/subjects.ts';
+import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
+import { protocolVersion } from '../../../schemas/wire/version.ts';
 import { quietLog } from '../../actors/support.ts';
 import { createRandom } from '../../actors/support/random.ts';
 import { Nats, type Connection, type Weather } from '../../sim/world/nats.ts';
 import { World } from '../../sim/world/time.ts';
-import { ofPartition, type PartitionAsk } from './support.ts';
+import { ofPartition } from './support.ts';
 
 const tripMs = 1;
 const calm: Weather = {
@@ -38,6 +39,8 @@ export interface Stage {
   readonly retries: Map<RetryReason, number>;
   /** One ask for each partition, in one tick. */
   ask(kind: LaneKind, partitions: readonly number[], withinMs?: number): Promise<Told[]>;
+  /** Any ask. */
+  pose(kind: LaneKind, question: Question): Promise<Outcome>;
   /** A process that serves partitions. */
   owner(name: string, partitions: readonly number[], hasName?: boolean): Owner;
 }
@@ -51,6 +54,8 @@ export interface Owner {
   take(partition: number): void;
   /** It is refused from now on; its subject has the subscriber for a while. */
   give(partition: number): void;
+  /** The process is replaced by one of another release. */
+  release(protocol: number): void;
   end(): Promise<void>;
 }
 
@@ -85,7 +90,7 @@ function stageIn(world: World, nats: Nats, partitions: number, change: (nc: Nats
   const nc = change(nats.connect(process).asClient);
   const publish = nc.publish.bind(nc);
   nc.publish = (subject, payload, options) => {
-    sent.push([subject, ...asksOf(String(payload)).map(partitionOfAsk)]);
+    sent.push([subject, ...asksOf(String(payload)).map((ask) => partitionOfAsk(ask, partitions))]);
     publish(subject, payload, options);
   };
   const client = world.as(
@@ -117,31 +122,44 @@ function stageIn(world: World, nats: Nats, partitions: number, change: (nc: Nats
           }),
         ),
       ),
-    owner: (name, own, hasName = true) => createOwner(nats.connect(world.process(name)), name, own, hasName),
+    pose: (kind, question) => world.spawn(process, () => client.ask(kind, question, world.nowMs + 10_000)),
+    owner: (name, own, hasName = true) =>
+      createOwner(nats.connect(world.process(name)), name, own, { hasName, partitions }),
   };
 }
 
-const asksOf = (payload: string): PartitionAsk[] =>
+const asksOf = (payload: string): Ask[] =>
   decodeAsks(payload).map((ask) => {
-    if (ask instanceof Error || typeof addressOf(ask) !== 'number') throw new Error('not an ask of these tests');
-    return ask as PartitionAsk;
+    if (ask instanceof Error) throw ask;
+    return ask;
   });
-const partitionOfAsk = ({ partition }: PartitionAsk): number => partition;
+function partitionOfAsk(ask: Ask, partitions: number): number {
+  const address = addressOf(ask);
+  return typeof address === 'number' ? address : partitionOf(address, partitions);
+}
 
-function createOwner(connection: Connection, name: string, own: readonly number[], hasName: boolean): Owner {
+function createOwner(
+  connection: Connection,
+  name: string,
+  own: readonly number[],
+  { hasName, partitions }: { readonly hasName: boolean; readonly partitions: number },
+): Owner {
+  let protocol = protocolVersion;
   const serves = new Set<number>();
   const stalled = new Set<number>();
   const executed: string[] = [];
   const onMessage = (message: Msg): void => {
     const asks = asksOf(message.string());
     const lines = asks.flatMap((ask, index) => {
-      const { partition } = ask;
+      const partition = partitionOfAsk(ask, partitions);
       if (!serves.has(partition)) return [encodeAnswer({ index, code: notOwner, body: '' })];
       executed.push('op' in ask ? ask.op : ask.rid);
       if (stalled.has(partition)) return [];
+      if (protocol < protocolOfAsk(ask)) return [encodeAnswer({ index, code: 'internal', body: '' })];
       return [encodeAnswer({ index, code: 'ok', body: `"${name} ${partition}"` })];
     });
-    if (lines.length > 0) message.respond(encodeAnswers(lines, hasName ? name : undefined));
+    const answers = encodeAnswers(lines, hasName ? name : undefined);
+    if (lines.length > 0) message.respond(answers.replace(/^\d+/, String(protocol)));
   };
   const hear = (subject: string): void =>
     void connection.subscribe(subject, {
@@ -161,6 +179,7 @@ function createOwner(connection: Connection, name: string, own: readonly number[
     executed,
     take,
     give: (partition) => void serves.delete(partition),
+    release: (version) => (protocol = version),
     end: () => connection.close(),
   };
 }

@@ -2,6 +2,9 @@
 import t from 'tap';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
+import type { Outcome } from '../../../lib/rpc/partition-client.ts';
+import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
+import { protocolVersion } from '../../../schemas/wire/version.ts';
 import { play, type Stage } from './owners.ts';
 
 const all = [0, 1, 2, 3];
@@ -215,5 +218,45 @@ t.test('partitions change hands under load: every ask is answered, and no other 
       `${slowest.join(', ')} ms`,
     );
     t.ok((slowest[1] ?? Infinity) < 300, `${slowest[1]} ms`);
+  });
+});
+
+t.test('what an owner of the last release does not know, it is not asked', async (t) => {
+  await play(t, 4, async ({ owner, ask, pose, messages }) => {
+    const tenant = 'acme' as TenantId;
+    const one = owner('one', all);
+    one.release(protocolVersion - 1);
+    const list = (): Promise<Outcome> => pose('read', { type: 'metadata.list', tenant, ids: [], rid: 'r' });
+    const put = {
+      type: 'metadata.put',
+      tenant,
+      id: 'c' as ContainerId,
+      fields: {},
+      rid: 'w',
+      op: 'w' as OperationId,
+    } as const;
+    const notYet = {
+      code: 'unavailable',
+      body: /"error":"unavailable","message":"an upgrade of Longshore is under way/,
+    };
+    t.match(await list(), notYet, 'nothing was known of it');
+    t.equal(messages().length, 1);
+    t.match(await list(), notYet);
+    t.match(await pose('write', put), notYet);
+    const page = { type: 'container.list', tenant, limit: 1, before: null, rid: 'r' } as const;
+    t.match(await pose('read', { ...page, labels: ['team'] }), notYet, 'it would overlook the labels');
+    t.same(messages(), [], 'it is not asked again');
+    t.match(await pose('read', page), { code: 'ok' });
+    t.match(
+      await ask('write', all),
+      all.map((partition) => ({ body: `"one ${partition}"` })),
+      'the rest is answered',
+    );
+
+    one.release(protocolVersion);
+    await ask('read', all);
+    t.match(await list(), { code: 'ok' }, 'upgraded');
+    one.release(protocolVersion - 1);
+    t.match(await list(), notYet, 'rolled back meanwhile');
   });
 });

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
 import type { LaneKind } from '../../../lib/rpc/lane.ts';
-import type { Ask, Question } from '../../../schemas/wire/asks.ts';
+import type { Question } from '../../../schemas/wire/asks.ts';
 
 const tenant = 'acme' as TenantId;
 
@@ -16,7 +16,6 @@ export const writeOf = (id: string): Question => ({
 });
 
 /** An ask that names its partition. */
-export type PartitionAsk = Extract<Ask, { type: 'peer.count' | 'secret.replace' }>;
 export const ofPartition = (kind: LaneKind, partition: number): Question =>
   kind === 'write'
     ? { type: 'secret.replace', partition, items: [], rid: randomUUID(), op: randomUUID() as string as OperationId }

@@ -52,7 +52,7 @@ t.test('a batch of answers says the version', (t) => {
 t.test('a batch of answers says who answers', (t) => {
   const lines = ['0\tok\t{"data":1}'];
   const answers = [{ index: 0, code: 'ok', body: '{"data":1}' }];
-  t.same(decodeAnswerPart(encodeAnswers(lines, 'one')), { answers, owner: 'one' });
+  t.same(decodeAnswerPart(encodeAnswers(lines, 'one')), { answers, protocol: protocolVersion, owner: 'one' });
   for (const [head, owner] of [
     ['2\n', undefined],
     ['2 one more of the next release\n', 'one'],
@@ -60,7 +60,7 @@ t.test('a batch of answers says who answers', (t) => {
     ['2 >\n', undefined],
     [`2 ${'x'.repeat(65)}\n`, undefined],
   ] as const)
-    t.same(decodeAnswerPart(`${head}${lines.join('\n')}`), { answers, owner }, head);
+    t.same(decodeAnswerPart(`${head}${lines.join('\n')}`), { answers, protocol: 2, owner }, head);
   t.throws(() => decodeAnswerPart(`9 one\n${lines.join('\n')}`), ProtocolError);
   t.end();
 });

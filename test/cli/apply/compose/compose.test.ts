@@ -214,7 +214,7 @@ volumes: {a: }
   t.same(faults, []);
   t.same(warnings, [
     'compose.yml:1:1: left out, which changes nothing that runs: version, volumes, depends_on.db.restart (web), ' +
-      'labels (db, web), logging (web), deploy.resources.reservations.cpus (web), ' +
+      'logging (web), deploy.resources.reservations.cpus (web), ' +
       'deploy.resources.limits.pids (web), healthcheck.start_interval (web), ports.mode (web)',
     "compose.yml:4:1: the 2 services can't reach each other: there is no network between containers yet",
     "compose.yml:11:5: services.web.ports: the host's ports are not kept (80, 443): Longshore chooses them",
@@ -419,5 +419,25 @@ t.test('faults are named where they are in the Compose file', (t) => {
     /services\.web\.build: Longshore builds no images: push an image/,
   ]);
   t.match(read(t, 'services: [web]').faults, [/services: must be a map of services/]);
+  t.end();
+});
+
+t.test('labels are those of the container; what it can not have is left out', (t) => {
+  const text = (labels: string): string => `services: {web: {image: a, labels: ${labels}}}`;
+  const labelsOf = (labels: string) => {
+    const { wanted, faults, warnings } = read(t, text(labels));
+    t.same(faults, []);
+    return [wanted?.containers[0]?.metadata.labels, warnings.map((line) => line.replace(/^.*?: /, ''))];
+  };
+  t.same(labelsOf('{team: shop, tier: 2, on: true, empty: }'), [
+    { team: 'shop', tier: '2', on: 'true', empty: '' },
+    [],
+  ]);
+  t.same(labelsOf('[team=shop, "rule=Host(`a=b`)", alone]'), [{ team: 'shop', rule: 'Host(`a=b`)', alone: '' }, []]);
+  t.match(labelsOf('{"a b": x, longshore.host: h, team: shop}'), [
+    { team: 'shop' },
+    [/^services\.web\.labels\.a b: is left out: keys must/, /longshore\.host: is left out: keys that begin with/],
+  ]);
+  t.same(labelsOf('{}'), [{}, []]);
   t.end();
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { projectIn, usualFilesIn } from '../../../../cli/apply/compose/project.ts';
 import { readText } from '../../../../cli/apply/file/read.ts';
+import { projectOf } from '../../../../cli/apply/found.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 
 function folderOf(t: Test, name: string, files: Readonly<Record<string, string>> = {}): string {
@@ -38,6 +39,21 @@ t.test('a project is named by -p, COMPOSE_PROJECT_NAME, its file or its folder',
   const folder = folderOf(t, 'app', { '.env': 'COMPOSE_PROJECT_NAME=beside\n' });
   const read = readText('compose.yml', 'services: {a: {image: "x:${COMPOSE_PROJECT_NAME}"}}', { folder, env: {} });
   t.match(read.wanted?.containers, [{ name: 'beside-a', declaration: { tag: 'beside' } }]);
+  t.end();
+});
+
+t.test('the project of containers is a DNS label', (t) => {
+  for (const [name, label] of [
+    ['my_app', 'my-app'],
+    ['a__b-', 'a-b'],
+  ] as const) {
+    const { wanted } = readText('compose.yml', services, { folder: folderOf(t, 'x'), env: {}, project: name });
+    t.match(wanted, { projects: [label], containers: [{ name: `${name}-db`, metadata: { project: label } }, {}] });
+  }
+  const { faults } = readText('longshore.yml', 'name: My.App\ncontainers: {}\n', { folder: folderOf(t, 'y'), env: {} });
+  t.match(faults, [{ field: 'name', message: /^must be a DNS label: / }]);
+  t.equal(projectOf({ env: { LONGSHORE_APPLY: 'My.App' } }), 'my-app', 'of a file of the last release');
+  t.equal(projectOf({ env: { LONGSHORE_APPLY: 'My.App' }, project: 'shop' }), 'shop');
   t.end();
 });
 
