@@ -15,7 +15,7 @@ export type HostKey = Branded<'HostKey'>;
 export type PeerId = Branded<'PeerId'>;
 /** UUIDv7, lower case: the id of a download or PAC token of a peer, not the token itself. */
 export type PeerTokenId = Branded<'PeerTokenId'>;
-/** UUIDv7, lower case: a key of a tenant, and the `jti` of its token. */
+/** UUIDv7, lower case: an API token of a tenant, and its `jti`. */
 export type KeyId = Branded<'KeyId'>;
 /**
  * `^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$`: a VPN network. The name also fits an interface's name,

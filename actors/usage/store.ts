@@ -29,7 +29,7 @@ export interface UsageStore {
    * @throws if the stream does not take them now
    */
   put(subject: string, items: readonly OwnedItem[]): Promise<'stored' | 'too large'>;
-  /** What the stream has of this message's day. @throws if it does not answer */
+  /** Content of the stream for the day of this message. @throws if it does not answer */
   read(subject: string): Promise<UsageDay>;
 }
 

@@ -70,7 +70,7 @@ export const settings = {
     fallback: limits.sessionLifeMs,
   }),
   SIGN_IN_DEVICE: choice(
-    'Whether command lines may sign in (`longshore login`). `off`: they need a token, such as a key.',
+    'Whether command lines may sign in (`longshore login`). `off`: they need an API token.',
     ['on', 'off'],
     'on',
   ),

@@ -32,7 +32,7 @@ const oldLink = failure('bad_request', 'this link is too old, or not whole; run 
 
 function noTenantHere(subject: string, canByBrowser: boolean): string {
   if (!canByBrowser) return noTenant(subject, null);
-  return 'what you may do is not open to a command line that signs in; sign in in a browser, or use a key';
+  return 'what you may do is not open to a command line that signs in; sign in in a browser, or use an API token';
 }
 
 /** Links of a page of ours lead nowhere else. */

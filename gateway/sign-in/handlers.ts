@@ -30,8 +30,7 @@ export interface SignInOptions {
 const off: Handler = () =>
   failure('not_found', 'sign-in with an identity provider is not set up at this server: use a token');
 
-const noDevices: Handler = () =>
-  failure('not_found', 'command lines do not sign in at this server: use a token, such as a key');
+const noDevices: Handler = () => failure('not_found', 'command lines do not sign in at this server: use an API token');
 
 const devicesNowhere = { 'login.device': noDevices, 'sign_in.device': noDevices, 'sign_in.device_token': noDevices };
 

@@ -77,10 +77,7 @@ export const ContainerItem = Type.Object(
   { additionalProperties: false },
 );
 
-/**
- * Why a container has its status. The first explanation of a failure stays until an attempt gets
- * further.
- */
+/** Reasons of a status. The first explanation of a failure stays until an attempt gets further. */
 export const reasons = [
   'no_host',
   'completed',
@@ -110,14 +107,14 @@ export const reasons = [
 export type Reason = (typeof reasons)[number];
 export const Reason = Type.Enum([...reasons]);
 
-/** Where a published port is reachable. */
+/** Address at which a published port is reachable. */
 export const PortAddress = Type.Object({
   port: Type.String({ maxLength: 16, description: 'Container port with its protocol: "80/tcp".' }),
   address: Type.String({ maxLength: 128, description: 'Host address and port: "192.0.2.7:32768".' }),
 });
 export type PortAddress = Static<typeof PortAddress>;
 
-/** What a container's host last observed of it, as reported and as stored. Times are RFC 3339. */
+/** A container as its host last observed it, as reported and as stored. Times are RFC 3339. */
 export const Observation = Type.Object({
   status: ContainerStatus,
   reason: nullable(Reason),
@@ -139,7 +136,7 @@ export const Observation = Type.Object({
 });
 export type Observation = Static<typeof Observation>;
 
-/** How far the pull of a container's image is, as the engine of its host tells it. */
+/** Progress of the pull of a container's image, as reported by the engine of its host. */
 export const PullProgress = Type.Object(
   {
     layers: Type.Integer({ minimum: 0, description: 'Layers of the image that the engine has named so far.' }),
@@ -156,7 +153,7 @@ export const PullProgress = Type.Object(
 export type PullProgress = Static<typeof PullProgress>;
 
 /**
- * How far an update is:
+ * Phases of an update:
  * - `preparing`: the host pulls the new image and makes the new container; the old one runs.
  * - `verifying`: the new one has taken its place, and must stay up.
  * - `done`: the new one stays. - `rolled_back`: it failed, and the old one is back.
@@ -260,7 +257,7 @@ export const ContainerStatusView = Type.Object(
 export type ContainerStatusView = Static<typeof ContainerStatusView>;
 
 /**
- * What became of a declaration:
+ * Outcomes of a declaration:
  * - `done`: it runs as declared, or has run to its end with exit code 0.
  * - `rolled_back`: what ran before is back. - `superseded`: another update came after it.
  * - `failed`: it does not run, or crashes again and again. - `stopped`, `removed`: as asked.
@@ -356,7 +353,7 @@ export interface ContainerRecord {
   readonly spec: ContainerSpec;
   readonly secretRefs: readonly SecretRef[];
   readonly configFiles: readonly ConfigFile[];
-  /** How much the container may write to its host's disk. Absent: no limit applies. */
+  /** Bytes that the container may write to its host's disk. Absent: no limit applies. */
   readonly diskBytes?: number;
   /** Absent until somebody sets it: `defaultPolicy` applies. */
   readonly policy?: Policy;
@@ -399,11 +396,14 @@ export interface ContainerRecord {
 export interface Cause {
   readonly generation: number;
   readonly requestId: string;
-  /** Where the request is traced: a `traceparent`. */
+  /** Trace of the request: a `traceparent`. */
   readonly trace?: string;
 }
 
-/** What the engine's container is made from. An update replaces it, and may bring it back. */
+/**
+ * Parts from which the engine's container is made. An update replaces them; a roll-back brings them
+ * back.
+ */
 export type Version = Pick<ContainerRecord, 'spec' | 'secretRefs' | 'configFiles'> & {
   readonly policy: Policy;
   readonly secrets: SecretUses;
@@ -415,10 +415,10 @@ export interface Update {
   readonly phase: UpdatePhase;
   readonly from: Changed;
   readonly to: Changed;
-  /** Why it was rolled back. */
+  /** Reason of the roll-back. */
   readonly reason: Reason | null;
   readonly message: string | null;
-  /** When it reached its phase. */
+  /** Start of its phase. */
   readonly atMs: number;
   /**
    * Over (`done`), but the new version is not known to run. What its host says of this generation
@@ -435,7 +435,7 @@ export interface Preparation {
   readonly region: Region;
   /** The generation of the placement that the copy is made for (Placement.since). */
   readonly since: number;
-  /** When it was begun. One from before a restore may have become a placement that is forgotten. */
+  /** Its start. One from before a restore may have become a placement that is forgotten. */
   readonly atMs: number;
   /** The copy is there, but the container could not move at once. */
   readonly isReady?: true;
@@ -487,9 +487,7 @@ export interface Idempotency {
   readonly untilMs: number;
 }
 
-/**
- * What remains of a deleted container: the right to read its logs and events for `tombstoneTtlMs`.
- */
+/** Remains of a deleted container: the right to read its logs and events for `tombstoneTtlMs`. */
 export interface TombstoneRecord {
   readonly kind: 'tombstone';
   readonly id: ContainerId;

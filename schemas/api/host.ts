@@ -38,7 +38,8 @@ export const HostUpdateBody = Type.Object(
     max_mem_bytes: Type.Optional(nullable(Most)),
     max_containers: Type.Optional(nullable(Most)),
     /**
-     * How many containers leave the host at once; null: as many as `DRAIN_AT_ONCE` of the actors.
+     * Number of containers that leave the host at once; null: as many as `DRAIN_AT_ONCE` of the
+     * actors.
      */
     drain_at_once: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: limits.drainAtOnceMax }))),
     /** False: once its credentials have expired, only a join token brings the host back. */
@@ -207,8 +208,8 @@ export interface HostRecord {
    */
   readonly orphanWord: number;
   /**
-   * When an operator removed the host by force. Actors ignore what it says, and its containers stay
-   * placed there until they have stopped.
+   * Time at which an operator removed the host by force. Actors ignore what it says, and its
+   * containers stay placed there until they have stopped.
    */
   readonly fencedAtMs?: number;
   /**

@@ -160,7 +160,7 @@ export interface NetworkRecord {
 }
 
 /**
- * What the VPN server needs to know of a peer. The peer's actor sends it, and the network keeps a
+ * Facts about a peer that the VPN server needs. The peer's actor sends it, and the network keeps a
  * copy.
  */
 export interface PeerOnServer {

@@ -208,7 +208,7 @@ export interface PeerRecord extends PeerKeys {
 }
 
 /**
- * What remains of a deleted peer, so that its id is never used again: kept until the network has
+ * Remains of a deleted peer, so that its id is never used again: kept until the network has
  * released its address, for a day after that, and until its certificates have expired.
  */
 export interface PeerTombstoneRecord {

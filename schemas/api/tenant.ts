@@ -142,10 +142,7 @@ export const QuotaView = Type.Object(
   { additionalProperties: false },
 );
 
-/**
- * Which tokens of a tenant are refused: one (`jti`), those of a subject, or all issued before a
- * time.
- */
+/** Refused tokens of a tenant: one (`jti`), those of a subject, or all issued before a time. */
 export const RevocationBody = Type.Object(
   {
     jti: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
@@ -201,7 +198,7 @@ export function meets({ match, issuedUntilS }: Revocation, { tokenId, subject, i
 }
 
 /**
- * Whether `next` refuses every token of its tenant that this one refuses, for as long. An issuer
+ * True if `next` refuses every token of its tenant that this one refuses, for as long. An issuer
  * whose clock is ahead may have given a token that was revoked by its `jti` an `iat` in the future.
  * So a revocation of all tokens replaces that one only if it is later by as much as a clock may be
  * ahead.
@@ -223,8 +220,8 @@ export interface TenantRecord {
   readonly caps: StoredCaps;
   readonly regionCaps: Readonly<Record<string, Readonly<Partial<Record<QuotaDimension, number | null>>>>>;
   /**
-   * Where its images may come from; null or absent: any registry that the host allows. Absent in
-   * older records.
+   * Registries from which its images may come; null or absent: any registry that the host allows.
+   * Absent in older records.
    */
   readonly registries?: readonly string[] | null;
   /** Overrides `registries` in these regions. */

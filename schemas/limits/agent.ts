@@ -1,4 +1,4 @@
-/** What an agent does on its host: engine, images, network, disk. */
+/** Work of an agent on its host: engine, images, network, disk. */
 import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
 
 export const agent = {
@@ -63,13 +63,13 @@ export const agent = {
   imageVolumes: 16,
   /** Characters of the path of a volume in a report; a longer one is not reported. */
   volumePathChars: 512,
-  /** How long a host keeps the volumes of a container that has left it. */
+  /** Time for which a host keeps the volumes of a container that has left it. */
   volumesLeftMs: 7 * days,
-  /** How long after a change the time is written that they were kept. */
+  /** Delay with which the time that they were kept is written after a change. */
   volumesFlushMs: 10 * minutes,
   /** A pull ends after this time without progress. */
   enginePullIdleMs: 60 * seconds,
-  /** How many times as long it may wait for other pulls of the engine. */
+  /** Multiple of that time that it may wait for other pulls of the engine. */
   enginePullQueuedTimes: 30,
   /** Layers of a pull whose progress is told. Docker's storage holds 125 of an image. */
   pullLayers: 256,
@@ -99,7 +99,7 @@ export const agent = {
   privateImagesOfTenant: 1000,
   /** Rules in the list of a tenant, of one of its regions, or of an agent. */
   registryRules: 64,
-  /** How long a registry's name may take to resolve, before the pull that needs it is postponed. */
+  /** Time in which a registry's name must resolve, before the pull that needs it is postponed. */
   registryLookupMs: 10 * seconds,
   /** The wait for the answer of one name server, before the next is asked. */
   nameserverMs: 2 * seconds,
@@ -116,13 +116,13 @@ export const agent = {
    */
   fenceMarginMs: 2 * minutes,
   /**
-   * How long an agent that starts without proof of a recent contact waits for an answer before it
+   * Time that an agent that starts without proof of a recent contact waits for an answer before it
    * stops its containers.
    */
   firstContactMs: 5 * seconds,
-  /** How old the last contact on an agent's disk may get. */
+  /** Greatest age of the last contact on an agent's disk. */
   contactWriteMs: 10 * seconds,
-  /** How long an agent that ends waits for its last answer, and for its connection to close. */
+  /** Time that an agent that ends waits for its last answer, and for its connection to close. */
   farewellMs: 2 * seconds,
   /** Containers that one sync asks about, because the desired set does not know them. */
   syncStrangers: 500,
@@ -131,7 +131,7 @@ export const agent = {
   /** A step that takes longer than this moves to the slow steps, of which so many run at a time. */
   stepPatienceMs: 2 * seconds,
   concurrentSlowSteps: 24,
-  /** How long an inspection counts that no event, and no list, has touched. */
+  /** Time for which an inspection counts that no event, and no list, has touched. */
   inspectionTrustMs: 2 * minutes,
   /** References whose images are known without asking the engine. */
   imagesRemembered: 1000,
@@ -172,7 +172,7 @@ export const agent = {
   /** Measurements at a time, of containers of different tenants or of the volumes. */
   diskMeasurements: 2,
   /**
-   * How long a container that was evicted under pressure has to disappear, before the next is
+   * Time in which a container that was evicted under pressure disappears, before the next is
    * evicted.
    */
   diskReliefMs: 2 * minutes,
@@ -198,7 +198,7 @@ export const agent = {
   engineNameBytes: 256,
   /** Levels of nesting in an answer of the engine. */
   engineAnswerLevels: 64,
-  /** How long after a change the record of pulled images is written. */
+  /** Delay with which the record of pulled images is written after a change. */
   imagesFlushMs: 1 * seconds,
   /** Characters of what a failed health check says, and how soon checks follow a start. */
   healthFaultChars: 512,
@@ -218,20 +218,21 @@ export const agent = {
    */
   stateLogBytes: 256 * KiB,
   /**
-   * How long after a change the desired set is written: with others, where many containers start.
+   * Delay with which the desired set is written after a change: with others, where many containers
+   * start.
    */
   desiredFlushMs: 100,
-  /** How long after a change restart states are written. */
+  /** Delay with which restart states are written after a change. */
   restartStateFlushMs: 500,
-  /** How long `host-agent join` waits for the gateway. */
+  /** Time that `host-agent join` waits for the gateway. */
   joinMs: 1 * minutes,
   /** One check of `host-agent doctor`: some calls of the engine, each up to its own deadline. */
   doctorCheckMs: 20 * seconds,
   /** Running containers, the newest, that the engine is asked for figures of. */
   doctorContainersAsked: 3,
-  /** How long it waits for the answer of an owner. */
+  /** Time that it waits for the answer of an owner. */
   doctorAnswerMs: 4 * seconds,
-  /** How far the host's clock may be off, before it is a warning, and before it is a failure. */
+  /** Offsets of the host's clock that are a warning, and a failure. */
   doctorClockWarnMs: 5 * seconds,
   doctorClockFailMs: 5 * minutes,
   /** Free bytes of the state folder's disk, below which the agent soon cannot write. */

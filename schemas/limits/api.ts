@@ -58,7 +58,7 @@ export const api = {
   unsealBoxChars: 128 * KiB,
 } as const;
 
-/** What a tenant may use before an operator says otherwise. */
+/** Caps of a tenant until an operator sets others. */
 export const defaultCaps = {
   containers: 20,
   cpu_millis: 8000,

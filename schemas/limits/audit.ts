@@ -8,7 +8,7 @@ export const audit = {
   /** Texts that a client chose are cut to this length in a line, and its faults to this number. */
   auditTextChars: 256,
   auditFields: 20,
-  /** How long the answer to a refused write waits for its line; it goes without it then. */
+  /** Time that the answer to a refused write waits for its line; it goes without it then. */
   auditNoteMs: 2 * seconds,
   /** The same for the line of the end of a session, which nobody waits for. */
   auditLastNoteMs: 30 * seconds,
@@ -20,7 +20,7 @@ export const audit = {
   auditWindow: 256,
   /** A line is in the stream by then, however long the stream was away. */
   auditLateMs: 1 * days,
-  /** How far the clock of an owner may be ahead of the one of the servers. */
+  /** Greatest lead of an owner's clock over that of the servers. */
   auditAheadMs: 5 * minutes,
   auditDefault: 100,
   auditMax: 500,

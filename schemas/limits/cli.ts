@@ -31,19 +31,22 @@ export const cli = {
   cliWaitSeconds: 300,
   cliWaitSecondsMax: 24 * 60 * 60,
   cliLookMs: 500,
-  /** How long a container without a health check must stay up, unless `--stable` says otherwise. */
+  /**
+   * Time for which a container without a health check must stay up, unless `--stable` says
+   * otherwise.
+   */
   cliStableSeconds: 5,
   cliStableSecondsMax: 300,
   /** The question whether a container that `apply` keeps is done already. */
   cliKeptLookMs: 1 * seconds,
-  /** What is shown of the log of one that failed, and the time for its first line to arrive. */
+  /** Lines of the log of one that failed, and the time for the first of them to arrive. */
   cliEndLines: 10,
   cliEndLogMs: 1 * seconds,
   /** `wait`: how often it looks whether the status can still come. */
   cliWaitLookMs: 5 * seconds,
   /** The manifest of a backup; one of 256 partitions has less than a tenth of it. */
   backupManifestBytes: 8 * MiB,
-  /** What is read from standard input or a file: a secret, a token, a file for `apply`. */
+  /** Input from standard input or a file: a secret, a token, a file for `apply`. */
   cliInputBytes: 1 * MiB,
   cliInputMs: 5 * minutes,
   /**
@@ -69,7 +72,7 @@ export const cli = {
   cliPrefixChars: 4,
   /** Connections of one `forward` at once; a container has as many sessions at each gateway. */
   cliForwardConnections: 8,
-  /** What a program on this machine sent and the container has not taken yet. */
+  /** Connections of programs on this machine that wait to be accepted. */
   cliForwardBacklog: 64,
   /** Names for a completion, and the time to ask for them. */
   cliCompletionItems: 200,

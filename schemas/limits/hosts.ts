@@ -15,8 +15,8 @@ export const hosts = {
   /** Before a process asks for a directory that it lacks: another may ask for it meanwhile. */
   directoryAskMs: 1 * seconds,
   /**
-   * How long a connection may have been lost before this is noticed: the time of the pings without
-   * an answer.
+   * Time for which a connection may have been lost before this is noticed: the time of the pings
+   * without an answer.
    */
   deafUnnoticedMs: 2 * seconds,
   /**
@@ -34,7 +34,7 @@ export const hosts = {
    */
   syncChanges: 4096,
   reportTimeoutMs: 2 * seconds,
-  /** How long the report of a state that should soon pass waits for the next one. */
+  /** Time that the report of a state that should soon pass waits for the next one. */
   reportHoldMs: 200,
   reportItems: 200,
   reportBytes: 512 * KiB,
@@ -43,7 +43,7 @@ export const hosts = {
   enrolTimeoutMs: 10 * seconds,
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
-  /** How far the time of a renewal may be from the clock of actors. */
+  /** Greatest distance of the time of a renewal from the clock of actors. */
   renewSkewMs: 1 * minutes,
   /** Renewals of a host whose nonces are kept, and so the most within twice that time. */
   renewalsKept: 8,
@@ -77,30 +77,27 @@ export const hosts = {
    * many.
    */
   refusalLogMs: 10 * seconds,
-  /** How often actors ask the NATS servers whether they have all revoked keys. */
+  /** Interval at which actors ask the NATS servers whether they have all revoked keys. */
   revocationLookMs: 1 * minutes,
   /** The wait for the answers of all NATS servers; and after each answer, for the next. */
   revocationAskMs: 5 * seconds,
   revocationStallMs: 500,
   /**
-   * How many times in a row a fault of the host may stop a container before the host is reported as
-   * the cause.
+   * Times in a row that a fault of the host may stop a container before the host is reported as the
+   * cause.
    */
   hostFaultTries: 3,
   rejectionTtlMs: 5 * minutes,
-  /** How many containers leave a drained host at once. */
+  /** Containers that leave a drained host at once. */
   drainAtOnce: 8,
   drainAtOnceMax: 1000,
   /** After so long, a stop on a drained host is shown as what holds it up. */
   drainStopMs: 1 * minutes,
   /** Containers that are named as blocked. */
   drainBlocked: 100,
-  /** How long a gateway waits for the owners that count the containers of a host. */
+  /** Time that a gateway waits for the owners that count the containers of a host. */
   drainAskMs: 2 * seconds,
-  /**
-   * How long another host may take to make a copy ready; progress of its pull begins this time
-   * again.
-   */
+  /** Time in which another host makes a copy ready; progress of its pull begins this time again. */
   preparationMs: 12 * minutes,
   /** Faults in one heartbeat, and characters in the message of each. */
   hostFaults: 8,
@@ -118,8 +115,8 @@ export const hosts = {
    */
   placementSampleHosts: 8,
   /**
-   * How many hosts placement looks at for one without faults and with enough free disk, once it
-   * has found another.
+   * Hosts that placement looks at for one without faults and with enough free disk, once it has
+   * found another.
    */
   placementDoubtfulHosts: 64,
   /** Pushes of the account in a row, because another process may push at the same time. */

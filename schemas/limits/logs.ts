@@ -31,8 +31,8 @@ export const logs = {
   /** Spool files that are sent at a time, each of another tenant. */
   logSpoolSenders: 4,
   /**
-   * How far apart the two streams of one container may be written out of order into the engine's
-   * log.
+   * Greatest distance at which the two streams of one container are written out of order into the
+   * engine's log.
    */
   logSkewMs: 2 * seconds,
   /** With this much of one container read and not yet sent, an agent stops reading. */
@@ -44,14 +44,14 @@ export const logs = {
   logRateContainerBytes: 2 * MiB,
   logRateTenantBytes: 12 * MiB,
   logRateHostBytes: 24 * MiB,
-  /** How much time's worth of an unused rate may be sent at once. */
+  /** Time of an unused rate that may be sent at once. */
   logRateBurstMs: 10 * seconds,
   /**
    * Containers and tenants whose rates are in memory; with more, those that are not over their
    * rates are dropped.
    */
   logBucketsHeld: 2048,
-  /** How often, at least, blocks that wait for a rate are checked. */
+  /** Longest interval at which blocks that wait for a rate are checked. */
   logTurnLookMs: 100,
   /**
    * A block that takes longer than this is late: meanwhile its container may write more than a
@@ -82,7 +82,9 @@ export const logs = {
    * A file that grew by more in that time is read again without waiting for a sign of the kernel.
    */
   logFileBusyBytes: 16 * KiB,
-  /** How often a log file is read without such a sign; and where the kernel can give none. */
+  /**
+   * Interval at which a log file is read without such a sign, and one where the kernel gives none.
+   */
   logFileIdleMs: 30 * seconds,
   logFileUnwatchedMs: 1 * seconds,
   /** Attempts to see the files of a log while the engine renames them. */

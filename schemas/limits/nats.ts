@@ -14,7 +14,7 @@ export const nats = {
   /** After a connection that lasted so long, the first dial is quick again. */
   natsSettledMs: 5 * seconds,
   natsConnectMs: 5 * seconds,
-  /** How long after a request of a host a gateway may answer it. */
+  /** Time after a request of a host in which a gateway may answer it. */
   answerTtlMs: 15 * seconds,
   /** The same for gateways and actors, whose callers wait meanwhile. */
   natsPingUrgentMs: 1 * seconds,
@@ -39,7 +39,7 @@ export const nats = {
   clusterReadMs: 2 * seconds,
   clusterPollMs: 500,
   clusterWatchMs: 1 * seconds,
-  /** How many times in a row the record must be missing to count as deleted. */
+  /** Times in a row that the record must be missing to count as deleted. */
   clusterAbsences: 10,
   /**
    * The least `max_payload` of a NATS server, which is its own default: a journal entry or a batch
@@ -48,7 +48,7 @@ export const nats = {
   natsPayloadBytes: 1 * MiB,
   /** Messages of an atomic batch, of which a server takes no more (NATS ADR-50). */
   natsBatchMessages: 1000,
-  /** How many failed reads of the cluster record make one log line. */
+  /** Failed reads of the cluster record that make one log line. */
   clusterLogEveryAttempts: 20,
   /** Unanswered pings in a row after which a server counts as away. */
   natsPingsUnanswered: 2,

@@ -10,7 +10,7 @@ export const programs = {
   /** Spans that wait for their receiver; more are dropped. One takes half a kilobyte. */
   traceQueuedSpans: 4096,
   traceBatchSpans: 512,
-  /** How long the first span of a batch waits for others; retries begin with twice that. */
+  /** Time that the first span of a batch waits for others; retries begin with twice that. */
   traceExportEveryMs: 1 * seconds,
   traceExportTimeoutMs: 5 * seconds,
   traceExportAttempts: 4,
@@ -19,9 +19,7 @@ export const programs = {
   sortRunItems: 64,
   /** Faults that one decoding names. */
   decodeErrors: 512,
-  /**
-   * How long each part of a program may take to stop: the listener of metrics, a NATS connection.
-   */
+  /** Time in which each part of a program stops: the listener of metrics, a NATS connection. */
   stopListenerMs: 2 * seconds,
   stopConnectionMs: 2 * seconds,
   /** Work in rounds, such as a scrub, which finishes its request; a connection that drains. */

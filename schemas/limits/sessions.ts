@@ -17,7 +17,7 @@ export const sessions = {
   tunnelBeatMs: 3 * seconds,
   /** An end that has heard nothing for this long takes the other for gone. */
   tunnelSilentMs: 10 * seconds,
-  /** How often ends look at the time, and whether the token of a session is still valid. */
+  /** Interval at which ends look at the time, and whether the token of a session is still valid. */
   sessionLookMs: 250,
   /** From the ring at the host to its word that the session is open. */
   sessionOpenMs: 5 * seconds,
@@ -57,8 +57,8 @@ export const sessions = {
   /** A follower whose container does not run asks its owner no more often than this. */
   statsLookMs: 1 * seconds,
   /**
-   * How long a request waits for the next run of a container that its owner calls running, and how
-   * often it looks.
+   * Time that a request waits for the next run of a container that its owner calls running, and the
+   * interval of its looks.
    */
   statsSwapMs: 3 * seconds,
   statsSwapLookMs: 250,
@@ -68,17 +68,17 @@ export const sessions = {
   execArguments: 64,
   execArgumentChars: 4096,
   execUserChars: 64,
-  /** How much of the first output of an exec is looked at for a fault of the engine. */
+  /** Part of the first output of an exec that is looked at for a fault of the engine. */
   execFaultBytes: 1 * KiB,
   execWorkdirChars: 1024,
-  /** How often, and in which intervals, the engine is asked how the process of an exec is. */
+  /** Number and intervals of questions to the engine about the process of an exec. */
   execLooks: 100,
   execLookMs: 50,
   /** The time between two attempts to end a process that an earlier agent has left. */
   execLeftRetryMs: 2 * seconds,
-  /** How often the processes below one are looked for before they are killed. */
+  /** Looks for the processes below one before they are killed. */
   killLooks: 8,
-  /** How long the port of a container may take to open. */
+  /** Time in which the port of a container must open. */
   forwardConnectMs: 5 * seconds,
   /** Small messages of a client are joined up to this. */
   sessionPieceBytes: 4 * KiB,

@@ -1,4 +1,4 @@
-/** What containers used: the agent's samples and sums, and the stream USAGE. */
+/** Usage of containers: the agent's samples and sums, and the stream USAGE. */
 import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
 
 export const usage = {
@@ -22,7 +22,9 @@ export const usage = {
    * first process: the engine tells of an end sooner.
    */
   oomLooksUnread: 30,
-  /** How long after a change the sums are written to the disk; always before they are sent. */
+  /**
+   * Delay with which the sums are written to the disk after a change; always before they are sent.
+   */
   usageFlushMs: 1 * minutes,
   /** The time between two reports of the hours that are still open. */
   usageReportMs: 5 * minutes,
@@ -44,7 +46,7 @@ export const usage = {
   /** Containers of one message of the stream. With 24 hours each, that is about 300 KiB. */
   usagePartContainers: 256,
   usageParts: 1024,
-  /** How far ahead of the owner's clock the hour of a report may be, and how old. */
+  /** Greatest lead of the hour of a report over the owner's clock, and its greatest age. */
   usageAheadMs: 1 * hours,
   usageAgeMs: 90 * days,
   usageStreamBytes: 2 * 1024 * MiB,

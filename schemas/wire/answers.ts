@@ -29,7 +29,7 @@ export const fieldsOf = <P extends TProperties, K extends keyof P & string>(
 ): TObject<Pick<P, K>> =>
   Type.Object(Object.fromEntries(names.map((name) => [name, properties[name]])) as unknown as Pick<P, K>);
 
-/** What a wait reads of the status of a container. */
+/** Fields of a container's status that a wait reads. */
 export const StatusSeen = Type.Object({
   ...fieldsOf(
     ContainerStatusView,
@@ -72,7 +72,7 @@ export const PlaceShape = shape<Place>()(
   }),
 );
 
-/** Which containers an operator looks for: absent fields let all pass. */
+/** Filter of an operator's list of containers: absent fields let all pass. */
 export const FindFilter = Type.Object({
   tenant: Type.Optional(id<TenantId>()),
   host: Type.Optional(id<HostKey>()),
@@ -94,14 +94,17 @@ export const ContainerTrace = Type.Object({
 });
 export type ContainerTrace = Static<typeof ContainerTrace>;
 
-/** Who runs a container: its host, the agent's key there, and the generation of the placement. */
+/**
+ * Place where a container runs: its host, the agent's key there, and the generation of the
+ * placement.
+ */
 export const SessionPlace = Type.Object({ host: id<HostKey>(), agent: Type.String(), placement: Type.Integer() });
 export type SessionPlace = Static<typeof SessionPlace>;
 
 /** Oldest first. Earlier events that are not among these are in the stream. */
 export const RecentEvents = Type.Object({
   events: Type.Unsafe<readonly EventBody[]>(Type.Array(fieldsOf(EventBody, 'id', 'ts', 'type', 'container_id'))),
-  /** Who caused each of them. */
+  /** Author of each of them. */
   by: Type.Array(nullable(open(Author))),
   /** True if there are more on the requested side. */
   more: Type.Boolean(),
@@ -134,7 +137,7 @@ export const RevocationPage = Type.Object({
 });
 export type RevocationPage = Static<typeof RevocationPage>;
 
-/** What a token of a peer grants. A token can end at any time, so later asks name it again. */
+/** Grant of a token of a peer. A token can end at any time, so later asks name it again. */
 export const PeerGrant = Type.Object({ tenant: id<TenantId>(), peer: id<PeerId>(), scope: TokenScope });
 export type PeerGrant = Static<typeof PeerGrant>;
 
@@ -143,7 +146,7 @@ export const PeerCount = Type.Object({
   active: Type.Integer(),
   disabled: Type.Integer(),
   expired: Type.Integer(),
-  /** When the first certificate in use by an active peer expires, in ms since 1970. */
+  /** Expiry of the first certificate in use by an active peer, in ms since 1970. */
   earliest: nullable(Type.Number()),
 });
 export type PeerCount = Static<typeof PeerCount>;
@@ -152,7 +155,7 @@ export type PeerCount = Static<typeof PeerCount>;
 export const PeerThere = Type.Object({ there: Type.Boolean() });
 export type PeerThere = Static<typeof PeerThere>;
 
-/** Why the network refuses the peer; null: it accepts it. */
+/** Reason for which the network refuses the peer; null: it accepts it. */
 export const Learned = Type.Object({ problem: nullable(Type.Enum([...peerProblems])) });
 export type Learned = Static<typeof Learned>;
 
@@ -221,8 +224,8 @@ export const SigningKeyPage = Type.Array(
 export type SigningKeyPage = Static<typeof SigningKeyPage>;
 
 /**
- * What a host gets for its join token or its enrolled key. `jwt`: a NATS user of the account HOSTS,
- * for its nkey.
+ * Answer to a host's join token or enrolled key. `jwt`: a NATS user of the account HOSTS, for its
+ * nkey.
  */
 export const Enrolment = Type.Object({
   host: id<HostKey>(),

@@ -147,7 +147,7 @@ const MadeKey = shape<Omit<KeyRecord, 'kind' | 'tenant'>>()(
 const revoked = {
   revoked: Type.Unsafe<readonly Static<typeof PeerRevocationShape>[]>(Type.Array(PeerRevocationShape)),
 };
-/** What a network should know of a peer. `revoked`: certificates to refuse from now on. */
+/** Facts about a peer that its network keeps. `revoked`: certificates to refuse from now on. */
 const PeerTold = Type.Union([
   Type.Object({ ...revoked, ...peerOnServer, there: Type.Literal(true), index: number }),
   Type.Object({ ...revoked, there: Type.Literal(false), generation: number }),
@@ -205,7 +205,7 @@ const reads = {
   'tenant.get': ask(ofTenant, forwarded<typeof TenantView>()),
   /** `drain_total`: of a drained host, as far as it was known when the drain began. */
   'host.get': ask(ofHost, dataOf(Type.Object({ draining: flag, drain_total: Type.Optional(number) }))),
-  /** How much of a drained host is left in one partition. */
+  /** Containers of a drained host that are left in one partition. */
   'host.drain': ask({ ...ofPartition, of: id<HostKey>() }, dataOf(DrainShare)),
   /** Hosts of one partition, by key. `after`: the last key of the page before, or empty. */
   'host.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(HostView, 'key'))),
@@ -216,8 +216,8 @@ const reads = {
   /** Answers what the create would: name taken, over quota, or `ok`. Creates nothing. */
   'peer.check': ask({ ...ofTenant, name: text }, forwarded<Nothing>()),
   /**
-   * What files are made from. `tokenHash`: the asker used a token of the peer, which may have ended
-   * since it was resolved; then the answer is `unauthenticated`.
+   * Record from which files are made. `tokenHash`: the asker used a token of the peer, which may
+   * have ended since it was resolved; then the answer is `unauthenticated`.
    */
   'peer.material': ask({ ...ofPeer, ...copy, tokenHash: Type.Optional(text) }, materialOf(PeerRecordShape)),
   /** Answers `unauthenticated` for every invalid token, whatever the reason. */
@@ -239,7 +239,7 @@ const reads = {
   /** Owners of the last release leave out secrets and logins of tenants without `tenants`. */
   'secret.stale': ask({ ...ofPartition, keyId: text, tenants: Type.Optional(flag) }, dataOf(StaleSecrets)),
   'secret.list': ask(ofTenant, forwarded<TSchema>()),
-  /** What a gateway needs to seal the next value. */
+  /** Material that a gateway needs to seal the next value. */
   'secret.material': ask({ ...ofTenant, name: text }, dataOf(SecretMaterial)),
   'login.list': ask(ofTenant, forwarded<TSchema>()),
   'login.material': ask({ ...ofTenant, registry: text }, dataOf(LoginMaterial)),
@@ -248,8 +248,8 @@ const reads = {
   /** To the owner of `signingPartition` alone. */
   'signing_key.list': ask(ofPartition, dataOf(SigningKeyPage)),
   /**
-   * What an agent asked a gateway for (unseal.ts); null: there is no login. `by`: its subject.
-   * `forbidden`, also if the container does not need it.
+   * Value or login that an agent asked a gateway for (unseal.ts); null: there is no login. `by`:
+   * its subject. `forbidden`, also if the container does not need it.
    */
   'secret.unseal': ask(
     {
@@ -455,10 +455,10 @@ export const protocolOfAsk = (ask: Pick<Question, 'type'> & { readonly labels?: 
 export interface Origin {
   /** Its id. */
   readonly rid: string;
-  /** Where it is traced: the `traceparent` of the span that asks (trace.ts). */
+  /** Its trace: the `traceparent` of the span that asks (trace.ts). */
   readonly trace?: string;
 }
-/** How long the sender of an ask will wait, in milliseconds, and for whom. */
+/** Time that the sender of an ask will wait, in milliseconds, and the request that waits. */
 export interface Ride extends Origin {
   readonly budgetMs: number;
 }

@@ -1,6 +1,6 @@
 /**
- * What a gateway says of a write besides what is asked, so that its owner can put a line into the
- * audit with the same commit.
+ * Cause of a write: a gateway adds it to the ask, so that the owner can put a line into the audit
+ * with the same commit.
  */
 import Type, { type Static } from 'typebox';
 import { Author, AuditDetail } from '../api/audit/line.ts';
@@ -27,7 +27,7 @@ export const Note = Type.Object({
 export type Note = Static<typeof Note>;
 
 /**
- * Whether a write with this outcome leaves a line. It may have been executed after `timeout`, and
+ * Outcomes of writes that leave no line here. A write may have been executed after `timeout`, and
  * then its owner has one. Nobody is known who was not authenticated.
  */
 const withoutLine: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([

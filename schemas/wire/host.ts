@@ -81,7 +81,7 @@ export const SyncAsk = Type.Object({
   protocol: Protocol,
   /** Sync only these partitions, as a doorbell named them; absent: all. */
   partitions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 256 })),
-  /** What the agent has, by partition: `[epoch, revision]`. */
+  /** Versions that the agent holds, by partition: `[epoch, revision]`. */
   held: Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Type.Tuple([Count, Count])),
   /**
    * Longshore's containers on the engine that the agent's desired set does not know: may it remove
@@ -98,7 +98,7 @@ export const SyncAsk = Type.Object({
 });
 export type SyncAsk = Static<typeof SyncAsk>;
 
-/** What a container is made from. */
+/** Parts from which a container is made. */
 const versionFields = {
   registry: Type.String(),
   repository: Type.Union([Type.String(), Type.Null()]),
@@ -137,7 +137,7 @@ export const DesiredContainer = Type.Object({
   prepare: Type.Optional(Type.Literal(true)),
   name: Type.String(),
   ...versionFields,
-  /** How much it may write to disk. Absent where no limit was declared. */
+  /** Bytes that it may write to disk. Absent where no limit was declared. */
   disk_bytes: Type.Optional(Count),
   /**
    * The other fields come in the place of `previous`, which runs on until the new container is made
@@ -241,7 +241,7 @@ export const Report = Type.Object({
       ended: Type.Optional(Type.Literal(true)),
       /** The placement that it is prepared for. */
       prepared: Type.Optional(Count),
-      /** How far the update is that came with this generation or before; `since` names it. */
+      /** Phase of the update that came with this generation or before; `since` names it. */
       update: Type.Optional(
         Type.Object({
           since: Count,
@@ -255,7 +255,7 @@ export const Report = Type.Object({
     { maxItems: limits.reportItems },
   ),
   /**
-   * How far the pulls of these containers are. Owners keep it in memory alone, and answer without a
+   * Progress of the pulls of these containers. Owners keep it in memory alone, and answer without a
    * commit.
    */
   pulls: Type.Optional(
@@ -281,7 +281,7 @@ export type ReportAnswer = Static<typeof ReportAnswer>;
 /** In a heartbeat, in place of the engine's name and version: the engine does not answer. */
 export const engineAway = 'unavailable';
 
-/** What is left for containers beside `capacity`, as far as the agent knows it. */
+/** Room for containers beside `capacity`, as far as the agent knows it. */
 export const HostRoom = Type.Object({
   /** Ports of the host that no container has. Absent with `SANDBOX=off`. */
   ports: Type.Optional(Count),

@@ -81,8 +81,8 @@ export const SessionAnswer = Type.Object({
 export type SessionAnswer = Static<typeof SessionAnswer>;
 
 /**
- * Why a session ended, or was not opened. An end that does not know the reason of the other takes
- * it for `failed`.
+ * Reasons for the end of a session, or for none being opened. An end that does not know the reason
+ * of the other takes it for `failed`.
  */
 export const sessionReasons = [
   /** Its purpose is fulfilled. */

@@ -19,7 +19,7 @@ export type Versioned = Pick<DesiredContainer, 'id' | 'generation' | 'placement'
 const form = 1;
 
 /**
- * What two sets must share to be compared.
+ * Basis that two sets must share to be compared.
  * @param incarnation of the cluster: after a restore a generation comes again, with other content
  */
 export const basisOf = (incarnation: number): string => `${form}.${incarnation}`;

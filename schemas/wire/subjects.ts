@@ -29,7 +29,7 @@ export type Readable = (typeof readable)[number];
 const inboxes = '_INBOX.';
 
 /**
- * Whether an answer may go to this subject. A client may name any reply subject, even one that it
+ * True if an answer may go to this subject. A client may name any reply subject, even one that it
  * may not publish to, such as the key of a bucket; the answer would then be written there in its
  * place.
  */
@@ -46,7 +46,7 @@ export interface Sender<Host = HostKey> {
   readonly user: string;
 }
 
-/** Whose usage a message of the stream USAGE holds. */
+/** Place of a message in the stream USAGE. */
 export interface UsagePlace {
   readonly tenant: TenantId;
   readonly day: string;

@@ -1,6 +1,6 @@
 /**
- * Where a request is traced: W3C Trace Context (https://www.w3.org/TR/trace-context/). From program
- * to program the context goes as the text of the header `traceparent`. Pure.
+ * Trace of a request: W3C Trace Context (https://www.w3.org/TR/trace-context/). From program to
+ * program the context goes as the text of the header `traceparent`. Pure.
  */
 export interface TraceContext {
   /** 16 bytes in hex. */

@@ -1,6 +1,6 @@
 /**
- * What the two ends of a tunnel send to each other (lib/tunnel): a byte for the kind, the number of
- * the message in its direction, and its content. Pure.
+ * Messages between the two ends of a tunnel (lib/tunnel): a byte for the kind, the number of the
+ * message in its direction, and its content. Pure.
  */
 export type TunnelMessage =
   /** Of a stream of bytes: 0 to the host, 1 and 2 from it, as a process numbers its own. */

@@ -11,7 +11,7 @@ export const Author = Type.Object(
     tenant: nullable(Type.Unsafe<TenantId>(Type.String({ description: 'Tenant of the token.' }))),
     subject: nullable(Type.String({ description: 'The `sub` of the token; null where a join token was used.' })),
     token: nullable(
-      Type.String({ description: 'The `jti` of the token, which is the id of a key; or its short hash.' }),
+      Type.String({ description: 'The `jti` of the token, which is the id of an API token; or its short hash.' }),
     ),
     address: nullable(
       Type.String({ description: 'The address of the client; null for a tenant where an operator did it.' }),

@@ -34,7 +34,7 @@ export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
 /** OCI image-spec, digest; sha256 and sha512 are the registered algorithms. */
 export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
 
-/** What a file of `apply` may be called: a DNS label (RFC 1123). */
+/** Name of a file of `apply`: a DNS label (RFC 1123). */
 export const projectPattern = '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$';
 export const projectForm =
   'must be a DNS label: 1 to 63 lower-case letters, digits and "-", with a letter or digit first and last';
@@ -42,7 +42,7 @@ export const labelKeyPattern = '^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])
 /** `key`, or `key=value`. */
 export const labelFilterPattern = '^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?(?:=[^\\0]*)?$';
 
-/** What an absent field of a declaration means. */
+/** Meanings of absent fields of a declaration. */
 export const containerDefaults = { registry: 'docker.io', tag: 'latest', cpu_limit: '0.5', mem_limit: '256m' } as const;
 
 interface Image {
@@ -58,7 +58,7 @@ export const usualTag = ({ tag, digest }: Image): string | null =>
 export const usualPullPolicy = ({ tag, digest }: Image): PullPolicy =>
   digest === null && (tag ?? containerDefaults.tag) === containerDefaults.tag ? 'always' : 'if_not_present';
 
-/** What a field is for, beside the kind of its values. */
+/** Purpose of a field, beside the kind of its values. */
 interface Use {
   /** A create may give it. */
   readonly isSettable: boolean;
@@ -144,7 +144,7 @@ export const containerFields = {
     declared,
     null,
   ),
-  /** Where it is absent, `usualTag` says what that means. */
+  /** `usualTag` gives the meaning of an absent one. */
   tag: field(
     orNull(
       text({

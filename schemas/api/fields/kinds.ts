@@ -18,12 +18,12 @@ export interface Kind<T, P = T> {
   readonly patch: TUnsafe<P>;
   /** In answers, and between our own programs. */
   readonly shown: TUnsafe<T>;
-  /** Whether a stored value has its type. By hand: a load checks a hundred thousand records. */
+  /** True if a stored value has its type. By hand: a load checks a hundred thousand records. */
   readonly isStored: (value: unknown) => boolean;
   /** A value that is given, neither undefined nor null. Undefined beside a fault. */
   readonly parse: (value: unknown, report: Report) => T | undefined;
   readonly parsePatch: (value: unknown, report: Report) => P | undefined;
-  /** What a patch makes of a value. Where null takes a field back, `before` is its default. */
+  /** A value after a patch. Where null takes a field back, `before` is its default. */
   readonly merged: (before: T, patch: P) => T;
   /** The patch that makes one value of another. */
   readonly patchBetween: (before: T, after: T) => P;
@@ -64,11 +64,11 @@ export interface TextRules<T extends string> {
   readonly given: TSchema;
   readonly shown?: TUnsafe<T>;
   readonly pattern: string;
-  /** What is said of a text that the pattern refuses. */
+  /** Message about a text that the pattern refuses. */
   readonly form: string;
   /** A longer text is reported before the pattern is tried. */
   readonly maxChars?: number;
-  /** What is wrong with a text, before everything else, or after it. */
+  /** Fault of a text, looked for before everything else, or after it. */
   readonly first?: (text: string) => string | undefined;
   readonly last?: (text: string) => string | undefined;
 }
@@ -114,7 +114,7 @@ export type TextsPatch = Readonly<Record<string, string | null>>;
 
 export interface MapRules {
   readonly key: string;
-  /** What is said of a key that the pattern refuses. */
+  /** Message about a key that the pattern refuses. */
   readonly form: string;
   /** Keys that begin with it are the platform's. */
   readonly reserved?: string;

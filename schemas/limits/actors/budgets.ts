@@ -30,8 +30,8 @@ export const budgets = {
   budgetSamplesAtOnce: 16,
   budgetSampleBytes: 128 * KiB,
   /**
-   * How many parts of a host or tenant are trimmed separately; if more are over their share, the
-   * whole is trimmed.
+   * Parts of a host or tenant that are trimmed separately; if more are over their share, the whole
+   * is trimmed.
    */
   budgetCuts: 2000,
   /** Messages that one purge removes. */

@@ -5,14 +5,16 @@ export const events = {
   eventAgeMs: 7 * days,
   eventsPerContainer: 1000,
   eventStreamBytes: 4 * 1024 * MiB,
-  /** How long the owner shows an event after it was published: a replica may lag by this much. */
+  /**
+   * Time for which the owner shows an event after it was published: a replica may lag by this much.
+   */
   eventsSettledMs: 10 * seconds,
   /** Bytes of such events in a partition. */
   eventsSettlingBytes: 4 * MiB,
   /** Bytes of one page of recent events between gateway and actor. */
   recentEventsBytes: 512 * KiB,
   /**
-   * How long a checkpoint waits for its events; then they are parked in the bucket, and the mark
+   * Time that a checkpoint waits for its events; then they are parked in the bucket, and the mark
    * moves.
    */
   eventsPatienceMs: 2 * seconds,

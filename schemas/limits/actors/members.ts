@@ -10,7 +10,7 @@ export const members = {
   leaseRenewMs: 250,
   memberRequestMs: 500,
   membersPerRead: 256,
-  /** How many members each one watches, so that each is watched by as many. */
+  /** Members that each one watches, so that each is watched by as many. */
   membersWatched: 3,
   /** A member that was seen unchanged for so long may be dead, and counts for no watch. */
   memberDoubtedMs: 600,
@@ -30,17 +30,17 @@ export const members = {
    * The record that tells a process that its lease ended. An absent record says the same.
    */
   deadMemberTtlMs: 1 * hours,
-  /** How long a member must have been live before it gets partitions. */
+  /** Time for which a member must have been live before it gets partitions. */
   memberSettledMs: 1 * seconds,
-  /** How long a process answers `not_owner` after it gave a partition away. */
+  /** Time for which a process answers `not_owner` after it gave a partition away. */
   notOwnerLingerMs: 500,
-  /** How long a process that stops has to give its partitions away. */
+  /** Time in which a process that stops gives its partitions away. */
   leaveMs: 8 * seconds,
-  /** How long a hand-over checkpoints while turns still run. */
+  /** Time for which a hand-over checkpoints while turns still run. */
   handOverDrainMs: 2 * seconds,
   /**
-   * How long commits under way at a hand-over have; senders repeat asks that are not acknowledged
-   * by then.
+   * Time for commits under way at a hand-over; senders repeat asks that are not acknowledged by
+   * then.
    */
   handOverSettleMs: 3 * seconds,
 } as const;

@@ -46,7 +46,9 @@ export const operations = {
   /** Messages that show how long a server takes to store one, and room for them. */
   restoreProbeMessages: 32,
   restoreProbeBytes: 64 * KiB,
-  /** How long a restore waits for hosts to say what they have seen, and how often it rings them. */
+  /**
+   * Time that a restore waits for hosts to say what they have seen, and the interval of its rings.
+   */
   restoreHostsMs: 6 * seconds,
   restoreHostsRingMs: 1 * seconds,
   /** Hosts that the output names. */

@@ -15,7 +15,7 @@ export const partition = {
    * keeps anything by default.
    */
   clockAgreedMs: 30 * days,
-  /** How often an idle partition commits its clock. */
+  /** Interval at which an idle partition commits its clock. */
   clockKeptMs: 10 * minutes,
   /** Entries in the ring of a journal. Part of a cluster's storage format; never change it. */
   journalSlots: 2048,
@@ -42,7 +42,7 @@ export const partition = {
   journalReadGrowth: 8,
   /** The time to seal and read a journal; then the load of a partition tries again. */
   journalReadMs: 20 * seconds,
-  /** How long a journal that was read serves the partitions that are loaded next. */
+  /** Time for which a journal that was read serves the partitions that are loaded next. */
   journalReadKeptMs: 30 * seconds,
   /** Journals of dead members are looked for this often. */
   journalSweepMs: 1 * minutes,
@@ -66,7 +66,7 @@ export const partition = {
   /** Bytes of one stored record; it still fits into an entry that is half full. */
   recordBytes: 320 * KiB,
   turnsQueued: 20_000,
-  /** How often turns whose senders have given up make room, while all places are taken. */
+  /** Interval at which turns whose senders have given up make room, while all places are taken. */
   turnsQueuedLookMs: 100,
   /**
    * Bytes of changes that wait for the journal, and of the answers to them, in a partition; then
@@ -85,7 +85,7 @@ export const partition = {
    */
   answersWaitingBytes: 16 * MiB,
   answersWaitingBytesOfTenant: 4 * MiB,
-  /** How long changes of a container are announced after its status was asked for. */
+  /** Time for which changes of a container are announced after its status was asked for. */
   watchedMs: 1 * minutes,
   watchedContainers: 50_000,
   /** After this long without an acknowledgement the owner writes again, under a new epoch. */
@@ -96,12 +96,12 @@ export const partition = {
    */
   loadReadMs: 1.5 * seconds,
   loadReadAttempts: 6,
-  /** What a load does when the replica that answered does not have the own epoch yet. */
+  /** Attempts of a load, and their pause, while the replica that answered lacks the own epoch. */
   loadTailAttempts: 4,
   loadTailMinMs: 20,
   loadTailMaxMs: 200,
   /**
-   * How old what was read ahead may be when its partition is taken. Far less than
+   * Greatest age of what was read ahead when its partition is taken. Far less than
    * `deleteMarkerTtlMs`: a key that is deleted meanwhile still has its marker.
    */
   readAheadKeptMs: 10 * seconds,
@@ -117,11 +117,11 @@ export const partition = {
   loadRestMaxMs: 5 * minutes,
   /** Loads of one partition that the loss of the lease may end before this process rests, too. */
   loadsRevoked: 2,
-  /** How long long work runs before it yields to the event loop. */
+  /** Time for which long work runs before it yields to the event loop. */
   sliceMs: 20,
   /**
-   * How long the work for messages runs in the turn of the event loop in which they arrive; the
-   * rest waits for a slice.
+   * Time for which the work for messages runs in the turn of the event loop in which they arrive;
+   * the rest waits for a slice.
    */
   atOnceMs: 10,
   /**
@@ -149,9 +149,9 @@ export const partition = {
    * at least, by chance. A record that changes often meanwhile is written once.
    */
   checkpointPaceMs: 3 * seconds,
-  /** How long a batch keeps those of other partitions from being sent. */
+  /** Time for which a batch keeps those of other partitions from being sent. */
   checkpointTurnMs: 250,
-  /** How often a partition that rests looks whether the journal fills. */
+  /** Interval at which a partition that rests looks whether the journal fills. */
   checkpointLookMs: 250,
   /** The time between two batches of events of a process. */
   eventsPaceMs: 250,

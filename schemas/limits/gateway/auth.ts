@@ -32,8 +32,7 @@ export const auth = {
   revocationsHeldBytes: 256 * MiB,
   revocationPageBytes: 384 * KiB,
   /**
-   * How far the clock of an issuer may be ahead: a token that is revoked by its `jti` still stays
-   * refused.
+   * Greatest lead of an issuer's clock: a token that is revoked by its `jti` still stays refused.
    */
   issuerAheadMs: 1 * days,
   /** A token that lives longer is refused, so a revocation ends after this. */
@@ -50,7 +49,7 @@ export const auth = {
   signingKeysUnknownMs: 250,
   signingKeysReadMs: 5 * seconds,
   rateBuckets: 50_000,
-  /** How many entries of X-Forwarded-For are checked, from the last on. */
+  /** Entries of X-Forwarded-For that are checked, from the last on. */
   forwardedHops: 16,
   /**
    * The time between two warnings about an X-Forwarded-For that is not trusted, or names no

@@ -22,7 +22,7 @@ export const http = {
    * segments (536 bytes) are 979 pieces.
    */
   bodyPieces: 4096,
-  /** How long a body may take to arrive. */
+  /** Time in which a body must arrive. */
   bodyMs: 10 * seconds,
   /**
    * A reply that is ready before the body has arrived waits until nothing has come for the first of
@@ -31,7 +31,7 @@ export const http = {
   bodyQuietMs: 250,
   bodyDrainMs: 5 * seconds,
   bodySweepMs: 100,
-  /** How many replies wait like this at once; any other is sent at once and ends its connection. */
+  /** Replies that wait like this at once; any other is sent at once and ends its connection. */
   bodiesDraining: 512,
   connections: 16_384,
   /**

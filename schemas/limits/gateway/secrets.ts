@@ -2,7 +2,7 @@
 import { KiB, minutes, seconds } from '../units.ts';
 
 export const secrets = {
-  /** How often a new value is sealed again because others have changed the secret meanwhile. */
+  /** Attempts to seal a new value, since others may have changed the secret meanwhile. */
   sealAttempts: 4,
   /** Steps of the values with which the box of agents is warmed up. */
   boxWarmUpBytes: 8 * KiB,
@@ -13,10 +13,10 @@ export const secrets = {
   /** Of one host; a burst serves a full host that has lost all it kept. */
   unsealsPerSecond: 50,
   unsealBurst: 4000,
-  /** How far the time of an ask may be from the clock of the gateway. */
+  /** Greatest distance of the time of an ask from the clock of the gateway. */
   unsealSkewMs: 5 * minutes,
   /** Of the JWT of a host's user, which has about 1,100. */
   hostJwtChars: 8 * KiB,
-  /** How often a gateway reads the keys of the account HOSTS again. */
+  /** Interval at which a gateway reads the keys of the account HOSTS again. */
   hostsAccountFreshMs: 10 * seconds,
 } as const;

@@ -17,7 +17,7 @@ export const signIn = {
   /** Browsers keep cookies of 4096 bytes, with name and attributes. */
   signInCookieBytes: 3800,
   signInHandleBytes: 8 * KiB,
-  /** What is sealed in either, inflated. */
+  /** Content that is sealed in either, inflated. */
   signInKeptBytes: 64 * KiB,
   /** Tenants that one person may choose from. */
   signInTenants: 64,

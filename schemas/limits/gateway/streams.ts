@@ -12,7 +12,7 @@ export const streams = {
   followedMetadataBytes: 32 * KiB,
   followedContainerBytes: 128,
   streamPollMs: 2 * seconds,
-  /** How often a wait looks at the status while no doorbell rings. */
+  /** Interval at which a wait looks at the status while no doorbell rings. */
   waitPollMs: 1 * seconds,
   /** The wait between a ring that had nothing to show yet and the next read. */
   streamSettleMs: 100,
@@ -24,7 +24,7 @@ export const streams = {
   streamReadMessages: 64,
   waitDefaultSeconds: 30,
   waitMaxSeconds: 300,
-  /** How long a container without a health check is up before it counts as done. */
+  /** Time for which a container without a health check is up before it counts as done. */
   waitStableSeconds: 5,
   waitStableMaxSeconds: 300,
   /** For how long an unhealthy container may become healthy again before it counts as failed. */

@@ -16,8 +16,8 @@ export const vpn = {
    */
   reservationTtlMs: 2 * minutes,
   /**
-   * How long the id of a peer that was removed, or never made, stays taken; longer than any request
-   * takes.
+   * Time for which the id of a peer that was removed, or never made, stays taken; longer than any
+   * request takes.
    */
   peerTombstoneTtlMs: 1 * days,
   peerTokens: 20,
@@ -31,8 +31,8 @@ export const vpn = {
    */
   peerRevocationsUntold: 256,
   /**
-   * How many of the newest acknowledged revocations a peer keeps, in case a restore makes its
-   * network forget them.
+   * Newest acknowledged revocations that a peer keeps, in case a restore makes its network forget
+   * them.
    */
   peerRevocationsKept: 256,
   /**
@@ -79,7 +79,7 @@ export const vpn = {
    * revocation.
    */
   crlFreshMs: 2 * seconds,
-  /** How old the counts of peers and the ends of certificates in /metrics/forage may be. */
+  /** Greatest age of the counts of peers and the ends of certificates in /metrics/forage. */
   forageScrapeFreshMs: 1 * seconds,
   vpnJobsQueued: 1024,
   vpnJobMs: 30 * seconds,
@@ -87,8 +87,7 @@ export const vpn = {
   vpnThreads: 4,
   spareRsaKeys: 16,
   /**
-   * How many requests of one tenant make peers or keys at a time in a gateway, and how many more
-   * may wait.
+   * Requests of one tenant that make peers or keys at a time in a gateway, and those that may wait.
    */
   vpnKeysPerTenant: 8,
   vpnKeysWaitingPerTenant: 512,
