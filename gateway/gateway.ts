@@ -5,19 +5,21 @@ import type { Registry } from 'prom-client';
 import type { Answers } from '../lib/nats/answers.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { AskOwner } from '../lib/rpc/partition-client.ts';
 import type { Tracer } from '../lib/trace/tracer.ts';
+import type { Revocation } from '../schemas/api/tenant.ts';
 import type { ContainerId, KeyId, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { routes } from '../schemas/routes.ts';
-import { auditHandlers } from './audit/handlers.ts';
+import { auditRoutes } from './audit/routes.ts';
 import { AuditNotes } from './audit/notes.ts';
 import { AuditReader } from './audit/reader.ts';
 import { createAccess, type Access } from './auth/access.ts';
 import type { Knowledge } from './auth/revocation-feed.ts';
 import { UrlTokens } from './auth/url-tokens.ts';
 import { Backend } from './backend/backend.ts';
-import { containerHandlers } from './compute/handlers.ts';
-import { usageHandlers } from './compute/usage.ts';
+import { containerRoutes } from './compute/routes.ts';
+import { usageRoutes } from './compute/usage.ts';
 import { probesOf } from './compute/probes.ts';
 import type { IssuerSetting } from './configuration/issuers.ts';
 import { redisAccessOf } from './configuration/redis.ts';
@@ -25,36 +27,33 @@ import type { GatewayConfiguration } from './configuration/settings.ts';
 import { vaultKeysOf } from './configuration/vault.ts';
 import { linkFolderOf, sessionLifeOf, signInOf } from './configuration/sign-in.ts';
 import { defaultNetworkOf, publicUrlOf } from './configuration/vpn.ts';
-import type { Handlers, Services } from './http/call.ts';
+import type { Handlers } from './http/call.ts';
 import { Dispatcher } from './http/dispatch.ts';
 import { createEngine } from './http/engine/choose.ts';
 import type { HttpEngine } from './http/engine/engine.ts';
 import { drain } from './http/engine/shutdown.ts';
-import { publicHandlers } from './http/public.ts';
+import { publicRoutes } from './http/public.ts';
 import { Seats } from './http/seats.ts';
 import { ascendingIds } from './ids.ts';
-import { keyHandlers } from './keys/handlers.ts';
+import { keyRoutes } from './keys/routes.ts';
 import { SigningKeys, ownTokens } from './keys/signing-keys.ts';
 import { createMeters, registerGauges, type Meters } from './metrics.ts';
-import { hostHandlers } from './operator/hosts.ts';
-import { networkHandlers } from './operator/networks.ts';
-import { tenantHandlers } from './operator/tenants.ts';
-import { secretHandlers } from './secrets/handlers.ts';
+import { operatorRoutes } from './operator/routes.ts';
+import { secretRoutes } from './secrets/routes.ts';
 import { hostIssuersOf } from './secrets/host-issuers.ts';
 import { notServed, UnsealService } from './secrets/unseal.ts';
-import { sessionHandlers } from './sessions/handlers.ts';
+import { sessionRoutes } from './sessions/routes.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { statsHandler } from './stats/handler.ts';
-import { signInHandlers, type SignInOptions } from './sign-in/handlers.ts';
+import { signInRoutes } from './sign-in/routes.ts';
 import { StatsWatches } from './stats/watches.ts';
 import { EventReader } from './streams/events.ts';
-import { streamHandlers } from './streams/handlers.ts';
+import { streamRoutes } from './streams/routes.ts';
 import { StreamHost, type Polls } from './streams/host.ts';
 import { LogReader } from './streams/logs.ts';
 import { UsageReader } from './streams/usage.ts';
 import { createBodyValidators } from './validation/bodies.ts';
-import { artifactHandlers } from './vpn/downloads.ts';
-import { peerHandlers } from './vpn/peers.ts';
+import { vpnRoutes } from './vpn/routes.ts';
 import { Vault } from './vault/vault.ts';
 import { createForage, type Forage } from './vpn/vpn.ts';
 
@@ -109,9 +108,8 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const { configuration, nats, clock, log, registry } = dependencies;
   const meters = createMeters(registry);
   const vault = vaultOf(configuration);
-  const signingKeys = signingKeysOf(dependencies, vault, (kind, question, deadlineMs) =>
-    notes.ask(kind, question, deadlineMs),
-  );
+  const ask: AskOwner = (kind, question, deadlineMs) => notes.ask(kind, question, deadlineMs);
+  const signingKeys = signingKeysOf(dependencies, vault, ask);
   const access = createAccess({
     ...dependencies,
     ownIssuer: { ...ownTokens, keys: signingKeys },
@@ -147,15 +145,10 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const ready = (): boolean => !stopping && backend.ready() && access.keysLoaded();
   const streams = streamHostOf(parts, () => connection);
   const sessions = new Sessions({ clock, log, stillGood: (identity) => verifier.stillGood(identity) });
-  const services = servicesOf(parts, streams, sessions);
-  const forage = forageOf(parts, { services, vault, listenUrl: () => listenUrl });
+  const forage = forageOf(parts, { ask, vault, listenUrl: () => listenUrl });
   const unseal = unsealOf(parts, vault);
-  const signIn = signInOptionsOf(parts, { services, vault, signingKeys });
-  const handlers = handlersOf(
-    { services, forage, vault, signingKeys, signIn },
-    { version: dependencies.version, ready },
-  );
-  const dispatcher = dispatcherOf(parts, services, forage, handlers);
+  const handlers = handlersOf(parts, { streams, sessions, vault, signingKeys, forage }, ask, ready);
+  const dispatcher = dispatcherOf(parts, ask, forage, handlers);
   const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
     log,
     clock,
@@ -228,36 +221,6 @@ function streamHostOf(
   });
 }
 
-function servicesOf(
-  { configuration, access, backend, notes, nats, clock, log, meters }: Parts,
-  streams: StreamHost,
-  sessions: Sessions,
-) {
-  const newId = ascendingIds(clock);
-  const services: Services = {
-    ask: (kind, question, deadlineMs) => notes.ask(kind, question, deadlineMs),
-    partitions: () => backend.partitions(),
-    announceRevocation: (revocation) => backend.announceRevocation(revocation),
-    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX,
-    clock,
-    log,
-    streams,
-    sessions,
-    logs: new LogReader(nats, clock, () => meters.badLogBlock()),
-    events: new EventReader(nats, clock, () => meters.badLogBlock()),
-    stats: new StatsWatches(sessions, clock),
-    usage: new UsageReader(nats, () => meters.badLogBlock()),
-    audit: new AuditReader(nats, clock, () => meters.badLogBlock()),
-    notes,
-    newOperationId,
-    newContainerId: () => newId() as ContainerId,
-    newKeyId: () => newId() as KeyId,
-    newSecret: () => randomBytes(32).toString('base64url'),
-    countAuthFailure: (call, token) => access.gate.countFailure(call.exchange.head, token),
-  };
-  return services;
-}
-
 /** Undefined without keys: what needs them is answered 503. */
 function vaultOf(configuration: GatewayConfiguration): Vault | undefined {
   const keys = vaultKeysOf(configuration);
@@ -267,7 +230,7 @@ function vaultOf(configuration: GatewayConfiguration): Vault | undefined {
 function signingKeysOf(
   { configuration, clock, log }: GatewayDependencies,
   vault: Vault | undefined,
-  ask: Services['ask'],
+  ask: AskOwner,
 ): SigningKeys {
   return new SigningKeys({
     vault,
@@ -303,36 +266,34 @@ function unsealOf(
   });
 }
 
-/** What handlers share. */
+/** What several areas of the API are made with. */
 interface Rooms {
-  readonly services: Services;
-  readonly forage: Forage;
+  readonly streams: StreamHost;
+  readonly sessions: Sessions;
   readonly vault: Vault | undefined;
   readonly signingKeys: SigningKeys;
-  readonly signIn: SignInOptions;
+  readonly forage: Forage;
 }
 
-/** @throws ConfigurationError */
-const signInOptionsOf = (
-  { configuration, access }: Parts,
-  rooms: Pick<Rooms, 'services' | 'vault' | 'signingKeys'>,
-): SignInOptions => ({
-  ...rooms,
-  gate: access.gate,
-  verifier: access.verifier,
-  settings: signInOf(configuration),
-  publicUrl: publicUrlOf(configuration),
-  lifeMs: sessionLifeOf(configuration),
-  linkFolder: linkFolderOf(configuration),
-});
+/** Counts a wrong token of a route that checks its token itself. */
+const authFailuresOf =
+  ({ access }: Parts): Forage['countAuthFailure'] =>
+  (call, token) =>
+    access.gate.countFailure(call.exchange.head, token);
 
 function forageOf(
-  { configuration, version }: Parts,
-  { services, vault, listenUrl }: Pick<Rooms, 'services' | 'vault'> & { readonly listenUrl: () => string },
+  parts: Parts,
+  { ask, vault, listenUrl }: Pick<Rooms, 'vault'> & { readonly ask: AskOwner; readonly listenUrl: () => string },
 ): Forage {
+  const { configuration, backend, clock, log, version } = parts;
   const publicUrl = publicUrlOf(configuration);
   return createForage({
-    services,
+    ask,
+    partitions: () => backend.partitions(),
+    newOperationId,
+    countAuthFailure: authFailuresOf(parts),
+    clock,
+    log,
     vault,
     publicUrl: () => publicUrl ?? listenUrl(),
     defaultNetwork: defaultNetworkOf(configuration),
@@ -341,30 +302,62 @@ function forageOf(
   });
 }
 
-const handlersOf = (
-  { services, forage, vault, signingKeys, signIn }: Rooms,
-  about: Parameters<typeof publicHandlers>[0],
-): Handlers => ({
-  ...containerHandlers(services),
-  ...secretHandlers(services, vault),
-  ...keyHandlers(services, signingKeys),
-  ...signInHandlers(signIn),
-  ...usageHandlers(services),
-  ...auditHandlers(services),
-  ...streamHandlers(services),
-  ...sessionHandlers(services),
-  'container.stats': statsHandler(services),
-  ...tenantHandlers(services),
-  ...hostHandlers(services),
-  ...peerHandlers(forage),
-  ...artifactHandlers(forage),
-  ...networkHandlers(forage),
-  ...publicHandlers(about),
-});
+/** The handlers of all routes, each area's with what they use. @throws ConfigurationError */
+function handlersOf(parts: Parts, rooms: Rooms, ask: AskOwner, ready: () => boolean): Handlers {
+  const { configuration, access, backend, notes, nats, clock, log, meters, version } = parts;
+  const { streams, sessions, vault, signingKeys, forage } = rooms;
+  const newId = ascendingIds(clock);
+  const badBlock = (): void => meters.badLogBlock();
+  const writes = { ask, newOperationId };
+  const reads = { ask, clock, log };
+  const revokes = {
+    ...writes,
+    announceRevocation: (revocation: Revocation) => backend.announceRevocation(revocation),
+    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX,
+    clock,
+  };
+  return {
+    ...containerRoutes({ ...writes, newContainerId: () => newId() as ContainerId }),
+    ...secretRoutes({ ...writes, vault, log }),
+    ...keyRoutes({ ...revokes, signingKeys, newKeyId: () => newId() as KeyId }),
+    ...signInRoutes({
+      ...revokes,
+      signingKeys,
+      vault,
+      gate: access.gate,
+      verifier: access.verifier,
+      notes,
+      log,
+      settings: signInOf(configuration),
+      publicUrl: publicUrlOf(configuration),
+      lifeMs: sessionLifeOf(configuration),
+      linkFolder: linkFolderOf(configuration),
+    }),
+    ...usageRoutes({ ...reads, usage: new UsageReader(nats, badBlock) }),
+    ...auditRoutes({ ...reads, audit: new AuditReader(nats, clock, badBlock) }),
+    ...streamRoutes({
+      ...reads,
+      streams,
+      logs: new LogReader(nats, clock, badBlock),
+      events: new EventReader(nats, clock, badBlock),
+    }),
+    ...sessionRoutes({ ...reads, sessions, notes }),
+    'container.stats': statsHandler({ ...reads, streams, stats: new StatsWatches(sessions, clock) }),
+    ...operatorRoutes({
+      ...revokes,
+      partitions: () => backend.partitions(),
+      newSecret: () => randomBytes(32).toString('base64url'),
+      countAuthFailure: authFailuresOf(parts),
+      forage,
+    }),
+    ...vpnRoutes(forage),
+    ...publicRoutes({ version, ready }),
+  };
+}
 
 function dispatcherOf(
   { configuration, access, backend, notes, tracer, clock, log, meters }: Parts,
-  services: Services,
+  ask: AskOwner,
   forage: Forage,
   handlers: Handlers,
 ): Dispatcher {
@@ -374,7 +367,7 @@ function dispatcherOf(
   return new Dispatcher({
     routes,
     handlers,
-    probes: probesOf(services),
+    probes: probesOf({ ask }),
     validators: createBodyValidators(clock),
     gate,
     urlTokens: new UrlTokens({

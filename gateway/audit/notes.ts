@@ -5,7 +5,7 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { DeadlineError, within } from '../../lib/time/backoff.ts';
-import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
+import type { AskOwner, LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import { isSuccessCode } from '../../schemas/errors.ts';
 import type { OperationId, TenantId } from '../../schemas/ids.ts';
 import type { Origin } from '../../schemas/wire/asks.ts';
@@ -15,7 +15,7 @@ import type { Identity } from '../auth/claims.ts';
 import { failure, type Result } from '../http/respond.ts';
 
 export interface AuditNotesOptions {
-  readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
+  readonly ask: AskOwner;
   readonly newOperationId: () => OperationId;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;

@@ -1,11 +1,11 @@
 /** What containers have beside what runs, such as labels, for lists that name containers. */
-import type { LaneKind } from '../../lib/rpc/partition-client.ts';
+import type { AskOwner, LaneKind } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isMetadataEvent, type Event } from '../../schemas/api/event.ts';
 import type { Metadata } from '../../schemas/api/fields/container.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { succeeded, tenantOf, type Call, type Services } from '../http/call.ts';
+import { succeeded, tenantOf, type Call } from '../http/call.ts';
 
 type ById = ReadonlyMap<ContainerId, Partial<Metadata>>;
 
@@ -14,7 +14,7 @@ type ById = ReadonlyMap<ContainerId, Partial<Metadata>>;
  * last release knows none, and a list is better without it than not at all.
  */
 export async function metadataOf(
-  { ask }: Pick<Services, 'ask'>,
+  { ask }: { readonly ask: AskOwner },
   call: Call,
   ids: Iterable<ContainerId>,
   { kind, deadlineMs }: { readonly kind: LaneKind; readonly deadlineMs: number },

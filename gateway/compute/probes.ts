@@ -2,12 +2,13 @@
  * Whether the resource that a path names exists. Asked only if the request has another fault,
  * because the API promises a 404 before a 422.
  */
+import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import { failure } from '../http/respond.ts';
-import { tenantOf, type HandlerOf, type Handlers, type Services } from '../http/call.ts';
+import { tenantOf, type HandlerOf, type Handlers } from '../http/call.ts';
 
-export function probesOf(services: Services): Partial<Handlers> {
+export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers> {
   const traced: HandlerOf<'container.logs' | 'container.events'> = (call) =>
-    services.ask(
+    ask(
       'read',
       { type: 'container.trace', tenant: tenantOf(call), id: call.params.id, ...call.origin },
       call.deadlineMs,
@@ -24,7 +25,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     | 'container.exec'
     | 'container.forward'
   > = (call) =>
-    services.ask(
+    ask(
       'read',
       { type: 'container.get', tenant: tenantOf(call), id: call.params.id, ...call.origin },
       call.deadlineMs,
@@ -33,7 +34,7 @@ export function probesOf(services: Services): Partial<Handlers> {
   const peer: HandlerOf<'peer.update' | 'peer.token.create' | 'artifact.profile' | 'artifact.p12'> = (call) =>
     call.grant !== undefined && call.grant.peer !== call.params.peer
       ? failure('not_found')
-      : services.ask(
+      : ask(
           'read',
           { type: 'peer.get', tenant: tenantOf(call), peer: call.params.peer, ...call.origin },
           call.deadlineMs,
@@ -52,7 +53,7 @@ export function probesOf(services: Services): Partial<Handlers> {
     'policy.put': container,
     'container.secrets.put': container,
     'container.operate': (call) =>
-      services.ask(
+      ask(
         'read',
         { type: 'container.get', tenant: call.params.tenant, id: call.params.id, ...call.origin },
         call.deadlineMs,
@@ -62,8 +63,8 @@ export function probesOf(services: Services): Partial<Handlers> {
     'artifact.profile': peer,
     'artifact.p12': peer,
     'network.put': (call) =>
-      services.ask('read', { type: 'network.get', network: call.params.network, ...call.origin }, call.deadlineMs),
+      ask('read', { type: 'network.get', network: call.params.network, ...call.origin }, call.deadlineMs),
     'host.update': (call) =>
-      services.ask('read', { type: 'host.get', host: call.params.key, ...call.origin }, call.deadlineMs),
+      ask('read', { type: 'host.get', host: call.params.key, ...call.origin }, call.deadlineMs),
   };
 }

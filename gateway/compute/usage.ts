@@ -5,12 +5,16 @@ import type { FieldErrors } from '../../schemas/errors.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { added, hourMs, hourOf, noAmounts, type Amounts, type Sum } from '../../schemas/records/usage.ts';
+import type { Log } from '../../lib/log.ts';
+import type { AskOwner } from '../../lib/rpc/partition-client.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
-import { tenantOf, type HandlerOf, type Services } from '../http/call.ts';
+import { tenantOf, type HandlerOf } from '../http/call.ts';
 import { metadataOf } from './metadata.ts';
 import { wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import { readNow } from '../streams/requests.ts';
+import type { UsageReader } from '../streams/usage.ts';
 import { forms } from '../../lib/validation/words.ts';
 import type { Validated } from '../validation/faults.ts';
 import { parseTimestamp } from '../validation/timestamp.ts';
@@ -78,19 +82,26 @@ export function viewOf(
   return { view, next: left.length > page.length ? page.at(-1)?.[0] : undefined };
 }
 
-export function usageHandlers(services: Services): { readonly 'usage.get': HandlerOf<'usage.get'> } {
+export interface UsageRoutesOptions {
+  readonly ask: AskOwner;
+  readonly usage: Pick<UsageReader, 'sums'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function usageRoutes(options: UsageRoutesOptions): { readonly 'usage.get': HandlerOf<'usage.get'> } {
   const get: HandlerOf<'usage.get'> = async (call) => {
     const { cursor, limit } = call.query;
-    const hours = hoursOf(call.query, services.clock.nowMs());
+    const hours = hoursOf(call.query, options.clock.nowMs());
     if (!hours.ok) return invalid(hours.faults);
     const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isContainerId);
     if (after === undefined) return wrongCursor;
-    return readNow(services, call, async (): Promise<Result> => {
-      const sums = await services.usage.sums(tenantOf(call), hours.value);
+    return readNow(options, call, async (): Promise<Result> => {
+      const sums = await options.usage.sums(tenantOf(call), hours.value);
       const { view, next } = viewOf(sums, hours.value, { after, limit });
       const more = next === undefined ? {} : { next_cursor: encodeKeyCursor(next) };
       const ids = view.containers.map(({ id }) => id);
-      const metadata = await metadataOf(services, call, ids, { kind: 'read', deadlineMs: call.deadlineMs });
+      const metadata = await metadataOf(options, call, ids, { kind: 'read', deadlineMs: call.deadlineMs });
       const containers = view.containers.map((one) => ({ ...one, ...metadata.get(one.id) }));
       return { code: 'ok', body: JSON.stringify({ data: { ...view, containers }, ...more }) };
     });

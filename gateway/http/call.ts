@@ -1,25 +1,14 @@
-/** A request as handlers see it, and the services that they use. */
-import type { Clock } from '../../lib/time/clock.ts';
-import type { Log } from '../../lib/log.ts';
+/** A request as its handler sees it, and what a handler is. */
 import { errorStatus, outcomeStatus } from '../../schemas/errors.ts';
-import type { ContainerId, KeyId, OperationId, TenantId } from '../../schemas/ids.ts';
+import type { OperationId, TenantId } from '../../schemas/ids.ts';
 import type { PeerGrant } from '../../schemas/api/peer.ts';
-import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { Cause } from '../../schemas/wire/audit.ts';
 import type { Origin } from '../../schemas/wire/asks.ts';
-import type { OwnToken, Params, Query, RouteName } from '../../schemas/routes.ts';
+import type { Params, Query, RouteName } from '../../schemas/routes.ts';
 import type { Identity } from '../auth/claims.ts';
-import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
+import type { Outcome } from '../../lib/rpc/partition-client.ts';
 import type { Exchange } from './engine/engine.ts';
 import type { Result } from './respond.ts';
-import type { AuditNotes } from '../audit/notes.ts';
-import type { AuditReader } from '../audit/reader.ts';
-import type { EventReader } from '../streams/events.ts';
-import type { LogReader } from '../streams/logs.ts';
-import type { Sessions } from '../sessions/sessions.ts';
-import type { StatsWatches } from '../stats/watches.ts';
-import type { StreamHost } from '../streams/host.ts';
-import type { UsageReader } from '../streams/usage.ts';
 import type { Body } from '../validation/bodies.ts';
 import type { QueryValues } from '../validation/query.ts';
 
@@ -70,37 +59,17 @@ export type Handler<C extends Call = Call> = (call: C) => Handled | Promise<Hand
 export type HandlerOf<R extends RouteName> = Handler<CallOf<R>>;
 export type Handlers = { readonly [R in RouteName]: HandlerOf<R> };
 
-export interface Services {
-  ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome>;
-  /** Undefined until the cluster is known. */
-  partitions(): number | undefined;
-  announceRevocation(revocation: Revocation): void;
-  /** Tokens that live longer are refused. */
-  readonly tokenLifeMaxMs: number;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly logs: Pick<LogReader, 'newest' | 'after' | 'positionAfter'>;
-  readonly events: Pick<EventReader, 'newest' | 'after' | 'positionAfter'>;
-  readonly sessions: Pick<Sessions, 'open' | 'withPlace' | 'stillGood'>;
-  readonly stats: Pick<StatsWatches, 'watch'>;
-  readonly usage: Pick<UsageReader, 'sums'>;
-  readonly audit: Pick<AuditReader, 'find'>;
-  readonly notes: Pick<AuditNotes, 'note' | 'noteLater' | 'leaves'>;
-  readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'follow' | 'waitsOver' | 'polls'>;
-  newOperationId(): OperationId;
-  newContainerId(): ContainerId;
-  newKeyId(): KeyId;
-  /** 32 random bytes, base64url. */
-  newSecret(): string;
-  /** Counts a wrong token; for routes that check their token themselves. */
-  countAuthFailure(call: Call, token: OwnToken): void;
+/** What a handler that writes needs: an operation of its own for each write. */
+export interface Writer {
+  readonly newOperationId: () => OperationId;
 }
 
 /** What a write of a request carries: the request, an operation of its own, and why it is made. */
-export const written = (
-  { newOperationId }: Pick<Services, 'newOperationId'>,
-  { origin, cause }: Pick<Call, 'origin' | 'cause'>,
-) => ({ ...origin, op: newOperationId(), ...(cause === undefined ? {} : { cause }) });
+export const written = ({ newOperationId }: Writer, { origin, cause }: Pick<Call, 'origin' | 'cause'>) => ({
+  ...origin,
+  op: newOperationId(),
+  ...(cause === undefined ? {} : { cause }),
+});
 
 /** The tenant comes only from the token (invariant A6). */
 export function tenantOf(call: Call): TenantId {

@@ -5,7 +5,7 @@ import { openApiDocument } from './openapi/document.ts';
 import { failure } from './respond.ts';
 import { limits } from '../../schemas/limits.ts';
 
-export function publicHandlers(options: { readonly version: string; readonly ready: () => boolean }) {
+export function publicRoutes(options: { readonly version: string; readonly ready: () => boolean }) {
   const openApi = JSON.stringify(openApiDocument(routes, options.version));
   const healthz: Handler = () => ({ code: 'ok', body: '{"status":"ok"}' });
   const readyz: Handler = () => (options.ready() ? { code: 'ok', body: '{"status":"ready"}' } : failure('unavailable'));

@@ -7,7 +7,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject 
 import { SignJWT, importJWK } from 'jose';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { Log } from '../../lib/log.ts';
-import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
+import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { ownIssuer, signingPartition, type KeySet } from '../../schemas/api/keys/signing-key.ts';
 import type { OperationId, TenantId } from '../../schemas/ids.ts';
@@ -35,7 +35,7 @@ export const ownTokens: Issuer = {
 
 export interface SigningKeysOptions {
   readonly vault: Vault | undefined;
-  readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
+  readonly ask: AskOwner;
   readonly tokenLifeMaxMs: number;
   readonly newKeyId: () => string;
   readonly newOperationId: () => OperationId;

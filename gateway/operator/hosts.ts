@@ -5,14 +5,16 @@
 import type { DrainProgress, DrainShare } from '../../schemas/api/drain.ts';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
+import type { OwnToken } from '../../schemas/routes.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
-import { succeeded, written, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, written, type Call, type HandlerOf, type Handlers, type Writer } from '../http/call.ts';
 import { created, failure, ok, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isSignedRenewal } from '../../lib/nats/renewal.ts';
-import { askAll, listOfAll } from './lists.ts';
+import { askAll, listOfAll, type AskerOfAll } from './lists.ts';
 
 /** `lsj_<host key>_<secret>`: the key determines the partition, whose owner checks the secret. */
 const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
@@ -40,21 +42,30 @@ export function progressOf(share: DrainShare, atFirst: number): DrainProgress {
   return { total, moved: total - share.left, ...share };
 }
 
-export function hostHandlers(services: Services) {
+export interface HostRoutesOptions extends AskerOfAll, Writer {
+  /** 32 random bytes, base64url. */
+  readonly newSecret: () => string;
+  /** Counts a wrong token of this kind against the client. */
+  readonly countAuthFailure: (call: Call, token: OwnToken) => void;
+  readonly clock: Clock;
+}
+
+export function hostRoutes(options: HostRoutesOptions) {
+  const { ask, clock } = options;
   /**
    * Adds the token to the actor's answer. Only this answer shows the token; actors store its hash.
    */
   const withToken = (outcome: Outcome, joinToken: string): Result => {
     if (!succeeded(outcome)) return outcome;
     const { data: host } = decodeAnswer('host.create', outcome.body);
-    const expiresAt = timestamp(services.clock.nowMs() + limits.joinTokenTtlMs);
+    const expiresAt = timestamp(clock.nowMs() + limits.joinTokenTtlMs);
     return created({ host, join_token: joinToken, expires_at: expiresAt });
   };
 
   /** What all partitions have on the host; undefined: not all have answered. */
   const drainOf = async (call: Call, of: HostKey): Promise<DrainShare | undefined> => {
-    const deadlineMs = Math.min(call.deadlineMs, services.clock.monotonicMs() + limits.drainAskMs);
-    const asked = askAll(services, { deadlineMs }, (partition) => ({
+    const deadlineMs = Math.min(call.deadlineMs, clock.monotonicMs() + limits.drainAskMs);
+    const asked = askAll(options, { deadlineMs }, (partition) => ({
       type: 'host.drain',
       partition,
       of,
@@ -65,7 +76,7 @@ export function hostHandlers(services: Services) {
 
   const get: HandlerOf<'host.get'> = async (call) => {
     const { key: host } = call.params;
-    const outcome = await services.ask('read', { type: 'host.get', host, ...call.origin }, call.deadlineMs);
+    const outcome = await ask('read', { type: 'host.get', host, ...call.origin }, call.deadlineMs);
     if (!succeeded(outcome)) return outcome;
     const { drain_total: total = 0, ...view } = decodeAnswer('host.get', outcome.body).data;
     const share = view.draining ? await drainOf(call, host) : undefined;
@@ -81,34 +92,34 @@ export function hostHandlers(services: Services) {
       host,
       update: call.body,
       ...placed,
-      ...written(services, call),
+      ...written(options, call),
     } as const;
-    return services.ask('write', question, call.deadlineMs);
+    return ask('write', question, call.deadlineMs);
   };
 
   const create: HandlerOf<'host.create'> = async (call) => {
     const { key: host, region } = call.body;
-    const joinToken = `lsj_${host}_${services.newSecret()}`;
+    const joinToken = `lsj_${host}_${options.newSecret()}`;
     const question = {
       type: 'host.create',
       host,
       region,
       joinTokenHash: hashOfToken(joinToken),
-      ...written(services, call),
+      ...written(options, call),
     } as const;
-    return withToken(await services.ask('write', question, call.deadlineMs), joinToken);
+    return withToken(await ask('write', question, call.deadlineMs), joinToken);
   };
 
   const joinToken: HandlerOf<'host.join_token'> = async (call) => {
     const host = call.params.key;
-    const token = `lsj_${host}_${services.newSecret()}`;
+    const token = `lsj_${host}_${options.newSecret()}`;
     const question = {
       type: 'host.join_token',
       host,
       joinTokenHash: hashOfToken(token),
-      ...written(services, call),
+      ...written(options, call),
     } as const;
-    return withToken(await services.ask('write', question, call.deadlineMs), token);
+    return withToken(await ask('write', question, call.deadlineMs), token);
   };
 
   const enrol: HandlerOf<'host.enrol'> = async (call) => {
@@ -117,20 +128,20 @@ export function hostHandlers(services: Services) {
     const outcome: Outcome =
       host === undefined
         ? failure('unauthenticated')
-        : await services.ask(
+        : await ask(
             'write',
             {
               type: 'host.enrol',
               host,
               joinTokenHash: hashOfToken(token),
               publicKey,
-              ...written(services, call),
+              ...written(options, call),
             },
             call.deadlineMs,
           );
     // A host that does not exist gets the same answer as a wrong token.
     if (outcome.code === 'unauthenticated' || outcome.code === 'not_found') {
-      services.countAuthFailure(call, 'join token');
+      options.countAuthFailure(call, 'join token');
       return failure('unauthenticated');
     }
     if (outcome.code !== 'ok' && outcome.code !== 'created') return outcome;
@@ -142,37 +153,37 @@ export function hostHandlers(services: Services) {
     const { host_key: host, public_key: publicKey, at, nonce } = call.body;
     const outcome: Outcome = !isSignedRenewal(call.body)
       ? failure('unauthenticated')
-      : await services.ask(
+      : await ask(
           'write',
-          { type: 'host.renew', host, publicKey, atMs: Date.parse(at), nonce, ...written(services, call) },
+          { type: 'host.renew', host, publicKey, atMs: Date.parse(at), nonce, ...written(options, call) },
           call.deadlineMs,
         );
     if (outcome.code === 'unauthenticated') {
-      services.countAuthFailure(call, 'host key');
+      options.countAuthFailure(call, 'host key');
       return failure('unauthenticated');
     }
     return outcome.code === 'ok' ? ok(decodeAnswer('host.renew', outcome.body).data) : outcome;
   };
 
   return {
-    'host.list': listOfAll(services, 'host.list', { isKey: isHostKey, keyOf: ({ key }) => key }),
+    'host.list': listOfAll(options, 'host.list', { isKey: isHostKey, keyOf: ({ key }) => key }),
     'host.create': create,
     'host.get': get,
     'host.update': update,
     'host.join_token': joinToken,
     'host.remove': ((call) =>
-      services.ask(
+      ask(
         'write',
         {
           type: 'host.remove',
           host: call.params.key,
           force: call.query.force,
           dead: call.query.dead,
-          ...written(services, call),
+          ...written(options, call),
         },
         call.deadlineMs,
       )) satisfies HandlerOf<'host.remove'>,
     'host.enrol': enrol,
     'host.renew': renew,
-  };
+  } satisfies Partial<Handlers>;
 }

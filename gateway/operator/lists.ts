@@ -1,27 +1,35 @@
 /** Lists of an operator, whose items are spread over all partitions. */
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import type { Outcome } from '../../lib/rpc/partition-client.ts';
+import type { AskOwner, Outcome } from '../../lib/rpc/partition-client.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { decodePlaceCursor, encodePlaceCursor, type PlaceCursor } from '../../schemas/api/cursor.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { AnswerOf, Question } from '../../schemas/wire/asks.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
-import { succeeded, type Call, type CallOf, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, type Call, type CallOf, type HandlerOf } from '../http/call.ts';
 import { listByKey, wrongCursor, type Keys } from '../http/pages.ts';
 import { failure, type Result } from '../http/respond.ts';
 
 type KeyList = 'host.list' | 'tenant.list';
 type ItemOf<List extends KeyList> = AnswerOf<List>['data'][number];
 
+/** Who can ask every partition. */
+export interface AskerOfAll {
+  readonly ask: AskOwner;
+  /** Undefined until the cluster is known. */
+  readonly partitions: () => number | undefined;
+}
+
 /** An ask to every partition; undefined until the cluster is known. */
 export function askAll(
-  services: Services,
+  { ask, partitions }: AskerOfAll,
   call: Pick<Call, 'deadlineMs'>,
   questionFor: (partition: number) => Question,
 ): Promise<Outcome[]> | undefined {
-  const partitions = services.partitions();
-  if (partitions === undefined) return undefined;
+  const count = partitions();
+  if (count === undefined) return undefined;
   return Promise.all(
-    Array.from({ length: partitions }, (_, partition) => services.ask('read', questionFor(partition), call.deadlineMs)),
+    Array.from({ length: count }, (_, partition) => ask('read', questionFor(partition), call.deadlineMs)),
   );
 }
 
@@ -34,11 +42,11 @@ function pagesOf<List extends KeyList>(type: List, outcomes: readonly Outcome[])
 
 /** The handler of a list that every partition gives a page of. */
 export const listOfAll =
-  <List extends KeyList>(services: Services, type: List, keys: Keys<ItemOf<List>>): HandlerOf<List> =>
+  <List extends KeyList>(asker: AskerOfAll, type: List, keys: Keys<ItemOf<List>>): HandlerOf<List> =>
   (call: CallOf<KeyList>) => {
     const { limit } = call.query;
     return listByKey<ItemOf<List>>(call.query, keys, async (after) => {
-      const asked = askAll(services, call, (partition) => ({ type, partition, limit, after, ...call.origin }));
+      const asked = askAll(asker, call, (partition) => ({ type, partition, limit, after, ...call.origin }));
       return asked === undefined ? failure('unavailable') : pagesOf(type, await asked);
     });
   };
@@ -47,7 +55,11 @@ export const listOfAll =
  * Asks partition by partition until the page is full, or has made as many asks as a page may, or
  * has taken half of the request's time: then the page ends where it is, and the next goes on.
  */
-export function findContainers(services: Services): HandlerOf<'container.find'> {
+export function findContainers({
+  ask,
+  partitions: count,
+  clock,
+}: AskerOfAll & { readonly clock: Pick<Clock, 'monotonicMs'> }): HandlerOf<'container.find'> {
   const pageFrom = async (call: CallOf<'container.find'>, start: PlaceCursor, end: number): Promise<Result> => {
     const { tenant, host, status, limit } = call.query;
     const only = {
@@ -55,7 +67,6 @@ export function findContainers(services: Services): HandlerOf<'container.find'> 
       ...(host === undefined ? {} : { host }),
       ...(status === undefined ? {} : { status }),
     };
-    const { clock } = services;
     const lateMs = (clock.monotonicMs() + call.deadlineMs) / 2;
     const found: object[] = [];
     let bytes = 0;
@@ -66,7 +77,7 @@ export function findContainers(services: Services): HandlerOf<'container.find'> 
       const { partition, from } = place;
       const rest = limit - found.length;
       const question = { type: 'container.find', partition, limit: rest, from, only, ...call.origin } as const;
-      const outcome = await services.ask('read', question, call.deadlineMs);
+      const outcome = await ask('read', question, call.deadlineMs);
       if (!succeeded(outcome)) return outcome;
       const { data, next } = decodeAnswer('container.find', outcome.body);
       found.push(...data);
@@ -78,7 +89,7 @@ export function findContainers(services: Services): HandlerOf<'container.find'> 
   };
 
   return (call) => {
-    const partitions = services.partitions();
+    const partitions = count();
     if (partitions === undefined) return failure('unavailable');
     const { cursor, tenant } = call.query;
     const first = tenant === undefined ? 0 : partitionOf(tenant, partitions);

@@ -2,7 +2,7 @@
 import { isNetworkName } from '../../schemas/ids.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import type { NetworkRecord, NetworkView } from '../../schemas/api/network.ts';
-import type { CallOf, HandlerOf } from '../http/call.ts';
+import type { CallOf, HandlerOf, Handlers } from '../http/call.ts';
 import { networkPlace } from '../vpn/service/networks/authority.ts';
 import { conditional } from '../http/conditional.ts';
 import type { Forage } from '../vpn/vpn.ts';
@@ -22,7 +22,7 @@ type ServerFile = Extract<
 const text = 'text/plain; charset=utf-8';
 const pem = 'application/x-pem-file';
 
-export function networkHandlers({ actors, networks, keyring, clock, log }: Forage) {
+export function networkRoutes({ actors, networks, keyring, clock, log }: Forage) {
   const list = refusing<'network.list'>(log, (call) => {
     const { limit } = call.query;
     return listByKey(
@@ -85,5 +85,5 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
     'network.server_key': serverFile(pem, (_call, network, keys) => openKey(network, keys)),
     'network.ca': serverFile(pem, (_call, { ca }) => ca.pem),
     'secret.reseal': reseal,
-  };
+  } satisfies Partial<Handlers>;
 }

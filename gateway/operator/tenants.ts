@@ -3,10 +3,11 @@ import type { Revocation, RevocationBody } from '../../schemas/api/tenant.ts';
 import { isTenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
-import { succeeded, written, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, written, type HandlerOf, type Handlers, type Writer } from '../http/call.ts';
 import { created } from '../http/respond.ts';
-import { findContainers, listOfAll } from './lists.ts';
+import { findContainers, listOfAll, type AskerOfAll } from './lists.ts';
 
 /**
  * A revocation of tokens by `jti`, by `sub`, or, without either, of all tokens of the tenant. It
@@ -25,12 +26,20 @@ export function revocationOf(
   return { tenant, match, issuedUntilS: wholeSeconds(nowMs), untilMs };
 }
 
-export function tenantHandlers(services: Services) {
+export interface TenantRoutesOptions extends AskerOfAll, Writer {
+  readonly announceRevocation: (revocation: Revocation) => void;
+  /** Tokens that live longer are refused. */
+  readonly tokenLifeMaxMs: number;
+  readonly clock: Clock;
+}
+
+export function tenantRoutes(options: TenantRoutesOptions) {
+  const { ask, clock, tokenLifeMaxMs } = options;
   const revocation = (tenant: Revocation['tenant'], body: RevocationBody): Revocation =>
-    revocationOf(tenant, body, { nowMs: services.clock.nowMs(), tokenLifeMaxMs: services.tokenLifeMaxMs });
+    revocationOf(tenant, body, { nowMs: clock.nowMs(), tokenLifeMaxMs });
 
   const get: HandlerOf<'tenant.get'> = (call) =>
-    services.ask('read', { type: 'tenant.get', tenant: call.params.tenant, ...call.origin }, call.deadlineMs);
+    ask('read', { type: 'tenant.get', tenant: call.params.tenant, ...call.origin }, call.deadlineMs);
 
   const put: HandlerOf<'tenant.put'> = (call) => {
     const tenant = call.params.tenant;
@@ -41,22 +50,22 @@ export function tenantHandlers(services: Services) {
       settings,
       // Gateways learn of the revocation with the poll that finds the record readable again.
       repair: repair === true ? revocation(tenant, {}) : null,
-      ...written(services, call),
+      ...written(options, call),
     } as const;
-    return services.ask('write', question, call.deadlineMs);
+    return ask('write', question, call.deadlineMs);
   };
 
   const revoke: HandlerOf<'tenant.revoke'> = async (call) => {
     const tenant = call.params.tenant;
     const made = revocation(tenant, call.body);
-    const outcome = await services.ask(
+    const outcome = await ask(
       'write',
-      { type: 'tenant.revoke', tenant, revocation: made, ...written(services, call) },
+      { type: 'tenant.revoke', tenant, revocation: made, ...written(options, call) },
       call.deadlineMs,
     );
     if (!succeeded(outcome)) return outcome;
     // After the commit (A3): a revocation that is announced but not stored could be lost.
-    services.announceRevocation(made);
+    options.announceRevocation(made);
     return created({
       issued_until: timestamp(made.issuedUntilS * 1000),
       expires_at: timestamp(made.untilMs),
@@ -64,32 +73,32 @@ export function tenantHandlers(services: Services) {
   };
 
   const inspect: HandlerOf<'container.inspect'> = (call) =>
-    services.ask(
+    ask(
       'read',
       { type: 'container.inspect', tenant: call.params.tenant, id: call.params.id, ...call.origin },
       call.deadlineMs,
     );
 
   const operate: HandlerOf<'container.operate'> = (call) =>
-    services.ask(
+    ask(
       'write',
       {
         type: 'container.operate',
         tenant: call.params.tenant,
         id: call.params.id,
         fields: call.body,
-        ...written(services, call),
+        ...written(options, call),
       },
       call.deadlineMs,
     );
 
   return {
-    'tenant.list': listOfAll(services, 'tenant.list', { isKey: isTenantId, keyOf: ({ id }) => id }),
-    'container.find': findContainers(services),
+    'tenant.list': listOfAll(options, 'tenant.list', { isKey: isTenantId, keyOf: ({ id }) => id }),
+    'container.find': findContainers(options),
     'tenant.get': get,
     'tenant.put': put,
     'tenant.revoke': revoke,
     'container.inspect': inspect,
     'container.operate': operate,
-  };
+  } satisfies Partial<Handlers>;
 }

@@ -11,7 +11,7 @@ import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node'
 import Type from 'typebox';
 import { DecodeError, decoder, messageDecoder } from '../../lib/decode.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
+import type { AskOwner, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { Log } from '../../lib/log.ts';
 import { sparing, type SparingLog } from '../../lib/sparing.ts';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -37,7 +37,7 @@ const decodeError = decoder(Type.Object({ message: Type.Optional(Type.String()) 
 export interface UnsealOptions {
   readonly vault: Vault;
   readonly issuers: HostIssuers;
-  readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
+  readonly ask: AskOwner;
   readonly newRequestId: () => string;
   readonly clock: Clock;
   readonly log: Log;

@@ -8,7 +8,12 @@ import { wholeSeconds } from '../../schemas/quantity.ts';
 import { causeOf } from '../audit/cause.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Gate } from '../auth/gate.ts';
-import { succeeded, written, type Call, type Services } from '../http/call.ts';
+import { succeeded, written, type Call, type Writer } from '../http/call.ts';
+import type { AskOwner } from '../../lib/rpc/partition-client.ts';
+import type { Clock } from '../../lib/time/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { AuditNotes } from '../audit/notes.ts';
+import type { Revocation } from '../../schemas/api/tenant.ts';
 import { failure, type Result } from '../http/respond.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { signedOutEvent, unknownOutcomes } from '../operator/security-events.ts';
@@ -38,8 +43,14 @@ export interface Choice {
   readonly untilMs: number;
 }
 
-export interface SessionsOptions {
-  readonly services: Services;
+export interface SessionsOptions extends Writer {
+  readonly ask: AskOwner;
+  readonly announceRevocation: (revocation: Revocation) => void;
+  /** Tokens that live longer are refused. */
+  readonly tokenLifeMaxMs: number;
+  readonly notes: Pick<AuditNotes, 'note'>;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly log: Log;
   readonly signingKeys: SigningKeys;
   readonly gate: Pick<Gate, 'addressOf'>;
   readonly verifier: Pick<Verifier, 'stillGood'>;
@@ -81,7 +92,7 @@ export class PersonSessions {
         way,
       );
     }
-    const { services, signingKeys, verifier, lifeMs, deviceLifeMs, hasTwins } = this.#options;
+    const { signingKeys, verifier, lifeMs, deviceLifeMs, hasTwins, log } = this.#options;
     // That of a command line counts in no cookie: nobody can plant one in a browser.
     const id = (by === 'device' || hasTwins ? twinnedSessionIdOf : sessionIdOf)(randomUUID());
     const issuedAtS = wholeSeconds(atMs);
@@ -98,7 +109,7 @@ export class PersonSessions {
     );
     if ('code' in signed) return signed;
     if (!(await this.#note(call, tenant, author, 'done', way))) return notAudited;
-    services.log.info('signed_in', { tenant, subject, token: id, ...way, ...this.#about(call) });
+    log.info('signed_in', { tenant, subject, token: id, ...way, ...this.#about(call) });
     return { token: signed.token, tenant, expiresAtMs: expiresAtS * 1000 };
   }
 
@@ -107,15 +118,21 @@ export class PersonSessions {
    * first of its tenants remembers it as a revoked token until it ends by itself.
    */
   async take(call: Call, { subject, grants, untilMs }: Choice): Promise<Result | undefined> {
-    const { services } = this.#options;
+    const { ask, clock, tokenLifeMaxMs } = this.#options;
     const [first] = grants;
     if (first === undefined) return chosenBefore;
     const { tenant } = first;
     const jti = `choice.${createHash('sha256').update(`${untilMs} ${subject}`).digest('base64url')}`;
-    const times = { nowMs: services.clock.nowMs(), tokenLifeMaxMs: services.tokenLifeMaxMs };
+    const times = { nowMs: clock.nowMs(), tokenLifeMaxMs };
     const revocation = revocationOf(tenant, { jti, exp: Math.ceil(untilMs / 1000) }, times);
-    const question = { type: 'tenant.revoke', tenant, revocation, once: true, ...written(services, call) } as const;
-    const outcome = await services.ask('write', question, call.deadlineMs);
+    const question = {
+      type: 'tenant.revoke',
+      tenant,
+      revocation,
+      once: true,
+      ...written(this.#options, call),
+    } as const;
+    const outcome = await ask('write', question, call.deadlineMs);
     if (succeeded(outcome)) return undefined;
     if (outcome.code === 'precondition_failed') return chosenBefore;
     return outcome.code === 'conflict' ? noRoom : outcome;
@@ -123,29 +140,28 @@ export class PersonSessions {
 
   /** Undefined: every gateway refuses its token within a second. */
   async end(call: Call, identity: Identity, tokenId: string): Promise<Result | undefined> {
-    const { services } = this.#options;
+    const { ask, announceRevocation, clock, tokenLifeMaxMs, log } = this.#options;
     const { tenant, subject, expiresAtS } = identity;
-    const { clock, tokenLifeMaxMs } = services;
     const match = { jti: tokenId, exp: expiresAtS };
     const revocation = revocationOf(tenant, match, { nowMs: clock.nowMs(), tokenLifeMaxMs });
     const cause = causeOf('sign_out', {}, identity, this.#about(call).address);
-    const write = written(services, { origin: call.origin, cause });
+    const write = written(this.#options, { origin: call.origin, cause });
     const question = { type: 'tenant.revoke', tenant, revocation, ...write } as const;
-    const outcome = await services.ask('write', question, call.deadlineMs);
+    const outcome = await ask('write', question, call.deadlineMs);
     const isDone = succeeded(outcome);
     if (isDone || unknownOutcomes.has(outcome.code)) {
       const told = { tenant, subject, match, outcome: isDone ? 'done' : 'unknown', ...this.#about(call) };
-      services.log.info(signedOutEvent, told);
+      log.info(signedOutEvent, told);
     }
     if (!isDone) return outcome;
     // After the commit (A3): a revocation that is announced but not stored could be lost.
-    services.announceRevocation(revocation);
+    announceRevocation(revocation);
     return undefined;
   }
 
   /** @param why for the operator's log; `message` is for the person */
   refuse(call: Call, why: string, message: string): Result {
-    this.#options.services.log.warn('sign_in_refused', { why, ...this.#about(call) });
+    this.#options.log.warn('sign_in_refused', { why, ...this.#about(call) });
     return failure('forbidden', message);
   }
 
@@ -172,11 +188,7 @@ export class PersonSessions {
   ): Promise<boolean> {
     const author = { ...who, address: this.addressOf(call) };
     const target = { by, ...(from === undefined ? {} : { from: from.slice(0, limits.auditTextChars) }) };
-    return this.#options.services.notes.note(
-      tenant,
-      { by: author, action: 'sign_in', target, outcome, detail: null },
-      call,
-    );
+    return this.#options.notes.note(tenant, { by: author, action: 'sign_in', target, outcome, detail: null }, call);
   }
 
   /** The address of the client, as this gateway sees it. */

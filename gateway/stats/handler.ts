@@ -1,34 +1,44 @@
 /** `GET /:id/stats`: what a container uses now, once or each second. */
 import { sleep } from '../../lib/time/backoff.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import type { LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
+import type { Log } from '../../lib/log.ts';
+import type { AskOwner, LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
-import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf } from '../http/call.ts';
 import { failure, ok, type Result } from '../http/respond.ts';
 import { refusalOf } from '../sessions/close.ts';
-import { Doorbell, type Showing } from '../streams/host.ts';
+import { Doorbell, type Showing, type StreamHost } from '../streams/host.ts';
 import { follow, wantsAnswer } from '../streams/requests.ts';
-import type { Sample, WatchShare } from './watches.ts';
+import type { Sample, StatsWatches, WatchShare } from './watches.ts';
+
+export interface StatsRouteOptions {
+  readonly ask: AskOwner;
+  readonly stats: Pick<StatsWatches, 'watch'>;
+  readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 type Call = CallOf<'container.stats'>;
 
 /** Where the container runs, as its owner says; the owner checks the tenant (A6). */
-const placeOf = (services: Services, call: Call, kind: LaneKind, deadlineMs: number): Promise<Outcome> =>
-  services.ask(
+const placeOf = (options: StatsRouteOptions, call: Call, kind: LaneKind, deadlineMs: number): Promise<Outcome> =>
+  options.ask(
     kind,
     { type: 'container.session', tenant: tenantOf(call), id: call.params.id, ...call.origin },
     deadlineMs,
   );
 
-const watch = (services: Services, call: Call, { body }: Outcome): WatchShare => {
+const watch = (options: StatsRouteOptions, call: Call, { body }: Outcome): WatchShare => {
   const { data: place } = decodeAnswer('container.session', body);
-  return services.stats.watch({ tenant: tenantOf(call), id: call.params.id }, place);
+  return options.stats.watch({ tenant: tenantOf(call), id: call.params.id }, place);
 };
 
 /** The first sample, or the answer where there is none. */
 async function firstOf(
   share: WatchShare,
-  { clock }: Services,
+  { clock }: StatsRouteOptions,
   { exchange, deadlineMs }: Call,
 ): Promise<Sample | Result> {
   const doorbell = new Doorbell();
@@ -54,7 +64,7 @@ async function firstOf(
  * sample comes, and when it is gone, the stream ends.
  */
 class StatsFollower {
-  readonly #services: Services;
+  readonly #options: StatsRouteOptions;
   readonly #call: Call;
   #share: WatchShare | undefined;
   #shown = 0;
@@ -65,8 +75,8 @@ class StatsFollower {
   #ring: () => void = () => {};
   #silence: () => void = () => {};
 
-  constructor(services: Services, call: Call, share: WatchShare) {
-    this.#services = services;
+  constructor(options: StatsRouteOptions, call: Call, share: WatchShare) {
+    this.#options = options;
     this.#call = call;
     this.#share = share;
   }
@@ -102,7 +112,7 @@ class StatsFollower {
 
   /** Beside the stream, so that it hears of its token meanwhile. */
   #lookAgain(): void {
-    const nowMs = this.#services.clock.monotonicMs();
+    const nowMs = this.#options.clock.monotonicMs();
     if (this.#isLooking || nowMs - this.#lookedAtMs < limits.statsLookMs) return;
     this.#isLooking = true;
     this.#lookedAtMs = nowMs;
@@ -111,14 +121,14 @@ class StatsFollower {
 
   async #look(deadlineMs: number): Promise<void> {
     try {
-      const outcome = await placeOf(this.#services, this.#call, 'watch', deadlineMs);
+      const outcome = await placeOf(this.#options, this.#call, 'watch', deadlineMs);
       this.#isGone = outcome.code === 'not_found';
       if (succeeded(outcome) && !this.#hasLeft) {
-        this.#share = watch(this.#services, this.#call, outcome);
+        this.#share = watch(this.#options, this.#call, outcome);
         this.#silence = this.#share.listen(this.#ring);
       }
     } catch (error) {
-      this.#services.log.debug('stream_source', { requestId: this.#call.requestId, error });
+      this.#options.log.debug('stream_source', { requestId: this.#call.requestId, error });
     } finally {
       this.#isLooking = false;
       this.#ring();
@@ -127,18 +137,18 @@ class StatsFollower {
 }
 
 /** Undefined: its host says that the container does not run, and its owner that it does. */
-async function once(services: Services, call: Call): Promise<Handled | undefined> {
-  const outcome = await placeOf(services, call, 'read', call.deadlineMs);
+async function once(options: StatsRouteOptions, call: Call): Promise<Handled | undefined> {
+  const outcome = await placeOf(options, call, 'read', call.deadlineMs);
   if (!succeeded(outcome)) return outcome;
-  const share = watch(services, call, outcome);
-  const follower = new StatsFollower(services, call, share);
+  const share = watch(options, call, outcome);
+  const follower = new StatsFollower(options, call, share);
   try {
     // What refuses it is an answer over HTTP; after the first frame there are only ends.
-    const first = await firstOf(share, services, call);
+    const first = await firstOf(share, options, call);
     if ('code' in first) return share.ended()?.reason === 'not_running' ? undefined : first;
     if (wantsAnswer(call)) return ok(first.stats);
     return await follow(
-      services,
+      options,
       call,
       (ring) => follower.listen(ring),
       () => follower.show(),
@@ -149,14 +159,14 @@ async function once(services: Services, call: Call): Promise<Handled | undefined
 }
 
 export const statsHandler =
-  (services: Services): HandlerOf<'container.stats'> =>
+  (options: StatsRouteOptions): HandlerOf<'container.stats'> =>
   async (call): Promise<Handled> => {
     // An update or a restart puts another run in the place of the one that was asked for.
-    const untilMs = Math.min(call.deadlineMs, services.clock.monotonicMs() + limits.statsSwapMs);
+    const untilMs = Math.min(call.deadlineMs, options.clock.monotonicMs() + limits.statsSwapMs);
     for (;;) {
-      const handled = await once(services, call);
+      const handled = await once(options, call);
       if (handled !== undefined) return handled;
-      if (services.clock.monotonicMs() >= untilMs || call.exchange.aborted) {
+      if (options.clock.monotonicMs() >= untilMs || call.exchange.aborted) {
         return failure('conflict', 'the container does not run');
       }
       await sleep(limits.statsSwapLookMs);

@@ -4,17 +4,11 @@ import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { RecentAsk } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import type { LaneKind } from '../../lib/rpc/partition-client.ts';
+import type { Log } from '../../lib/log.ts';
+import type { AskOwner, LaneKind } from '../../lib/rpc/partition-client.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import {
-  succeeded,
-  tenantOf,
-  type Call,
-  type CallOf,
-  type Handled,
-  type HandlerOf,
-  type Services,
-} from '../http/call.ts';
+import { succeeded, tenantOf, type Call, type CallOf, type Handled, type HandlerOf } from '../http/call.ts';
 import {
   followedBy,
   frameIdOf,
@@ -23,23 +17,32 @@ import {
   withRecent,
   type EventPage,
   type EventPosition,
+  type EventReader,
   type FrameId,
   type Recent,
 } from './events.ts';
-import type { Showing } from './host.ts';
+import type { Showing, StreamHost } from './host.ts';
 import { FollowedMetadata, metadataOf } from '../compute/metadata.ts';
 import { ok } from '../http/respond.ts';
 import { AskError, follow, readNow, traceOf, wantsAnswer } from './requests.ts';
 
+export interface EventRoutesOptions {
+  readonly ask: AskOwner;
+  readonly events: Pick<EventReader, 'newest' | 'after' | 'positionAfter'>;
+  readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 /** The events that one request is about: of one container, or of all of the tenant's. */
 class EventSource {
-  readonly #services: Services;
+  readonly #options: EventRoutesOptions;
   readonly #call: Call;
   readonly #container: ContainerId | null;
   readonly #metadata = new FollowedMetadata();
 
-  constructor(services: Services, call: Call, container: ContainerId | null) {
-    this.#services = services;
+  constructor(options: EventRoutesOptions, call: Call, container: ContainerId | null) {
+    this.#options = options;
     this.#call = call;
     this.#container = container;
   }
@@ -53,7 +56,7 @@ class EventSource {
   async shown(events: readonly Event[], kind: LaneKind, deadlineMs: number): Promise<Event[]> {
     const seen = events.map((event) => eventSeenBy(tenantOf(this.#call), event));
     const metadata = await this.#metadata.of(seen, (ids) =>
-      metadataOf(this.#services, this.#call, ids, { kind, deadlineMs }),
+      metadataOf(this.#options, this.#call, ids, { kind, deadlineMs }),
     );
     return seen.map((event) => ({ ...event, ...metadata.get(event.container_id) }));
   }
@@ -61,7 +64,7 @@ class EventSource {
   /** Asks the owner first, then reads the stream: see streams/events.ts. */
   async newest(kind: LaneKind, limit: number, deadlineMs: number): Promise<EventPage> {
     const recent = await this.#newestRecent(kind, limit, deadlineMs);
-    return withRecent(await this.#services.events.newest(this.subject(), limit), recent, limit);
+    return withRecent(await this.#options.events.newest(this.subject(), limit), recent, limit);
   }
 
   /** Events that the owner knows and the stream may not show yet. */
@@ -74,7 +77,7 @@ class EventSource {
       limit,
       ...this.#call.origin,
     } as const;
-    const outcome = await this.#services.ask(kind, question, deadlineMs);
+    const outcome = await this.#options.ask(kind, question, deadlineMs);
     if (!succeeded(outcome)) throw new AskError(outcome);
     const { data } = decodeAnswer('event.recent', outcome.body);
     return recentOf(data);
@@ -107,20 +110,20 @@ function firstPlace({ exchange }: Call): Place {
 
 /** One client that follows events. */
 class EventFollower {
-  readonly #services: Services;
+  readonly #options: EventRoutesOptions;
   readonly #source: EventSource;
   readonly #limit: number;
   #place: Place;
 
-  constructor(services: Services, source: EventSource, call: Call, limit: number) {
-    this.#services = services;
+  constructor(options: EventRoutesOptions, source: EventSource, call: Call, limit: number) {
+    this.#options = options;
     this.#source = source;
     this.#limit = limit;
     this.#place = firstPlace(call);
   }
 
   async show(): Promise<Showing> {
-    const deadlineMs = this.#services.clock.monotonicMs() + limits.watchAskMs;
+    const deadlineMs = this.#options.clock.monotonicMs() + limits.watchAskMs;
     const page = await this.#read(deadlineMs);
     const shown = await this.#source.shown(
       page.events.map(({ event }) => event),
@@ -143,7 +146,7 @@ class EventFollower {
     // Asks the owner first: see streams/events.ts.
     const recent = await this.#source.recent('watch', { after: given ?? '' }, limits.eventsMax, deadlineMs);
     const subject = this.#source.subject();
-    const { events } = this.#services;
+    const { events } = this.#options;
     const position = place.kind === 'frame' ? await events.positionAfter(subject, place.frame, recent) : place.position;
     // Kept even if the next read fails, so that the frame's position is looked up only once.
     this.#place = { kind: 'position', position };
@@ -152,28 +155,28 @@ class EventFollower {
 }
 
 async function eventsOf(
-  services: Services,
+  options: EventRoutesOptions,
   call: CallOf<'container.events' | 'event.list'>,
   container: ContainerId | null,
 ): Promise<Handled> {
   const { limit } = call.query;
-  const source = new EventSource(services, call, container);
+  const source = new EventSource(options, call, container);
   if (wantsAnswer(call)) {
-    return readNow(services, call, async () => {
+    return readNow(options, call, async () => {
       const { events } = await source.newest('read', limit, call.deadlineMs);
       const shown = events.map(({ event }) => event);
       return ok(await source.shown(shown, 'read', call.deadlineMs));
     });
   }
-  const follower = new EventFollower(services, source, call, limit);
-  return follow(services, call, source.subject(), () => follower.show());
+  const follower = new EventFollower(options, source, call, limit);
+  return follow(options, call, source.subject(), () => follower.show());
 }
 
-export function eventHandlers(services: Services) {
+export function eventRoutes(options: EventRoutesOptions) {
   const ofContainer: HandlerOf<'container.events'> = async (call) => {
-    const traced = await traceOf(services, call, 'read', call.deadlineMs);
-    return traced.ok ? eventsOf(services, call, call.params.id) : traced.outcome;
+    const traced = await traceOf(options, call, 'read', call.deadlineMs);
+    return traced.ok ? eventsOf(options, call, call.params.id) : traced.outcome;
   };
-  const ofTenant: HandlerOf<'event.list'> = (call) => eventsOf(services, call, null);
+  const ofTenant: HandlerOf<'event.list'> = (call) => eventsOf(options, call, null);
   return { 'container.events': ofContainer, 'event.list': ofTenant };
 }

@@ -1,12 +1,23 @@
 /** `GET /:id/logs`: the newest lines, or a stream of them. */
+import type { Log } from '../../lib/log.ts';
+import type { AskOwner } from '../../lib/rpc/partition-client.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { tenantOf, type CallOf, type HandlerOf, type Services } from '../http/call.ts';
+import { tenantOf, type CallOf, type HandlerOf } from '../http/call.ts';
 import type { Result } from '../http/respond.ts';
-import type { Showing } from './host.ts';
-import type { LogPage, LogPosition } from './logs.ts';
+import type { Showing, StreamHost } from './host.ts';
+import type { LogPage, LogPosition, LogReader } from './logs.ts';
 import { follow, readNow, traceOf, wantsAnswer } from './requests.ts';
 import type { ContainerTrace } from '../../schemas/wire/answers.ts';
+
+export interface LogRouteOptions {
+  readonly ask: AskOwner;
+  readonly logs: Pick<LogReader, 'newest' | 'after' | 'positionAfter'>;
+  readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 /** A line's number in `Last-Event-ID`; undefined for a header of another form. */
 const sequenceOf = (lastEventId: string | undefined): number | undefined =>
@@ -16,19 +27,19 @@ const ended: Showing = { frames: [], more: false, ended: true };
 
 /** One client that follows a container's lines. */
 class LogFollower {
-  readonly #services: Services;
+  readonly #options: LogRouteOptions;
   readonly #call: CallOf<'container.logs'>;
   readonly #limit: number;
   readonly #resumeSeq: number | undefined;
   #position: LogPosition | undefined;
   #quietSinceMs: number;
 
-  constructor(services: Services, call: CallOf<'container.logs'>, limit: number) {
-    this.#services = services;
+  constructor(options: LogRouteOptions, call: CallOf<'container.logs'>, limit: number) {
+    this.#options = options;
     this.#call = call;
     this.#limit = limit;
     this.#resumeSeq = sequenceOf(call.exchange.head.headers.lastEventId);
-    this.#quietSinceMs = services.clock.monotonicMs();
+    this.#quietSinceMs = options.clock.monotonicMs();
   }
 
   /**
@@ -36,8 +47,8 @@ class LogFollower {
    * for as long as an agent drains.
    */
   async show(): Promise<Showing> {
-    const { clock } = this.#services;
-    const traced = await traceOf(this.#services, this.#call, 'watch', clock.monotonicMs() + limits.watchAskMs);
+    const { clock } = this.#options;
+    const traced = await traceOf(this.#options, this.#call, 'watch', clock.monotonicMs() + limits.watchAskMs);
     // Gone for seven days: its owner has forgotten it.
     if (!traced.ok && traced.outcome.code === 'not_found') return ended;
     if (!traced.ok) throw new Error(`trace: ${traced.outcome.code}`);
@@ -53,7 +64,7 @@ class LogFollower {
   }
 
   async #read({ history }: ContainerTrace): Promise<LogPage> {
-    const { logs } = this.#services;
+    const { logs } = this.#options;
     const [tenant, id] = [tenantOf(this.#call), this.#call.params.id];
     if (this.#position === undefined && this.#resumeSeq !== undefined) {
       this.#position = await logs.positionAfter(tenant, id, history, this.#resumeSeq);
@@ -70,15 +81,15 @@ const listOf = ({ lines }: LogPage): Result => ({
 });
 
 export const logHandler =
-  (services: Services): HandlerOf<'container.logs'> =>
+  (options: LogRouteOptions): HandlerOf<'container.logs'> =>
   async (call) => {
-    const traced = await traceOf(services, call, 'read', call.deadlineMs);
+    const traced = await traceOf(options, call, 'read', call.deadlineMs);
     if (!traced.ok) return traced.outcome;
     const { history } = traced.trace;
     const [tenant, id, limit] = [tenantOf(call), call.params.id, call.query.limit];
     if (wantsAnswer(call)) {
-      return readNow(services, call, async () => listOf(await services.logs.newest(tenant, id, history, limit)));
+      return readNow(options, call, async () => listOf(await options.logs.newest(tenant, id, history, limit)));
     }
-    const follower = new LogFollower(services, call, limit);
-    return follow(services, call, subjects.hostLog('*', tenant, id), () => follower.show());
+    const follower = new LogFollower(options, call, limit);
+    return follow(options, call, subjects.hostLog('*', tenant, id), () => follower.show());
   };

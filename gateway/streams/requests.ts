@@ -1,10 +1,11 @@
 /** What the handlers of logs, events and waits share. */
 import type { ContainerTrace } from '../../schemas/wire/answers.ts';
-import type { LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
+import type { Log } from '../../lib/log.ts';
+import type { AskOwner, LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import { succeeded, tenantOf, type Call, type CallOf, type Handled, type Services } from '../http/call.ts';
+import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../http/call.ts';
 import { failure, type Result } from '../http/respond.ts';
-import type { Bell, Guest, Showing } from './host.ts';
+import type { Bell, Guest, Showing, StreamHost } from './host.ts';
 
 /** The owner refused or failed; its outcome is the answer to the request. */
 export class AskError extends Error {
@@ -25,7 +26,7 @@ export type TracedRoute = 'container.logs' | 'container.events';
 
 /** Where the container has run, and whether it is gone; the owner checks the tenant (A6). */
 export async function traceOf(
-  services: Services,
+  { ask }: { readonly ask: AskOwner },
   call: CallOf<TracedRoute>,
   kind: LaneKind,
   deadlineMs: number,
@@ -36,7 +37,7 @@ export async function traceOf(
     id: call.params.id,
     ...call.origin,
   } as const;
-  const outcome = await services.ask(kind, question, deadlineMs);
+  const outcome = await ask(kind, question, deadlineMs);
   if (!succeeded(outcome)) return { ok: false, outcome };
   return { ok: true, trace: decodeAnswer('container.trace', outcome.body).data };
 }
@@ -46,19 +47,23 @@ export const wantsAnswer = ({ query, exchange }: CallOf<TracedRoute | 'event.lis
   !query.follow || exchange.head.method === 'HEAD';
 
 /** A list read from a stream; 503 while the stream's server or an owner is away. */
-export async function readNow(services: Services, call: Call, read: () => Promise<Result>): Promise<Handled> {
+export async function readNow(
+  { log }: { readonly log: Log },
+  call: Call,
+  read: () => Promise<Result>,
+): Promise<Handled> {
   try {
     return await read();
   } catch (error) {
     if (error instanceof AskError) return error.outcome;
-    services.log.warn('stream_unreadable', { requestId: call.requestId, error });
+    log.warn('stream_unreadable', { requestId: call.requestId, error });
     return failure('unavailable');
   }
 }
 
 /** Streams in one of the tenant's places. `show` runs once the stream has its place. */
 export async function follow(
-  { streams }: Services,
+  { streams }: { readonly streams: Pick<StreamHost, 'withPlace' | 'follow'> },
   call: Call,
   doorbell: Bell,
   show: () => Promise<Showing>,

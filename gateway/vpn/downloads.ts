@@ -55,7 +55,7 @@ function refuseClosed({ grant }: Call, { peer, network }: Material): void {
   );
 }
 
-export function artifactHandlers(forage: Forage) {
+export function artifactRoutes(forage: Forage) {
   const { actors, peers, artifacts, revocationLists, meters, log, keyring } = forage;
 
   /** The peer of the path. @throws Refusal if the caller may not have its files. */

@@ -19,7 +19,7 @@ const withSecrets = ({ view, p12Password, pacToken, downloadToken }: NewPeer) =>
   download_token: downloadToken,
 });
 
-export function peerHandlers({ actors, peers, keyring, log }: Forage) {
+export function peerRoutes({ actors, peers, keyring, log }: Forage) {
   const list: HandlerOf<'peer.list'> = (call) => {
     const { limit, cursor } = call.query;
     const before = cursor === undefined ? null : decodeCursor(cursor);

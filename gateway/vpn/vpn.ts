@@ -4,7 +4,9 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { NetworkName, PeerId, PeerTokenId } from '../../schemas/ids.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
-import type { Services } from '../http/call.ts';
+import type { Call, Writer } from '../http/call.ts';
+import type { AskOwner } from '../../lib/rpc/partition-client.ts';
+import type { OwnToken } from '../../schemas/routes.ts';
 import { PkiPool } from './pki/pool.ts';
 import type { Vault } from '../vault/vault.ts';
 import { createVpnActors, type VpnActors } from './service/actors.ts';
@@ -27,14 +29,20 @@ export interface Forage {
   readonly keyring: Keyring | undefined;
   readonly publicUrl: () => string;
   readonly metricsToken: string | undefined;
-  countAuthFailure: Services['countAuthFailure'];
+  /** Counts a wrong token of this kind against the client. */
+  readonly countAuthFailure: (call: Call, token: OwnToken) => void;
   readonly clock: Clock;
   readonly log: Log;
   stop(): Promise<void>;
 }
 
-export interface ForageOptions {
-  readonly services: Pick<Services, 'ask' | 'partitions' | 'newOperationId' | 'countAuthFailure' | 'clock' | 'log'>;
+export interface ForageOptions extends Writer {
+  readonly ask: AskOwner;
+  /** Undefined until the cluster is known. */
+  readonly partitions: () => number | undefined;
+  readonly countAuthFailure: Forage['countAuthFailure'];
+  readonly clock: Clock;
+  readonly log: Log;
   /** Undefined without keys. */
   readonly vault: Vault | undefined;
   readonly publicUrl: () => string;
@@ -43,9 +51,8 @@ export interface ForageOptions {
   readonly version: string;
 }
 
-export function createForage({ services, vault, publicUrl, ...options }: ForageOptions): Forage {
-  const { clock, log, ask, partitions } = services;
-  const actors = createVpnActors({ ask, partitions, newOperationId: () => services.newOperationId() });
+export function createForage({ vault, publicUrl, clock, log, ...options }: ForageOptions): Forage {
+  const actors = createVpnActors(options);
   const materials = new Materials(actors);
   const networks = new NetworkKeeper({ actors, materials, clock, publicUrl, defaultNetwork: options.defaultNetwork });
   const meters = createForageMeters(options.version, () => clock.monotonicMs() / 1000);
@@ -69,7 +76,7 @@ export function createForage({ services, vault, publicUrl, ...options }: ForageO
     keyring,
     publicUrl,
     metricsToken: options.metricsToken,
-    countAuthFailure: (call, token) => services.countAuthFailure(call, token),
+    countAuthFailure: options.countAuthFailure,
     clock,
     log,
     stop: async () => keyring?.pool.stop(),

@@ -50,6 +50,9 @@ export interface PartitionClientMeters {
   retry(reason: RetryReason, items: number): void;
 }
 
+/** Asks the owner of what a question names; see `PartitionClient.ask`. */
+export type AskOwner = PartitionClient['ask'];
+
 const unavailable: Outcome = { code: 'unavailable', body: '' };
 
 const unknownToOwner: Outcome = {

@@ -1,6 +1,17 @@
-/** A call as handlers get it, and the services that they use, without sockets and servers. */
-import type { Call, CallOf, Services } from '../../gateway/http/call.ts';
+/** A call as handlers get it, and what they are made with, without sockets and servers. */
+import type { AuditRoutesOptions } from '../../gateway/audit/routes.ts';
+import type { ContainerRoutesOptions } from '../../gateway/compute/routes.ts';
+import type { UsageRoutesOptions } from '../../gateway/compute/usage.ts';
+import type { Call, CallOf } from '../../gateway/http/call.ts';
 import type { Exchange, Reply, RequestHead } from '../../gateway/http/engine/engine.ts';
+import type { KeyRoutesOptions } from '../../gateway/keys/routes.ts';
+import type { HostRoutesOptions } from '../../gateway/operator/hosts.ts';
+import type { TenantRoutesOptions } from '../../gateway/operator/tenants.ts';
+import type { SessionRoutesOptions } from '../../gateway/sessions/routes.ts';
+import type { StatsRouteOptions } from '../../gateway/stats/handler.ts';
+import type { EventRoutesOptions } from '../../gateway/streams/event-handlers.ts';
+import type { LogRouteOptions } from '../../gateway/streams/log-handler.ts';
+import type { WaitRouteOptions } from '../../gateway/streams/wait/handler.ts';
 import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { ContainerId, KeyId, OperationId, TenantId } from '../../schemas/ids.ts';
 import type { RouteName } from '../../schemas/routes.ts';
@@ -73,6 +84,19 @@ export interface Asked {
   readonly question: Question;
 }
 
+/** What the handlers of one area or another are made with. */
+export type Services = ContainerRoutesOptions &
+  UsageRoutesOptions &
+  Omit<KeyRoutesOptions, 'signingKeys'> &
+  TenantRoutesOptions &
+  HostRoutesOptions &
+  AuditRoutesOptions &
+  SessionRoutesOptions &
+  LogRouteOptions &
+  EventRoutesOptions &
+  WaitRouteOptions &
+  StatsRouteOptions;
+
 /** Services that answer every ask alike, and keep what they were asked. */
 export function servicesWith(
   answer: (question: Question) => Outcome = () => ({ code: 'ok', body: '{"data":{}}' }),
@@ -93,30 +117,20 @@ export function servicesWith(
     tokenLifeMaxMs: 60_000,
     clock: { nowMs: () => 0, monotonicMs: () => 0 },
     log: quietLog,
-    get logs() {
-      return unexpected();
+    logs: { newest: unexpected, after: unexpected, positionAfter: unexpected },
+    events: { newest: unexpected, after: unexpected, positionAfter: unexpected },
+    usage: { sums: unexpected },
+    audit: { find: unexpected },
+    notes: { note: unexpected, noteLater: unexpected, leaves: unexpected },
+    stats: { watch: unexpected },
+    streams: {
+      withPlace: unexpected,
+      withDoorbell: unexpected,
+      follow: unexpected,
+      waitsOver: unexpected,
+      polls: { streamMs: 1, waitMs: 1 },
     },
-    get events() {
-      return unexpected();
-    },
-    get usage() {
-      return unexpected();
-    },
-    get audit() {
-      return unexpected();
-    },
-    get notes() {
-      return unexpected();
-    },
-    get stats() {
-      return unexpected();
-    },
-    get streams() {
-      return unexpected();
-    },
-    get sessions() {
-      return unexpected();
-    },
+    sessions: { open: unexpected, withPlace: unexpected, stillGood: unexpected },
     newOperationId: () => 'operation-00000000' as OperationId,
     newContainerId: () => 'container' as ContainerId,
     newKeyId: () => '01890000-0000-7000-8000-00000000000a' as KeyId,

@@ -2,16 +2,23 @@
  * `GET /:id/wait`: answers when the container has a status or is settled, when that can not come
  * any more, or when the time is over.
  */
+import type { AskOwner } from '../../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { decodeAnswer } from '../../../lib/rpc/decode.ts';
-import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../../http/call.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf } from '../../http/call.ts';
 import { failure } from '../../http/respond.ts';
-import type { Doorbell } from '../host.ts';
+import type { Doorbell, StreamHost } from '../host.ts';
 import { guestOf } from '../requests.ts';
 import { goneAs, judgeWait, type Goal } from './judge.ts';
+
+export interface WaitRouteOptions {
+  readonly ask: AskOwner;
+  readonly streams: Pick<StreamHost, 'withPlace' | 'withDoorbell' | 'waitsOver' | 'polls'>;
+  readonly clock: Clock;
+}
 
 type WaitCall = CallOf<'container.wait'>;
 
@@ -35,7 +42,7 @@ export function uptimes(clock: Pick<Clock, 'monotonicMs'>): (view: StatusSeen) =
 }
 
 /** Of a container that this wait has not seen: gone within the last seven days, or unknown. */
-async function absent({ ask }: Services, call: WaitCall, goal: Goal, deadlineMs: number): Promise<Handled> {
+async function absent({ ask }: WaitRouteOptions, call: WaitCall, goal: Goal, deadlineMs: number): Promise<Handled> {
   const { id } = call.params;
   const trace = await ask('read', { type: 'container.trace', tenant: tenantOf(call), id, ...call.origin }, deadlineMs);
   if (!succeeded(trace)) return trace;
@@ -59,13 +66,13 @@ const nothingKnown = (id: string) => ({
 });
 
 async function waitFor(
-  services: Services,
+  options: WaitRouteOptions,
   call: WaitCall,
   first: Goal,
   deadlineMs: number,
   doorbell: Doorbell,
 ): Promise<Handled> {
-  const { ask, clock, streams } = services;
+  const { ask, clock, streams } = options;
   const question = {
     type: 'container.status',
     tenant: tenantOf(call),
@@ -80,7 +87,7 @@ async function waitFor(
     const outcome = await ask('watch', question, untilMs);
     const step = judgeWait(goal, outcome, last, upMs);
     if (step.kind === 'answer') return step.outcome;
-    if (step.kind === 'absent') return absent(services, call, goal, untilMs);
+    if (step.kind === 'absent') return absent(options, call, goal, untilMs);
     last = step.last;
     if (goal.until === 'settled') goal = { ...goal, generation: goal.generation ?? last?.generation };
     const leftMs = deadlineMs - clock.monotonicMs();
@@ -103,14 +110,14 @@ function goalOf({ until, status, generation, stable_seconds: stableSeconds, job 
 }
 
 export const waitHandler =
-  (services: Services): HandlerOf<'container.wait'> =>
+  (options: WaitRouteOptions): HandlerOf<'container.wait'> =>
   async (call) => {
-    const { clock, streams } = services;
+    const { clock, streams } = options;
     const deadlineMs = clock.monotonicMs() + call.query.timeout * 1000;
     const changed = subjects.changed(tenantOf(call), call.params.id);
     return streams.withPlace(guestOf(call), () =>
       streams.withDoorbell(changed, call.exchange, (doorbell) =>
-        waitFor(services, call, goalOf(call.query), deadlineMs, doorbell),
+        waitFor(options, call, goalOf(call.query), deadlineMs, doorbell),
       ),
     );
   };

@@ -1,14 +1,13 @@
 /**
  * Asks about peers and networks, one after another within one request; a refusal ends the request.
  */
-import type { OperationId } from '../../../schemas/ids.ts';
 import { decodeAnswer } from '../../../lib/rpc/decode.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { KeyPage, PeerCount } from '../../../schemas/wire/answers.ts';
 import type { AnswerOf, Origin, ReadAsk, ReadableType, WriteAsk } from '../../../schemas/wire/asks.ts';
-import { succeeded, written } from '../../http/call.ts';
+import { succeeded, written, type Writer } from '../../http/call.ts';
 import type { Cause } from '../../../schemas/wire/audit.ts';
-import type { LaneKind, Outcome, Question } from '../../../lib/rpc/partition-client.ts';
+import type { AskOwner, Outcome } from '../../../lib/rpc/partition-client.ts';
 import { failure } from '../../http/respond.ts';
 import { Refusal } from './refusal.ts';
 
@@ -43,10 +42,9 @@ const isPart = ({ type }: Writing): boolean => parts.has(type);
 
 type NetworkListed = AnswerOf<'network.list'>['data'][number];
 
-export interface VpnActorsOptions {
-  readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
+export interface VpnActorsOptions extends Writer {
+  readonly ask: AskOwner;
   readonly partitions: () => number | undefined;
-  readonly newOperationId: () => OperationId;
 }
 
 export interface VpnActors {

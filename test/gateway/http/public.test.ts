@@ -1,10 +1,10 @@
 import t from 'tap';
-import { publicHandlers } from '../../../gateway/http/public.ts';
+import { publicRoutes } from '../../../gateway/http/public.ts';
 import { anyCall } from '../calls.ts';
 
 t.test('readiness is asked at each request, liveness is not in doubt', async (t) => {
   let ready = false;
-  const { healthz, readyz } = publicHandlers({ version: '1.2.3', ready: () => ready });
+  const { healthz, readyz } = publicRoutes({ version: '1.2.3', ready: () => ready });
   t.match(await readyz(anyCall), { code: 'unavailable' });
   t.match(await healthz(anyCall), { code: 'ok' });
   ready = true;
@@ -12,7 +12,7 @@ t.test('readiness is asked at each request, liveness is not in doubt', async (t)
 });
 
 t.test('the OpenAPI document names this version, and may be cached', async (t) => {
-  const { openapi } = publicHandlers({ version: '1.2.3', ready: () => true });
+  const { openapi } = publicRoutes({ version: '1.2.3', ready: () => true });
   const answer = await openapi(anyCall);
   t.match(answer, { code: 'ok', headers: ['cache-control', /^public, max-age=\d+$/] });
   t.match(answer === 'streamed' ? undefined : JSON.parse(String(answer.body)), { info: { version: '1.2.3' } });

@@ -1,6 +1,6 @@
 import { createUser } from '@nats-io/nkeys';
 import t from 'tap';
-import { hostHandlers, hostOfJoinToken, mergeDrain, progressOf } from '../../../gateway/operator/hosts.ts';
+import { hostRoutes, hostOfJoinToken, mergeDrain, progressOf } from '../../../gateway/operator/hosts.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { hostKey } from '../../actors/support.ts';
 import { signedRenewal } from '../../support/host-user.ts';
@@ -44,7 +44,7 @@ t.test('a host is shown with its drain; a drain begins with a count', async (t) 
     [true, 'timeout', null],
     [false, 'ok', null],
   ] as const) {
-    const result = await hostHandlers(answers(draining, answer))['host.get'](
+    const result = await hostRoutes(answers(draining, answer))['host.get'](
       callOf('host.get', { params: { key: hostKey('h1') } }),
     );
     t.same(JSON.parse(String((result as { body: string }).body)), { data: { key: 'h1', draining, drain } });
@@ -54,7 +54,7 @@ t.test('a host is shown with its drain; a drain begins with a count', async (t) 
     [{ draining: false }, undefined],
   ] as const) {
     const services = answers(true, 'ok');
-    await hostHandlers(services)['host.update'](callOf('host.update', { params: { key: hostKey('h1') }, body }));
+    await hostRoutes(services)['host.update'](callOf('host.update', { params: { key: hostKey('h1') }, body }));
     const update = services.asked.map(({ question }) => question).find(({ type }) => type === 'host.update');
     t.equal(update?.type === 'host.update' ? update.placed : 'not asked', placed);
   }
@@ -65,15 +65,15 @@ t.test('a wrong join token and an unknown host get the same answer, and count', 
     callOf('host.enrol', { identity: undefined, body: { join_token: token, public_key: 'U' } });
   for (const code of ['unauthenticated', 'not_found'] as const) {
     const services = servicesWith(() => ({ code, body: '' }));
-    const answer = await hostHandlers(services)['host.enrol'](call(`lsj_host-1_${secret}`));
+    const answer = await hostRoutes(services)['host.enrol'](call(`lsj_host-1_${secret}`));
     t.match(answer, { code: 'unauthenticated' });
     t.same(services.failures, ['join token']);
   }
   const services = servicesWith();
-  t.match(await hostHandlers(services)['host.enrol'](call('rubbish')), { code: 'unauthenticated' });
+  t.match(await hostRoutes(services)['host.enrol'](call('rubbish')), { code: 'unauthenticated' });
   t.same([services.asked, services.failures], [[], ['join token']], 'no owner is asked');
   const away = servicesWith(() => ({ code: 'unavailable', body: '' }));
-  t.match(await hostHandlers(away)['host.enrol'](call(`lsj_host-1_${secret}`)), { code: 'unavailable' });
+  t.match(await hostRoutes(away)['host.enrol'](call(`lsj_host-1_${secret}`)), { code: 'unavailable' });
   t.same(away.failures, []);
 });
 
@@ -88,11 +88,11 @@ t.test('a renewal that its key did not sign is refused without an owner, and as 
     { public_key: createUser().getPublicKey() },
     { signature: 'A'.repeat(86) },
   ]) {
-    t.match(await hostHandlers(services)['host.renew'](call(more)), { code: 'unauthenticated' });
+    t.match(await hostRoutes(services)['host.renew'](call(more)), { code: 'unauthenticated' });
   }
   t.same([services.asked, services.failures.length], [[], 5]);
   const refused = servicesWith(() => ({ code: 'unauthenticated', body: '' }));
-  t.match(await hostHandlers(refused)['host.renew'](call()), { code: 'unauthenticated' });
+  t.match(await hostRoutes(refused)['host.renew'](call()), { code: 'unauthenticated' });
   t.same(refused.failures, ['host key']);
   t.match(refused.asked[0]?.question, {
     type: 'host.renew',

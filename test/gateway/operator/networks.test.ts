@@ -1,5 +1,5 @@
 import t from 'tap';
-import { networkHandlers } from '../../../gateway/operator/networks.ts';
+import { networkRoutes } from '../../../gateway/operator/networks.ts';
 import { encodeKeyCursor } from '../../../schemas/api/cursor.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';
 import { callOf, exchangeOf } from '../calls.ts';
@@ -14,7 +14,7 @@ const none = () => ({ code: 'ok', body: '{"data":[],"more":false}' }) as const;
 t.test('a list asks every partition for what follows the cursor, and is whole or not at all', async (t) => {
   const query = { limit: 10, cursor: encodeKeyCursor('demo') };
   const { forage, asked } = forageWith({ 'network.list': none });
-  t.match(await networkHandlers(forage)['network.list'](callOf('network.list', { query })), { body: '{"data":[]}' });
+  t.match(await networkRoutes(forage)['network.list'](callOf('network.list', { query })), { body: '{"data":[]}' });
   t.same(
     asked.map(({ question }) => question),
     [0, 1].map((partition) => ({ type: 'network.list', partition, limit: 10, after: 'demo', rid: 'r' })),
@@ -22,12 +22,12 @@ t.test('a list asks every partition for what follows the cursor, and is whole or
   const away = forageWith({
     'network.list': (question) => ('partition' in question && question.partition === 1 ? refusal('timeout') : none()),
   });
-  t.match(await networkHandlers(away.forage)['network.list'](callOf('network.list', { query })), { code: 'timeout' });
+  t.match(await networkRoutes(away.forage)['network.list'](callOf('network.list', { query })), { code: 'timeout' });
 });
 
 t.test('a list refuses a cursor that it did not give, and asks nobody', async (t) => {
   const { forage, asked } = forageWith({});
-  const list = networkHandlers(forage)['network.list'];
+  const list = networkRoutes(forage)['network.list'];
   for (const cursor of ['x', encodeKeyCursor('No Name')]) {
     t.match(await list(callOf('network.list', { query: { limit: 10, cursor } })), { code: 'invalid', body: /cursor/ });
   }
@@ -36,7 +36,7 @@ t.test('a list refuses a cursor that it did not give, and asks nobody', async (t
 
 t.test('a file of the server is sent again only when it has changed', async (t) => {
   const { forage } = forageWith(material);
-  const { 'network.ca': ca } = networkHandlers(forage);
+  const { 'network.ca': ca } = networkRoutes(forage);
   const first = await ca(callOf('network.ca', { params }));
   t.match(first, { code: 'ok', body: caPem, headers: ['content-type', 'application/x-pem-file'] });
   const headers = first === 'streamed' ? [] : (first.headers ?? []);
@@ -48,9 +48,9 @@ t.test('a file of the server is sent again only when it has changed', async (t) 
 t.test('the server’s key is opened; without VPN keys no file is served', async (t) => {
   const { forage } = forageWith(material);
   const call = callOf('network.server_key', { params });
-  t.match(await networkHandlers(forage)['network.server_key'](call), { code: 'ok', body: 'server key' });
+  t.match(await networkRoutes(forage)['network.server_key'](call), { code: 'ok', body: 'server key' });
   const { forage: keyless, asked } = forageWith(material);
-  const handlers = networkHandlers({ ...keyless, keyring: undefined });
+  const handlers = networkRoutes({ ...keyless, keyring: undefined });
   t.match(await handlers['network.server_key'](call), { code: 'unavailable', body: /VAULT_KEYS/ });
   t.match(await handlers['secret.reseal'](callOf('secret.reseal')), { code: 'unavailable' });
   t.same(asked, []);

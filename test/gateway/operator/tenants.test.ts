@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { meets } from '../../../schemas/api/tenant.ts';
-import { revocationOf, tenantHandlers } from '../../../gateway/operator/tenants.ts';
+import { revocationOf, tenantRoutes } from '../../../gateway/operator/tenants.ts';
 import type { Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { isCovered, type Revocation, type RevocationBody } from '../../../schemas/api/tenant.ts';
@@ -80,7 +80,7 @@ t.test('a revocation is announced after its commit, and only then', async (t) =>
     steps.length = 0;
     const committed = () => (steps.push('asked'), { code, body: '{"data":{}}' });
     const services = servicesWith(committed, { announceRevocation: ({ match }) => void steps.push(match.by) });
-    const { 'tenant.revoke': handler } = tenantHandlers(services);
+    const { 'tenant.revoke': handler } = tenantRoutes(services);
     const answer = await handler(callOf('tenant.revoke', { params: { tenant: acme }, body: { sub: 'mallory' } }));
     t.match(services.asked, [{ lane: 'write', question: { type: 'tenant.revoke', revocation: { untilMs: 60_000 } } }]);
     return answer;
@@ -96,7 +96,7 @@ t.test('a revocation is announced after its commit, and only then', async (t) =>
 
 t.test('a repair revokes all tokens of the tenant, a change of settings none', async (t) => {
   const services = servicesWith();
-  const { 'tenant.put': put } = tenantHandlers(services);
+  const { 'tenant.put': put } = tenantRoutes(services);
   const params = { tenant: acme };
   const regions = ['eu' as Region];
   await put(callOf('tenant.put', { params, body: { regions, repair: true } }));

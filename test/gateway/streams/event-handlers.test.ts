@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Handled } from '../../../gateway/http/call.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
-import { eventHandlers } from '../../../gateway/streams/event-handlers.ts';
+import { eventRoutes } from '../../../gateway/streams/event-handlers.ts';
 import type { EventPage } from '../../../gateway/streams/events.ts';
 import type { Question } from '../../../lib/rpc/partition-client.ts';
 import type { Author } from '../../../schemas/api/audit/line.ts';
@@ -51,7 +51,7 @@ function stage() {
   );
   const labels: ContainerId[][] = [];
   const { ask } = services;
-  const handlers = eventHandlers(
+  const handlers = eventRoutes(
     Object.defineProperty(services, 'ask', {
       value: (...[lane, question, deadlineMs]: Parameters<typeof ask>): ReturnType<typeof ask> => {
         if (question.type !== 'metadata.list') return ask(lane, question, deadlineMs);

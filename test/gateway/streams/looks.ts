@@ -1,6 +1,6 @@
 /** Streams that always have a place, and whose looks at their source a test makes itself. */
-import type { Services } from '../../../gateway/http/call.ts';
 import { Doorbell, type FollowOptions, type Showing } from '../../../gateway/streams/host.ts';
+import type { Services } from '../calls.ts';
 
 export function streamsByHand() {
   const followed: FollowOptions[] = [];

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { CallOf } from '../../../gateway/http/call.ts';
-import { artifactHandlers } from '../../../gateway/vpn/downloads.ts';
+import { artifactRoutes } from '../../../gateway/vpn/downloads.ts';
 import type { PeerId, TenantId } from '../../../schemas/ids.ts';
 import { callOf, exchangeOf } from '../calls.ts';
 import { okData, okMaterial, refusal } from '../support.ts';
@@ -25,15 +25,15 @@ function stage(peer = peerNow(), network = networkNow()) {
 t.test('a token of one peer does not show that another exists', async (t) => {
   const { forage, asked } = stage();
   const other = { ...grant, peer: 'other' as PeerId };
-  const answer = await artifactHandlers(forage)['artifact.config'](config({ ...byToken, grant: other }));
+  const answer = await artifactRoutes(forage)['artifact.config'](config({ ...byToken, grant: other }));
   t.match(answer, { code: 'not_found' });
   t.same(asked, []);
 });
 
 t.test('a token is checked again with the peer, for it may have ended since admission', async (t) => {
   const { forage, asked } = stage();
-  t.match(await artifactHandlers(forage)['artifact.config'](config(byToken)), { code: 'ok', body: /PrivateKey/ });
-  await artifactHandlers(forage)['artifact.config'](config());
+  t.match(await artifactRoutes(forage)['artifact.config'](config(byToken)), { code: 'ok', body: /PrivateKey/ });
+  await artifactRoutes(forage)['artifact.config'](config());
   t.same(
     asked.map(({ question }) => question).filter(({ type }) => type === 'peer.material'),
     [
@@ -43,7 +43,7 @@ t.test('a token is checked again with the peer, for it may have ended since admi
     'a session has no such token',
   );
   const ended = forageWith({ 'peer.material': () => refusal('unauthenticated') });
-  t.match(await artifactHandlers(ended.forage)['artifact.config'](config(byToken)), { code: 'unauthenticated' });
+  t.match(await artifactRoutes(ended.forage)['artifact.config'](config(byToken)), { code: 'unauthenticated' });
 });
 
 t.test('a network that is closed to the tenant, then the state of the peer, refuse a download', async (t) => {
@@ -57,7 +57,7 @@ t.test('a network that is closed to the tenant, then the state of the peer, refu
     ['open to it', stage(peerNow(), networkNow({ tenants: [demo] })), {}, { code: 'ok' }],
   ];
   for (const [what, { forage, types }, caller, expected] of rows) {
-    t.match(await artifactHandlers(forage)['artifact.config'](config(caller)), expected, what);
+    t.match(await artifactRoutes(forage)['artifact.config'](config(caller)), expected, what);
     t.notOk(types().includes('peer.certify'), `${what}: nothing is renewed`);
   }
 });
@@ -68,7 +68,7 @@ t.test('a file that was given before is refused as soon as its peer or its netwo
     'peer.material': () => okMaterial(now.peer),
     'network.material': () => okMaterial(now.network),
   });
-  const handlers = artifactHandlers(forage);
+  const handlers = artifactRoutes(forage);
   const get = () => handlers['artifact.config'](config());
   t.match(await get(), { code: 'ok', headers: ['content-type', 'text/plain; charset=utf-8'] });
   now.peer = peerNow({ enabled: false, generation: 2 });
@@ -81,9 +81,9 @@ t.test('a file that was given before is refused as soon as its peer or its netwo
 
 t.test('only files with a certificate renew it', async (t) => {
   const certificate = { ...peerNow().certificate, notAfterMs: nowMs + 1 };
-  const renewed = async (ask: (handlers: ReturnType<typeof artifactHandlers>) => unknown): Promise<boolean> => {
+  const renewed = async (ask: (handlers: ReturnType<typeof artifactRoutes>) => unknown): Promise<boolean> => {
     const { forage, types } = stage(peerNow({ certificate }));
-    await ask(artifactHandlers(forage));
+    await ask(artifactRoutes(forage));
     return types().includes('peer.certify');
   };
   t.notOk(await renewed((handlers) => handlers['artifact.config'](config())));
@@ -93,9 +93,9 @@ t.test('only files with a certificate renew it', async (t) => {
 
 t.test('every download is counted by its file, format and outcome, without VPN keys too', async (t) => {
   const { forage } = stage();
-  await artifactHandlers(forage)['artifact.p12'](p12);
-  t.match(await artifactHandlers({ ...forage, keyring: undefined })['artifact.p12'](p12), { code: 'unavailable' });
-  await artifactHandlers(forage)['artifact.pac'](callOf('artifact.pac'));
+  await artifactRoutes(forage)['artifact.p12'](p12);
+  t.match(await artifactRoutes({ ...forage, keyring: undefined })['artifact.p12'](p12), { code: 'unavailable' });
+  await artifactRoutes(forage)['artifact.pac'](callOf('artifact.pac'));
   const text = await forage.meters.registry.metrics();
   for (const labels of [
     'artifact="p12",format="modern",result="ok"',
@@ -110,13 +110,13 @@ t.test('proxy auto-config is the grant’s peer’s, and is sent again only when
   const { forage, asked } = stage(peerNow({ enabled: false }));
   const pac = (ifNoneMatch?: string) => {
     const exchange = exchangeOf({ headers: ifNoneMatch === undefined ? {} : { ifNoneMatch } });
-    return artifactHandlers(forage)['artifact.pac'](callOf('artifact.pac', { ...byToken, exchange }));
+    return artifactRoutes(forage)['artifact.pac'](callOf('artifact.pac', { ...byToken, exchange }));
   };
   t.match(await pac(), { code: 'ok', body: /FindProxyForURL/ });
   t.match(asked[0]?.question, { type: 'peer.material', tenant: 'demo', peer: peerId, tokenHash: 'h' });
   t.match(await pac('*'), { code: 'not_modified', headers: /private, max-age=300/ });
   const closed = stage(peerNow(), networkNow({ tenants: [] }));
-  const answer = await artifactHandlers(closed.forage)['artifact.pac'](callOf('artifact.pac', byToken));
+  const answer = await artifactRoutes(closed.forage)['artifact.pac'](callOf('artifact.pac', byToken));
   t.match(answer, { code: 'unauthenticated' }, 'the network does not serve the tenant any more');
 });
 
@@ -127,7 +127,7 @@ t.test('metrics want their token where one is set, and wrong ones count', async 
   });
   const scrape = async (metricsToken: string | undefined, authorization?: string) => {
     const exchange = exchangeOf({ headers: authorization === undefined ? {} : { authorization } });
-    const handlers = artifactHandlers({ ...forage, metricsToken });
+    const handlers = artifactRoutes({ ...forage, metricsToken });
     const answer = await handlers['forage.metrics'](callOf('forage.metrics', { identity: undefined, exchange }));
     return answer === 'streamed' ? answer : answer.code;
   };

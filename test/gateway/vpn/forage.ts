@@ -96,7 +96,7 @@ export function forageWith(answers: Answers, made: Partial<typeof products> = {}
   const keyring: Keyring = { vault, pool };
   const forage: Forage = {
     ...createForage({
-      services,
+      ...services,
       vault: undefined,
       publicUrl: () => baseUrl,
       defaultNetwork: 'default' as NetworkName,

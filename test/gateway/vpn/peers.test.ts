@@ -1,6 +1,6 @@
 import t from 'tap';
 import { hashOfToken, parseToken } from '../../../gateway/vpn/pki/secrets.ts';
-import { peerHandlers } from '../../../gateway/vpn/peers.ts';
+import { peerRoutes } from '../../../gateway/vpn/peers.ts';
 import { placeOf } from '../../../gateway/vpn/service/peers/owner.ts';
 import type { PeerTokenId, TenantId } from '../../../schemas/ids.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
@@ -21,7 +21,7 @@ t.test('an update’s routes need a family that the peer has', async (t) => {
     'peer.update': () => okData({}),
   });
   const update = (routes: string[]) =>
-    peerHandlers(forage)['peer.update'](callOf('peer.update', { params, body: { routes } }));
+    peerRoutes(forage)['peer.update'](callOf('peer.update', { params, body: { routes } }));
   t.match(await update(['fd00::/8']), { code: 'invalid', body: /none is of a family that peers have/ });
   t.match(await update(['10.0.0.0/8', 'fd00::/8']), { code: 'ok' });
   t.equal(types().at(-1), 'peer.update');
@@ -30,7 +30,7 @@ t.test('an update’s routes need a family that the peer has', async (t) => {
 t.test('a token is shown once its hash is stored, and carries its tenant’s partition', async (t) => {
   const { forage, asked } = forageWith({ 'peer.token.create': () => okData({}, 'created') });
   const body = { scope: 'pac', expiresAtMs: 1000 } as const;
-  const answer = await peerHandlers(forage)['peer.token.create'](callOf('peer.token.create', { params, body }));
+  const answer = await peerRoutes(forage)['peer.token.create'](callOf('peer.token.create', { params, body }));
   const { data } = bodyOf(answer);
   const { token = '', ...view } = data;
   t.match(answer, { code: 'created' });
@@ -48,7 +48,7 @@ t.test('no secret is shown of what may not be stored', async (t) => {
     'peer.token.create': () => refusal('timeout'),
     'peer.password': () => refusal('not_found'),
   });
-  const { 'peer.token.create': token, 'peer.password': password } = peerHandlers(forage);
+  const { 'peer.token.create': token, 'peer.password': password } = peerRoutes(forage);
   const body = { scope: 'download', expiresAtMs: null } as const;
   t.same(await token(callOf('peer.token.create', { params, body })), refusal('timeout'));
   t.same(await password(callOf('peer.password', { params })), refusal('not_found'));
@@ -56,7 +56,7 @@ t.test('no secret is shown of what may not be stored', async (t) => {
 
 t.test('a new password is stored sealed for its peer', async (t) => {
   const { forage, asked } = forageWith({ 'peer.password': () => okData({}) });
-  const { data } = bodyOf(await peerHandlers(forage)['peer.password'](callOf('peer.password', { params })));
+  const { data } = bodyOf(await peerRoutes(forage)['peer.password'](callOf('peer.password', { params })));
   const question = asked[0]?.question;
   if (question?.type !== 'peer.password') throw new Error('nothing is stored');
   t.same(Object.keys(data), ['p12_password']);
@@ -68,7 +68,7 @@ t.test('a list refuses a cursor that it did not give; without VPN keys nothing i
     'peer.material': () => okMaterial(peerNow()),
     'network.material': () => okMaterial(networkNow()),
   });
-  const handlers = peerHandlers({ ...forage, keyring: undefined });
+  const handlers = peerRoutes({ ...forage, keyring: undefined });
   const query = { limit: 10, cursor: 'x' };
   t.match(await handlers['peer.list'](callOf('peer.list', { query })), { code: 'invalid', body: /next_cursor/ });
   const body = { name: 'phone', network: null, expiresAtMs: null, routes: null, dns: null };

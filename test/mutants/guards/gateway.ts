@@ -79,9 +79,9 @@ export const gatewayMutants: readonly Mutant[] = [
   {
     name: 'key with more scopes than its maker',
     guard: 'A key never has a scope that who made it lacks (ADR 41)',
-    file: 'gateway/keys/handlers.ts',
-    changes: [{ in: 'keyHandlers.create', never: 'lack !== undefined' }],
-    killedBy: 'test/gateway/keys/handlers.test.ts',
+    file: 'gateway/keys/routes.ts',
+    changes: [{ in: 'keyRoutes.create', never: 'lack !== undefined' }],
+    killedBy: 'test/gateway/keys/routes.test.ts',
   },
   {
     name: 'signing key opened at any place',

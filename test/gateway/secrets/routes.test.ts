@@ -1,6 +1,6 @@
 /** How a gateway seals what a tenant puts, over an owner's decisions (ADR 37). */
 import t from 'tap';
-import { secretHandlers } from '../../../gateway/secrets/handlers.ts';
+import { secretRoutes } from '../../../gateway/secrets/routes.ts';
 import { Vault } from '../../../gateway/vault/vault.ts';
 import { validateLogin, validateSecret } from '../../../gateway/secrets/bodies.ts';
 import type { Outcome, Question } from '../../../lib/rpc/partition-client.ts';
@@ -19,7 +19,7 @@ function stage(keys: Vault | undefined = vault, before: (question: Question) => 
     const { reply } = 'op' in question ? world.write(question) : { reply: world.read(question as never) };
     return { code: reply.code, body: String(reply.body) };
   });
-  const handlers = secretHandlers(services, keys);
+  const handlers = secretRoutes({ ...services, vault: keys });
   const put = async (name: string, text: string, more: object = {}) => {
     const valid = validateSecret({ value: text, ...more });
     if (!valid.ok) throw new Error('not valid');
@@ -60,13 +60,13 @@ t.test('a value that does not open is replaced', async (t) => {
   const { world, put } = stage();
   await put('db', value);
   const other = new Vault([{ id: 'k2', key: Buffer.alloc(32, 2) }]);
-  const handlers = secretHandlers(
-    servicesWith((question): Outcome => {
+  const handlers = secretRoutes({
+    ...servicesWith((question): Outcome => {
       const { reply } = 'op' in question ? world.write(question) : { reply: world.read(question as never) };
       return { code: reply.code, body: String(reply.body) };
     }),
-    other,
-  );
+    vault: other,
+  });
   const body = { bytes: Buffer.from(value), isBinary: false };
   const result = await handlers['secret.put'](callOf('secret.put', { params: { secret: 'db' }, body }));
   t.match(result, { code: 'ok', body: /"version":2/ });
@@ -111,7 +111,7 @@ t.test('what the path names must be a name', async (t) => {
 
 t.test('without vault keys nothing is put, and the rest is answered', async (t) => {
   const { handlers } = stage();
-  const none = secretHandlers(servicesWith(), undefined);
+  const none = secretRoutes({ ...servicesWith(), vault: undefined });
   const body = { bytes: Buffer.from(value), isBinary: false };
   const refused = { code: 'unavailable', body: /VAULT_KEYS/ };
   t.match(await none['secret.put'](callOf('secret.put', { params: { secret: 'db' }, body })), refused);

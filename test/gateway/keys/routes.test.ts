@@ -2,7 +2,7 @@
 import { decodeJwt } from 'jose';
 import t from 'tap';
 import { validateKey } from '../../../gateway/keys/body.ts';
-import { keyHandlers } from '../../../gateway/keys/handlers.ts';
+import { keyRoutes } from '../../../gateway/keys/routes.ts';
 import type { Vault } from '../../../gateway/vault/vault.ts';
 import type { Revocation } from '../../../schemas/api/tenant.ts';
 import type { KeyId } from '../../../schemas/ids.ts';
@@ -23,7 +23,7 @@ function stage({ vault = vaultOf() }: { vault?: Vault | null } = {}) {
     newKeyId: () => `01890000-0000-7000-8000-${String(++count).padStart(12, '0')}` as KeyId,
     announceRevocation: (revocation) => void announced.push(revocation),
   });
-  const handlers = keyHandlers(services, gateway(vault, lifeMs));
+  const handlers = keyRoutes({ ...services, signingKeys: gateway(vault, lifeMs) });
   const make = async (body: object, scopes: readonly string[] = []) => {
     const valid = validateKey(body, nowMs);
     if (!valid.ok) throw new Error(JSON.stringify(valid.faults));

@@ -2,12 +2,25 @@
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { SessionAbout, SessionEnd } from '../../schemas/wire/session.ts';
-import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../http/call.ts';
+import type { Log } from '../../lib/log.ts';
+import type { AskOwner } from '../../lib/rpc/partition-client.ts';
+import type { Clock } from '../../lib/time/clock.ts';
+import type { AuditNotes } from '../audit/notes.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Handlers } from '../http/call.ts';
 import { failure } from '../http/respond.ts';
 import { judgeHandshake } from './handshake.ts';
 import { Bridge, type Passed } from './bridge.ts';
 import { refusalOf } from './close.ts';
 import { execFraming, forwardFraming, type Framing } from './framing.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface SessionRoutesOptions {
+  readonly ask: AskOwner;
+  readonly sessions: Pick<Sessions, 'open' | 'withPlace' | 'stillGood'>;
+  readonly notes: Pick<AuditNotes, 'note' | 'noteLater' | 'leaves'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 /** Routes that go on with WebSocket. */
 export type SessionRoute = 'container.exec' | 'container.forward';
@@ -22,28 +35,28 @@ interface Session {
 }
 
 /** Every refusal is an answer over HTTP; after the handshake there are reasons of its close. */
-async function open(services: Services, call: CallOf<SessionRoute>, session: Session): Promise<Handled> {
+async function open(options: SessionRoutesOptions, call: CallOf<SessionRoute>, session: Session): Promise<Handled> {
   const { exchange, identity } = call;
   if (identity === undefined) return failure('unauthenticated');
   const container = { tenant: tenantOf(call), id: call.params.id };
   const question = { type: 'container.session', ...container, ...call.origin } as const;
-  const outcome = await services.ask('read', question, call.deadlineMs);
+  const outcome = await options.ask('read', question, call.deadlineMs);
   if (outcome.code === 'not_found') return outcome;
   const misfit = judgeHandshake(exchange.handshake, session.framing.protocol);
   if (misfit !== undefined) return misfit;
   if (!succeeded(outcome)) return outcome;
   const { data: place } = decodeAnswer('container.session', outcome.body);
-  return services.sessions.withPlace(call, container.tenant, () =>
-    run(services, call, session, { ...container, placement: place.placement, ...session.about }, place),
+  return options.sessions.withPlace(call, container.tenant, () =>
+    run(options, call, session, { ...container, placement: place.placement, ...session.about }, place),
   );
 }
 
 async function run(
-  { sessions, notes, clock, log }: Services,
+  { sessions, notes, clock, log }: SessionRoutesOptions,
   call: CallOf<SessionRoute>,
   { kind, framing }: Session,
   about: SessionAbout,
-  place: Parameters<Services['sessions']['open']>[0],
+  place: Parameters<Sessions['open']>[0],
 ): Promise<Handled> {
   const { exchange, identity, requestId, origin, cause } = call;
   if (identity === undefined || cause === undefined) return failure('unauthenticated');
@@ -95,7 +108,7 @@ async function run(
   return 'streamed';
 }
 
-export function sessionHandlers(services: Services) {
+export function sessionRoutes(options: SessionRoutesOptions) {
   const exec: HandlerOf<'container.exec'> = (call) => {
     const { command, tty, stdin, user, workdir } = call.query;
     const about = {
@@ -105,9 +118,9 @@ export function sessionHandlers(services: Services) {
       ...(user === undefined ? {} : { user }),
       ...(workdir === undefined ? {} : { workdir }),
     };
-    return open(services, call, { kind: 'exec', about: { exec: about }, framing: execFraming(about) });
+    return open(options, call, { kind: 'exec', about: { exec: about }, framing: execFraming(about) });
   };
   const forward: HandlerOf<'container.forward'> = (call) =>
-    open(services, call, { kind: 'forward', about: { forward: { port: call.query.port } }, framing: forwardFraming });
-  return { 'container.exec': exec, 'container.forward': forward };
+    open(options, call, { kind: 'forward', about: { forward: { port: call.query.port } }, framing: forwardFraming });
+  return { 'container.exec': exec, 'container.forward': forward } satisfies Partial<Handlers>;
 }

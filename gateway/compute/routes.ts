@@ -3,10 +3,19 @@ import { createHash } from 'node:crypto';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { TenantHost } from '../../schemas/api/host.ts';
 import { declarationTagOf } from '../../schemas/api/declaration-tag.ts';
-import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
-import { succeeded, tenantOf, written, type Call, type CallOf, type HandlerOf, type Services } from '../http/call.ts';
+import type { AskOwner, LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
+import {
+  succeeded,
+  tenantOf,
+  written,
+  type Call,
+  type CallOf,
+  type HandlerOf,
+  type Handlers,
+  type Writer,
+} from '../http/call.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import { isHostKey } from '../../schemas/ids.ts';
+import { isHostKey, type ContainerId } from '../../schemas/ids.ts';
 import { canonicalSpec, type Metadata } from '../../schemas/api/fields/container.ts';
 import { listByKey, wrongCursor } from '../http/pages.ts';
 import { invalid, ok, type Result } from '../http/respond.ts';
@@ -26,8 +35,13 @@ function tagsIn(ifMatch: string | undefined): string[] | undefined {
 
 type OfContainer = Call & Pick<CallOf<'container.get'>, 'params'>;
 
-export function containerHandlers(services: Services) {
-  const ask = (kind: LaneKind, call: Call, question: Question) => services.ask(kind, question, call.deadlineMs);
+export interface ContainerRoutesOptions extends Writer {
+  readonly ask: AskOwner;
+  readonly newContainerId: () => ContainerId;
+}
+
+export function containerRoutes(options: ContainerRoutesOptions) {
+  const ask = (kind: LaneKind, call: Call, question: Question) => options.ask(kind, question, call.deadlineMs);
 
   const status: HandlerOf<'container.status'> = (call) =>
     ask('read', call, { type: 'container.status', tenant: tenantOf(call), id: call.params.id, ...call.origin });
@@ -50,7 +64,7 @@ export function containerHandlers(services: Services) {
       id: call.params.id,
       patch: call.body,
       ...(declared === undefined ? {} : { declared }),
-      ...written(services, call),
+      ...written(options, call),
     });
     return tagged(outcome);
   };
@@ -64,7 +78,7 @@ export function containerHandlers(services: Services) {
       tenant: tenantOf(call),
       id: call.params.id,
       policy: call.body,
-      ...written(services, call),
+      ...written(options, call),
     });
 
   const write =
@@ -74,7 +88,7 @@ export function containerHandlers(services: Services) {
         type,
         tenant: tenantOf(call),
         id: call.params.id,
-        ...written(services, call),
+        ...written(options, call),
       });
 
   /** A part of the metadata, as a body of a route has it. */
@@ -88,7 +102,7 @@ export function containerHandlers(services: Services) {
       },
       put: async (call: OfContainer & { readonly body: B }) => {
         const target = { type: 'metadata.put', tenant: tenantOf(call), id: call.params.id } as const;
-        return shown(await ask('write', call, { ...target, fields: fieldsIn(call.body), ...written(services, call) }));
+        return shown(await ask('write', call, { ...target, fields: fieldsIn(call.body), ...written(options, call) }));
       },
     };
   };
@@ -98,7 +112,7 @@ export function containerHandlers(services: Services) {
   );
   const patchLabels: HandlerOf<'labels.patch'> = async (call) => {
     const target = { type: 'metadata.put', tenant: tenantOf(call), id: call.params.id, fields: {} } as const;
-    const outcome = await ask('write', call, { ...target, labels: call.body, ...written(services, call) });
+    const outcome = await ask('write', call, { ...target, labels: call.body, ...written(options, call) });
     return succeeded(outcome) ? ok(decodeAnswer('metadata.put', outcome.body).data.labels) : outcome;
   };
   const project = metadata(
@@ -127,7 +141,7 @@ export function containerHandlers(services: Services) {
     const outcome = await ask('write', call, {
       type: 'container.create',
       tenant: tenantOf(call),
-      id: services.newContainerId(),
+      id: options.newContainerId(),
       spec,
       idempotency:
         key === undefined
@@ -139,7 +153,7 @@ export function containerHandlers(services: Services) {
                 .digest('base64url'),
             },
       ...(call.query.start ? {} : { stopped: true }),
-      ...written(services, call),
+      ...written(options, call),
     });
     return tagged(outcome);
   };
@@ -177,5 +191,5 @@ export function containerHandlers(services: Services) {
     'container.stop': write('container.stop'),
     'container.delete': write('container.delete'),
     'tenant.quota': quota,
-  };
+  } satisfies Partial<Handlers>;
 }

@@ -1,10 +1,9 @@
 /** Sign-in of people (ADR 43): with an identity provider if one is configured. */
 import type { Gate } from '../auth/gate.ts';
-import type { Verifier } from '../auth/verifier.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { SignInSettings } from '../configuration/sign-in.ts';
-import type { Handler, Services } from '../http/call.ts';
+import type { Handler, Handlers } from '../http/call.ts';
 import { failure } from '../http/respond.ts';
-import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { Vault } from '../vault/vault.ts';
 import { codeFlow } from './code-flow.ts';
 import { Cookies } from './cookies.ts';
@@ -12,18 +11,15 @@ import { deviceFlow } from './device.ts';
 import { Envelopes } from './envelope.ts';
 import { Provider } from './provider.ts';
 import { signedInHandlers } from './session-handlers.ts';
-import { PersonSessions } from './sessions.ts';
+import { PersonSessions, type SessionsOptions } from './sessions.ts';
 
-export interface SignInOptions {
-  readonly services: Services;
-  readonly signingKeys: SigningKeys;
+export interface SignInRoutesOptions extends Omit<SessionsOptions, 'deviceLifeMs' | 'hasTwins'> {
   readonly vault: Vault | undefined;
   readonly gate: Pick<Gate, 'admit' | 'addressOf'>;
-  readonly verifier: Pick<Verifier, 'stillGood'>;
+  readonly clock: Clock;
   /** Undefined: nobody signs in. */
   readonly settings: SignInSettings | undefined;
   readonly publicUrl: string | undefined;
-  readonly lifeMs: number;
   readonly linkFolder: string | undefined;
 }
 
@@ -44,27 +40,22 @@ const nowhere = {
   'sign_in.device_token': off,
 };
 
-export function signInHandlers(options: SignInOptions) {
-  const { services, signingKeys, vault, gate, verifier, settings, publicUrl, lifeMs, linkFolder } = options;
-  const { clock, log } = services;
+export function signInRoutes(options: SignInRoutesOptions) {
+  const { vault, gate, settings, publicUrl, lifeMs, linkFolder, clock, log } = options;
   const nowMs = (): number => clock.nowMs();
   const cookies = new Cookies(publicUrl);
   const sessions = new PersonSessions({
-    services,
-    signingKeys,
-    gate,
-    verifier,
-    lifeMs,
+    ...options,
     deviceLifeMs: settings?.deviceLifeMs ?? lifeMs,
     hasTwins: cookies.isSecure,
   });
   const canSignIn = settings !== undefined && vault !== undefined;
   const base = publicUrl ?? '';
   const ofAll = signedInHandlers({ base, gate, cookies, sessions, canSignIn, linkFolder, nowMs });
-  if (!canSignIn) return { ...nowhere, ...ofAll };
+  if (!canSignIn) return { ...nowhere, ...ofAll } satisfies Partial<Handlers>;
   const provider = new Provider({ settings, clock, log });
   const { rules } = settings;
   const desk = { base, rules, cookies, envelopes: new Envelopes(vault, nowMs), sessions, nowMs };
   const devices = settings.deviceLifeMs === undefined ? devicesNowhere : deviceFlow(desk, provider);
-  return { ...codeFlow(desk, provider), ...devices, ...ofAll };
+  return { ...codeFlow(desk, provider), ...devices, ...ofAll } satisfies Partial<Handlers>;
 }

@@ -1,11 +1,15 @@
 /** Keys of tenants, and the cluster's own keys that sign them (ADR 41). */
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import type { AskOwner } from '../../lib/rpc/partition-client.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { SigningKeyView } from '../../schemas/api/keys/signing-key.ts';
+import type { Revocation } from '../../schemas/api/tenant.ts';
+import type { KeyId } from '../../schemas/ids.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { SigningKeyPage } from '../../schemas/wire/answers.ts';
 import { lackAmong } from '../auth/scopes.ts';
-import { succeeded, tenantOf, written, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import { succeeded, tenantOf, written, type Call, type HandlerOf, type Handlers, type Writer } from '../http/call.ts';
 import { created, invalid, missingScope, ok } from '../http/respond.ts';
 import { revocationOf } from '../operator/tenants.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -23,13 +27,22 @@ const viewsOf = (page: SigningKeyPage): SigningKeyView[] =>
 
 const days = (ms: number): string => `${Math.floor(ms / 86_400_000)} days`;
 
-export function keyHandlers(services: Services, signingKeys: SigningKeys) {
-  const { clock, tokenLifeMaxMs } = services;
+export interface KeyRoutesOptions extends Writer {
+  readonly ask: AskOwner;
+  readonly signingKeys: SigningKeys;
+  readonly announceRevocation: (revocation: Revocation) => void;
+  readonly newKeyId: () => KeyId;
+  /** Tokens that live longer are refused. */
+  readonly tokenLifeMaxMs: number;
+  readonly clock: Pick<Clock, 'nowMs'>;
+}
+
+export function keyRoutes(options: KeyRoutesOptions) {
+  const { ask, signingKeys, clock, tokenLifeMaxMs } = options;
   const ride = (call: Call) => ({ tenant: tenantOf(call), ...call.origin });
   const ofRequest = ({ origin, deadlineMs }: Call) => ({ origin, deadlineMs });
 
-  const list: HandlerOf<'key.list'> = (call) =>
-    services.ask('read', { type: 'key.list', ...ride(call) }, call.deadlineMs);
+  const list: HandlerOf<'key.list'> = (call) => ask('read', { type: 'key.list', ...ride(call) }, call.deadlineMs);
 
   /** Nothing is stored before the token is signed, and no token leaves before the commit (A3). */
   const create: HandlerOf<'key.create'> = async (call) => {
@@ -45,7 +58,7 @@ export function keyHandlers(services: Services, signingKeys: SigningKeys) {
     if (lack !== undefined) return missingScope(lack);
     const issuedAtS = wholeSeconds(nowMs);
     const made = {
-      id: services.newKeyId(),
+      id: options.newKeyId(),
       name: body.name,
       scopes: body.scopes,
       subject: identity.subject,
@@ -55,8 +68,8 @@ export function keyHandlers(services: Services, signingKeys: SigningKeys) {
     const signed = await signingKeys.sign({ ...made, tenant: tenantOf(call) }, ofRequest(call));
     if ('code' in signed) return signed;
     const write = { type: 'key.create', tenant: tenantOf(call), made } as const;
-    const question = { ...write, ...written(services, call) };
-    const outcome = await services.ask('write', question, call.deadlineMs);
+    const question = { ...write, ...written(options, call) };
+    const outcome = await ask('write', question, call.deadlineMs);
     if (!succeeded(outcome)) return outcome;
     return created({ ...decodeAnswer('key.create', outcome.body).data, token: signed.token });
   };
@@ -66,12 +79,12 @@ export function keyHandlers(services: Services, signingKeys: SigningKeys) {
     const tenant = tenantOf(call);
     const revocation = revocationOf(tenant, { jti: key }, { nowMs: clock.nowMs(), tokenLifeMaxMs });
     const write = { type: 'key.remove', tenant, key, revocation } as const;
-    const question = { ...write, ...written(services, call) };
-    const outcome = await services.ask('write', question, call.deadlineMs);
+    const question = { ...write, ...written(options, call) };
+    const outcome = await ask('write', question, call.deadlineMs);
     if (!succeeded(outcome)) return outcome;
     const { untilMs } = decodeAnswer('key.remove', outcome.body).data;
     // After the commit (A3): a revocation that is announced but not stored could be lost.
-    services.announceRevocation({ ...revocation, untilMs });
+    options.announceRevocation({ ...revocation, untilMs });
     return { code: 'no_content', body: '' };
   };
 
@@ -100,5 +113,5 @@ export function keyHandlers(services: Services, signingKeys: SigningKeys) {
     'signing_key.list': signing,
     'signing_key.rotate': rotate,
     jwks,
-  };
+  } satisfies Partial<Handlers>;
 }

@@ -5,8 +5,10 @@ import { compareEvents } from '../../schemas/api/event.ts';
 import { errorStatus, type FieldErrors } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
+import type { Log } from '../../lib/log.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Services } from '../http/call.ts';
+import type { AskOwner } from '../../lib/rpc/partition-client.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Handlers } from '../http/call.ts';
 import { wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import { AskError, readNow } from '../streams/requests.ts';
@@ -14,7 +16,7 @@ import { meant } from '../../lib/validation/misspelt.ts';
 import { forms } from '../../lib/validation/words.ts';
 import { parseTimestamp } from '../validation/timestamp.ts';
 import { actions } from './cause.ts';
-import type { AuditFound, AuditRange, PlacedLine } from './reader.ts';
+import type { AuditFound, AuditRange, AuditReader, PlacedLine } from './reader.ts';
 
 type AuditCall = CallOf<'audit.list' | 'audit.find'>;
 
@@ -83,13 +85,19 @@ export function pageOf(
   return { lines, next: next === undefined ? undefined : { seq: next, id } };
 }
 
-export function auditHandlers(services: Services) {
+export interface AuditRoutesOptions {
+  readonly ask: AskOwner;
+  readonly audit: Pick<AuditReader, 'find'>;
+  readonly log: Log;
+}
+
+export function auditRoutes(options: AuditRoutesOptions) {
   /** Newest first: those that the stream may not show yet. */
   const recentOf = async (call: AuditCall, tenant: TenantId, range: AuditRange): Promise<readonly PlacedLine[]> => {
     const found: PlacedLine[] = [];
     for (let before = range.cursor?.id || null; ;) {
       const question = { type: 'audit.recent', tenant, before, limit: range.wanted, ...call.origin } as const;
-      const outcome = await services.ask('read', question, call.deadlineMs);
+      const outcome = await options.ask('read', question, call.deadlineMs);
       if (!succeeded(outcome)) throw new AskError(outcome);
       const { lines, more } = decodeAnswer('audit.recent', outcome.body).data;
       const page = lines.map((line) => ({ line, seq: undefined })).reverse();
@@ -102,13 +110,13 @@ export function auditHandlers(services: Services) {
   /** Asks the owner first, then reads the stream: see streams/events.ts. */
   const ofTenant = async (call: AuditCall, tenant: TenantId, range: AuditRange): Promise<AuditPage> => {
     const recent = await recentOf(call, tenant, range);
-    const found = await services.audit.find(range);
+    const found = await options.audit.find(range);
     const all = [...found.lines, ...recent].sort((one, other) => compareEvents(other.line.id, one.line.id));
     return pageOf(all, found, { cursor: range.cursor, limit: range.wanted - 1 });
   };
 
   const ofAll = async (range: AuditRange): Promise<AuditPage> => {
-    const found = await services.audit.find(range);
+    const found = await options.audit.find(range);
     return pageOf(found.lines, found, { cursor: range.cursor, limit: range.wanted - 1 });
   };
 
@@ -123,7 +131,7 @@ export function auditHandlers(services: Services) {
       wanted(placed.line) && (tenant === undefined ? liesBefore(cursor, placed) : isOlder(cursor, placed.line));
     const subject = tenant === undefined ? subjects.allAudit : subjects.auditOfTenant(tenant);
     const range: AuditRange = { subject, ...times, cursor, matches, wanted: limit + 1 };
-    return readNow(services, call, async (): Promise<Result> => {
+    return readNow(options, call, async (): Promise<Result> => {
       const { lines, next } = await (tenant === undefined ? ofAll(range) : ofTenant(call, tenant, range));
       const more = next === undefined ? {} : { next_cursor: encodeAuditCursor(next) };
       return { code: 'ok', body: JSON.stringify({ data: lines.map(shown), ...more }) };
@@ -135,5 +143,5 @@ export function auditHandlers(services: Services) {
     return list(call, tenant, (line) => seenBy(tenant, line));
   };
   const ofOperator: HandlerOf<'audit.find'> = (call): Promise<Handled> => list(call, call.query.tenant, (line) => line);
-  return { 'audit.list': ofCaller, 'audit.find': ofOperator };
+  return { 'audit.list': ofCaller, 'audit.find': ofOperator } satisfies Partial<Handlers>;
 }

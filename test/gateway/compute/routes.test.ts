@@ -1,5 +1,5 @@
 import t from 'tap';
-import { containerHandlers } from '../../../gateway/compute/handlers.ts';
+import { containerRoutes } from '../../../gateway/compute/routes.ts';
 import { validateCreate } from '../../../gateway/validation/container.ts';
 import { declarationTagOf } from '../../../schemas/api/declaration-tag.ts';
 import { callOf, exchangeOf, servicesWith } from '../calls.ts';
@@ -13,7 +13,7 @@ function createWith(body: unknown, idempotencyKey?: string) {
 
 t.test('a create carries the token’s tenant, new ids, and a hash of what it declares', async (t) => {
   const services = servicesWith();
-  const { 'container.create': create } = containerHandlers(services);
+  const { 'container.create': create } = containerRoutes(services);
   await create(createWith({ name: 'web', repository: 'library/nginx' }));
   await create(createWith({ name: 'web', repository: 'library/nginx' }, 'key'));
   await create(createWith({ repository: 'library/nginx', name: 'web', tag: null }, 'key'));
@@ -30,7 +30,7 @@ t.test('a create carries the token’s tenant, new ids, and a hash of what it de
 t.test('a change takes the ETags of If-Match, and answers with the new one', async (t) => {
   const body = '{"data":{"id":"container","tag":"2","status":"running"}}';
   const services = servicesWith(() => ({ code: 'ok', body }));
-  const { 'container.update': update } = containerHandlers(services);
+  const { 'container.update': update } = containerRoutes(services);
   const change = (ifMatch?: string) =>
     update(
       callOf('container.update', {
@@ -49,7 +49,7 @@ t.test('a change takes the ETags of If-Match, and answers with the new one', asy
 
 t.test('an Idempotency-Key that cannot be one is refused, and nothing is asked', async (t) => {
   const services = servicesWith();
-  const { 'container.create': create } = containerHandlers(services);
+  const { 'container.create': create } = containerRoutes(services);
   for (const key of ['', 'a b', 'ü', 'x'.repeat(256)]) {
     t.match(await create(createWith({ name: 'web', repository: 'nginx' }, key)), { code: 'invalid' }, key.slice(0, 5));
   }
@@ -58,7 +58,7 @@ t.test('an Idempotency-Key that cannot be one is refused, and nothing is asked',
 
 t.test('a list refuses a cursor that it did not give', async (t) => {
   const services = servicesWith();
-  const { 'container.list': list } = containerHandlers(services);
+  const { 'container.list': list } = containerRoutes(services);
   t.match(await list(callOf('container.list', { query: { limit: 10, cursor: 'x', label: undefined } })), {
     code: 'invalid',
     body: /next_cursor/,

@@ -8,8 +8,9 @@ import { registryName } from '../../schemas/api/registry.ts';
 import type { Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
 import { secretNamePattern } from '../../schemas/api/secret.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Outcome } from '../../lib/rpc/partition-client.ts';
-import { succeeded, tenantOf, written, type Call, type HandlerOf, type Services } from '../http/call.ts';
+import type { Log } from '../../lib/log.ts';
+import type { AskOwner, Outcome } from '../../lib/rpc/partition-client.ts';
+import { succeeded, tenantOf, written, type Call, type HandlerOf, type Handlers, type Writer } from '../http/call.ts';
 import { failure, invalid, ok, type Result } from '../http/respond.ts';
 import { noVaultKeys, SealError, type Vault } from '../vault/vault.ts';
 
@@ -18,10 +19,17 @@ const registry = new RegExp(registryPattern);
 
 const atTheSameTime = 'it was changed by others at the same time: send the request again';
 
-export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOperationId'>, vault: Vault | undefined) {
-  const { log } = services;
+export interface SecretRoutesOptions extends Writer {
+  readonly ask: AskOwner;
+  /** Undefined without keys. */
+  readonly vault: Vault | undefined;
+  readonly log: Log;
+}
+
+export function secretRoutes(options: SecretRoutesOptions) {
+  const { ask, vault, log } = options;
   const ride = (call: Call) => ({ tenant: tenantOf(call), ...call.origin });
-  const writing = (call: Call) => ({ tenant: tenantOf(call), ...written(services, call) });
+  const writing = (call: Call) => ({ tenant: tenantOf(call), ...written(options, call) });
 
   /** A value that does not open any more may be replaced. */
   const isSame = ({ requestId }: Call, keys: Vault, place: SecretPlace, sealed: Sealed, value: Buffer): boolean => {
@@ -53,7 +61,7 @@ export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOper
     const { bytes, isBinary } = call.body;
     const placeOf = (version: number) => ({ of: 'secret', tenant: tenantOf(call), name, version }) as const;
     return sealing(async (keys) => {
-      const read = await services.ask('read', { type: 'secret.material', name, ...ride(call) }, call.deadlineMs);
+      const read = await ask('read', { type: 'secret.material', name, ...ride(call) }, call.deadlineMs);
       if (!succeeded(read)) return read;
       const { next, current } = decodeAnswer('secret.material', read.body).data;
       if (current?.sealed != null && isSame(call, keys, placeOf(current.version), current.sealed, bytes))
@@ -68,7 +76,7 @@ export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOper
         ...binary,
         ...writing(call),
       } as const;
-      return unlessStale(await services.ask('write', write, call.deadlineMs));
+      return unlessStale(await ask('write', write, call.deadlineMs));
     });
   };
 
@@ -81,11 +89,7 @@ export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOper
     const value = Buffer.from(password);
     const placeOf = (version: number) => ({ of: 'login', tenant: tenantOf(call), registry: host, version }) as const;
     return sealing(async (keys) => {
-      const read = await services.ask(
-        'read',
-        { type: 'login.material', registry: host, ...ride(call) },
-        call.deadlineMs,
-      );
+      const read = await ask('read', { type: 'login.material', registry: host, ...ride(call) }, call.deadlineMs);
       if (!succeeded(read)) return read;
       const { next, current } = decodeAnswer('login.material', read.body).data;
       const hasSameName = current?.username === username;
@@ -93,30 +97,30 @@ export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOper
         return ok(current.view);
       const sealed = keys.seal(placeOf(next), value);
       const login = { type: 'login.put', registry: host, version: next, username, sealed } as const;
-      return unlessStale(await services.ask('write', { ...login, ...writing(call) }, call.deadlineMs));
+      return unlessStale(await ask('write', { ...login, ...writing(call) }, call.deadlineMs));
     });
   };
 
   const secrets: HandlerOf<'secret.list'> = (call) =>
-    services.ask('read', { type: 'secret.list', ...ride(call) }, call.deadlineMs);
+    ask('read', { type: 'secret.list', ...ride(call) }, call.deadlineMs);
 
   const logins: HandlerOf<'registry.list'> = (call) =>
-    services.ask('read', { type: 'login.list', ...ride(call) }, call.deadlineMs);
+    ask('read', { type: 'login.list', ...ride(call) }, call.deadlineMs);
 
   const removeSecret: HandlerOf<'secret.remove'> = (call) =>
-    services.ask('write', { type: 'secret.remove', name: call.params.secret, ...writing(call) }, call.deadlineMs);
+    ask('write', { type: 'secret.remove', name: call.params.secret, ...writing(call) }, call.deadlineMs);
 
   const removeLogin: HandlerOf<'registry.remove'> = (call) => {
     const host = registryName(call.params.registry);
-    return services.ask('write', { type: 'login.remove', registry: host, ...writing(call) }, call.deadlineMs);
+    return ask('write', { type: 'login.remove', registry: host, ...writing(call) }, call.deadlineMs);
   };
 
   const uses: HandlerOf<'container.secrets'> = (call) =>
-    services.ask('read', { type: 'container.secrets', id: call.params.id, ...ride(call) }, call.deadlineMs);
+    ask('read', { type: 'container.secrets', id: call.params.id, ...ride(call) }, call.deadlineMs);
 
   const putUses: HandlerOf<'container.secrets.put'> = (call) => {
     const write = { type: 'container.secrets.put', id: call.params.id, secrets: call.body } as const;
-    return services.ask('write', { ...write, ...writing(call) }, call.deadlineMs);
+    return ask('write', { ...write, ...writing(call) }, call.deadlineMs);
   };
 
   return {
@@ -128,5 +132,5 @@ export function secretHandlers(services: Pick<Services, 'ask' | 'log' | 'newOper
     'registry.remove': removeLogin,
     'container.secrets': uses,
     'container.secrets.put': putUses,
-  };
+  } satisfies Partial<Handlers>;
 }

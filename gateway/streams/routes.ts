@@ -1,0 +1,12 @@
+/** Logs and events, as lists and as streams, and waits for a status. */
+import type { Handlers } from '../http/call.ts';
+import { eventRoutes, type EventRoutesOptions } from './event-handlers.ts';
+import { logHandler, type LogRouteOptions } from './log-handler.ts';
+import { waitHandler, type WaitRouteOptions } from './wait/handler.ts';
+
+export const streamRoutes = (options: LogRouteOptions & EventRoutesOptions & WaitRouteOptions) =>
+  ({
+    'container.logs': logHandler(options),
+    ...eventRoutes(options),
+    'container.wait': waitHandler(options),
+  }) satisfies Partial<Handlers>;

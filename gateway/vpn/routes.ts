@@ -1,0 +1,8 @@
+/** VPN peers of a tenant, and the files that are made of them. */
+import type { Handlers } from '../http/call.ts';
+import { artifactRoutes } from './downloads.ts';
+import { peerRoutes } from './peers.ts';
+import type { Forage } from './vpn.ts';
+
+export const vpnRoutes = (forage: Forage) =>
+  ({ ...peerRoutes(forage), ...artifactRoutes(forage) }) satisfies Partial<Handlers>;
