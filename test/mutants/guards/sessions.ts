@@ -87,7 +87,7 @@ export const sessionMutants: readonly Mutant[] = [
   {
     name: 'handshakes with a cookie from any site',
     guard: 'With the cookie only a page of our own opens a session (docs/security.md)',
-    file: 'gateway/http/app-route.ts',
+    file: 'gateway/pipeline/check.ts',
     changes: [{ in: 'refusalOf', never: 'route.upgrades === true && !isOfOurs' }],
     killedBy: 'test/integration/sessions/websocket.test.ts',
   },

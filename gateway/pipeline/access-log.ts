@@ -3,8 +3,8 @@ import type { Fields, Log } from '../../lib/log.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Admission } from '../auth/gate.ts';
 import { shortHash } from '../auth/verifier.ts';
-import type { TokenGrant } from './call.ts';
-import type { Exchange } from './engine/engine.ts';
+import type { TokenGrant } from '../http/call.ts';
+import type { Exchange } from '../http/engine/engine.ts';
 
 /** Who made a request with credentials. */
 export type Caller = Exclude<Admission, { readonly kind: 'refused' }>;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { probesOf } from '../../../gateway/compute/probes.ts';
+import { probesOf } from '../../../gateway/pipeline/probes.ts';
 import type { Call, Handlers } from '../../../gateway/http/call.ts';
 import { peerId } from '../vpn/support.ts';
 import { callOf, servicesWith } from '../calls.ts';

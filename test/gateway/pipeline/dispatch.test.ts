@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import t from 'tap';
 import type { Admission } from '../../../gateway/auth/gate.ts';
 import type { Call, Handler } from '../../../gateway/http/call.ts';
-import { Dispatcher, type DispatcherOptions } from '../../../gateway/http/dispatch.ts';
+import { Dispatcher, type DispatcherOptions } from '../../../gateway/pipeline/dispatch.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
 import { Seats } from '../../../gateway/http/seats.ts';
 import { createMeters } from '../../../gateway/metrics.ts';
@@ -113,6 +113,29 @@ t.test('the first fault that the contract names is the answer', async (t) => {
     t.equal((await stage({ handler, ...rest }).dispatch(head, body))?.status, status, `step ${number}`);
   }
   t.equal(handled, 1, 'only the good request reaches the handler');
+});
+
+t.test('a request that waits for nothing is answered before its dispatch returns', async (t) => {
+  const rows: [head: Partial<RequestHead>, with_: Parameters<typeof stage>[0], status: number | undefined][] = [
+    [{ path: '/healthz' }, {}, 200],
+    [list, {}, 200],
+    [{ ...list, query: 'limit=x' }, {}, 422],
+    [{ ...list, method: 'OPTIONS' }, {}, 204],
+    [{ path: '/api/v2/nothing' }, {}, 404],
+    [list, { caller: refused('unauthenticated') }, 401],
+    [list, { seats: seats(0) }, 503],
+    [operate, {}, undefined],
+    [{ path: '/api/forage/config/x' }, {}, undefined],
+  ];
+  for (const [head, more, status] of rows) {
+    const statuses: number[] = [];
+    const answered = stage(more).dispatch(head, '{}', {
+      reply: ({ status: given }: { readonly status: number }) => void statuses.push(given),
+    });
+    t.equal(statuses[0], status, `${head.method ?? 'GET'} ${head.path}`);
+    await answered;
+    t.equal(statuses.length, 1, 'each is answered once');
+  }
 });
 
 t.test('an invalid request shows what exists only to a caller who may know', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { AccessLog, tenantOfCaller, type Caller } from '../../../gateway/http/access-log.ts';
+import { AccessLog, tenantOfCaller, type Caller } from '../../../gateway/pipeline/access-log.ts';
 import type { Fields, Log } from '../../../lib/log.ts';
 import { peerId } from '../vpn/support.ts';
 import { anyCall, exchangeOf } from '../calls.ts';

@@ -1,19 +1,17 @@
-/** Checks the type and length of a request's JSON body, and parses it. */
+/** The body of a request: its type and length, its bytes, and the JSON in them. */
 import { DecodeError, decodeJson } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { BodyResult } from './engine/body.ts';
-import { hasMoreValues } from './engine/body-values.ts';
-import type { Exchange, RequestHead } from './engine/engine.ts';
-import { notJson, tooLarge, tooManyValues, wrongType } from './refusals.ts';
+import type { BodyResult } from '../http/engine/body.ts';
+import { hasMoreValues } from '../http/engine/body-values.ts';
+import type { Exchange, RequestHead } from '../http/engine/engine.ts';
+import { bodyRefusals, notJson, tooLarge, tooManyValues, wrongType } from '../http/refusals.ts';
+import type { Result } from '../http/respond.ts';
 import type { AppRoute } from './app-route.ts';
-import type { Result } from './respond.ts';
+import type { RequestContext, Step } from './request.ts';
 
 const jsonType = /^application\/json *(?:; *charset *= *"?utf-8"? *)?$/i;
 /** RFC 7396 */
 const patchType = /^application\/(?:merge-patch\+)?json *(?:; *charset *= *"?utf-8"? *)?$/i;
-
-export const readBody = (exchange: Exchange): Promise<BodyResult> =>
-  new Promise((resolve) => exchange.readBody(resolve));
 
 /** Refuses a body by its headers, before any of it has arrived. */
 export function judgeBody(
@@ -39,3 +37,19 @@ export function parseBody(head: RequestHead, body: Uint8Array): Result | { reado
     throw error;
   }
 }
+
+function take(request: RequestContext, body: BodyResult): Result | undefined {
+  if (typeof body === 'string') return request.refused(body, bodyRefusals);
+  const parsed = parseBody(request.exchange.head, body);
+  if ('code' in parsed) return parsed;
+  request.json = parsed.value;
+  return undefined;
+}
+
+export const readBody: Step = (request) => {
+  const { exchange, route } = request;
+  if (route.validateBody === undefined) return undefined;
+  const refusal = judgeBody(exchange, route);
+  if (refusal !== undefined) return refusal;
+  return new Promise<BodyResult>((resolve) => exchange.readBody(resolve)).then((body) => take(request, body));
+};

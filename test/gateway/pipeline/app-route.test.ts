@@ -1,5 +1,6 @@
 import t from 'tap';
-import { check, missing, paramsCanBe, prepareRoute, refusalOf } from '../../../gateway/http/app-route.ts';
+import { prepareRoute } from '../../../gateway/pipeline/app-route.ts';
+import { check, missing, paramsCanBe, refusalOf } from '../../../gateway/pipeline/check.ts';
 import type { Handler } from '../../../gateway/http/call.ts';
 import { createBodyValidators } from '../../../gateway/validation/bodies.ts';
 import { systemClock } from '../../../lib/time/clock.ts';

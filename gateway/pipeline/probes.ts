@@ -25,11 +25,7 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
     | 'container.exec'
     | 'container.forward'
   > = (call) =>
-    ask(
-      'read',
-      { type: 'container.get', tenant: tenantOf(call), id: call.params.id, ...call.origin },
-      call.deadlineMs,
-    );
+    ask('read', { type: 'container.get', tenant: tenantOf(call), id: call.params.id, ...call.origin }, call.deadlineMs);
   // For the token of one peer no other peer exists.
   const peer: HandlerOf<'peer.update' | 'peer.token.create' | 'artifact.profile' | 'artifact.p12'> = (call) =>
     call.grant !== undefined && call.grant.peer !== call.params.peer
@@ -64,7 +60,6 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
     'artifact.p12': peer,
     'network.put': (call) =>
       ask('read', { type: 'network.get', network: call.params.network, ...call.origin }, call.deadlineMs),
-    'host.update': (call) =>
-      ask('read', { type: 'host.get', host: call.params.key, ...call.origin }, call.deadlineMs),
+    'host.update': (call) => ask('read', { type: 'host.get', host: call.params.key, ...call.origin }, call.deadlineMs),
   };
 }

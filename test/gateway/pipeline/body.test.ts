@@ -1,5 +1,5 @@
 import t from 'tap';
-import { judgeBody, parseBody } from '../../../gateway/http/json-body.ts';
+import { judgeBody, parseBody } from '../../../gateway/pipeline/body.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { exchangeOf, headOf } from '../calls.ts';
 
