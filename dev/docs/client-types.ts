@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import openapiTypes, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { format, resolveConfig } from 'prettier';
-import { openApiDocument } from '../../gateway/http/openapi/document.ts';
+import { openApiDocument } from '../../gateway/openapi/document.ts';
 import { routes } from '../../schemas/routes.ts';
 import { repositoryRoot } from '../paths.ts';
 

@@ -8,7 +8,7 @@ import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Log } from '../../lib/log.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
-import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Handlers } from '../http/call.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Handlers } from '../call.ts';
 import { wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import { AskError, readNow } from '../streams/requests.ts';

@@ -4,6 +4,7 @@
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { PeerGrant } from '../../schemas/api/peer.ts';
 import { isTenantId, type TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { isOfOperator, scopesOf, type ScopeRules } from './scopes.ts';
@@ -36,6 +37,14 @@ export interface Identity {
   /** 0 for a token without `iat`: every matching revocation covers it. */
   readonly issuedAtS: number;
   readonly expiresAtS: number;
+}
+
+/**
+ * What a token in a URL granted when the request came, and the token's hash, by which actors know
+ * it.
+ */
+export interface TokenGrant extends PeerGrant {
+  readonly tokenHash: string;
 }
 
 const Header = Compile(Type.Object({ alg: Type.String(), kid: Type.String({ minLength: 1, maxLength: 256 }) }));

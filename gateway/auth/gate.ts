@@ -2,12 +2,11 @@
 import { needsTwin } from '../../schemas/api/keys/session-id.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
-import type { TokenGrant } from '../http/call.ts';
 import type { RequestHead } from '../http/engine/engine.ts';
 import type { Meters } from '../metrics.ts';
 import type { RateLimiter } from './rate-limits.ts';
 import { failure, rateLimited, type Result } from '../http/respond.ts';
-import type { Identity } from './claims.ts';
+import type { Identity, TokenGrant } from './claims.ts';
 import type { ClientAddresses } from './client-address.ts';
 import { credentialsOf, isCrossSite, isOwnOrigin, type Credentials, type Source } from './credentials.ts';
 import type { Knowledge } from './revocation-feed.ts';

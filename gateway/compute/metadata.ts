@@ -5,7 +5,7 @@ import { isMetadataEvent, type Event } from '../../schemas/api/event.ts';
 import type { Metadata } from '../../schemas/api/fields/container.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { succeeded, tenantOf, type Call } from '../http/call.ts';
+import { succeeded, tenantOf, type Call } from '../call.ts';
 
 type ById = ReadonlyMap<ContainerId, Partial<Metadata>>;
 

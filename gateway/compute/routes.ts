@@ -13,7 +13,7 @@ import {
   type HandlerOf,
   type Handlers,
   type Writer,
-} from '../http/call.ts';
+} from '../call.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isHostKey, type ContainerId } from '../../schemas/ids.ts';
 import { canonicalSpec, type Metadata } from '../../schemas/api/fields/container.ts';

@@ -9,7 +9,7 @@ import type { Log } from '../../lib/log.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
-import { tenantOf, type HandlerOf } from '../http/call.ts';
+import { tenantOf, type HandlerOf } from '../call.ts';
 import { metadataOf } from './metadata.ts';
 import { wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';

@@ -1,6 +1,6 @@
 /** Files that clients fetch repeatedly, and that are sent only if they have changed (ETag). */
 import { createHash } from 'node:crypto';
-import type { Call } from './call.ts';
+import type { Exchange } from './engine/engine.ts';
 import type { Result } from './respond.ts';
 
 /** A strong ETag: equal ETags mean equal bytes (RFC 9110 section 8.8.3). */
@@ -14,13 +14,13 @@ const isKnown = (ifNoneMatch: string | undefined, etag: string): boolean =>
 
 /** `whole`: headers of an answer with the content; `always`: headers of a 304, too. */
 export function conditional(
-  call: Call,
+  { exchange }: { readonly exchange: Pick<Exchange, 'head'> },
   content: string,
   { whole, always = [] }: { readonly whole: readonly string[]; readonly always?: readonly string[] },
 ): Result {
   const etag = etagOf(content);
   const headers = ['etag', etag, ...always];
-  return isKnown(call.exchange.head.headers.ifNoneMatch, etag)
+  return isKnown(exchange.head.headers.ifNoneMatch, etag)
     ? { code: 'not_modified', body: '', headers }
     : { code: 'ok', body: content, headers: [...whole, ...headers] };
 }

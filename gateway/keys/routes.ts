@@ -9,7 +9,7 @@ import type { KeyId } from '../../schemas/ids.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { SigningKeyPage } from '../../schemas/wire/answers.ts';
 import { lackAmong } from '../auth/scopes.ts';
-import { succeeded, tenantOf, written, type Call, type HandlerOf, type Handlers, type Writer } from '../http/call.ts';
+import { succeeded, tenantOf, written, type Call, type HandlerOf, type Handlers, type Writer } from '../call.ts';
 import { created, invalid, missingScope, ok } from '../http/respond.ts';
 import { revocationOf } from '../operator/tenants.ts';
 import type { SigningKeys } from './signing-keys.ts';

@@ -17,7 +17,7 @@ import type { Origin } from '../../schemas/wire/asks.ts';
 import type { Issuer } from '../auth/claims.ts';
 import type { VerificationKey } from '../auth/jwks.ts';
 import type { KeyAnswer, KeyFinder } from '../auth/keys.ts';
-import { succeeded, written } from '../http/call.ts';
+import { succeeded, written } from '../call.ts';
 import type { Cause } from '../../schemas/wire/audit.ts';
 import { failure, type Result } from '../http/respond.ts';
 import { noVaultKeys, SealError, type Vault } from '../vault/vault.ts';

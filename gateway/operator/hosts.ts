@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
-import { succeeded, written, type Call, type HandlerOf, type Handlers, type Writer } from '../http/call.ts';
+import { succeeded, written, type Call, type HandlerOf, type Handlers, type Writer } from '../call.ts';
 import { created, failure, ok, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';

@@ -6,7 +6,7 @@ import { decodePlaceCursor, encodePlaceCursor, type PlaceCursor } from '../../sc
 import { limits } from '../../schemas/limits.ts';
 import type { AnswerOf, Question } from '../../schemas/wire/asks.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
-import { succeeded, type Call, type CallOf, type HandlerOf } from '../http/call.ts';
+import { succeeded, type Call, type CallOf, type HandlerOf } from '../call.ts';
 import { listByKey, wrongCursor, type Keys } from '../http/pages.ts';
 import { failure, type Result } from '../http/respond.ts';
 

@@ -2,7 +2,7 @@
 import { isNetworkName } from '../../schemas/ids.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import type { NetworkRecord, NetworkView } from '../../schemas/api/network.ts';
-import type { CallOf, HandlerOf, Handlers } from '../http/call.ts';
+import type { CallOf, HandlerOf, Handlers } from '../call.ts';
 import { networkPlace } from '../vpn/service/networks/authority.ts';
 import { conditional } from '../http/conditional.ts';
 import type { Forage } from '../vpn/vpn.ts';

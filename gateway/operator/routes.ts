@@ -1,5 +1,5 @@
 /** Routes of operators: tenants and their containers, hosts, VPN networks. */
-import type { Handlers } from '../http/call.ts';
+import type { Handlers } from '../call.ts';
 import type { Forage } from '../vpn/vpn.ts';
 import { hostRoutes, type HostRoutesOptions } from './hosts.ts';
 import { networkRoutes } from './networks.ts';

@@ -7,7 +7,7 @@ import type { HostKey } from '../../schemas/ids.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import type { Fields } from '../../lib/log.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
-import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../http/call.ts';
+import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../call.ts';
 import { hostOfJoinToken } from './hosts.ts';
 
 interface Kind<C extends Call> {

@@ -5,7 +5,7 @@ import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
-import { succeeded, written, type HandlerOf, type Handlers, type Writer } from '../http/call.ts';
+import { succeeded, written, type HandlerOf, type Handlers, type Writer } from '../call.ts';
 import { created } from '../http/respond.ts';
 import { findContainers, listOfAll, type AskerOfAll } from './lists.ts';
 

@@ -1,9 +1,8 @@
 /** The log line of each request: its route, its caller and its outcome. */
 import type { Fields, Log } from '../../lib/log.ts';
-import type { Identity } from '../auth/claims.ts';
+import type { Identity, TokenGrant } from '../auth/claims.ts';
 import type { Admission } from '../auth/gate.ts';
 import { shortHash } from '../auth/verifier.ts';
-import type { TokenGrant } from '../http/call.ts';
 import type { Exchange } from '../http/engine/engine.ts';
 
 /** Who made a request with credentials. */

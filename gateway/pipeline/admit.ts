@@ -1,6 +1,6 @@
 /** Who makes the request, whether the tenant has room for it, and whether there is such a path. */
 import type { Admission } from '../auth/gate.ts';
-import type { Handled } from '../http/call.ts';
+import type { Handled } from '../call.ts';
 import { notFound, seatRefusals, wrongMethod } from '../http/refusals.ts';
 import { tenantOfCaller } from './access-log.ts';
 import type { RequestContext, Step } from './request.ts';

@@ -1,6 +1,6 @@
 /** The end of a request: its reply, its span, its metrics and its line in the log. */
 import { outcomeStatus } from '../../schemas/errors.ts';
-import { succeeded, type Handled } from '../http/call.ts';
+import { succeeded, type Handled } from '../call.ts';
 import type { Exchange } from '../http/engine/engine.ts';
 import { errorPage } from '../http/html.ts';
 import { replyOf } from '../http/respond.ts';

@@ -1,7 +1,7 @@
 /** A route of the table with everything prepared for its requests. Pure, but for handlers. */
 import { limits } from '../../schemas/limits.ts';
 import type { Route, RouteName } from '../../schemas/routes.ts';
-import type { Handler, Handlers } from '../http/call.ts';
+import type { Handler, Handlers } from '../call.ts';
 import type { BodyValidator, BodyValidators } from '../validation/bodies.ts';
 import { queryReader, type QueryReader } from '../validation/query.ts';
 import { bodyValidator } from '../validation/schema.ts';

@@ -5,7 +5,7 @@ import { pathParameters, type Route } from '../../schemas/routes.ts';
 import { causeOf, isAudited } from '../audit/cause.ts';
 import type { Admission } from '../auth/gate.ts';
 import { lackOf } from '../auth/scopes.ts';
-import type { Call } from '../http/call.ts';
+import type { Call } from '../call.ts';
 import { forbidden, notFound } from '../http/refusals.ts';
 import { invalid, missingScope, type Result } from '../http/respond.ts';
 import type { Validated } from '../validation/faults.ts';

@@ -1,6 +1,6 @@
 /** Takes each request through its steps, and answers it. */
 import type { Route, RouteName } from '../../schemas/routes.ts';
-import type { Handled } from '../http/call.ts';
+import type { Handled } from '../call.ts';
 import type { Exchange } from '../http/engine/engine.ts';
 import { failure } from '../http/respond.ts';
 import { createRouter } from '../http/router.ts';

@@ -1,6 +1,6 @@
 /** The handler of the route, and what the operators' log and the audit say of its answer. */
 import { securityEventOf } from '../operator/security-events.ts';
-import type { Handled } from '../http/call.ts';
+import type { Handled } from '../call.ts';
 import type { RequestContext, Step } from './request.ts';
 
 /** With what the client should know of its request. */

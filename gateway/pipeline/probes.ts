@@ -4,7 +4,7 @@
  */
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import { failure } from '../http/respond.ts';
-import { tenantOf, type HandlerOf, type Handlers } from '../http/call.ts';
+import { tenantOf, type HandlerOf, type Handlers } from '../call.ts';
 
 export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers> {
   const traced: HandlerOf<'container.logs' | 'container.events'> = (call) =>

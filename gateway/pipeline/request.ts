@@ -11,7 +11,7 @@ import type { Origin } from '../../schemas/wire/asks.ts';
 import type { AuditNotes } from '../audit/notes.ts';
 import type { Gate } from '../auth/gate.ts';
 import type { UrlTokens } from '../auth/url-tokens.ts';
-import type { Call, Handled } from '../http/call.ts';
+import type { Call, Handled } from '../call.ts';
 import type { BodyRefusal } from '../http/engine/body.ts';
 import type { Exchange } from '../http/engine/engine.ts';
 import type { Result } from '../http/respond.ts';

@@ -10,7 +10,7 @@ import { secretNamePattern } from '../../schemas/api/secret.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AskOwner, Outcome } from '../../lib/rpc/partition-client.ts';
-import { succeeded, tenantOf, written, type Call, type HandlerOf, type Handlers, type Writer } from '../http/call.ts';
+import { succeeded, tenantOf, written, type Call, type HandlerOf, type Handlers, type Writer } from '../call.ts';
 import { failure, invalid, ok, type Result } from '../http/respond.ts';
 import { noVaultKeys, SealError, type Vault } from '../vault/vault.ts';
 

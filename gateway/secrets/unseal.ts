@@ -24,7 +24,7 @@ import { anySender, senderOfSubject, subjects, type Sender } from '../../schemas
 import { UnsealAsk, type UnsealAnswer, type UnsealedLogin, type UnsealedSecret } from '../../schemas/wire/unseal.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import { RateLimiter } from '../auth/rate-limits.ts';
-import { succeeded } from '../http/call.ts';
+import { succeeded } from '../call.ts';
 import type { Unsealed } from '../metrics.ts';
 import { SealError, type Vault } from '../vault/vault.ts';
 import { sealTo, warmUp } from './box.ts';

@@ -6,7 +6,7 @@ import type { Log } from '../../lib/log.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { AuditNotes } from '../audit/notes.ts';
-import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Handlers } from '../http/call.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Handlers } from '../call.ts';
 import { failure } from '../http/respond.ts';
 import { judgeHandshake } from './handshake.ts';
 import { Bridge, type Passed } from './bridge.ts';

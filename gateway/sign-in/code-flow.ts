@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { isCrossSite } from '../auth/credentials.ts';
-import type { Call, HandlerOf } from '../http/call.ts';
+import type { Call, HandlerOf } from '../call.ts';
 import { seeOther } from '../http/html.ts';
 import { forbidden } from '../http/refusals.ts';
 import { failure, type Result } from '../http/respond.ts';

@@ -8,7 +8,7 @@
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { DeviceSignIn, DeviceToken } from '../../schemas/api/keys/session.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Call, HandlerOf } from '../http/call.ts';
+import type { Call, HandlerOf } from '../call.ts';
 import { failure, invalid, ok, type Result } from '../http/respond.ts';
 import type { Kept } from './envelope.ts';
 import { away, chosenFromMs, noTenant, refusalOf, subjectOf, type Desk } from './desk.ts';

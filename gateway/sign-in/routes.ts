@@ -2,7 +2,7 @@
 import type { Gate } from '../auth/gate.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { SignInSettings } from '../configuration/sign-in.ts';
-import type { Handler, Handlers } from '../http/call.ts';
+import type { Handler, Handlers } from '../call.ts';
 import { failure } from '../http/respond.ts';
 import type { Vault } from '../vault/vault.ts';
 import { codeFlow } from './code-flow.ts';

@@ -7,7 +7,7 @@ import { isSessionId } from '../../schemas/api/keys/session-id.ts';
 import { OneTimeLink } from '../../schemas/api/keys/session.ts';
 import type { Gate } from '../auth/gate.ts';
 import { unauthenticated } from '../auth/gate.ts';
-import type { HandlerOf } from '../http/call.ts';
+import type { HandlerOf } from '../call.ts';
 import { seeOther } from '../http/html.ts';
 import { forbidden } from '../http/refusals.ts';
 import { failure } from '../http/respond.ts';

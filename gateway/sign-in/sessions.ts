@@ -8,7 +8,7 @@ import { wholeSeconds } from '../../schemas/quantity.ts';
 import { causeOf } from '../audit/cause.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Gate } from '../auth/gate.ts';
-import { succeeded, written, type Call, type Writer } from '../http/call.ts';
+import { succeeded, written, type Call, type Writer } from '../call.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';

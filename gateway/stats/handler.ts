@@ -5,7 +5,7 @@ import type { Log } from '../../lib/log.ts';
 import type { AskOwner, LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
-import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf } from '../http/call.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf } from '../call.ts';
 import { failure, ok, type Result } from '../http/respond.ts';
 import { refusalOf } from '../sessions/close.ts';
 import { Doorbell, type Showing, type StreamHost } from '../streams/host.ts';

@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log.ts';
 import type { AskOwner, LaneKind } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import { succeeded, tenantOf, type Call, type CallOf, type Handled, type HandlerOf } from '../http/call.ts';
+import { succeeded, tenantOf, type Call, type CallOf, type Handled, type HandlerOf } from '../call.ts';
 import {
   followedBy,
   frameIdOf,

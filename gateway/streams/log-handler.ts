@@ -4,7 +4,7 @@ import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { tenantOf, type CallOf, type HandlerOf } from '../http/call.ts';
+import { tenantOf, type CallOf, type HandlerOf } from '../call.ts';
 import type { Result } from '../http/respond.ts';
 import type { Showing, StreamHost } from './host.ts';
 import type { LogPage, LogPosition, LogReader } from './logs.ts';

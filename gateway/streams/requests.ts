@@ -3,7 +3,7 @@ import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AskOwner, LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
-import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../http/call.ts';
+import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../call.ts';
 import { failure, type Result } from '../http/respond.ts';
 import type { Bell, Guest, Showing, StreamHost } from './host.ts';
 

@@ -1,5 +1,5 @@
 /** Logs and events, as lists and as streams, and waits for a status. */
-import type { Handlers } from '../http/call.ts';
+import type { Handlers } from '../call.ts';
 import { eventRoutes, type EventRoutesOptions } from './event-handlers.ts';
 import { logHandler, type LogRouteOptions } from './log-handler.ts';
 import { waitHandler, type WaitRouteOptions } from './wait/handler.ts';

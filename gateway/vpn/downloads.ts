@@ -5,7 +5,7 @@ import { isBearerOf } from '../../lib/bearer.ts';
 import type { PeerId } from '../../schemas/ids.ts';
 import { servesTenant } from '../../schemas/api/network.ts';
 import { standingOf } from '../../schemas/api/peer.ts';
-import { tenantOf, type Call, type CallOf, type Handled, type HandlerOf } from '../http/call.ts';
+import { tenantOf, type Call, type CallOf, type Handled, type HandlerOf } from '../call.ts';
 import type { Encryption } from './service/artifacts.ts';
 import { conditional } from '../http/conditional.ts';
 import type { Forage } from './vpn.ts';

@@ -2,7 +2,7 @@
 import { timestamp } from '../../lib/time/timestamp.ts';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { PeerTokenView } from '../../schemas/api/peer.ts';
-import { succeeded, tenantOf, type HandlerOf } from '../http/call.ts';
+import { succeeded, tenantOf, type HandlerOf } from '../call.ts';
 import type { Forage } from './vpn.ts';
 import { keyringOf } from './service/keyring.ts';
 import { refuseUnroutable, type NewPeer } from './service/peers/peers.ts';

@@ -1,5 +1,5 @@
 /** VPN peers of a tenant, and the files that are made of them. */
-import type { Handlers } from '../http/call.ts';
+import type { Handlers } from '../call.ts';
 import { artifactRoutes } from './downloads.ts';
 import { peerRoutes } from './peers.ts';
 import type { Forage } from './vpn.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { NetworkName, PeerId, PeerTokenId } from '../../schemas/ids.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
-import type { Call, Writer } from '../http/call.ts';
+import type { Call, Writer } from '../call.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
 import { PkiPool } from './pki/pool.ts';

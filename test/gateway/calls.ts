@@ -2,7 +2,7 @@
 import type { AuditRoutesOptions } from '../../gateway/audit/routes.ts';
 import type { ContainerRoutesOptions } from '../../gateway/compute/routes.ts';
 import type { UsageRoutesOptions } from '../../gateway/compute/usage.ts';
-import type { Call, CallOf } from '../../gateway/http/call.ts';
+import type { Call, CallOf } from '../../gateway/call.ts';
 import type { Exchange, Reply, RequestHead } from '../../gateway/http/engine/engine.ts';
 import type { KeyRoutesOptions } from '../../gateway/keys/routes.ts';
 import type { HostRoutesOptions } from '../../gateway/operator/hosts.ts';

@@ -8,7 +8,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { decodeAnswer } from '../../../lib/rpc/decode.ts';
-import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf } from '../../http/call.ts';
+import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf } from '../../call.ts';
 import { failure } from '../../http/respond.ts';
 import type { Doorbell, StreamHost } from '../host.ts';
 import { guestOf } from '../requests.ts';

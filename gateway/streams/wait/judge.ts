@@ -4,7 +4,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
 import type { Outcome } from '../../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../../lib/rpc/decode.ts';
-import { succeeded } from '../../http/call.ts';
+import { succeeded } from '../../call.ts';
 import { failure, ok } from '../../http/respond.ts';
 
 export type Goal =

@@ -5,7 +5,7 @@ import { decodeAnswer } from '../../../lib/rpc/decode.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { KeyPage, PeerCount } from '../../../schemas/wire/answers.ts';
 import type { AnswerOf, Origin, ReadAsk, ReadableType, WriteAsk } from '../../../schemas/wire/asks.ts';
-import { succeeded, written, type Writer } from '../../http/call.ts';
+import { succeeded, written, type Writer } from '../../call.ts';
 import type { Cause } from '../../../schemas/wire/audit.ts';
 import type { AskOwner, Outcome } from '../../../lib/rpc/partition-client.ts';
 import { failure } from '../../http/respond.ts';

@@ -3,7 +3,7 @@
  */
 import type { Log } from '../../../lib/log.ts';
 import type { RouteName } from '../../../schemas/routes.ts';
-import type { Call, CallOf, Handled, HandlerOf } from '../../http/call.ts';
+import type { Call, CallOf, Handled, HandlerOf } from '../../call.ts';
 import { PoolBusy } from '../pki/pool.ts';
 import { SealError } from '../../vault/vault.ts';
 import { failure, type Result } from '../../http/respond.ts';

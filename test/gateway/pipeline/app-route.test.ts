@@ -1,7 +1,7 @@
 import t from 'tap';
 import { prepareRoute } from '../../../gateway/pipeline/app-route.ts';
 import { check, missing, paramsCanBe, refusalOf } from '../../../gateway/pipeline/check.ts';
-import type { Handler } from '../../../gateway/http/call.ts';
+import type { Handler } from '../../../gateway/call.ts';
 import { createBodyValidators } from '../../../gateway/validation/bodies.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import t from 'tap';
 import type { Admission } from '../../../gateway/auth/gate.ts';
-import type { Call, Handler } from '../../../gateway/http/call.ts';
+import type { Call, Handler } from '../../../gateway/call.ts';
 import { Dispatcher, type DispatcherOptions } from '../../../gateway/pipeline/dispatch.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
 import { Seats } from '../../../gateway/http/seats.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { probesOf } from '../../../gateway/pipeline/probes.ts';
-import type { Call, Handlers } from '../../../gateway/http/call.ts';
+import type { Call, Handlers } from '../../../gateway/call.ts';
 import { peerId } from '../vpn/support.ts';
 import { callOf, servicesWith } from '../calls.ts';
 import type { ContainerId, HostKey, NetworkName, PeerId, TenantId } from '../../../schemas/ids.ts';

@@ -1,6 +1,6 @@
 /** `GET /:id/stats`, with the host's end of the session in the test. */
 import t from 'tap';
-import type { CallOf } from '../../../gateway/http/call.ts';
+import type { CallOf } from '../../../gateway/call.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
 import { statsHandler } from '../../../gateway/stats/handler.ts';
 import { StatsWatches } from '../../../gateway/stats/watches.ts';

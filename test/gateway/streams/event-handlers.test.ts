@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Handled } from '../../../gateway/http/call.ts';
+import type { Handled } from '../../../gateway/call.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
 import { eventRoutes } from '../../../gateway/streams/event-handlers.ts';
 import type { EventPage } from '../../../gateway/streams/events.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { CallOf } from '../../../gateway/http/call.ts';
+import type { CallOf } from '../../../gateway/call.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
 import { logHandler } from '../../../gateway/streams/log-handler.ts';
 import type { LogPage, LogPosition } from '../../../gateway/streams/logs.ts';

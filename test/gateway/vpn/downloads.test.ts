@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { CallOf } from '../../../gateway/http/call.ts';
+import type { CallOf } from '../../../gateway/call.ts';
 import { artifactRoutes } from '../../../gateway/vpn/downloads.ts';
 import type { PeerId, TenantId } from '../../../schemas/ids.ts';
 import { callOf, exchangeOf } from '../calls.ts';

@@ -190,7 +190,7 @@ export const gatewayMutants: readonly Mutant[] = [
   {
     name: 'tenant taken from the query',
     guard: 'The tenant of a request is the token’s (A6)',
-    file: 'gateway/http/call.ts',
+    file: 'gateway/call.ts',
     changes: [
       {
         in: 'tenantOf',

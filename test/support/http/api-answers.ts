@@ -2,7 +2,7 @@
  * Holds answers of the API against its OpenAPI document: status, headers, content type and body.
  */
 import { Compile } from 'typebox/schema';
-import { openApiDocument } from '../../../gateway/http/openapi/document.ts';
+import { openApiDocument } from '../../../gateway/openapi/document.ts';
 import { errorStatus } from '../../../schemas/errors.ts';
 import { routes } from '../../../schemas/routes.ts';
 

@@ -3,7 +3,7 @@ import { limits } from '../../../../schemas/limits.ts';
 import type { NetworkName } from '../../../../schemas/ids.ts';
 import type { KeptCertificate, NetworkRecord, NetworkSettings } from '../../../../schemas/api/network.ts';
 import type { Clock } from '../../../../lib/time/clock.ts';
-import { succeeded } from '../../../http/call.ts';
+import { succeeded } from '../../../call.ts';
 import type { Outcome } from '../../../../lib/rpc/partition-client.ts';
 import { bodyOf, type Asker, type VpnActors } from '../actors.ts';
 import { authorityOf, crlUrl, networkPlace } from './authority.ts';

@@ -11,7 +11,7 @@ import type { Sealed } from '../../../../schemas/records/sealed.ts';
 import { standingOf } from '../../../../schemas/api/peer.ts';
 import type { PeerRecord, PeerToken, TokenScope } from '../../../../schemas/api/peer.ts';
 import type { Clock } from '../../../../lib/time/clock.ts';
-import { succeeded } from '../../../http/call.ts';
+import { succeeded } from '../../../call.ts';
 import { newPassword, newToken } from '../../pki/secrets.ts';
 import { domainOfPeers } from '../../pki/x509.ts';
 import { failure, invalid } from '../../../http/respond.ts';

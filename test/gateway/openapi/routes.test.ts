@@ -1,5 +1,5 @@
 import t from 'tap';
-import { publicRoutes } from '../../../gateway/http/public.ts';
+import { publicRoutes } from '../../../gateway/openapi/routes.ts';
 import { anyCall } from '../calls.ts';
 
 t.test('readiness is asked at each request, liveness is not in doubt', async (t) => {

@@ -1,5 +1,5 @@
 /** The errors of the API as components of the OpenAPI document. Pure. */
-import { errorStatus, quotaDimensions, type ErrorCode } from '../../../schemas/errors.ts';
+import { errorStatus, quotaDimensions, type ErrorCode } from '../../schemas/errors.ts';
 import type { Json } from './references.ts';
 
 const codes = Object.keys(errorStatus) as ErrorCode[];

@@ -1,9 +1,9 @@
 /** Public routes: whether the process lives, whether it serves, and what the API is. */
-import { routes } from '../../schemas/routes.ts';
-import type { Handler } from './call.ts';
-import { openApiDocument } from './openapi/document.ts';
-import { failure } from './respond.ts';
 import { limits } from '../../schemas/limits.ts';
+import { routes } from '../../schemas/routes.ts';
+import type { Handler } from '../call.ts';
+import { openApiDocument } from './document.ts';
+import { failure } from '../http/respond.ts';
 
 export function publicRoutes(options: { readonly version: string; readonly ready: () => boolean }) {
   const openApi = JSON.stringify(openApiDocument(routes, options.version));

@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { repositoryRoot } from '../../../../dev/paths.ts';
-import { openApiDocument } from '../../../../gateway/http/openapi/document.ts';
-import { createRouter } from '../../../../gateway/http/router.ts';
-import { components } from '../../../../schemas/components.ts';
-import { errorStatus, successStatus } from '../../../../schemas/errors.ts';
-import { authErrors, commonErrors, routes } from '../../../../schemas/routes.ts';
-import { temporaryFolder } from '../../../support/folder.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { openApiDocument } from '../../../gateway/openapi/document.ts';
+import { createRouter } from '../../../gateway/http/router.ts';
+import { components } from '../../../schemas/components.ts';
+import { errorStatus, successStatus } from '../../../schemas/errors.ts';
+import { authErrors, commonErrors, routes } from '../../../schemas/routes.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 interface Schema {
   readonly $ref?: string;

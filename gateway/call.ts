@@ -1,24 +1,15 @@
 /** A request as its handler sees it, and what a handler is. */
-import { errorStatus, outcomeStatus } from '../../schemas/errors.ts';
-import type { OperationId, TenantId } from '../../schemas/ids.ts';
-import type { PeerGrant } from '../../schemas/api/peer.ts';
-import type { Cause } from '../../schemas/wire/audit.ts';
-import type { Origin } from '../../schemas/wire/asks.ts';
-import type { Params, Query, RouteName } from '../../schemas/routes.ts';
-import type { Identity } from '../auth/claims.ts';
-import type { Outcome } from '../../lib/rpc/partition-client.ts';
-import type { Exchange } from './engine/engine.ts';
-import type { Result } from './respond.ts';
-import type { Body } from '../validation/bodies.ts';
-import type { QueryValues } from '../validation/query.ts';
-
-/**
- * What a token in a URL granted when the request came, and the token's hash, by which actors know
- * it.
- */
-export interface TokenGrant extends PeerGrant {
-  readonly tokenHash: string;
-}
+import { errorStatus, outcomeStatus } from '../schemas/errors.ts';
+import type { OperationId, TenantId } from '../schemas/ids.ts';
+import type { Cause } from '../schemas/wire/audit.ts';
+import type { Origin } from '../schemas/wire/asks.ts';
+import type { Params, Query, RouteName } from '../schemas/routes.ts';
+import type { Identity, TokenGrant } from './auth/claims.ts';
+import type { Outcome } from '../lib/rpc/partition-client.ts';
+import type { Exchange } from './http/engine/engine.ts';
+import type { Result } from './http/respond.ts';
+import type { Body } from './validation/bodies.ts';
+import type { QueryValues } from './validation/query.ts';
 
 /** A request of any route. */
 export interface Call {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import Type from 'typebox';
-import { referencesTo } from '../../../../gateway/http/openapi/references.ts';
+import { referencesTo } from '../../../gateway/openapi/references.ts';
 
 const Leaf = Type.Object({ at: Type.String() });
 const Tree = Type.Object({ leaf: Leaf, spare: Type.Optional(Leaf), leaves: Type.Array(Leaf) });

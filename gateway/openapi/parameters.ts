@@ -1,5 +1,5 @@
 /** Parameters of routes as components of the OpenAPI document. Pure. */
-import { pathParameters, type Route } from '../../../schemas/routes.ts';
+import { pathParameters, type Route } from '../../schemas/routes.ts';
 import type { Json } from './references.ts';
 
 export interface Parameter extends Json {

@@ -1,9 +1,9 @@
 /** The route table as an OpenAPI 3.1 document. Pure. */
-import { components } from '../../../schemas/components.ts';
-import { commonErrors, authErrors, type Route } from '../../../schemas/routes.ts';
-import { scopeText } from '../../../schemas/scopes.ts';
-import { successStatus } from '../../../schemas/errors.ts';
-import { cookieName } from '../../auth/credentials.ts';
+import { components } from '../../schemas/components.ts';
+import { commonErrors, authErrors, type Route } from '../../schemas/routes.ts';
+import { scopeText } from '../../schemas/scopes.ts';
+import { successStatus } from '../../schemas/errors.ts';
+import { cookieName } from '../auth/credentials.ts';
 import { errorResponses, errorSchemas, type ErrorResponses } from './errors.ts';
 import { parametersOf, referenceTo, sharedParameters, type Parameter } from './parameters.ts';
 import { referencesTo, type Json, type References } from './references.ts';

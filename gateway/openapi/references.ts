@@ -1,5 +1,5 @@
 /** Puts `$ref` in the place of schemas that have a name (schemas/components.ts). Pure. */
-import { isValues, type Values } from '../../../lib/values.ts';
+import { isValues, type Values } from '../../lib/values.ts';
 
 export type Json = Values;
 
