@@ -19,7 +19,6 @@ import type { Knowledge } from './auth/revocation-feed.ts';
 import { UrlTokens } from './auth/url-tokens.ts';
 import { Backend } from './backend/backend.ts';
 import { containerRoutes } from './compute/routes.ts';
-import { usageRoutes } from './compute/usage.ts';
 import { probesOf } from './pipeline/probes.ts';
 import type { IssuerSetting } from './configuration/issuers.ts';
 import { redisAccessOf } from './configuration/redis.ts';
@@ -44,14 +43,14 @@ import { hostIssuersOf } from './secrets/host-issuers.ts';
 import { notServed, UnsealService } from './secrets/unseal.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { Sessions } from './sessions/sessions.ts';
-import { statsHandler } from './stats/handler.ts';
+import { statsRoutes } from './stats/routes.ts';
 import { signInRoutes } from './sign-in/routes.ts';
 import { StatsWatches } from './stats/watches.ts';
 import { EventReader } from './streams/events.ts';
 import { streamRoutes } from './streams/routes.ts';
 import { StreamHost, type Polls } from './streams/host.ts';
 import { LogReader } from './streams/logs.ts';
-import { UsageReader } from './streams/usage.ts';
+import { UsageReader } from './stats/usage-reader.ts';
 import { createBodyValidators } from './validation/bodies.ts';
 import { vpnRoutes } from './vpn/routes.ts';
 import { Vault } from './vault/vault.ts';
@@ -333,7 +332,6 @@ function handlersOf(parts: Parts, rooms: Rooms, ask: AskOwner, ready: () => bool
       lifeMs: sessionLifeOf(configuration),
       linkFolder: linkFolderOf(configuration),
     }),
-    ...usageRoutes({ ...reads, usage: new UsageReader(nats, badBlock) }),
     ...auditRoutes({ ...reads, audit: new AuditReader(nats, clock, badBlock) }),
     ...streamRoutes({
       ...reads,
@@ -342,7 +340,12 @@ function handlersOf(parts: Parts, rooms: Rooms, ask: AskOwner, ready: () => bool
       events: new EventReader(nats, clock, badBlock),
     }),
     ...sessionRoutes({ ...reads, sessions, notes }),
-    'container.stats': statsHandler({ ...reads, streams, stats: new StatsWatches(sessions, clock) }),
+    ...statsRoutes({
+      ...reads,
+      streams,
+      stats: new StatsWatches(sessions, clock),
+      usage: new UsageReader(nats, badBlock),
+    }),
     ...operatorRoutes({
       ...revokes,
       partitions: () => backend.partitions(),

@@ -8,10 +8,8 @@ import { conditional } from '../http/conditional.ts';
 import type { Forage } from '../vpn/vpn.ts';
 import { keyringOf, type Keyring } from '../vpn/service/keyring.ts';
 import { refusing } from '../vpn/service/refusal.ts';
-import { resealAll } from '../vault/reseal.ts';
 import { nftablesOfServer, swanctlOfServer, wireguardOfServer } from '../vpn/service/networks/server-files.ts';
 import { listByKey } from '../http/pages.ts';
-import { ok } from '../http/respond.ts';
 
 /** Routes of a network's files that its VPN server fetches. */
 type ServerFile = Extract<
@@ -65,11 +63,6 @@ export function networkRoutes({ actors, networks, keyring, clock, log }: Forage)
   const openKey = ({ name, server }: NetworkRecord, { vault }: Keyring): string =>
     vault.open(networkPlace(name, 'server'), server.privateKey);
 
-  const reseal = refusing<'secret.reseal'>(log, async (call) => {
-    const { vault } = keyringOf(keyring);
-    return ok(await resealAll(call, { actors, vault, clock, log }));
-  });
-
   return {
     'network.list': list,
     'network.create': create,
@@ -84,6 +77,5 @@ export function networkRoutes({ actors, networks, keyring, clock, log }: Forage)
     'network.server_certificate': serverFile(pem, (_call, { server }) => server.pem),
     'network.server_key': serverFile(pem, (_call, network, keys) => openKey(network, keys)),
     'network.ca': serverFile(pem, (_call, { ca }) => ca.pem),
-    'secret.reseal': reseal,
   } satisfies Partial<Handlers>;
 }

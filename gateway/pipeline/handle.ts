@@ -1,5 +1,5 @@
 /** The handler of the route, and what the operators' log and the audit say of its answer. */
-import { securityEventOf } from '../operator/security-events.ts';
+import { securityEventOf } from '../audit/security-events.ts';
 import type { Handled } from '../call.ts';
 import type { RequestContext, Step } from './request.ts';
 

@@ -16,7 +16,7 @@ import type { AuditNotes } from '../audit/notes.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import { failure, type Result } from '../http/respond.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
-import { signedOutEvent, unknownOutcomes } from '../operator/security-events.ts';
+import { signedOutEvent, unknownOutcomes } from '../audit/security-events.ts';
 import { revocationOf } from '../operator/tenants.ts';
 import type { Verifier } from '../auth/verifier.ts';
 import type { Grant } from './mapping.ts';

@@ -5,12 +5,11 @@ import type { BodySchema, RouteName, RouteWithBody } from '../../schemas/routes.
 import { validateCreate, validateField, validateLabelsPatch, validateUpdate } from './container.ts';
 import type { Validated } from './faults.ts';
 import { validateEnrol, validateRenew } from './host.ts';
-import { validateKey } from '../keys/body.ts';
 import { validateNetworkCreate, validateNetworkPut } from './network.ts';
-import { validatePeerToken } from './peer-token.ts';
 import { validatePolicy } from './policy.ts';
 import { validatePeerCreate, validatePeerUpdate } from './peer.ts';
-import { validateContainerSecrets, validateLogin, validateSecret } from '../secrets/bodies.ts';
+import { validateContainerSecrets, validateLogin, validateSecret } from './secret.ts';
+import { validateKey, validatePeerToken } from './tokens.ts';
 
 export type BodyValidator = (body: unknown) => Validated<unknown>;
 

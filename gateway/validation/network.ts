@@ -6,11 +6,10 @@ import type { FieldErrors } from '../../schemas/errors.ts';
 import type { NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { NetworkBody, NetworkCreateBody, NetworkSettings, NetworkView, Proxy } from '../../schemas/api/network.ts';
-import { defaultOf } from './defaults.ts';
 import { forms } from '../../lib/validation/words.ts';
 import { isValues } from '../../lib/values.ts';
 import type { Validated } from './faults.ts';
-import { bodyValidator } from './schema.ts';
+import { bodyValidator, defaultOf } from './schema.ts';
 import {
   checkDns,
   checkNames,

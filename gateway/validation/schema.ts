@@ -2,6 +2,7 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
+import { Check } from 'typebox/value';
 import { limits } from '../../schemas/limits.ts';
 import { fieldErrors, type Validated } from './faults.ts';
 
@@ -55,4 +56,14 @@ export function bodyValidator<S extends TSchema>(schema: S): (body: unknown) => 
     if (compiled.Check(body)) return { ok: true, value: body };
     return { ok: false, faults: fieldErrors(compiled.Errors(shortened(schema, body))) };
   };
+}
+
+/**
+ * The default of a field, which is written in the schema alone, where OpenAPI shows it too.
+ * @throws if the schema has none, or does not accept its own
+ */
+export function defaultOf<S extends TSchema>(schema: S): Static<S> {
+  const value: unknown = 'default' in schema ? schema.default : undefined;
+  if (Check(schema, value)) return value;
+  throw new Error(`a default is missing or wrong: ${JSON.stringify(schema)}`);
 }

@@ -54,7 +54,7 @@ export const orderedUses = ({ env, files }: SecretUses) => ({
 
 export const textOfUses = (uses: SecretUses): string => JSON.stringify(orderedUses(uses));
 
-/** `PUT /secrets/:name`; gateway/secrets/bodies.ts checks the size and the encoding. */
+/** `PUT /secrets/:name`; gateway/validation/secret.ts checks the size and the encoding. */
 export const SecretBody = Type.Object(
   {
     value: Type.String({ minLength: 1, description: 'Text, or base64 with `encoding`; up to 64 KiB.' }),

@@ -1,7 +1,7 @@
 /** A call as handlers get it, and what they are made with, without sockets and servers. */
 import type { AuditRoutesOptions } from '../../gateway/audit/routes.ts';
 import type { ContainerRoutesOptions } from '../../gateway/compute/routes.ts';
-import type { UsageRoutesOptions } from '../../gateway/compute/usage.ts';
+import type { UsageRoutesOptions } from '../../gateway/stats/usage.ts';
 import type { Call, CallOf } from '../../gateway/call.ts';
 import type { Exchange, Reply, RequestHead } from '../../gateway/http/engine/engine.ts';
 import type { KeyRoutesOptions } from '../../gateway/keys/routes.ts';

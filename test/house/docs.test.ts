@@ -11,7 +11,7 @@ import { defaultText } from '../../dev/docs/tables.ts';
 import { errorWords, reasonWords, settingWords, statusWords, toolWords, toolingWords } from '../../dev/docs/words.ts';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { tools } from '../../dev/fetch/tool-table.ts';
-import { securityEventKinds, signedOutEvent } from '../../gateway/operator/security-events.ts';
+import { securityEventKinds, signedOutEvent } from '../../gateway/audit/security-events.ts';
 import { readSettings, type Settings } from '../../lib/config.ts';
 import { reasons } from '../../schemas/api/container.ts';
 import { errorStatus } from '../../schemas/errors.ts';

@@ -1,7 +1,7 @@
 /** Keys of tenants at a gateway, over an owner's decisions (ADR 41). */
 import { decodeJwt } from 'jose';
 import t from 'tap';
-import { validateKey } from '../../../gateway/keys/body.ts';
+import { validateKey } from '../../../gateway/validation/tokens.ts';
 import { keyRoutes } from '../../../gateway/keys/routes.ts';
 import type { Vault } from '../../../gateway/vault/vault.ts';
 import type { Revocation } from '../../../schemas/api/tenant.ts';

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { networkRoutes } from '../../../gateway/operator/networks.ts';
+import { resealRoutes } from '../../../gateway/operator/reseal.ts';
 import { encodeKeyCursor } from '../../../schemas/api/cursor.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';
 import { callOf, exchangeOf } from '../calls.ts';
@@ -50,8 +51,8 @@ t.test('the server’s key is opened; without VPN keys no file is served', async
   const call = callOf('network.server_key', { params });
   t.match(await networkRoutes(forage)['network.server_key'](call), { code: 'ok', body: 'server key' });
   const { forage: keyless, asked } = forageWith(material);
-  const handlers = networkRoutes({ ...keyless, keyring: undefined });
-  t.match(await handlers['network.server_key'](call), { code: 'unavailable', body: /VAULT_KEYS/ });
-  t.match(await handlers['secret.reseal'](callOf('secret.reseal')), { code: 'unavailable' });
+  const none = { ...keyless, keyring: undefined };
+  t.match(await networkRoutes(none)['network.server_key'](call), { code: 'unavailable', body: /VAULT_KEYS/ });
+  t.match(await resealRoutes(none)['secret.reseal'](callOf('secret.reseal')), { code: 'unavailable' });
   t.same(asked, []);
 });

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { secretRoutes } from '../../../gateway/secrets/routes.ts';
 import { Vault } from '../../../gateway/vault/vault.ts';
-import { validateLogin, validateSecret } from '../../../gateway/secrets/bodies.ts';
+import { validateLogin, validateSecret } from '../../../gateway/validation/secret.ts';
 import type { Outcome, Question } from '../../../lib/rpc/partition-client.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { acme } from '../../actors/support/records.ts';

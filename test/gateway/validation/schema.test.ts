@@ -1,6 +1,8 @@
 import t from 'tap';
+import Type from 'typebox';
 import { validateNetworkPut } from '../../../gateway/validation/network.ts';
 import { validatePeerCreate } from '../../../gateway/validation/peer.ts';
+import { defaultOf } from '../../../gateway/validation/schema.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 const nowMs = Date.UTC(2026, 5, 1);
@@ -29,5 +31,17 @@ t.test('what is nested deeper than a stack is only of the wrong kind', (t) => {
   const deep: unknown = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`);
   t.same(faultsOf(validatePeerCreate({ name: deep }, nowMs)), { name: ['must be a string'] });
   t.same(faultsOf(validatePeerCreate({ name: 'a', routes: [deep] }, nowMs)), { 'routes.0': ['must be a string'] });
+  t.end();
+});
+
+t.test('a default is read from its schema', (t) => {
+  t.equal(defaultOf(Type.String({ default: 'latest' })), 'latest');
+  t.same(defaultOf(Type.Array(Type.String(), { default: [] })), []);
+  t.end();
+});
+
+t.test('a schema without a default, or with one that it refuses itself, is a bug', (t) => {
+  t.throws(() => defaultOf(Type.String()), /a default is missing or wrong/);
+  t.throws(() => defaultOf(Type.Integer({ minimum: 1, default: 0 })), /a default is missing or wrong/);
   t.end();
 });

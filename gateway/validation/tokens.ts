@@ -1,4 +1,5 @@
-/** The body that asks for a new token of a peer. */
+/** The bodies that ask for a new token: of a peer, or of a program of the tenant. */
+import { KeyBody } from '../../schemas/api/keys/key.ts';
 import { limits } from '../../schemas/limits.ts';
 import { PeerTokenBody, type TokenScope } from '../../schemas/api/peer.ts';
 import type { Validated } from './faults.ts';
@@ -11,10 +12,10 @@ export interface PeerTokenSettings {
   readonly expiresAtMs: number | null;
 }
 
-const validateSchema = bodyValidator(PeerTokenBody);
+const validatePeerTokenSchema = bodyValidator(PeerTokenBody);
 
 export function validatePeerToken(body: unknown, nowMs: number): Validated<PeerTokenSettings> {
-  const valid = validateSchema(body);
+  const valid = validatePeerTokenSchema(body);
   if (!valid.ok) return valid;
   const { scope, expires_at: text } = valid.value;
   if (text === undefined || text === null) return { ok: true, value: { scope, expiresAtMs: null } };
@@ -23,4 +24,23 @@ export function validatePeerToken(body: unknown, nowMs: number): Validated<PeerT
   if (!expiry.ok) return fault(expiry.fault);
   if (expiry.ms > nowMs + limits.tokenTtlMaxMs) return fault('must be within three years');
   return { ok: true, value: { scope, expiresAtMs: expiry.ms } };
+}
+
+export interface KeySettings {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** Null: as long as a token may live. */
+  readonly expiresAtMs: number | null;
+}
+
+const validateKeySchema = bodyValidator(KeyBody);
+
+export function validateKey(body: unknown, nowMs: number): Validated<KeySettings> {
+  const valid = validateKeySchema(body);
+  if (!valid.ok) return valid;
+  const { name, scopes, expires_at: text } = valid.value;
+  if (text === undefined || text === null) return { ok: true, value: { name, scopes, expiresAtMs: null } };
+  const expiry = parseExpiry(text, nowMs);
+  if (!expiry.ok) return { ok: false, faults: { expires_at: [expiry.fault] } };
+  return { ok: true, value: { name, scopes, expiresAtMs: expiry.ms } };
 }

@@ -1,6 +1,6 @@
 /** What a question about usage asks for, and how its answer shows sums. */
 import t from 'tap';
-import { hoursOf, viewOf } from '../../../gateway/compute/usage.ts';
+import { hoursOf, viewOf } from '../../../gateway/stats/usage.ts';
 import { hourMs, type Sum } from '../../../schemas/records/usage.ts';
 
 const nowMs = Date.parse('2026-11-24T12:34:56Z');

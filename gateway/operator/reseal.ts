@@ -2,8 +2,13 @@
 import type { Sealed, SecretPlace, StaleSecret } from '../../schemas/records/sealed.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { SealError, type Vault } from './vault.ts';
+import type { Handlers } from '../call.ts';
+import { ok } from '../http/respond.ts';
+import { SealError, type Vault } from '../vault/vault.ts';
 import type { Asker, VpnActors } from '../vpn/service/actors.ts';
+import { keyringOf } from '../vpn/service/keyring.ts';
+import { refusing } from '../vpn/service/refusal.ts';
+import type { Forage } from '../vpn/vpn.ts';
 
 export interface Resealing {
   readonly key_id: string;
@@ -63,3 +68,11 @@ export async function resealAll(
   }
   return { key_id: keyId, resealed, remaining };
 }
+
+export const resealRoutes = ({ actors, keyring, clock, log }: Forage) =>
+  ({
+    'secret.reseal': refusing<'secret.reseal'>(log, async (call) => {
+      const { vault } = keyringOf(keyring);
+      return ok(await resealAll(call, { actors, vault, clock, log }));
+    }),
+  }) satisfies Partial<Handlers>;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { securityEventKinds, securityEventOf } from '../../../gateway/operator/security-events.ts';
+import { securityEventKinds, securityEventOf } from '../../../gateway/audit/security-events.ts';
 import { errorStatus, type ErrorCode } from '../../../schemas/errors.ts';
 import type { ContainerId, HostKey, NetworkName, TenantId } from '../../../schemas/ids.ts';
 import { routes, type RouteName } from '../../../schemas/routes.ts';

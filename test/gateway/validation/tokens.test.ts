@@ -1,5 +1,5 @@
 import t from 'tap';
-import { validatePeerToken } from '../../../gateway/validation/peer-token.ts';
+import { validatePeerToken } from '../../../gateway/validation/tokens.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);

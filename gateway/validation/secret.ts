@@ -12,8 +12,8 @@ import {
 } from '../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Validated } from '../validation/faults.ts';
-import { bodyValidator } from '../validation/schema.ts';
+import type { Validated } from './faults.ts';
+import { bodyValidator } from './schema.ts';
 
 const validateSecretSchema = bodyValidator(SecretBody);
 const validateLoginSchema = bodyValidator(LoginBody);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { Vault } from '../../../gateway/vault/vault.ts';
 import { networkPlace } from '../../../gateway/vpn/service/networks/authority.ts';
-import { resealAll } from '../../../gateway/vault/reseal.ts';
+import { resealAll } from '../../../gateway/operator/reseal.ts';
 import type { Question } from '../../../lib/rpc/partition-client.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';
 import type { StaleSecret } from '../../../schemas/records/sealed.ts';

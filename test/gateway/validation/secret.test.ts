@@ -1,5 +1,5 @@
 import t from 'tap';
-import { validateContainerSecrets, validateLogin, validateSecret } from '../../../gateway/secrets/bodies.ts';
+import { validateContainerSecrets, validateLogin, validateSecret } from '../../../gateway/validation/secret.ts';
 import type { Validated } from '../../../gateway/validation/faults.ts';
 import { limits } from '../../../schemas/limits.ts';
 
