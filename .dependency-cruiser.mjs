@@ -20,6 +20,14 @@ export const pure = [
 /** Modules of Node that only compute. */
 const computing = '^(node:)?(assert|buffer|crypto|util)$';
 
+/** The folders and files of gateway/, from the ground up: each imports what stands before it. */
+const gatewayFloors = [
+  ...['metrics.ts', 'ids.ts', 'http/', 'validation/', 'vault/', 'auth/', 'call.ts', 'backend/'],
+  ...['compute/', 'openapi/', 'streams/', 'audit/', 'sessions/', 'vpn/', 'secrets/', 'stats/'],
+  ...['operator/', 'keys/', 'sign-in/', 'pipeline/', 'configuration/', 'access.ts', 'gateway.ts'],
+];
+const inGateway = (...names) => `^gateway/(${names.join('|').replaceAll('.', '\\.')})`;
+
 const rule = (name, comment, from, to, severity = 'error') => ({ name, comment, severity, from, to });
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -81,6 +89,16 @@ export default {
       { path: '^test/(schemas|lib|gateway|actors|host-agent)/.*\\.test\\.ts$' },
       { path: below('dev/servers', 'dev/fetch'), reachable: true },
     ),
+    ...gatewayFloors
+      .slice(0, -1)
+      .map((name, at) =>
+        rule(
+          'floors',
+          'A folder of gateway/ imports what stands below it (ARCHITECTURE.md, "Inside a gateway").',
+          { path: inGateway(name) },
+          { path: inGateway(...gatewayFloors.slice(at + 1)) },
+        ),
+      ),
     rule('main', 'main.ts starts a program; nothing imports it.', {}, { path: '(^|/)main\\.ts$' }),
     rule(
       'runtime',

@@ -14,7 +14,7 @@ import { routes } from '../schemas/routes.ts';
 import { auditRoutes } from './audit/routes.ts';
 import { AuditNotes } from './audit/notes.ts';
 import { AuditReader } from './audit/reader.ts';
-import { createAccess, type Access } from './auth/access.ts';
+import { createAccess, type Access } from './access.ts';
 import type { Knowledge } from './auth/revocation-feed.ts';
 import { UrlTokens } from './auth/url-tokens.ts';
 import { Backend } from './backend/backend.ts';

@@ -98,3 +98,22 @@ export const contains = (outer: Cidr, inner: Cidr): boolean =>
     outer.base >> BigInt(bitsOf(inner.family) - outer.prefix);
 
 export const overlap = (one: Cidr, other: Cidr): boolean => contains(one, other) || contains(other, one);
+
+/** An address as the network of it alone; undefined for what is no address. */
+export function hostCidr(text: string): Cidr | undefined {
+  const address = parseAddress(text);
+  return address && { family: address.family, base: address.value, prefix: address.family === 4 ? 32 : 128 };
+}
+
+/** Addresses of the asking machine itself, of a group, or of nobody: no resolver is there. */
+const unusable = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3', '::/127', '::ffff:0:0/96', 'ff00::/8'].map((text) => {
+  const cidr = parseCidr(text);
+  if (cidr === undefined) throw new Error(`${text} is no network`);
+  return cidr;
+});
+
+/** Whether a resolver can have this address. */
+export function isResolver(address: string): boolean {
+  const host = hostCidr(address);
+  return host !== undefined && !unusable.some((range) => contains(range, host));
+}

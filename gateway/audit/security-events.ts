@@ -8,7 +8,7 @@ import type { RouteName } from '../../schemas/routes.ts';
 import type { Fields } from '../../lib/log.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
 import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../call.ts';
-import { hostOfJoinToken } from '../operator/hosts.ts';
+import { hostOfJoinToken } from '../auth/random-tokens.ts';
 
 interface Kind<C extends Call> {
   readonly event: string;

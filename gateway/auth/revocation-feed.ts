@@ -10,6 +10,7 @@
  * ask in `limits.revocationDoorbellMs`.
  */
 import { setMaxListeners } from 'node:events';
+import { Doorbell } from '../../lib/time/doorbell.ts';
 import { jitter, sleep } from '../../lib/time/backoff.ts';
 import { CautiousClock, noReading } from '../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../lib/time/clock.ts';
@@ -18,7 +19,6 @@ import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { PartitionClient } from '../../lib/rpc/partition-client.ts';
-import { Doorbell } from '../streams/host.ts';
 import type { RevocationPage } from '../../schemas/wire/answers.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { Revocations } from './revocations.ts';

@@ -10,7 +10,7 @@ import type { TokenScope } from '../../schemas/api/peer.ts';
 import type { Origin } from '../../schemas/wire/asks.ts';
 import type { Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { RequestHead } from '../http/engine/engine.ts';
-import { hashOfToken, parseToken } from '../vpn/pki/secrets.ts';
+import { hashOfToken, parseToken } from './random-tokens.ts';
 import { failure } from '../http/respond.ts';
 import { credentialsOf } from './credentials.ts';
 import { unauthenticated, type Admission, type FailureKind, type Gate } from './gate.ts';

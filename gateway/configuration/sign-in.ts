@@ -7,22 +7,10 @@ import { limits } from '../../schemas/limits.ts';
 import { keyScopePattern } from '../../schemas/scopes.ts';
 import { isOfOperator } from '../auth/scopes.ts';
 import type { Rule } from '../sign-in/mapping.ts';
+import type { SignInSettings } from '../sign-in/provider.ts';
 import type { GatewayConfiguration } from './settings.ts';
 import { vaultKeysOf } from './vault.ts';
 import { publicUrlOf } from './vpn.ts';
-
-export interface SignInSettings {
-  readonly issuer: URL;
-  readonly clientId: string;
-  /** Undefined for a client that keeps no secret. */
-  readonly clientSecret: string | undefined;
-  /** As the provider is asked for them. */
-  readonly scopes: string;
-  readonly rules: readonly Rule[];
-  readonly publicUrl: string;
-  /** Undefined: command lines do not sign in. */
-  readonly deviceLifeMs: number | undefined;
-}
 
 const RuleEntry = Type.Object(
   {

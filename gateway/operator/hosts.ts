@@ -11,19 +11,10 @@ import type { OwnToken } from '../../schemas/routes.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
 import { succeeded, written, type Call, type HandlerOf, type Handlers, type Writer } from '../call.ts';
 import { created, failure, ok, type Result } from '../http/respond.ts';
-import { hashOfToken } from '../vpn/pki/secrets.ts';
+import { hashOfToken, hostOfJoinToken } from '../auth/random-tokens.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isSignedRenewal } from '../../lib/nats/renewal.ts';
 import { askAll, listOfAll, type AskerOfAll } from './lists.ts';
-
-/** `lsj_<host key>_<secret>`: the key determines the partition, whose owner checks the secret. */
-const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
-
-/** The host that a join token is for; undefined if the text can't be a join token. */
-export function hostOfJoinToken(joinToken: string): HostKey | undefined {
-  const key = joinTokenPattern.exec(joinToken)?.[1];
-  return key !== undefined && isHostKey(key) ? key : undefined;
-}
 
 /** Undefined: one of them did not answer. */
 export function mergeDrain(outcomes: readonly Outcome[]): DrainShare | undefined {

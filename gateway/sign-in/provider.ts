@@ -9,8 +9,21 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { clockToleranceS } from '../auth/claims.ts';
-import type { SignInSettings } from '../configuration/sign-in.ts';
-import { lacksClaims, type ProviderClaims } from './mapping.ts';
+import { lacksClaims, type ProviderClaims, type Rule } from './mapping.ts';
+
+/** The provider, and what its people may do here. */
+export interface SignInSettings {
+  readonly issuer: URL;
+  readonly clientId: string;
+  /** Undefined for a client that keeps no secret. */
+  readonly clientSecret: string | undefined;
+  /** As the provider is asked for them. */
+  readonly scopes: string;
+  readonly rules: readonly Rule[];
+  readonly publicUrl: string;
+  /** Undefined: command lines do not sign in. */
+  readonly deviceLifeMs: number | undefined;
+}
 
 export type Answer<T> =
   | { readonly kind: 'ok'; readonly value: T }

@@ -1,7 +1,6 @@
 /** Sign-in of people (ADR 43): with an identity provider if one is configured. */
 import type { Gate } from '../auth/gate.ts';
 import type { Clock } from '../../lib/time/clock.ts';
-import type { SignInSettings } from '../configuration/sign-in.ts';
 import type { Handler, Handlers } from '../call.ts';
 import { failure } from '../http/respond.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -9,7 +8,7 @@ import { codeFlow } from './code-flow.ts';
 import { Cookies } from './cookies.ts';
 import { deviceFlow } from './device.ts';
 import { Envelopes } from './envelope.ts';
-import { Provider } from './provider.ts';
+import { Provider, type SignInSettings } from './provider.ts';
 import { signedInHandlers } from './session-handlers.ts';
 import { PersonSessions, type SessionsOptions } from './sessions.ts';
 

@@ -1,5 +1,6 @@
 /** `GET /:id/stats`: what a container uses now, once or each second. */
 import { sleep } from '../../lib/time/backoff.ts';
+import { Doorbell } from '../../lib/time/doorbell.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AskOwner, LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
@@ -8,7 +9,7 @@ import { limits } from '../../schemas/limits.ts';
 import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf } from '../call.ts';
 import { failure, ok, type Result } from '../http/respond.ts';
 import { refusalOf } from '../sessions/close.ts';
-import { Doorbell, type Showing, type StreamHost } from '../streams/host.ts';
+import type { Showing, StreamHost } from '../streams/host.ts';
 import { follow, wantsAnswer } from '../streams/requests.ts';
 import type { Sample, StatsWatches, WatchShare } from './watches.ts';
 

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import { Doorbell } from '../../lib/time/doorbell.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Identity } from '../auth/claims.ts';
@@ -35,38 +36,6 @@ export interface FollowOptions {
   readonly doorbell: Bell;
   /** Returns the frames since the last call. If it rejects, it is called again later. */
   readonly show: () => Promise<Showing>;
-}
-
-/** Wakes a waiter; a ring without a waiter is kept for the next wait. */
-export class Doorbell {
-  #rung = false;
-  #wake: (() => void) | undefined;
-
-  ring(): void {
-    this.#rung = true;
-    this.#wake?.();
-  }
-
-  /** Forgets a ring that had no waiter. */
-  hush(): void {
-    this.#rung = false;
-  }
-
-  /** Waits until it rings or `ms` have passed; returns whether it rang. */
-  async wait(ms: number): Promise<boolean> {
-    if (!this.#rung) {
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-        timer = setTimeout(resolve, ms);
-      });
-      clearTimeout(timer);
-      this.#wake = undefined;
-    }
-    const rung = this.#rung;
-    this.#rung = false;
-    return rung;
-  }
 }
 
 /** How often streams and waits look without a doorbell. */

@@ -1,7 +1,7 @@
 /**
  * Turns the body that creates or changes a network into its settings, or into all of its faults.
  */
-import { contains, overlap, parseAddress, parseCidr, type Cidr } from '../../schemas/cidr.ts';
+import { contains, hostCidr, isResolver, overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -21,9 +21,8 @@ import {
   normalised,
   type Report,
 } from './vpn-lists.ts';
-import { dnsName, hostOf } from '../vpn/render/host.ts';
-import { isInterfaceOfOthers } from '../vpn/render/interfaces.ts';
-import { hostCidr, isResolver } from '../vpn/render/ranges.ts';
+import { dnsName, hostOf } from '../../schemas/host-name.ts';
+import { isInterfaceOfOthers } from '../../schemas/interface-name.ts';
 
 /** `tenants` undefined: the body does not name any. */
 export type AskedSettings = Omit<NetworkSettings, 'tenants'> & Partial<Pick<NetworkSettings, 'tenants'>>;
@@ -171,7 +170,8 @@ export function newFaults(
   if (before === undefined && pools.some((pool) => linkLocal4.some((taken) => overlap(taken, pool))))
     faults['ipv4_pool'] = [reserved];
   if (endpoint === before?.endpoint) return faults;
-  if (parseAddress(endpoint) !== undefined && pools.some((pool) => contains(pool, hostCidr(endpoint))))
+  const host = hostCidr(endpoint);
+  if (host !== undefined && pools.some((pool) => contains(pool, host)))
     faults['endpoint'] = ['is an address of the pools; give one that devices reach without the tunnel'];
   for (const other of others.filter((one) => one.endpoint === endpoint)) {
     const met = poolsOf(other).find((taken) => pools.some((pool) => overlap(taken, pool)));

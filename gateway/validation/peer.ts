@@ -17,7 +17,7 @@ import {
   normalised,
   type Report,
 } from './vpn-lists.ts';
-import { withoutJoiners } from '../vpn/render/joiners.ts';
+import { withoutJoiners } from '../../lib/validation/joiners.ts';
 import { parseExpiry, parseTimestamp } from './timestamp.ts';
 import { limits } from '../../schemas/limits.ts';
 

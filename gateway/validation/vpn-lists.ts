@@ -1,10 +1,9 @@
 /** Checks that bodies of peers and networks share beyond their schemas. Pure. */
 import { isValues } from '../../lib/values.ts';
-import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../schemas/cidr.ts';
+import { formatAddress, formatCidr, isResolver, parseAddress, parseCidr } from '../../schemas/cidr.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import { forms } from '../../lib/validation/words.ts';
-import { isResolver } from '../vpn/render/ranges.ts';
 import type { Validated } from './faults.ts';
 
 /** Reports a fault of a field; only the first of a field counts. */

@@ -58,6 +58,9 @@ t.test('each rule refuses its bad sample and nothing else', { timeout }, async (
     'gateway/gone.ts': "export * from './nothing.ts';",
     'gateway/one.ts': "import './two.ts';",
     'gateway/two.ts': "import type { One } from './one.ts';",
+    'gateway/auth/gate.ts': "import type { Step } from '../pipeline/steps.ts'; import '../http/router.ts';",
+    'gateway/pipeline/steps.ts': "import '../http/router.ts';",
+    'gateway/http/router.ts': '',
     'gateway/vpn/render/pac.ts': "import { readFileSync } from 'node:fs';",
     'host-agent/disk/plan.ts': "import { read } from './files.ts';",
     'host-agent/disk/files.ts': "import 'node:fs';",
@@ -85,6 +88,7 @@ t.test('each rule refuses its bad sample and nothing else', { timeout }, async (
   const expected = [
     'cli: cli/late.ts → ops/backup.ts',
     'cycle: gateway/two.ts → gateway/one.ts',
+    'floors: gateway/auth/gate.ts → gateway/pipeline/steps.ts',
     'gateway: gateway/call.ts → actors/endpoints/asks.ts',
     'gateway: gateway/late.ts → dev/start.ts',
     'gateway: gateway/types.ts → actors/endpoints/asks.ts',

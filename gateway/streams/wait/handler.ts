@@ -3,6 +3,7 @@
  * any more, or when the time is over.
  */
 import type { AskOwner } from '../../../lib/rpc/partition-client.ts';
+import type { Doorbell } from '../../../lib/time/doorbell.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
@@ -10,7 +11,7 @@ import { subjects } from '../../../schemas/wire/subjects.ts';
 import { decodeAnswer } from '../../../lib/rpc/decode.ts';
 import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf } from '../../call.ts';
 import { failure } from '../../http/respond.ts';
-import type { Doorbell, StreamHost } from '../host.ts';
+import type { StreamHost } from '../host.ts';
 import { guestOf } from '../requests.ts';
 import { goneAs, judgeWait, type Goal } from './judge.ts';
 

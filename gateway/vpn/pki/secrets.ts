@@ -1,6 +1,5 @@
-/** Random values: WireGuard keys, passwords, tokens, serial numbers. */
-import { createHash, generateKeyPairSync, randomBytes, randomInt } from 'node:crypto';
-import type { TokenScope } from '../../../schemas/api/peer.ts';
+/** Random values: WireGuard keys, passwords, serial numbers. */
+import { generateKeyPairSync, randomBytes, randomInt } from 'node:crypto';
 
 export interface WireguardKeys {
   /** Base64, as `wg` writes them. */
@@ -35,27 +34,6 @@ export const passwordAlphabet = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXY
 /** A password of over 100 bits; `randomInt` has no bias. */
 export const newPassword = (): string =>
   Array.from({ length: passwordLength }, () => passwordAlphabet[randomInt(passwordAlphabet.length)]).join('');
-
-const scopeMarks = { download: 'd', pac: 'p' } as const satisfies Record<TokenScope, string>;
-
-/**
- * The SHA-256 of a token in hex, which is all that is stored of it. Tokens are random, so a slow
- * hash is not needed.
- */
-export const hashOfToken = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-/** A token names its partition, so that the gateway knows whom to ask. */
-export function newToken(scope: TokenScope, partition: number): { readonly text: string; readonly hash: string } {
-  const text = `ls${scopeMarks[scope]}_${partition}_${randomBytes(32).toString('base64url')}`;
-  return { text, hash: hashOfToken(text) };
-}
-
-/** Returns undefined for anything that is not one of our tokens. */
-export function parseToken(text: string): { readonly scope: TokenScope; readonly partition: number } | undefined {
-  const [, mark, partition] = /^ls([dp])_(0|[1-9]\d{0,3})_[A-Za-z0-9_-]{43}$/.exec(text) ?? [];
-  if (partition === undefined) return undefined;
-  return { scope: mark === scopeMarks.pac ? 'pac' : 'download', partition: Number(partition) };
-}
 
 /**
  * A serial number of 16 bytes in hex. RFC 5280 section 4.1.2.2 requires a positive number of at

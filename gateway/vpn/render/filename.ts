@@ -1,7 +1,7 @@
 /** File names of downloads. A peer's name keeps only letters, digits, `-` and `_`. */
 import type { PeerId } from '../../../schemas/ids.ts';
 import { fitPeerId, Unfit } from './fit.ts';
-import { isInterfaceOfOthers } from './interfaces.ts';
+import { isInterfaceOfOthers } from '../../../schemas/interface-name.ts';
 
 /**
  * wg-quick and Android name an interface after the file, and such a name has at most 15 characters.

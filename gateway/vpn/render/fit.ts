@@ -5,7 +5,7 @@
  */
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../../schemas/cidr.ts';
 import { isNetworkName, isPeerId, isTenantId } from '../../../schemas/ids.ts';
-import { hostOf } from './host.ts';
+import { hostOf } from '../../../schemas/host-name.ts';
 
 export class Unfit extends Error {
   /** Omits the text itself, because it may be a key. */

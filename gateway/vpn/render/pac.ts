@@ -5,7 +5,7 @@
  */
 import type { NetworkRecord, Proxy } from '../../../schemas/api/network.ts';
 import { fitHost, fitPort } from './fit.ts';
-import { bracketed } from './host.ts';
+import { bracketed } from '../../../schemas/host-name.ts';
 
 /**
  * JSON is JavaScript except for U+2028 and U+2029. Characters of markup are escaped too, in case a

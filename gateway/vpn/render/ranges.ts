@@ -3,7 +3,15 @@
  * within one of the ranges that have a name and a use of their own opens them.
  */
 import type { NetworkSettings } from '../../../schemas/api/network.ts';
-import { contains, formatAddress, formatCidr, parseAddress, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
+import {
+  contains,
+  formatAddress,
+  formatCidr,
+  hostCidr,
+  isResolver,
+  parseCidr,
+  type Cidr,
+} from '../../../schemas/cidr.ts';
 import { fitAddress, fitCidr, Unfit } from './fit.ts';
 
 export type Family = Cidr['family'];
@@ -39,19 +47,11 @@ export const reserved: Readonly<Record<Family, readonly Cidr[]>> = {
 /** Whether the route lies within a special range, as no part of "everything" does. */
 export const opensPrivate = (route: Cidr): boolean => special[route.family].some((range) => contains(range, route));
 
-/** An address as the network of it alone. */
-export function hostCidr(text: string): Cidr {
-  const address = parseAddress(text);
-  if (address === undefined) throw new Unfit('address');
-  return { family: address.family, base: address.value, prefix: address.family === 4 ? 32 : 128 };
+function hostOf(address: string): Cidr {
+  const host = hostCidr(address);
+  if (host === undefined) throw new Unfit('address');
+  return host;
 }
-
-/** Addresses of the asking machine itself, of a group, or of nobody: no resolver is there. */
-const unusable = cidrsOf([...['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3'], ...['::/127', '::ffff:0:0/96', 'ff00::/8']]);
-
-/** Whether a resolver can have this address. */
-export const isResolver = (address: string): boolean =>
-  !unusable.some((range) => contains(range, hostCidr(fitAddress(address))));
 
 /**
  * A route for each resolver that is reached through the tunnel alone and that the routes leave
@@ -67,7 +67,7 @@ export function resolverRoutes(
   const opened = ofNetwork.map(cidrOf).filter(opensPrivate);
   const named = new Set(dns.map(fitAddress));
   const covered = routes.map(cidrOf);
-  return resolvers.map(hostCidr).flatMap((host) => {
+  return resolvers.map(hostOf).flatMap((host) => {
     const within = (ranges: readonly Cidr[]): boolean => ranges.some((range) => contains(range, host));
     const address = formatAddress(host.family, host.base);
     const isInside =

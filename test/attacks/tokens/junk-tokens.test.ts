@@ -4,7 +4,7 @@
  * only the budget of their key.
  */
 import t, { type Test } from 'tap';
-import { newToken } from '../../../gateway/vpn/pki/secrets.ts';
+import { newToken } from '../../../gateway/auth/random-tokens.ts';
 import type { TokenScope } from '../../../schemas/api/peer.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { memoryOwner, okData, recordingLog, refusal, serveOwner, stoppableClock } from '../../gateway/support.ts';

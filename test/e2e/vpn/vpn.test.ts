@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { sleep } from '../../../lib/time/backoff.ts';
-import { newToken } from '../../../gateway/vpn/pki/secrets.ts';
+import { newToken } from '../../../gateway/auth/random-tokens.ts';
 import type { NetworkView } from '../../../schemas/api/network.ts';
 import type { PeerView } from '../../../schemas/api/peer.ts';
 import { eventually } from '../support/eventually.ts';

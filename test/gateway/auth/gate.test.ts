@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { createAccess } from '../../../gateway/auth/access.ts';
+import { createAccess } from '../../../gateway/access.ts';
 import type { Knowledge } from '../../../gateway/auth/revocation-feed.ts';
 import { issuersOf } from '../../../gateway/configuration/issuers.ts';
 import { settings } from '../../../gateway/configuration/settings.ts';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { FailureKind, Gate } from '../../../gateway/auth/gate.ts';
 import { UrlTokens } from '../../../gateway/auth/url-tokens.ts';
-import { hashOfToken, newToken } from '../../../gateway/vpn/pki/secrets.ts';
+import { hashOfToken, newToken } from '../../../gateway/auth/random-tokens.ts';
 import type { Outcome } from '../../../lib/rpc/partition-client.ts';
 import type { TokenScope } from '../../../schemas/api/peer.ts';
 import { peerId } from '../vpn/support.ts';

@@ -1,20 +1,12 @@
 import { createUser } from '@nats-io/nkeys';
 import t from 'tap';
-import { hostRoutes, hostOfJoinToken, mergeDrain, progressOf } from '../../../gateway/operator/hosts.ts';
+import { hostRoutes, mergeDrain, progressOf } from '../../../gateway/operator/hosts.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { hostKey } from '../../actors/support.ts';
 import { signedRenewal } from '../../support/host-user.ts';
 import { callOf, servicesWith } from '../calls.ts';
 
 const secret = 's'.repeat(43);
-
-t.test('a join token names its host', (t) => {
-  t.equal(hostOfJoinToken(`lsj_host-1_${secret}`), 'host-1');
-  for (const wrong of ['', `lsj_host-1_${secret}x`, `lsj__${secret}`, `lsj_Host_${secret}`, `x${secret}`]) {
-    t.equal(hostOfJoinToken(wrong), undefined, wrong);
-  }
-  t.end();
-});
 
 t.test('the progress of a drain is the sum of all partitions, or unknown', (t) => {
   const share = (left: number, moving: number, blocked: object[] = []) =>

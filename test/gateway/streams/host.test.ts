@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import t from 'tap';
 import { Seats } from '../../../gateway/http/seats.ts';
 import { createMeters } from '../../../gateway/metrics.ts';
-import { Doorbell, StreamHost } from '../../../gateway/streams/host.ts';
+import { StreamHost } from '../../../gateway/streams/host.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { quietLog } from '../support.ts';
@@ -27,17 +27,4 @@ t.test('without a free place the gateway is unavailable, and counts against no t
   t.match(done, { code: 'unavailable', retryAfterSeconds: 5 });
   t.equal(rateLimited, 0);
   t.equal(await host.withPlace(guest, async () => Promise.resolve('streamed')), 'streamed', 'the place is free again');
-});
-
-t.test('a ring without a waiter is kept for the next wait; a hush forgets it', async (t) => {
-  const doorbell = new Doorbell();
-  doorbell.ring();
-  t.equal(await doorbell.wait(0), true);
-  t.equal(await doorbell.wait(0), false);
-  doorbell.ring();
-  doorbell.hush();
-  t.equal(await doorbell.wait(0), false);
-  const waiting = doorbell.wait(60_000);
-  doorbell.ring();
-  t.equal(await waiting, true);
 });

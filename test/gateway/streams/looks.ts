@@ -1,5 +1,6 @@
 /** Streams that always have a place, and whose looks at their source a test makes itself. */
-import { Doorbell, type FollowOptions, type Showing } from '../../../gateway/streams/host.ts';
+import type { FollowOptions, Showing } from '../../../gateway/streams/host.ts';
+import { Doorbell } from '../../../lib/time/doorbell.ts';
 import type { Services } from '../calls.ts';
 
 export function streamsByHand() {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { hashOfToken, parseToken } from '../../../gateway/vpn/pki/secrets.ts';
+import { hashOfToken, parseToken } from '../../../gateway/auth/random-tokens.ts';
 import { peerRoutes } from '../../../gateway/vpn/peers.ts';
 import { placeOf } from '../../../gateway/vpn/service/peers/owner.ts';
 import type { PeerTokenId, TenantId } from '../../../schemas/ids.ts';

@@ -10,7 +10,7 @@ import { addressAt, contains, formatCidr, parseAddress, serverIndex, type Cidr }
 import type { TenantId } from '../../../../schemas/ids.ts';
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import { fitAddress, fitNetworkName, fitPort, fitTenant, Unfit } from '../fit.ts';
-import { isInterfaceOfOthers } from '../interfaces.ts';
+import { isInterfaceOfOthers } from '../../../../schemas/interface-name.ts';
 import { cidrOf, opensPrivate, reserved, type Family } from '../ranges.ts';
 
 /** A peer that may connect. */

@@ -6,7 +6,7 @@
 import { parseCidr, serverIndex, addressAt } from '../../../../schemas/cidr.ts';
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import { fitAddress, fitCidr, fitInteger, fitKey, fitPort, Unfit } from '../fit.ts';
-import { bracketed } from '../host.ts';
+import { bracketed } from '../../../../schemas/host-name.ts';
 import { dnsOf, endpointOf, mtuOf, routesOf, searchDomainsOf, type Subject } from '../subject.ts';
 
 export interface ClientKeys {

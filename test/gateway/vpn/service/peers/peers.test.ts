@@ -1,5 +1,5 @@
 import t from 'tap';
-import { hashOfToken } from '../../../../../gateway/vpn/pki/secrets.ts';
+import { hashOfToken } from '../../../../../gateway/auth/random-tokens.ts';
 import { placeOf } from '../../../../../gateway/vpn/service/peers/owner.ts';
 import type { OutcomeCode } from '../../../../../schemas/errors.ts';
 import type { NetworkName, TenantId } from '../../../../../schemas/ids.ts';

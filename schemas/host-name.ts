@@ -1,7 +1,7 @@
 /**
  * The address of a server: a DNS name or an IP address. Validation and files share this grammar.
  */
-import { formatAddress, parseAddress } from '../../../schemas/cidr.ts';
+import { formatAddress, parseAddress } from './cidr.ts';
 
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const nameChars = 253;

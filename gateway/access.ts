@@ -1,16 +1,16 @@
 /** Builds everything that decides which requests are admitted, from the configuration. */
-import type { Clock } from '../../lib/time/clock.ts';
-import type { Log } from '../../lib/log.ts';
-import type { IssuerSetting } from '../configuration/issuers.ts';
-import { trustedProxies } from '../configuration/proxies.ts';
-import type { GatewayConfiguration } from '../configuration/settings.ts';
-import type { Meters } from '../metrics.ts';
-import { ClientAddresses } from './client-address.ts';
-import { Gate, type GateOptions } from './gate.ts';
-import { IssuerKeys } from './keys.ts';
-import { RateLimiter } from './rate-limits.ts';
-import { Revocations } from './revocations.ts';
-import { Verifier, type TrustedIssuer } from './verifier.ts';
+import type { Clock } from '../lib/time/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { IssuerSetting } from './configuration/issuers.ts';
+import { trustedProxies } from './configuration/proxies.ts';
+import type { GatewayConfiguration } from './configuration/settings.ts';
+import type { Meters } from './metrics.ts';
+import { ClientAddresses } from './auth/client-address.ts';
+import { Gate, type GateOptions } from './auth/gate.ts';
+import { IssuerKeys } from './auth/keys.ts';
+import { RateLimiter } from './auth/rate-limits.ts';
+import { Revocations } from './auth/revocations.ts';
+import { Verifier, type TrustedIssuer } from './auth/verifier.ts';
 
 export interface AccessOptions {
   readonly configuration: GatewayConfiguration;

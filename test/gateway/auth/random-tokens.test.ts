@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { hashOfToken, hostOfJoinToken, newToken, parseToken } from '../../../gateway/auth/random-tokens.ts';
+
+t.test('a token in a URL names its files and its partition', (t) => {
+  for (const [scope, partition, form] of [
+    ['download', 0, /^lsd_0_[A-Za-z0-9_-]{43}$/],
+    ['pac', 15, /^lsp_15_[A-Za-z0-9_-]{43}$/],
+  ] as const) {
+    const { text, hash } = newToken(scope, partition);
+    t.match(text, form);
+    t.same(parseToken(text), { scope, partition });
+    t.equal(hash, createHash('sha256').update(text).digest('hex'));
+    t.equal(hashOfToken(text), hash);
+    t.not(newToken(scope, partition).text, text);
+  }
+  const good = newToken('download', 3).text;
+  const random = good.slice(-43);
+  for (const bad of [
+    '',
+    random,
+    good.slice(0, -1),
+    `${good}A`,
+    `${good}\n`,
+    ` ${good}`,
+    `lsx_3_${random}`,
+    `lsd_03_${random}`,
+    `lsd_-1_${random}`,
+    `lsd_10000_${random}`,
+    `lsd__${random}`,
+    `LSD_3_${random}`,
+    good.replace(/.$/, '='),
+  ]) {
+    t.equal(parseToken(bad), undefined, JSON.stringify(bad));
+  }
+  t.end();
+});
+
+const secret = 's'.repeat(43);
+
+t.test('a join token names its host', (t) => {
+  t.equal(hostOfJoinToken(`lsj_host-1_${secret}`), 'host-1');
+  for (const wrong of ['', `lsj_host-1_${secret}x`, `lsj__${secret}`, `lsj_Host_${secret}`, `x${secret}`]) {
+    t.equal(hostOfJoinToken(wrong), undefined, wrong);
+  }
+  t.end();
+});
