@@ -5,8 +5,26 @@
  */
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { isCovered, meets, type Revocation } from '../../schemas/api/tenant.ts';
+import { wholeSeconds } from '../../schemas/quantity.ts';
+import { isCovered, meets, type Revocation, type RevocationBody } from '../../schemas/api/tenant.ts';
 import type { Identity } from './claims.ts';
+
+/**
+ * A revocation of tokens by `jti`, by `sub`, or, without either, of all tokens of the tenant. It
+ * ends when every token that it refuses has expired. A token named by its `jti` may have an `iat`
+ * in the future, if the clock of its issuer is ahead.
+ */
+export function revocationOf(
+  tenant: Revocation['tenant'],
+  { jti, sub, exp }: RevocationBody,
+  { nowMs, tokenLifeMaxMs }: { readonly nowMs: number; readonly tokenLifeMaxMs: number },
+): Revocation {
+  const match: Revocation['match'] =
+    jti !== undefined ? { by: 'jti', value: jti } : sub !== undefined ? { by: 'sub', value: sub } : { by: 'tenant' };
+  const longestMs = nowMs + tokenLifeMaxMs + (match.by === 'jti' ? limits.issuerAheadMs : 0);
+  const untilMs = match.by === 'jti' && exp !== undefined ? Math.min(longestMs, exp * 1000) : longestMs;
+  return { tenant, match, issuedUntilS: wholeSeconds(nowMs), untilMs };
+}
 
 export type Standing = 'good' | 'revoked';
 

@@ -8,10 +8,10 @@ import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { KeyId } from '../../schemas/ids.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { SigningKeyPage } from '../../schemas/wire/answers.ts';
+import { revocationOf } from '../auth/revocations.ts';
 import { lackAmong } from '../auth/scopes.ts';
 import { succeeded, tenantOf, written, type Call, type HandlerOf, type Handlers, type Writer } from '../call.ts';
 import { created, invalid, missingScope, ok } from '../http/respond.ts';
-import { revocationOf } from '../operator/tenants.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 const viewOf = ({ id, sealed, insertedAtMs, untilMs }: SigningKeyPage[number]): SigningKeyView => ({

@@ -17,7 +17,7 @@ import type { Revocation } from '../../schemas/api/tenant.ts';
 import { failure, type Result } from '../http/respond.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { signedOutEvent, unknownOutcomes } from '../audit/security-events.ts';
-import { revocationOf } from '../operator/tenants.ts';
+import { revocationOf } from '../auth/revocations.ts';
 import type { Verifier } from '../auth/verifier.ts';
 import type { Grant } from './mapping.ts';
 

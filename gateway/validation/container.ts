@@ -4,6 +4,7 @@
  * own, so that an upgrade of a library can't change the contract. The tenant's actor checks whether
  * the host exists, the name is free and the caps hold.
  */
+import { meant } from '../../lib/validation/misspelt.ts';
 import { isValues, type Values } from '../../lib/values.ts';
 import { Container } from '../../schemas/api/container.ts';
 import {
@@ -25,7 +26,6 @@ import {
 import type { Report, TextsPatch } from '../../schemas/api/fields/kinds.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { Validated } from './faults.ts';
-import { warningOf } from './misspelt.ts';
 
 /** Collects faults by their field; several of one kind are one. */
 function reporter(): { readonly faults: FieldErrors; readonly reportOf: (field: string) => Report } {
@@ -46,6 +46,23 @@ const notAnObject = { ok: false, faults: { _: ['must be an object'] } } as const
 /** A client may send back a container that it has read. */
 const expected = new Set([...settable, ...Object.keys(Container.properties)]);
 const ignoredKeys = (body: Values): string[] => Object.keys(body).filter((key) => !expected.has(key));
+
+/** Any other could not stand in a header as it is. */
+const plainKey = /^[\w-]{2,40}$/;
+/** So many are named; the rest of a long body is not looked at. */
+const keysNamed = 8;
+
+/**
+ * The value of the header `Longshore-Warning`, about keys that are ignored and close to one that
+ * counts; undefined if nothing looks misspelt.
+ */
+function warningOf(ignored: readonly string[], known: readonly string[]): string | undefined {
+  const words = ignored.flatMap((key) => {
+    const name = plainKey.test(key) ? meant(key, known) : undefined;
+    return name === undefined ? [] : [`"${key}" is ignored: did you mean "${name}"?`];
+  });
+  return words.length === 0 ? undefined : words.slice(0, keysNamed).join(' ');
+}
 
 const blank = "can't be blank";
 

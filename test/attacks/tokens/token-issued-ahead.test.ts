@@ -8,7 +8,7 @@ import t from 'tap';
 import { IssuerKeys } from '../../../gateway/auth/keys.ts';
 import { Revocations } from '../../../gateway/auth/revocations.ts';
 import { Verifier } from '../../../gateway/auth/verifier.ts';
-import { revocationOf } from '../../../gateway/operator/tenants.ts';
+import { revocationOf } from '../../../gateway/auth/revocations.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { defaultTenant, type Revocation, type RevocationBody } from '../../../schemas/api/tenant.ts';

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { meets } from '../../../schemas/api/tenant.ts';
-import { revocationOf, tenantRoutes } from '../../../gateway/operator/tenants.ts';
+import { revocationOf } from '../../../gateway/auth/revocations.ts';
+import { tenantRoutes } from '../../../gateway/operator/tenants.ts';
 import type { Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { isCovered, type Revocation, type RevocationBody } from '../../../schemas/api/tenant.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { judgeBody, parseBody } from '../../../gateway/pipeline/body.ts';
+import { hasMoreValues, judgeBody, parseBody } from '../../../gateway/pipeline/body.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { exchangeOf, headOf } from '../calls.ts';
 
@@ -33,5 +33,20 @@ t.test('JSON in UTF-8 is parsed; anything else is refused with its reason', (t) 
   t.match(parse(''), { code: 'bad_request' });
   t.match(parse(`[${'1,'.repeat(limits.bodyValues)}1]`), { code: 'too_large', body: /keys and items/ });
   t.match(parseBody(headOf(), Buffer.from('{}')), { code: 'unsupported_media_type' });
+  t.end();
+});
+
+t.test('keys and items are counted without parsing; those in strings are not', (t) => {
+  const rows: [json: string, values: number][] = [
+    ['[1,2,3]', 3],
+    ['{"a":1,"b":[1,2]}', 4],
+    ['["a,b,[{","\\",["]', 2],
+    ['          ', 0],
+  ];
+  for (const [json, values] of rows) {
+    const bytes = Buffer.from(json.padEnd(40));
+    t.equal(hasMoreValues(bytes, values), false, json);
+    if (values > 0) t.equal(hasMoreValues(bytes, values - 1), true, json);
+  }
   t.end();
 });
