@@ -13,17 +13,46 @@ import {
 import type { ContainerStatus } from '../schemas/api/container.ts';
 import { containerStatuses } from '../schemas/words.ts';
 import { faultKinds } from './faults.ts';
-import { pullStates, type PullState } from './images/pull-slots.ts';
-import type { LossCause } from './logs/loss.ts';
-import type { RateScope } from './logs/rates.ts';
-import { deniedCounters } from './network/firewall-rules.ts';
-import { firewallStates, type FirewallState } from './network/firewall-state.ts';
-import type { SandboxCounts, SandboxSource } from './sandbox/counts.ts';
 import type { SessionEnd } from '../schemas/wire/session.ts';
-import type { SampledFrom } from './usage/sampler.ts';
 
 /** Where a log is read: in the engine's files, or through the engine. */
 export type LogReadFrom = 'files' | 'engine';
+
+/**
+ * Why lines of a log are missing. `rate`: the container wrote more than its host may send. `late`:
+ * the agent did not capture lines while the engine had them.
+ */
+export type LossCause = 'rate' | 'late';
+
+/** Whose bound a container has reached that writes too many log lines. */
+export type RateScope = 'container' | 'tenant' | 'host';
+
+/** What a sample of a container was read from. */
+export type SampledFrom = 'files' | 'engine' | 'nowhere';
+
+/** Where the sandbox of a container came from. */
+export type SandboxSource = 'ready' | 'made' | 'kept';
+
+export interface SandboxCounts {
+  readonly ready: number;
+  readonly used: number;
+}
+
+/** `queued`: in a place, and waiting for other pulls of the engine. */
+export const pullStates = ['waiting', 'running', 'aside', 'queued'] as const;
+export type PullState = (typeof pullStates)[number];
+
+/**
+ * - `off`: by the operator. - `waiting`: there is no bridge yet. - `unchecked`: the rules are in
+ *   place, and no look from inside a container has shown that they hold. - `enforced`: one has. -
+ *   `open`: they are not in place, or do not hold.
+ */
+export const firewallStates = ['off', 'waiting', 'unchecked', 'enforced', 'open'] as const;
+export type FirewallState = (typeof firewallStates)[number];
+
+/** Refused packets, by their destination. */
+export const deniedCounters = ['network', 'host', 'container', 'inbound'] as const;
+export type DeniedCounter = (typeof deniedCounters)[number];
 
 export const agentPrefix = 'longshore_agent_';
 

@@ -6,11 +6,11 @@
 import { createControl, type Control } from '../../host-agent/control-plane/control.ts';
 import { createCredentials } from '../../host-agent/control-plane/identity/credentials.ts';
 import { keyFrom, type Identity } from '../../host-agent/control-plane/identity/identity.ts';
-import { createReporter } from '../../host-agent/control-plane/reporter.ts';
+import { createReporter, type Description } from '../../host-agent/control-plane/reporter.ts';
 import type { SyncTarget } from '../../host-agent/control-plane/sync/sync.ts';
 import { createStateDisk } from '../../host-agent/disk/state-disk.ts';
 import { createFaults } from '../../host-agent/faults.ts';
-import { observation, type Description } from '../../host-agent/reconcile/describe.ts';
+import { observation } from '../../host-agent/reconcile/describe.ts';
 import type { AgentSettings } from '../../host-agent/settings.ts';
 import { counted, nothing } from '../../host-agent/workload/admission.ts';
 import { emptyDesired } from '../../host-agent/workload/desired.ts';

@@ -11,7 +11,6 @@ import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { MachineTime } from './machine-time.ts';
-import type { AgentSettings } from '../settings.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 
 const Count = Type.Integer({ minimum: 0 });
@@ -62,7 +61,11 @@ export function strictest(toldMs: number, setMs: number): number {
   return toldMs === 0 || setMs === 0 ? Math.max(toldMs, setMs) : Math.min(toldMs, setMs);
 }
 
-type StopSettings = Pick<AgentSettings, 'STOP_ON_DISCONNECT' | 'BEAT_INTERVAL' | 'STOP_GRACE'>;
+interface StopSettings {
+  readonly STOP_ON_DISCONNECT: number;
+  readonly BEAT_INTERVAL: number;
+  readonly STOP_GRACE: number;
+}
 
 /**
  * How long after its last contact a live agent with a live engine has stopped every container;

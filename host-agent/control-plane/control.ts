@@ -15,7 +15,6 @@ import { spoken } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Credentials } from './identity/credentials.ts';
 import { createLine, type Request } from './line.ts';
-import type { Sessions } from '../sessions/sessions.ts';
 import type { Reporter } from './reporter.ts';
 import { createSessionLoop } from './session-loop.ts';
 import { farewell, hello, type HelloParts } from './session.ts';
@@ -56,8 +55,8 @@ export interface ControlParts {
   readonly onSynced: () => void;
   readonly hello: Omit<HelloParts, 'request' | 'held' | 'onOtherSigner' | 'sender' | 'credentials' | 'backoff' | 'log'>;
   readonly credentials: Credentials;
-  /** Absent: this agent has none. */
-  readonly sessions?: Pick<Sessions, 'serve'>;
+  /** Serves the sessions that gateways open. Absent: this agent has none. */
+  readonly sessions?: { serve(nc: NatsConnection, sender: Sender): void };
   readonly beat: () => Omit<Beat, 'v' | 'session'>;
   readonly beatMs: number;
   readonly syncMs: number;

@@ -16,14 +16,21 @@ import type { Log } from '../../lib/log.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { ReportAnswer, type Report, type ReportItem } from '../../schemas/wire/host.ts';
-import type { ContainerStatus } from '../../schemas/api/container.ts';
+import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
-import type { Description } from '../reconcile/describe.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Request } from './line.ts';
 
 const decodeAnswer = messageDecoder(ReportAnswer);
+
+export interface Description {
+  /** The container is removed as asked, or was refused at admission. */
+  readonly gone: boolean;
+  /** It has run to its end, and its policy does not start it again. */
+  readonly ended?: true;
+  readonly observation: Observation;
+}
 
 export interface Observed {
   readonly tenant: TenantId;

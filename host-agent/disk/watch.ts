@@ -9,7 +9,6 @@ import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './plan.ts';
 import type { Faults } from '../faults.ts';
-import type { ImageCollector } from '../images/collector.ts';
 
 export interface DiskWatchParts {
   readonly isEngineUp: () => boolean;
@@ -18,7 +17,12 @@ export interface DiskWatchParts {
    * machine.
    */
   readonly rootDir: () => string | undefined;
-  readonly images: Pick<ImageCollector, 'collect' | 'collectUnused'>;
+  readonly images: {
+    /** Removes one image after another while `goOn` says so. */
+    collect(goOn: () => Promise<boolean>): Promise<void>;
+    /** Removes images that were unused for so long. */
+    collectUnused(ms: number): Promise<void>;
+  };
   readonly settings: {
     readonly DISK_INTERVAL: number;
     readonly DISK_PRESSURE_PERCENT: number;

@@ -7,7 +7,7 @@ import { sleep } from '../../lib/time/backoff.ts';
 import { textOfCheck, type HealthCheck } from '../../schemas/api/policy.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { EngineState } from '../reconcile/observe/observed.ts';
+import type { EngineState } from '../docker/observed.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Endpoint, Probe } from './probe.ts';
 import { afterCheck, nextCheckMs, unchecked, type HealthState } from './state.ts';

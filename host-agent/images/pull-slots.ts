@@ -5,10 +5,6 @@
  */
 import type { TenantId } from '../../schemas/ids.ts';
 
-/** `queued`: in a place, and waiting for other pulls of the engine. */
-export const pullStates = ['waiting', 'running', 'aside', 'queued'] as const;
-export type PullState = (typeof pullStates)[number];
-
 export interface PullAsk {
   /** The tenants that wait for it. */
   readonly tenants: Iterable<TenantId>;

@@ -13,12 +13,11 @@ import { registryOf, type RegistryLogin } from '../docker/calls/images.ts';
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
 import type { PullLines } from '../docker/pull-progress.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics, PullState } from '../metrics.ts';
 import { withoutSecrets } from '../secrets/redact.ts';
 import type { Login, Values } from '../secrets/values.ts';
 import type { ImageAccess } from './access.ts';
 import { createPullPlaces, type PlaceBounds } from './pull-places.ts';
-import type { PullState } from './pull-slots.ts';
 import type { Permit } from './registries.ts';
 
 /** The container that an image is for. */

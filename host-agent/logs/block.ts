@@ -9,7 +9,8 @@ import { fill } from '../../lib/fill.ts';
 import { createNotify } from '../../lib/notify.ts';
 import type { FilePlace } from './files/place.ts';
 import { nextSeq, seqBefore, type Line, type Place } from './lines.ts';
-import { lostBetween, type LossCause } from './loss.ts';
+import type { LossCause } from '../metrics.ts';
+import { lostBetween } from './loss.ts';
 
 export interface Block {
   /** The encoded LogBlock. */

@@ -1,10 +1,6 @@
 /** The entry that a tenant reads where log lines are missing: the agent adds it on stderr. */
 
-/**
- * `rate`: the container wrote more than its host may send. `late`: the agent did not capture lines
- * while the engine had them.
- */
-export type LossCause = 'rate' | 'late';
+import type { LossCause } from '../metrics.ts';
 
 const why: Record<LossCause, string> = {
   rate: 'more was logged than its host may send',

@@ -9,7 +9,7 @@ import { EngineError } from '../docker/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import { BlockQueue, type Block } from './block.ts';
 import { LineReader } from './lines.ts';
-import type { LossCause } from './loss.ts';
+import type { LossCause } from '../metrics.ts';
 import { Resume, sinceOf, type Cursor } from './resume.ts';
 
 /**

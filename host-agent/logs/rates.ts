@@ -6,6 +6,7 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import type { RateScope } from '../metrics.ts';
 import type { LogSource } from './source.ts';
 
 /** Encoded bytes a second; 0: no limit. */
@@ -16,9 +17,6 @@ export interface LogRates {
   /** A bucket unused for this long is full. */
   readonly burstMs: number;
 }
-
-/** The rate that a block waited for. */
-export type RateScope = 'container' | 'tenant' | 'host';
 
 /**
  * A block may go while the bucket is not empty, and may leave it in debt: no block is too large for

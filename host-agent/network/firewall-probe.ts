@@ -16,7 +16,7 @@ import type { Network } from '../docker/answers.ts';
 import { Demultiplexer } from '../docker/demux.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
 import type { Engine } from '../docker/engine.ts';
-import { ownContainerIn } from '../docker/own-container.ts';
+import { ownContainerIn } from './own-container.ts';
 import { networkName, type Owner } from '../docker/ownership.ts';
 
 const decodeWords = decoder(Type.Array(Type.String()));

@@ -7,6 +7,7 @@
 import { privateIpv4, privateIpv6 } from './addresses.ts';
 import type { EgressRule } from './egress.ts';
 import { networkName, type Owner } from '../docker/ownership.ts';
+import { deniedCounters, type DeniedCounter } from '../metrics.ts';
 
 export interface FirewallPlan {
   readonly table: string;
@@ -24,10 +25,6 @@ export interface FirewallPlan {
 
 /** A name for nftables that is unique to this cluster and host, as the network's name is. */
 export const firewallTable = (owner: Owner): string => networkName(owner).replaceAll('-', '_');
-
-/** Refused packets, by their destination. */
-export const deniedCounters = ['network', 'host', 'container', 'inbound'] as const;
-export type DeniedCounter = (typeof deniedCounters)[number];
 
 const familyOf = (address: string): 4 | 6 => (address.includes(':') ? 6 : 4);
 const daddr = (family: 4 | 6): string => (family === 4 ? 'ip daddr' : 'ip6 daddr');

@@ -14,13 +14,11 @@ import type { Engine } from '../docker/engine.ts';
 import { parseEgressRules } from './egress.ts';
 import type { Faults } from '../faults.ts';
 import { createProbe, type Probe } from './firewall-probe.ts';
-import { deniedPackets, firewallRules, firewallTable, withoutCounts, type DeniedCounter } from './firewall-rules.ts';
-import type { FirewallState } from './firewall-state.ts';
-import type { Metrics } from '../metrics.ts';
+import { deniedPackets, firewallRules, firewallTable, withoutCounts } from './firewall-rules.ts';
+import type { DeniedCounter, FirewallState, Metrics } from '../metrics.ts';
 import { readNameservers } from './nameservers.ts';
 import { findNetwork } from './network.ts';
 import { NftError, systemNft, type Nft } from './nft.ts';
-import type { AgentSettings } from '../settings.ts';
 import type { Owner } from '../docker/ownership.ts';
 
 export interface Firewall {
@@ -43,7 +41,11 @@ export interface Kernel {
 }
 
 export interface FirewallParts {
-  readonly settings: Pick<AgentSettings, 'CONTAINER_FIREWALL' | 'CONTAINER_EGRESS_ALLOW' | 'CONTAINER_EGRESS_DENY'>;
+  readonly settings: {
+    readonly CONTAINER_FIREWALL: 'on' | 'required' | 'off';
+    readonly CONTAINER_EGRESS_ALLOW: readonly string[];
+    readonly CONTAINER_EGRESS_DENY: readonly string[];
+  };
   readonly engine: Engine;
   readonly owner: Owner;
   readonly faults: Faults;

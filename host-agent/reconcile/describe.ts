@@ -4,20 +4,13 @@
  */
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
+import type { Description } from '../control-plane/reporter.ts';
 import type { RestartState } from './restart/restart-state.ts';
-import { unhealthyWhy, type EngineState, type Observed } from './observe/observed.ts';
+import type { EngineState, Observed } from '../docker/observed.ts';
 import type { Declared, Wanted } from '../workload/wanted.ts';
 import { isOutdated } from './plan.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Why } from './step.ts';
-
-export interface Description {
-  /** The container is removed as asked, or was refused at admission. */
-  readonly gone: boolean;
-  /** It has run to its end, and its policy does not start it again. */
-  readonly ended?: true;
-  readonly observation: Observation;
-}
+import { unhealthyWhy, type Why } from './step.ts';
 
 /** Undefined for containers without a report: orphans, and what stays untouched. */
 export function describe(wanted: Wanted, observed: Observed, restart: RestartState): Description | undefined {

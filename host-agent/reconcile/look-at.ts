@@ -23,7 +23,7 @@ import type { Causes } from './causes.ts';
 import { createCarryOut } from './execute/carry-out.ts';
 import type { Executor } from './execute/execute.ts';
 import { observe } from './observe/inventory.ts';
-import { absent, differ, observedFrom, type Found, type Observed } from './observe/observed.ts';
+import { absent, differ, observedFrom, type Found, type Observed } from '../docker/observed.ts';
 import type { PresentContainers } from './observe/present.ts';
 import { plan } from './plan.ts';
 import type { Reports } from './reports.ts';

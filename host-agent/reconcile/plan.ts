@@ -4,7 +4,7 @@
  * means that the container is as it should be.
  */
 import type { RestartState } from './restart/restart-state.ts';
-import type { Found, Observed } from './observe/observed.ts';
+import type { Found, Observed } from '../docker/observed.ts';
 import { isMade, type Declared, type Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
 import { referenceOf } from '../spec/reference.ts';

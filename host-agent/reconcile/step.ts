@@ -2,6 +2,7 @@
 import type { Reason } from '../../schemas/api/container.ts';
 import type { PullPolicy } from '../../schemas/api/fields/container.ts';
 import type { StopSignal } from '../../schemas/api/policy.ts';
+import type { EngineState } from '../docker/observed.ts';
 
 export type Step =
   | { readonly kind: 'none' }
@@ -48,6 +49,12 @@ export interface Why {
   /** The version of the login that a registry refused for good; 0: the pull had none. */
   readonly login?: number;
 }
+
+export const unhealthyWhy = ({ healthFault }: Extract<EngineState, { phase: 'running' }>): Why => ({
+  reason: 'unhealthy',
+  message: healthFault === undefined ? 'its health check fails' : `its health check fails: ${healthFault}`,
+  exitCode: null,
+});
 
 /** A long step in progress; the container gets another look when it ends. */
 export type Operation =

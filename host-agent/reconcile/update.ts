@@ -8,11 +8,11 @@ import type { UpdatePhase } from '../../schemas/api/container.ts';
 import { policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
-import { observedFrom, unhealthyWhy, type Found, type Observed } from './observe/observed.ts';
+import { observedFrom, type Found, type Observed } from '../docker/observed.ts';
 import { afterLook, upMsOf, type Look } from './restart/look.ts';
 import { blank, withoutGone, type RestartState, type UpdateState } from './restart/restart-state.ts';
 import { plan, stopOf } from './plan.ts';
-import { isGivenUp, type Step } from './step.ts';
+import { isGivenUp, unhealthyWhy, type Step } from './step.ts';
 
 /** The copies of one container, by what they are for. */
 export interface Roles {

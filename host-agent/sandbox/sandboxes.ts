@@ -18,8 +18,7 @@ import type { EngineEvent } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError } from '../docker/errors.ts';
 import { sandboxLabel, type Owner } from '../docker/ownership.ts';
-import type { Metrics } from '../metrics.ts';
-import type { SandboxCounts } from './counts.ts';
+import type { Metrics, SandboxCounts } from '../metrics.ts';
 import { sandboxImage, sandboxTar } from './image.ts';
 import { choosePorts, portsOf, sandboxBody, sandboxName, shapeOf, type PortRange, type Shape } from './shape.ts';
 

@@ -11,18 +11,11 @@ import type { SecretFileUse } from '../../schemas/api/secret.ts';
 import { isContainerId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import type { BindMount } from '../docker/calls/containers.ts';
 import type { Owner } from '../docker/ownership.ts';
 import type { Missing, Values } from './values.ts';
 
-/** An entry of the engine's `HostConfig.Mounts`. */
-export interface Mount {
-  readonly Type: 'bind';
-  readonly Source: string;
-  readonly Target: string;
-  readonly ReadOnly: true;
-}
-
-export type Prepared = { readonly kind: 'prepared'; readonly mounts: readonly Mount[] } | Missing;
+export type Prepared = { readonly kind: 'prepared'; readonly mounts: readonly BindMount[] } | Missing;
 
 export interface SecretFiles {
   /** Makes what is missing of the files of this version. */
@@ -156,7 +149,7 @@ export async function openSecretFiles(parts: SecretFilesParts): Promise<SecretFi
       const making = uses.map(([, use], index) => make(container, folder, sourceOf(index), use));
       const missing = (await Promise.all(making)).find((each) => each !== undefined);
       if (missing !== undefined) return missing;
-      const mounts = uses.map(([Target], index): Mount => ({
+      const mounts = uses.map(([Target], index): BindMount => ({
         Type: 'bind',
         Source: sourceOf(index),
         Target,

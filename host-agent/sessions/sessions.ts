@@ -19,10 +19,10 @@ import {
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Request } from '../control-plane/line.ts';
+import type { Metrics } from '../metrics.ts';
 import { loggedFault, sessionFault } from './faults.ts';
 import type { SessionPlaces } from './places.ts';
 import type { SessionTarget } from './target.ts';
-import type { TunnelMetrics } from './tunnel-metrics.ts';
 
 const decodeAnswer = messageDecoder(SessionAnswer);
 
@@ -47,7 +47,7 @@ export interface SessionsParts {
   readonly targetOf: (about: SessionAbout) => Promise<SessionTarget | SessionEnd>;
   readonly request: Request;
   readonly clock: Clock;
-  readonly metrics: TunnelMetrics;
+  readonly metrics: Pick<Metrics, 'tunnelOpened' | 'tunnelEnded'>;
   readonly log: Log;
 }
 

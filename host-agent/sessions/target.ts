@@ -2,7 +2,7 @@
 import type { SessionAbout, SessionEnd } from '../../schemas/wire/session.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
 import { observe } from '../reconcile/observe/inventory.ts';
-import { observedFrom, type Found, type RunId } from '../reconcile/observe/observed.ts';
+import { observedFrom, type Found, type RunId } from '../docker/observed.ts';
 import type { Wanted } from '../workload/wanted.ts';
 
 export interface SessionTarget {

@@ -4,10 +4,8 @@ import type { Port } from '../../schemas/api/fields/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ImageCheck } from '../docker/answers.ts';
-import type { ContainerBody, EngineLimits } from '../docker/calls/containers.ts';
+import type { BindMount, ContainerBody, EngineLimits, VolumeMount } from '../docker/calls/containers.ts';
 import { noSecrets, orderedUses, usesIn } from '../../schemas/api/secret.ts';
-import type { Mount } from '../secrets/files.ts';
-import type { VolumeMount } from '../volumes/names.ts';
 import { confinement, type Capability } from './confinement.ts';
 import { policyCheckOf, sentCheck } from './health-check.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
@@ -57,7 +55,7 @@ export interface Making {
   /** Values of `secret_refs` and of the tenant's secrets; they appear in the environment only. */
   readonly secrets: Readonly<Record<string, string>>;
   /** The tenant's secrets as files, and the volumes that its image declares. */
-  readonly mounts?: readonly (Mount | VolumeMount)[];
+  readonly mounts?: readonly (BindMount | VolumeMount)[];
   readonly publishAddress: string;
   readonly hostCpuMillis: number;
   readonly capabilities: readonly Capability[];

@@ -13,11 +13,10 @@ import { limits } from '../../schemas/limits.ts';
 import type { Inspection } from '../docker/answers.ts';
 import type { CachedEngine, KnownContainer } from '../docker/cached-engine.ts';
 import { containerIn, tenantIn } from '../docker/ownership.ts';
+import type { SampledFrom } from '../metrics.ts';
 import type { Cgroups } from './cgroups.ts';
 import type { UsageStore } from './store.ts';
 import { isRunning, startIn, useFromEngine, useFromFiles, type Use } from './use.ts';
-
-export type SampledFrom = 'files' | 'engine' | 'nowhere';
 
 export interface SamplerParts {
   readonly engine: Pick<CachedEngine, 'containers' | 'inspect' | 'stats'>;

@@ -1,7 +1,7 @@
 /** What a container uses, from the kernel's files or, where they can't be read, the engine. */
 import { memoryIn, type Inspection, type Stats } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
-import { sandboxOf } from '../reconcile/observe/observed.ts';
+import { sandboxOf } from '../docker/observed.ts';
 import type { Cgroups, Traffic } from './cgroups.ts';
 import type { Counters } from './ledger.ts';
 

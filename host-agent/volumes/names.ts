@@ -9,15 +9,6 @@ import type { ImageDetails } from '../docker/answers.ts';
 import type { Labels } from '../docker/calls/client.ts';
 import { containerName, labels, ownerLabels, type Owner } from '../docker/ownership.ts';
 
-/** An entry of the engine's `HostConfig.Mounts`. The engine makes the volume if it is not there. */
-export interface VolumeMount {
-  readonly Type: 'volume';
-  readonly Source: string;
-  readonly Target: string;
-  /** Of a volume that the engine makes; one that is there keeps its own. */
-  readonly VolumeOptions: { readonly Labels: Labels };
-}
-
 export interface VolumeOwner {
   readonly id: ContainerId;
   readonly tenant: TenantId;

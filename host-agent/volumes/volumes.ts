@@ -12,9 +12,10 @@ import { days } from '../../schemas/limits/units.ts';
 import type { Stranger } from '../../schemas/wire/host.ts';
 import type { Inspection } from '../docker/answers.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
+import type { VolumeMount } from '../docker/calls/containers.ts';
 import { containerIn, ownerLabels, tenantIn, type Owner } from '../docker/ownership.ts';
 import type { Gone } from '../workload/desired.ts';
-import { volumeLabels, volumeName, type VolumeMount, type VolumeOwner } from './names.ts';
+import { volumeLabels, volumeName, type VolumeOwner } from './names.ts';
 import type { VolumeRecord } from './record.ts';
 
 export interface Volumes {

@@ -12,6 +12,23 @@ import { json, labelFilter, parse, type EngineClient, type Labels } from './clie
 
 export type CreateResult = { kind: 'created'; id: string } | { kind: 'name_taken' } | { kind: 'no_image' };
 
+/** A file of the host in a container: an entry of the engine's `HostConfig.Mounts`. */
+export interface BindMount {
+  readonly Type: 'bind';
+  readonly Source: string;
+  readonly Target: string;
+  readonly ReadOnly: true;
+}
+
+/** A volume in a container, likewise. The engine makes the volume if it is not there. */
+export interface VolumeMount {
+  readonly Type: 'volume';
+  readonly Source: string;
+  readonly Target: string;
+  /** Of a volume that the engine makes; one that is there keeps its own. */
+  readonly VolumeOptions: { readonly Labels: Labels };
+}
+
 /** Body of `POST /containers/create`, as far as the agent reads it itself. */
 export interface ContainerBody {
   readonly Image: string;

@@ -2,7 +2,7 @@
 import { sleep, withAbort } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { BlockQueue } from '../block.ts';
-import type { LossCause } from '../loss.ts';
+import type { LossCause } from '../../metrics.ts';
 import { transfer, type PassOptions, type PassResult, type Progress } from '../pass.ts';
 import { createGrowth } from './growth.ts';
 import { LogFile } from './log-file.ts';

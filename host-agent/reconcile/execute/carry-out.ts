@@ -12,7 +12,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { Wanted } from '../../workload/wanted.ts';
 import type { Cause, Causes } from '../causes.ts';
 import type { Executor } from './execute.ts';
-import type { Observed } from '../observe/observed.ts';
+import type { Observed } from '../../docker/observed.ts';
 import { endOperation, settle } from '../restart/restart-state.ts';
 import type { RestartStore } from '../restart/restart-store.ts';
 import type { LongStep, Operation, Outcome, Step } from '../step.ts';

@@ -38,7 +38,7 @@ import { withoutSecrets } from '../../secrets/redact.ts';
 import type { Missing, Values } from '../../secrets/values.ts';
 import { resolveSecrets } from '../../spec/secrets.ts';
 import { createBody, limitsOf, specHash } from '../../spec/create-body.ts';
-import { differ, limitsFrom } from '../observe/observed.ts';
+import { differ, limitsFrom } from '../../docker/observed.ts';
 import { createStops } from './stops.ts';
 import { containerName, isOwnedBy, type Owner } from '../../docker/ownership.ts';
 import type { LogSource } from '../../logs/source.ts';

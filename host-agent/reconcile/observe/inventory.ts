@@ -6,7 +6,7 @@ import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/id
 import type { CachedEngine } from '../../docker/cached-engine.ts';
 import { healthIn, type Inspection } from '../../docker/answers.ts';
 import type { ListedSandbox, SandboxList } from '../../sandbox/sandboxes.ts';
-import { foundFrom, sandboxOf, type Found } from './observed.ts';
+import { foundFrom, sandboxOf, type Found } from '../../docker/observed.ts';
 import { containerIn, labels, sandboxLabel, tenantIn } from '../../docker/ownership.ts';
 import { publishedFrom } from '../../sandbox/shape.ts';
 

@@ -7,7 +7,7 @@ import { detailOf } from '../../docker/errors.ts';
 import type { Faults } from '../../faults.ts';
 import type { SandboxList } from '../../sandbox/sandboxes.ts';
 import { inventory, type Presence } from './inventory.ts';
-import type { Observed } from './observed.ts';
+import type { Observed } from '../../docker/observed.ts';
 
 export type PresenceMap = ReadonlyMap<ContainerId, Presence>;
 

@@ -7,16 +7,9 @@ import { limits } from '../../../schemas/limits.ts';
 import { policyOf, type Policy } from '../../../schemas/api/policy.ts';
 import { isMade, type Wanted } from '../../workload/wanted.ts';
 import { startWords } from '../execute/failures.ts';
-import {
-  unhealthyWhy,
-  type EngineState,
-  type Exit,
-  type Found,
-  type Observed,
-  type RunId,
-} from '../observe/observed.ts';
+import type { EngineState, Exit, Found, Observed, RunId } from '../../docker/observed.ts';
 import { failed, type RestartState } from './restart-state.ts';
-import { isGivenUp, isOverDisk, type Why } from '../step.ts';
+import { isGivenUp, isOverDisk, unhealthyWhy, type Why } from '../step.ts';
 
 export interface Look {
   readonly wanted: Wanted;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { createReporter, type ReporterParts } from '../../../host-agent/control-plane/reporter.ts';
 import { describe } from '../../../host-agent/reconcile/describe.ts';
-import { absent } from '../../../host-agent/reconcile/observe/observed.ts';
+import { absent } from '../../../host-agent/docker/observed.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import type { ReportAnswer } from '../../../schemas/wire/host.ts';

@@ -1,7 +1,8 @@
 /** Whose block goes next, and how many bytes may go per second. */
 import fc from 'fast-check';
 import t from 'tap';
-import { createLogTurns, TokenBucket, type LogRates, type RateScope } from '../../../host-agent/logs/rates.ts';
+import { createLogTurns, TokenBucket, type LogRates } from '../../../host-agent/logs/rates.ts';
+import type { RateScope } from '../../../host-agent/metrics.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { until } from '../../support/until.ts';

@@ -1,7 +1,7 @@
 /** What a policy makes of the end of a run, of a stop, and of failed health checks (ADR 36). */
 import t from 'tap';
 import { describe } from '../../../host-agent/reconcile/describe.ts';
-import { absent, type EngineState, type Found } from '../../../host-agent/reconcile/observe/observed.ts';
+import { absent, type EngineState, type Found } from '../../../host-agent/docker/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { afterLook } from '../../../host-agent/reconcile/restart/look.ts';
 import {

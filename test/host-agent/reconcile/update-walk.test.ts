@@ -13,7 +13,7 @@ import {
   withStep,
   type RestartState,
 } from '../../../host-agent/reconcile/restart/restart-state.ts';
-import { absent, type EngineState, type Found } from '../../../host-agent/reconcile/observe/observed.ts';
+import { absent, type EngineState, type Found } from '../../../host-agent/docker/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import type { Operation, Outcome, Step } from '../../../host-agent/reconcile/step.ts';
 import {

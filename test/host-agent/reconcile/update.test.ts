@@ -3,7 +3,7 @@ import t from 'tap';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Declared, Updating } from '../../../host-agent/workload/wanted.ts';
 import { defaultPolicy, type Policy } from '../../../schemas/api/policy.ts';
-import type { EngineState, Found } from '../../../host-agent/reconcile/observe/observed.ts';
+import type { EngineState, Found } from '../../../host-agent/docker/observed.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import {
   advance,

@@ -14,7 +14,7 @@ import {
   type EngineState,
   type Found,
   type SandboxSeen,
-} from '../../../host-agent/reconcile/observe/observed.ts';
+} from '../../../host-agent/docker/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';

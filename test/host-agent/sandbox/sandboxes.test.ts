@@ -5,7 +5,7 @@ import { EngineError } from '../../../host-agent/docker/errors.ts';
 import { labels, networkName } from '../../../host-agent/docker/ownership.ts';
 import { inventory } from '../../../host-agent/reconcile/observe/inventory.ts';
 import { networkBody } from '../../../host-agent/network/network.ts';
-import type { SandboxSource } from '../../../host-agent/sandbox/counts.ts';
+import type { SandboxSource } from '../../../host-agent/metrics.ts';
 import { SandboxPool, type SandboxesParts } from '../../../host-agent/sandbox/sandboxes.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';

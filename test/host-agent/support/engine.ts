@@ -2,7 +2,7 @@
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../../dev/servers/engine-api.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
-import { sandboxOf } from '../../../host-agent/reconcile/observe/observed.ts';
+import { sandboxOf } from '../../../host-agent/docker/observed.ts';
 import type { Lifetime } from '../../support/runner/lifetime.ts';
 
 const deadlineMs = 60_000;

@@ -2,7 +2,7 @@
  * The container engine of a host in virtual time. It outlives the agent, and what it has begun it
  * brings to its end. Versions with a bad tag never stay up; jobs end by themselves.
  */
-import type { EngineState, Found } from '../../../host-agent/reconcile/observe/observed.ts';
+import type { EngineState, Found } from '../../../host-agent/docker/observed.ts';
 import type { Declared } from '../../../host-agent/workload/wanted.ts';
 import type { SecretUses } from '../../../schemas/api/secret.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';

@@ -3,7 +3,7 @@
  * over an engine that is a model. An agent that restarts loses its memory; engine and disk keep
  * theirs.
  */
-import type { Description } from '../../../host-agent/reconcile/describe.ts';
+import type { Description } from '../../../host-agent/control-plane/reporter.ts';
 import { updateTold } from '../../../host-agent/reconcile/reports.ts';
 import { createWorkload } from '../../../host-agent/workload/workload.ts';
 import { emptyDesired, type DesiredSet } from '../../../host-agent/workload/desired.ts';

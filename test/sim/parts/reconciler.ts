@@ -2,8 +2,9 @@
  * The agent's reconciler in virtual time: its own decisions, step by step, on an engine that is a
  * model. An agent that is killed loses its memory, and what it has not yet written to its disk.
  */
-import { describe, type Description } from '../../../host-agent/reconcile/describe.ts';
-import { absent, observedFrom, type Found, type Observed } from '../../../host-agent/reconcile/observe/observed.ts';
+import type { Description } from '../../../host-agent/control-plane/reporter.ts';
+import { describe } from '../../../host-agent/reconcile/describe.ts';
+import { absent, observedFrom, type Found, type Observed } from '../../../host-agent/docker/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { afterLook } from '../../../host-agent/reconcile/restart/look.ts';
 import {

@@ -3,7 +3,7 @@ import { EngineError } from '../../../../host-agent/docker/errors.ts';
 import { labels } from '../../../../host-agent/docker/ownership.ts';
 import type { Summary } from '../../../../host-agent/docker/answers.ts';
 import { createFaults } from '../../../../host-agent/faults.ts';
-import { absent } from '../../../../host-agent/reconcile/observe/observed.ts';
+import { absent } from '../../../../host-agent/docker/observed.ts';
 import { createPresentContainers } from '../../../../host-agent/reconcile/observe/present.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { quietLog } from '../../../actors/support.ts';

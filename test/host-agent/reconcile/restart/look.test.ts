@@ -1,6 +1,6 @@
 import t from 'tap';
 import { afterLook } from '../../../../host-agent/reconcile/restart/look.ts';
-import { absent, type Observed } from '../../../../host-agent/reconcile/observe/observed.ts';
+import { absent, type Observed } from '../../../../host-agent/docker/observed.ts';
 import {
   blank,
   overDisk,

@@ -1,13 +1,12 @@
 /** What the engine shows of one container, as far as decisions depend on it. Pure. */
 import { stripVTControlCharacters } from 'node:util';
-import type { PortAddress } from '../../../schemas/api/container.ts';
-import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
-import type { Inspection } from '../../docker/answers.ts';
-import { limits } from '../../../schemas/limits.ts';
-import { withoutControls } from '../../../schemas/visible.ts';
-import type { EngineLimits } from '../../docker/calls/containers.ts';
-import { containerIn, labels, tenantIn } from '../../docker/ownership.ts';
-import type { Why } from '../step.ts';
+import type { PortAddress } from '../../schemas/api/container.ts';
+import { isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
+import type { Inspection } from './answers.ts';
+import { limits } from '../../schemas/limits.ts';
+import { withoutControls } from '../../schemas/visible.ts';
+import type { EngineLimits } from './calls/containers.ts';
+import { containerIn, labels, tenantIn } from './ownership.ts';
 
 /** One run of a container, from a start to its end; a start that fails makes none. */
 export type RunId = string;
@@ -32,12 +31,6 @@ export type EngineState =
   /** The engine is removing it, or failed to. */
   | { readonly phase: 'removing' }
   | { readonly phase: 'dead' };
-
-export const unhealthyWhy = ({ healthFault }: Extract<EngineState, { phase: 'running' }>): Why => ({
-  reason: 'unhealthy',
-  message: healthFault === undefined ? 'its health check fails' : `its health check fails: ${healthFault}`,
-  exitCode: null,
-});
 
 export interface Exit {
   readonly exitCode: number;

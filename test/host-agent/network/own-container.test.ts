@@ -1,6 +1,6 @@
 /** Whether this program is in a container, by what the kernel says of its mounts. */
 import t from 'tap';
-import { ownContainerIn } from '../../../host-agent/docker/own-container.ts';
+import { ownContainerIn } from '../../../host-agent/network/own-container.ts';
 
 const id = '0f'.repeat(32);
 

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Inspection } from '../../../../host-agent/docker/answers.ts';
-import { labels } from '../../../../host-agent/docker/ownership.ts';
-import { foundFrom, observedFrom } from '../../../../host-agent/reconcile/observe/observed.ts';
-import { created, down, found, id, tenant, up } from '../../support/decisions.ts';
+import type { Inspection } from '../../../host-agent/docker/answers.ts';
+import { labels } from '../../../host-agent/docker/ownership.ts';
+import { foundFrom, observedFrom } from '../../../host-agent/docker/observed.ts';
+import { created, down, found, id, tenant, up } from '../support/decisions.ts';
 
 const inspection = (state: Partial<Inspection['State']>, marks: Record<string, string> = {}): Inspection => ({
   Id: 'd1',
