@@ -18,23 +18,21 @@ import { limits } from '../schemas/limits.ts';
 import { engineAway } from '../schemas/wire/host.ts';
 import { subjects, type Sender } from '../schemas/wire/subjects.ts';
 import { createContainers, type Containers } from './containers.ts';
-import { createConnector } from './control-plane/connector.ts';
-import { stoppedAfterMs } from './control-plane/contact.ts';
-import { createControl, type Control } from './control-plane/control.ts';
+import { createConnection } from './control-plane/connection.ts';
 import { createCredentials, type Credentials } from './control-plane/identity/credentials.ts';
-import { createRenewal, type Renewal } from './control-plane/identity/renewal.ts';
+import { createRenewal } from './control-plane/identity/renewal.ts';
 import { keyFrom, type Identity } from './control-plane/identity/identity.ts';
+import { createLease, stoppedAfterMs } from './control-plane/lease.ts';
+import { createLink, type Link } from './control-plane/link.ts';
 import { systemMachineTime, type MachineTime } from './control-plane/machine-time.ts';
 import { reportPulls } from './control-plane/pull-reports.ts';
 import { createReporter, type Reporter } from './control-plane/reporter.ts';
-import { createStanding, type Standing } from './control-plane/standing.ts';
-import { createSyncTarget } from './control-plane/sync/target.ts';
 import { createUnseal } from './control-plane/unseal.ts';
 import { createStateDisk } from './disk/state-disk.ts';
 import type { EngineMonitor } from './docker/engine-monitor.ts';
 import { isHere, type Transport } from './docker/transport.ts';
 import { createFaults, type Faults } from './faults.ts';
-import { createMetrics, registerGauges, type Gauges, type Metrics } from './metrics.ts';
+import { createMetrics, registerGauges, type Gauges } from './metrics.ts';
 import { ExecProcess } from './sessions/exec-process.ts';
 import { execKind } from './sessions/exec.ts';
 import { forwardKind } from './sessions/forward.ts';
@@ -106,34 +104,17 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   setMaxListeners(0, signal);
 
   const answers = new Answers(clock);
-  const control = controlOf(parts, {
-    sender,
-    credentials,
-    renewal,
-    state,
-    answers,
-    metrics,
-    faults,
-    containers: () => containers,
-    standing: () => standing,
-    sessions: { serve: (nc, agent) => sessions.serve(nc, agent) },
-  });
-  const reporter = createReporter({
-    sender,
-    request: control.request,
-    backoff: retry,
-    metrics,
-    log,
-    signal,
-    onStaleSession: control.renewSession,
-    onContact: control.onContact,
-  });
+  const connection = createConnection(answers, log);
+  const { request } = connection;
+  const { contact, fence } = state;
+  const lease = createLease({ contact, fence, faults, lookMs: settings.BEAT_INTERVAL, log });
+  const reporter = createReporter({ sender, request, backoff: retry, metrics, log, signal, onContact: lease.heard });
   const { sealKey, boxes } = state;
   const unseal = createUnseal({
     key: sealKey.publicKey,
     sender,
     prove: createProver({ sender, seed, jwt: () => credentials.jwt(), nowMs: () => clock.nowMs() }),
-    request: control.request,
+    request,
     backoff: retry,
     steadyMs,
     metrics,
@@ -147,7 +128,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     disk,
     faults,
     reporter,
-    control,
+    request,
+    lease,
     values: createValues({ key: sealKey, boxes, unseal, metrics, log }),
     sender,
     containerUse: settings.CONTAINER_METRICS === 'on' ? observeContainers(registry) : undefined,
@@ -166,29 +148,52 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       forwardKind(isHere(settings.DOCKER_HOST), places),
       statsKind(containers.liveStats),
     ],
-    targetOf: (about) => targetOf(containers.engine, containers.reconciler.wanted(about.id), about),
-    request: control.request,
+    targetOf: (about) => targetOf(containers.engine, containers.workload.wanted(about.id), about),
+    request,
     clock,
     metrics,
     log,
   });
-  const standing = createStanding({
-    contact: state.contact,
-    fence: state.fence,
-    containers: containers.reconciler,
+  const link = createLink({
+    sender,
+    cluster,
+    version,
+    capacity: containers.capacity,
+    stopsAfterMs: () => stoppedAfterMs(settings, containers.capacity().containers),
+    sessions: state.sessions,
+    connection,
+    credentials,
+    lease,
+    reporter,
+    workload: containers.workload,
+    volumes: containers.volumes,
+    serveSessions: sessions.serve,
+    beat: () => ({
+      used: containers.workload.used(),
+      engine: engineWord(containers.monitor),
+      orphans_held: containers.workload.orphansHeld(),
+      volumes_left: containers.volumes.left(),
+      faults: faults.list(),
+      room: roomOf(freePorts(containers), containers.disk.freeBytes()),
+    }),
+    beatMs: settings.BEAT_INTERVAL,
+    syncMs: settings.SYNC_INTERVAL,
+    isCountedOn: () => contact.silence().allowedMs > 0,
+    retry,
+    clock,
     faults,
-    lookMs: settings.BEAT_INTERVAL,
-    renewSession: control.renewSession,
+    metrics,
     log,
   });
-  const gauges = gaugesOf({ state, containers, control, reporter, credentials, faults, sessions });
+  link.events.on('greeted', renewal.accepted);
+  const gauges = gaugesOf({ state, containers, link, reporter, credentials, faults, sessions });
   registerGauges(registry, gauges);
 
-  containers.reconciler.setDesired(state.desired, 'disk');
-  // The standing first: the agent starts nothing before it knows whether containers may run.
+  containers.workload.accept(state.desired, 'disk');
+  // The lease first: the agent starts nothing before it knows whether containers may run.
   const running = [
-    standing.run(signal),
-    containers.run(signal),
+    lease.run(signal),
+    containers.run({ onStrangers: link.syncSoon }, signal),
     renewal.run(signal),
     state.execs.endLeft((name) => new ExecProcess(containers.engine, processes, name).kill(), signal),
     reportPulls(
@@ -197,7 +202,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         moved: containers.pulls.moved,
         session: reporter.session,
         sender,
-        request: control.request,
+        request,
         everyMs: limits.pullReportMs,
         log,
       },
@@ -205,25 +210,22 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     ),
   ];
   const onMove = countMoves(registry);
-  const connector = createConnector({
-    open: () =>
-      connectNats(
-        {
-          servers: settings.NATS_URLS.length > 0 ? settings.NATS_URLS : identity.natsUrls,
-          name: `longshore-agent ${host}`,
-          authenticator: jwtAuthenticator(() => credentials.jwt(), seed),
-          inboxPrefix: subjects.hostInbox(sender),
-          answers,
-          onMove,
-          onRefused: renewal.refused,
-          ...(settings.NATS_CA_FILE === undefined ? {} : { tlsCaFile: settings.NATS_CA_FILE }),
-        },
-        log,
-      ),
-    serve: (nc) => control.run(nc, reporter, signal),
-    log,
-  });
-  void connector.run(signal).catch((error: unknown) => life.fail('control_failed', error));
+  const open = () =>
+    connectNats(
+      {
+        servers: settings.NATS_URLS.length > 0 ? settings.NATS_URLS : identity.natsUrls,
+        name: `longshore-agent ${host}`,
+        authenticator: jwtAuthenticator(() => credentials.jwt(), seed),
+        inboxPrefix: subjects.hostInbox(sender),
+        answers,
+        onMove,
+        onRefused: renewal.refused,
+        ...(settings.NATS_CA_FILE === undefined ? {} : { tlsCaFile: settings.NATS_CA_FILE }),
+      },
+      log,
+    );
+  const serving = connection.run(open, (nc) => link.run(nc, signal), signal);
+  void serving.catch((error: unknown) => life.fail('control_failed', error));
 
   life.onStop({
     name: 'agent',
@@ -232,80 +234,12 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       ending.abort();
       sessions.stop();
       await Promise.all([containers.stop(), ...running]);
-      await control.leave();
-      await connector.close();
+      await link.leave();
+      await connection.close();
       await Promise.all([credentials.flush(), state.flush()]);
       await containers.close();
     },
   });
-}
-
-interface ControlLinks {
-  readonly sender: Sender;
-  readonly credentials: Credentials;
-  readonly renewal: Pick<Renewal, 'accepted'>;
-  readonly state: State;
-  readonly answers: Answers;
-  readonly metrics: Metrics;
-  readonly faults: Faults;
-  /** Made after the control plane's side, and used by it once it runs. */
-  readonly containers: () => Containers;
-  readonly standing: () => Standing;
-  readonly sessions: Pick<Sessions, 'serve'>;
-}
-
-function controlOf({ settings, identity, clock, log }: AgentParts, links: ControlLinks): Control {
-  const { sender, credentials, state, answers, metrics, faults, containers, standing } = links;
-  const capacity = () => containers().capacity();
-  const control: Control = createControl({
-    target: createSyncTarget({
-      sender,
-      desired: state.desired,
-      store: state.store,
-      reconciler: () => containers().reconciler,
-      volumes: () => containers().volumes,
-      standing,
-      renewSession: () => control.renewSession(),
-      credentials,
-      faults,
-    }),
-    onGreeted: () => {
-      links.renewal.accepted();
-      standing().greeted();
-    },
-    onContact: state.contact.heard,
-    onAsk: () => containers().reconciler.syncBegins(),
-    onSynced: () => standing().synced(),
-    hello: {
-      cluster: identity.cluster,
-      version,
-      capacity,
-      stopsAfterMs: () => stoppedAfterMs(settings, capacity().containers),
-      onFenced: () => standing().fenced(),
-      sessions: state.sessions,
-      onSuperseded: (isSuperseded) => standing().superseded(isSuperseded),
-    },
-    sender,
-    credentials,
-    sessions: links.sessions,
-    beat: () => ({
-      used: containers().reconciler.used(),
-      engine: engineWord(containers().monitor),
-      orphans_held: containers().reconciler.orphansHeld(),
-      volumes_left: containers().volumes.left(),
-      faults: faults.list(),
-      room: roomOf(freePorts(containers()), containers().disk.freeBytes()),
-    }),
-    beatMs: settings.BEAT_INTERVAL,
-    syncMs: settings.SYNC_INTERVAL,
-    isCountedOn: () => state.contact.silence().allowedMs > 0,
-    retry: { minMs: settings.RETRY_MIN, maxMs: settings.RETRY_MAX },
-    clock,
-    answers,
-    metrics,
-    log,
-  });
-  return control;
 }
 
 /** The processes of an engine on another machine are not seen here. */
@@ -323,7 +257,7 @@ const freePorts = ({ sandboxes }: Containers): number | null => sandboxes?.freeP
 const gaugesOf = ({
   state,
   containers,
-  control,
+  link,
   reporter,
   credentials,
   faults,
@@ -331,7 +265,7 @@ const gaugesOf = ({
 }: {
   readonly state: State;
   readonly containers: Containers;
-  readonly control: Control;
+  readonly link: Link;
   readonly reporter: Reporter;
   readonly credentials: Credentials;
   readonly faults: Faults;
@@ -340,10 +274,10 @@ const gaugesOf = ({
   tunnels: sessions.count,
   containers: () => countByStatus(reporter),
   engineUp: () => containers.monitor.status().phase === 'up',
-  sessionHeld: control.hasSession,
-  lastInventoryMs: containers.reconciler.lastInventoryMs,
-  lastSyncMs: control.lastSyncMs,
-  orphansHeld: containers.reconciler.orphansHeld,
+  sessionHeld: link.hasSession,
+  lastInventoryMs: containers.present.lastListedMs,
+  lastSyncMs: link.lastSyncMs,
+  orphansHeld: containers.workload.orphansHeld,
   volumesLeft: containers.volumes.left,
   diskUsedPercent: containers.disk.usedPercent,
   diskUseUnknown: containers.disk.unknown,

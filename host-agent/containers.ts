@@ -5,16 +5,18 @@ import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Tracer } from '../lib/trace/tracer.ts';
 import type { Capacity } from '../schemas/api/host.ts';
+import type { ContainerId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { PullItem } from '../schemas/wire/host.ts';
 import type { Sender } from '../schemas/wire/subjects.ts';
-import type { Control } from './control-plane/control.ts';
+import type { Request } from './control-plane/connection.ts';
+import type { Lease } from './control-plane/lease.ts';
 import type { Reporter } from './control-plane/reporter.ts';
 import { createEvictor, type Evictor } from './disk/evictor.ts';
 import { diskLimitOf, evictionWords } from './disk/plan.ts';
 import type { StateDisk } from './disk/state-disk.ts';
 import { createDiskWatch, type DiskWatch } from './disk/watch.ts';
-import { createEngineMonitor, type EngineMonitor } from './docker/engine-monitor.ts';
+import { createEngineMonitor, type EngineMonitor, type EngineWatcher } from './docker/engine-monitor.ts';
 import { createCachedEngine, type CachedEngine } from './docker/cached-engine.ts';
 import { createEngine } from './docker/engine.ts';
 import type { Owner } from './docker/ownership.ts';
@@ -37,7 +39,9 @@ import { createFirewall, type Firewall } from './network/firewall.ts';
 import { watchPortProxies } from './network/port-proxy.ts';
 import { createNetworkKeeper } from './network/network.ts';
 import { createExecutor } from './reconcile/execute/execute.ts';
+import { createPresentContainers, type PresentContainers } from './reconcile/observe/present.ts';
 import { createReconciler, type Reconciler } from './reconcile/reconciler.ts';
+import { overDisk, withinDisk, type RestartState } from './reconcile/restart/restart-state.ts';
 import { SandboxPool, type Sandboxes } from './sandbox/sandboxes.ts';
 import type { Boxes } from './secrets/boxes.ts';
 import { openSecretFiles } from './secrets/files.ts';
@@ -49,20 +53,22 @@ import { createCgroups, type Cgroups } from './usage/cgroups.ts';
 import { createLiveStats, type LiveStats } from './usage/live-stats.ts';
 import { OomKills } from './usage/oom-kills.ts';
 import { createUsageReports, type UsageReports } from './usage/reports.ts';
-import { createSampler, sampledEngine, type Sampler, type UseBoard } from './usage/sampler.ts';
+import { createSampler, type Sampler, type UseBoard } from './usage/sampler.ts';
 import { createVolumes, type Volumes } from './volumes/volumes.ts';
 import { capacityOf, type Machine } from './workload/capacity.ts';
+import { createWorkload, type Workload } from './workload/workload.ts';
 
 export interface ContainersParts {
   readonly settings: AgentSettings;
   readonly owner: Owner;
   /** Replaces HTTP to DOCKER_HOST. */
   readonly transport: Transport | undefined;
-  readonly state: Pick<State, 'restartStore' | 'cursors' | 'spool' | 'boxes' | 'imageAccess' | 'usage' | 'volumes'>;
+  readonly state: State;
   readonly disk: StateDisk;
   readonly faults: Faults;
   readonly reporter: Reporter;
-  readonly control: Pick<Control, 'request' | 'syncSoon'>;
+  readonly request: Request;
+  readonly lease: Pick<Lease, 'verdict' | 'events'>;
   readonly values: Values;
   readonly sender: Sender;
   /** Shows what each container uses; undefined: it is not shown. */
@@ -78,7 +84,8 @@ export interface ContainersParts {
 
 export interface Containers {
   readonly engine: CachedEngine;
-  readonly reconciler: Reconciler;
+  readonly workload: Workload;
+  readonly present: Pick<PresentContainers, 'lastListedMs'>;
   readonly monitor: EngineMonitor;
   readonly firewall: Firewall;
   readonly disk: Pick<DiskWatch, 'usedPercent' | 'freeBytes'> & Pick<Evictor, 'unknown'>;
@@ -89,8 +96,11 @@ export interface Containers {
   /** How far the pulls are that containers wait for. */
   pulling(): readonly PullItem[];
   capacity(): Capacity;
-  /** Resolves after the signal has aborted and the work in progress has ended. */
-  run(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves after the signal has aborted and the work in progress has ended.
+   * @param onStrangers the engine has containers that the desired set does not name
+   */
+  run(listener: { readonly onStrangers: () => void }, signal: AbortSignal): Promise<void>;
   /** Begins nothing more; containers keep running. */
   stop(): Promise<void>;
   /** The last calls to the engine. */
@@ -106,7 +116,7 @@ interface EngineHost {
 }
 
 export async function createContainers(parts: ContainersParts): Promise<Containers> {
-  const { settings, owner, state, faults, reporter, control, retry, clock, steadyMs, metrics, log } = parts;
+  const { settings, owner, state, lease, faults, reporter, retry, clock, steadyMs, metrics, log } = parts;
   const { spool } = state;
   const nowMs = (): number => clock.nowMs();
   let engineHost: EngineHost = {
@@ -122,12 +132,27 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   const cgroups = isHere(settings.DOCKER_HOST) ? createCgroups() : undefined;
   const oomKills = cgroups === undefined ? undefined : new OomKills(cgroups);
   const cached = createCachedEngine(createEngine(transport), owner, steadyMs);
-  const engine = sampledEngine(oomKills?.over(cached) ?? cached, () => usage.sampler);
+  const monitor = createEngineMonitor({
+    engine: cached,
+    owner,
+    probeIntervalMs: settings.BEAT_INTERVAL,
+    backoff: retry,
+    clock,
+    steadyMs,
+    log,
+  });
+  const usage = createUsage(parts, oomKills?.over(cached) ?? cached, cgroups, monitor);
+  const engine = usage.sampler.sampled;
 
-  const usage = createUsage(parts, engine, cgroups, () => monitor);
+  const present = createPresentContainers(engine, faults, clock);
+  const { store, restartStore } = state;
+  const { cluster } = owner;
+  const workload = createWorkload({ cluster, store, capacity, present, orphans: restartStore, log });
+  lease.events.on('verdict', (verdict) => workload.isolate(verdict === 'stop'));
+  workload.isolate(lease.verdict() === 'stop');
 
   const turns = createLogTurns(logRatesOf(settings), clock);
-  const publish = createPublish({ ...parts, host: owner.host, request: control.request, turns, backoff: retry });
+  const publish = createPublish({ ...parts, host: owner.host, turns, backoff: retry });
   const logPath = (dockerId: string): string | undefined => {
     const { rootDir } = engineHost;
     const readsFiles = isHere(settings.DOCKER_HOST) && settings.LOG_SOURCE === 'files';
@@ -140,7 +165,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     engine,
     stateDir: settings.STATE_DIR,
     policy: settings.IMAGES_COLLECTED,
-    wanted: () => reconciler.wantedImages(),
+    wanted: workload.images,
     nowMs,
     access: state.imageAccess,
     metrics,
@@ -184,8 +209,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     engine,
     owner,
     record: state.volumes,
-    isWanted: (id) => reconciler.isKnown(id),
-    isPresent: (id) => reconciler.isPresent(id),
+    isWanted: workload.knows,
+    isPresent: (id) => present.all()?.has(id),
     steadyMs,
     log,
   });
@@ -209,68 +234,54 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     cpuMillis,
     log,
   });
-  const health = createHealthChecks({
-    probe,
-    isLocal: isHere(settings.DOCKER_HOST),
-    steadyMs,
-    metrics,
-    onChange: (id) => reconciler.lookAt(id),
+  present.events.on('listed', (list) => {
+    void sandboxes
+      ?.look(list, workload.knows)
+      .catch((error: unknown) => log.debug('sandboxes_not_looked_at', { error }));
   });
-  const reconciler: Reconciler = createReconciler({
+  const health = createHealthChecks({ probe, isLocal: isHere(settings.DOCKER_HOST), steadyMs, metrics });
+  const reconciler = createReconciler({
+    workload,
+    present,
+    lease,
     engine,
     health,
     secretFiles,
     volumes,
-    monitor: () => monitor,
+    monitor,
     executor,
     sandboxes,
     logs,
     reporter,
-    faults,
-    restartStore: state.restartStore,
-    capacity,
+    restartStore,
     cpuMillis,
     updateVerifyMs: settings.UPDATE_VERIFY,
-    restartBackoff: { minMs: settings.RESTART_BACKOFF_MIN, maxMs: settings.RESTART_BACKOFF_MAX },
+    backoff: { minMs: settings.RESTART_BACKOFF_MIN, maxMs: settings.RESTART_BACKOFF_MAX },
     clock,
     steadyMs,
     tracer: parts.tracer,
     metrics,
     log,
   });
-  const monitor: EngineMonitor = createEngineMonitor({
-    engine,
-    owner,
-    probeIntervalMs: settings.BEAT_INTERVAL,
-    backoff: retry,
-    clock,
-    steadyMs,
-    log,
-    onUp: async () => {
-      const { NCPU, MemTotal, DockerRootDir, Architecture } = await engine.info();
-      engineHost = {
-        machine: { cores: NCPU, memBytes: MemTotal },
-        rootDir: DockerRootDir,
-        architecture: Architecture ?? engineHost.architecture,
-      };
-      // Before anything is started.
-      await firewall.look();
-      await reconciler.onEngineUp();
-      if (reconciler.unjudged().length > 0) control.syncSoon();
-    },
-    onAway: reconciler.onEngineAway,
-    onWatched: engine.setWatched,
-    onChange: engine.heardChange,
-    onEvent: (event) => {
-      const id = engine.heard(event) ?? sandboxes?.heard(event);
-      if (id !== undefined) reconciler.lookAt(id);
-    },
-  });
-  const share = createDisk(parts, engine, { images, reconciler, monitor, rootDir: () => engineHost.rootDir });
+  reconciler.start();
+  const share = createDisk(parts, engine, { images, workload, reconciler, monitor, rootDir: () => engineHost.rootDir });
+
+  const onUp = async (): Promise<void> => {
+    const { NCPU, MemTotal, DockerRootDir, Architecture } = await engine.info();
+    engineHost = {
+      machine: { cores: NCPU, memBytes: MemTotal },
+      rootDir: DockerRootDir,
+      architecture: Architecture ?? engineHost.architecture,
+    };
+    // Before anything is started.
+    await firewall.look();
+    await reconciler.onEngine(monitor.status());
+  };
 
   return {
     engine,
-    reconciler,
+    workload,
+    present,
     monitor,
     firewall,
     sandboxes,
@@ -279,16 +290,29 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
     liveStats: createLiveStats({ engine, cgroups, clock, log }),
     pulling: () =>
       [...pulls.progress()].flatMap(([id, progress]) => {
-        const wanted = reconciler.wanted(id);
+        const wanted = workload.wanted(id);
         if (!('container' in wanted)) return [];
         const { tenant, generation } = wanted.container;
         return [{ tenant, id, generation, ...progress }];
       }),
     disk: { usedPercent: share.watch.usedPercent, freeBytes: share.watch.freeBytes, unknown: share.evictor.unknown },
     capacity,
-    run: async (signal) => {
+    run: async ({ onStrangers }, signal) => {
+      const watcher: EngineWatcher = {
+        onUp: async () => {
+          await onUp();
+          if (workload.unjudged().length > 0) onStrangers();
+        },
+        onAway: (sinceMs) => void reconciler.onEngine({ phase: 'away', sinceMs }),
+        onWatched: engine.setWatched,
+        onChange: engine.heardChange,
+        onEvent: (event) => {
+          const id = engine.heard(event) ?? sandboxes?.heard(event);
+          if (id !== undefined) reconciler.enqueue(id);
+        },
+      };
       await Promise.all([
-        monitor.run(signal),
+        monitor.run(watcher, signal),
         spool.run(publish, signal),
         share.watch.run(signal),
         share.evictor.run(signal),
@@ -298,7 +322,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         usage.reports.run(signal),
         firewall.run(settings.SYNC_INTERVAL, signal),
         sweepEvery(settings.SYNC_INTERVAL, { reconciler, volumes, monitor, log }, signal),
-        pruneBoxes(settings.SYNC_INTERVAL, state.boxes, reconciler, signal),
+        pruneBoxes(settings.SYNC_INTERVAL, state.boxes, workload, signal),
       ]);
     },
     stop: async () => {
@@ -315,17 +339,17 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
 
 /** Counts what containers use, and reports it. */
 function createUsage(
-  { settings, state, control, reporter, sender, containerUse, metrics, log }: ContainersParts,
+  { settings, state, request, reporter, sender, containerUse, metrics, log }: ContainersParts,
   engine: CachedEngine,
   cgroups: Cgroups | undefined,
-  monitor: () => EngineMonitor,
+  monitor: EngineMonitor,
 ): { readonly sampler: Sampler; readonly reports: UsageReports } {
   const store = state.usage;
   const reports = createUsageReports({
     store,
     partitions: () => reporter.session()?.partitions,
     sender,
-    request: control.request,
+    request,
     everyMs: settings.USAGE_REPORT_INTERVAL,
     onReport: metrics.usageReported,
     onRefused: metrics.usageRefused,
@@ -335,7 +359,7 @@ function createUsage(
     engine,
     cgroups,
     store,
-    isEngineUp: () => monitor().status().phase === 'up',
+    isEngineUp: () => monitor.status().phase === 'up',
     intervalMs: settings.USAGE_INTERVAL,
     onSampled: metrics.usageSampled,
     board: containerUse,
@@ -347,21 +371,29 @@ function createUsage(
 
 /** Watches how full the engine's disk is, and stops containers that exceed their share. */
 function createDisk(
-  { settings, faults, metrics, steadyMs, log }: ContainersParts,
+  { settings, state, faults, metrics, steadyMs, log }: ContainersParts,
   engine: CachedEngine,
   {
     images,
+    workload,
     reconciler,
     monitor,
     rootDir,
   }: {
     readonly images: ImageCollector;
-    readonly reconciler: Reconciler;
+    readonly workload: Pick<Workload, 'wanted'>;
+    readonly reconciler: Pick<Reconciler, 'enqueue'>;
     readonly monitor: EngineMonitor;
     readonly rootDir: () => string | undefined;
   },
 ): { readonly watch: DiskWatch; readonly evictor: Evictor } {
   const isEngineUp = (): boolean => monitor.status().phase === 'up';
+  /** @returns whether that is news */
+  const note = (id: ContainerId, after: (before: RestartState) => RestartState): boolean => {
+    const isNews = state.restartStore.change(id, after);
+    if (isNews) reconciler.enqueue(id);
+    return isNews;
+  };
   const watch = createDiskWatch({
     isEngineUp,
     // An engine over TCP may be on another machine, and its path means nothing here.
@@ -377,11 +409,11 @@ function createDisk(
     isEngineUp,
     pressure: watch.pressure,
     limitOf: (id) => {
-      const wanted = reconciler.wanted(id);
+      const wanted = workload.wanted(id);
       return diskLimitOf('container' in wanted ? wanted.container : {}, settings.CONTAINER_DISK_BYTES);
     },
-    evict: (use) => reconciler.evict(use.id, use.dockerId, evictionWords(use)),
-    relieve: ({ id, dockerId }) => reconciler.relieve(id, dockerId),
+    evict: (use) => note(use.id, (before) => overDisk(before, use.dockerId, evictionWords(use))),
+    relieve: ({ id, dockerId }) => void note(id, (before) => withinDisk(before, dockerId)),
     settings,
     faults,
     metrics,
@@ -400,7 +432,7 @@ async function sweepEvery(
     monitor,
     log,
   }: {
-    readonly reconciler: Reconciler;
+    readonly reconciler: Pick<Reconciler, 'sweep'>;
     readonly volumes: Pick<Volumes, 'look'>;
     readonly monitor: EngineMonitor;
     readonly log: Log;
@@ -424,13 +456,13 @@ async function sweepEvery(
 async function pruneBoxes(
   intervalMs: number,
   boxes: Boxes,
-  reconciler: Pick<Reconciler, 'wantedVersions'>,
+  workload: Pick<Workload, 'versions'>,
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
     await sleep(intervalMs, signal);
     if (signal.aborted) return;
-    const versions = reconciler.wantedVersions();
+    const versions = workload.versions();
     await boxes.prune(versions === undefined ? undefined : neededBoxes(versions));
   }
 }

@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { loadContact, type Contact } from './control-plane/contact.ts';
-import { loadFence, type Fence } from './control-plane/fence.ts';
+import { loadContact, loadFence, type Contact, type Fence } from './control-plane/lease.ts';
 import type { MachineTime } from './control-plane/machine-time.ts';
 import { loadSessionNumber, type SessionNumber } from './control-plane/session.ts';
 import type { StateDisk } from './disk/state-disk.ts';

@@ -3,11 +3,12 @@
  * side of the control plane: credentials, connection, session, heartbeat, sync and reports. A table
  * stands for everything else: each of its containers is at once as it should be.
  */
-import { createControl, type Control } from '../../host-agent/control-plane/control.ts';
+import { EventEmitter } from 'node:events';
+import { createConnection } from '../../host-agent/control-plane/connection.ts';
 import { createCredentials } from '../../host-agent/control-plane/identity/credentials.ts';
 import { keyFrom, type Identity } from '../../host-agent/control-plane/identity/identity.ts';
+import { createLink, type LinkParts } from '../../host-agent/control-plane/link.ts';
 import { createReporter, type Description } from '../../host-agent/control-plane/reporter.ts';
-import type { SyncTarget } from '../../host-agent/control-plane/sync/sync.ts';
 import { createStateDisk } from '../../host-agent/disk/state-disk.ts';
 import { createFaults } from '../../host-agent/faults.ts';
 import { observation } from '../../host-agent/reconcile/describe.ts';
@@ -107,19 +108,19 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
   const retry = { minMs: settings.RETRY_MIN, maxMs: settings.RETRY_MAX };
   const publicKey = keyFrom(seed).getPublicKey();
   const sender: Sender = { host: identity.host, user: publicKey };
+  const faults = createFaults(log);
   const credentials = createCredentials(identity, {
     publicKey,
     stateDir: settings.STATE_DIR,
-    disk: createStateDisk(createFaults(log), retry, log),
+    disk: createStateDisk(faults, retry, log),
     clock,
     log,
   });
   const table = new Table();
   let desired = emptyDesired(identity.cluster);
-  const target: SyncTarget = {
-    sender,
-    current: () => desired,
-    update: (next) => {
+  const workload: LinkParts['workload'] = {
+    desired: () => desired,
+    accept: (next) => {
       const before = desired;
       desired = next;
       // Containers of one update start together, so that they share what is said of them.
@@ -143,55 +144,54 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
         }
       }
     },
+    asked: ignore,
     settled: ignore,
-    fenced: ignore,
-    orphanWord: ignore,
+    approveOrphans: ignore,
     strangers: () => [],
     unjudged: () => [],
-    verdicts: ignore,
-    incarnation: ignore,
+    hearVerdicts: ignore,
+  };
+  const lease: LinkParts['lease'] = {
+    events: new EventEmitter(),
+    heard: ignore,
+    fenced: ignore,
+    superseded: ignore,
+    greeted: ignore,
+    synced: ignore,
+    settled: ignore,
   };
   let highest = 0;
   const answers = new Answers(clock);
-  const control: Control = createControl({
+  const connection = createConnection(answers, log);
+  const { request } = connection;
+  const metrics = { sync: ignore, report: ignore };
+  const reporter = createReporter({ sender, request, backoff: retry, metrics, log, signal, onContact: ignore });
+  const link = createLink({
     sender,
-    target,
-    onGreeted: ignore,
-    onContact: ignore,
-    onSynced: ignore,
-    hello: {
-      cluster: identity.cluster,
-      version,
-      capacity: () => capacity,
-      stopsAfterMs: () => null,
-      onFenced: ignore,
-      sessions: {
-        highest: () => highest,
-        used: (session) => void (highest = session),
-        flush: () => Promise.resolve(),
-      },
-      onSuperseded: ignore,
+    cluster: identity.cluster,
+    version,
+    capacity: () => capacity,
+    stopsAfterMs: () => null,
+    sessions: {
+      highest: () => highest,
+      used: (session) => void (highest = session),
+      flush: () => Promise.resolve(),
     },
+    connection,
     credentials,
+    lease,
+    reporter,
+    workload,
+    volumes: { strangers: () => [], hear: () => Promise.resolve() },
     beat: () => ({ used: table.used(), engine: 'simulated', orphans_held: 0, faults: [], room: {} }),
     beatMs: settings.BEAT_INTERVAL,
     syncMs: settings.SYNC_INTERVAL,
     isCountedOn: () => false,
     retry,
     clock,
-    answers,
-    metrics: { sync: ignore },
+    faults,
+    metrics,
     log,
-  });
-  const reporter = createReporter({
-    sender,
-    request: control.request,
-    backoff: retry,
-    metrics: { report: ignore },
-    log,
-    signal,
-    onStaleSession: control.renewSession,
-    onContact: ignore,
   });
   const report: Report = ({ tenant, id, generation }, description, prepared) =>
     reporter.set({ tenant, id, generation, ...(prepared === undefined ? {} : { prepared }), description });
@@ -205,8 +205,13 @@ export async function startSimulatedHost(parts: HostParts): Promise<SimulatedHos
     },
     log,
   );
-  void control.run(nc, reporter, signal).catch((error: unknown) => log.error('host_ended', { error }));
-  return { counts: table.counts, hasSession: () => Promise.resolve(control.hasSession()) };
+  const serving = connection.run(
+    () => Promise.resolve(nc),
+    () => link.run(nc, signal),
+    signal,
+  );
+  void serving.catch((error: unknown) => log.error('host_ended', { error }));
+  return { counts: table.counts, hasSession: () => Promise.resolve(link.hasSession()) };
 }
 
 const ignore = (): undefined => undefined;

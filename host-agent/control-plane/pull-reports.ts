@@ -12,7 +12,7 @@ import { limits } from '../../schemas/limits.ts';
 import { ReportAnswer, type PullItem, type Report } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
-import type { Request } from './line.ts';
+import type { Request } from './connection.ts';
 import type { Session } from './reporter.ts';
 
 const decodeAnswer = messageDecoder(ReportAnswer);

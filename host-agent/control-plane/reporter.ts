@@ -8,6 +8,7 @@
  * What passes soon, such as `starting`, waits for `limits.reportHoldMs`: most often the next
  * observation takes its place, so that a quick start is one report.
  */
+import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
 import { messageDecoder } from '../../lib/decode.ts';
@@ -20,7 +21,7 @@ import type { ContainerStatus, Observation } from '../../schemas/api/container.t
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Request } from './line.ts';
+import type { Request } from './connection.ts';
 
 const decodeAnswer = messageDecoder(ReportAnswer);
 
@@ -47,7 +48,13 @@ export interface Session {
   readonly partitions: number;
 }
 
+export interface ReporterEvents {
+  /** A newer session of this host exists. */
+  stale: [];
+}
+
 export interface Reporter {
+  readonly events: EventEmitter<ReporterEvents>;
   set(observed: Observed): void;
   /** This container needs no more reports. */
   forget(id: ContainerId): void;
@@ -68,8 +75,7 @@ export interface ReporterParts {
   readonly metrics: Pick<Metrics, 'report'>;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** A newer session of this host exists. */
-  readonly onStaleSession: () => void;
+  /** The control plane has answered. */
   readonly onContact: () => void;
 }
 
@@ -89,6 +95,7 @@ type Numbered = Entry & { readonly sent: NonNullable<Entry['sent']> };
 
 export function createReporter(parts: ReporterParts): Reporter {
   const { sender, request, metrics, log, signal } = parts;
+  const events = new EventEmitter<ReporterEvents>();
   const entries = new Map<ContainerId, Entry>();
   /** What is not acknowledged, by partition. */
   let dirty: Set<ContainerId>[] = [];
@@ -166,7 +173,7 @@ export function createReporter(parts: ReporterParts): Reporter {
         return onInvalid(batch, partition);
       case 'stale_session':
         metrics.report('failed', batch.length);
-        if (current === session) parts.onStaleSession();
+        if (current === session) events.emit('stale');
         return false;
       case 'unavailable':
         metrics.report('failed', batch.length);
@@ -253,6 +260,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   };
 
   return {
+    events,
     set: (observed) => {
       const before = entries.get(observed.id);
       if (before !== undefined && isDeepStrictEqual(before.observed, observed)) return;

@@ -1,25 +1,30 @@
 /**
  * Sessions: the control plane numbers the starts of an agent, and so recognises a report of an
- * earlier start as old.
+ * earlier start as old. The agent asks for one on each connection, and again when it is no longer
+ * current.
  */
+import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import Type from 'typebox';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
 import { decoder, messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
+import { createNotify } from '../../lib/notify.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import { limits } from '../../schemas/limits.ts';
-import { HelloAnswer, type Hello } from '../../schemas/wire/host.ts';
-import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import { HelloAnswer, ReportAnswer, type Hello, type Report } from '../../schemas/wire/host.ts';
+import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import type { Credentials } from './identity/credentials.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
-import type { Request } from './line.ts';
+import type { Connection } from './connection.ts';
+import type { Lease } from './lease.ts';
 
 export type Greeting = Extract<HelloAnswer, { ok: true }>;
 
 const decodeAnswer = messageDecoder(HelloAnswer);
+const decodeReportAnswer = messageDecoder(ReportAnswer);
 const decodeHighest = decoder(Type.Object({ v: Type.Literal(1), session: Type.Integer({ minimum: 0 }) }));
 
 /**
@@ -46,27 +51,18 @@ export async function loadSessionNumber(stateDir: string, disk: StateDisk, log: 
   };
 }
 
-export interface HelloParts {
+export interface SessionParts {
   readonly sender: Sender;
   readonly cluster: string;
   readonly version: string;
   readonly capacity: () => Capacity;
   /** How long after losing contact every container has stopped; null: never. */
   readonly stopsAfterMs: () => number | null;
-  readonly onFenced: () => void;
+  readonly lease: Pick<Lease, 'fenced' | 'superseded'>;
   readonly sessions: SessionNumber;
   readonly credentials: Pick<Credentials, 'renewKey' | 'renewed'>;
-  /** The credentials are now of another signing key than those of the connection. */
-  readonly onOtherSigner?: () => void;
-  /** The session that this process holds. */
-  readonly held: () => number | undefined;
-  /**
-   * Another agent with this identity started later and is at work; this agent asks again until that
-   * one is silent.
-   */
-  readonly onSuperseded: (isSuperseded: boolean) => void;
-  readonly request: Request;
-  readonly backoff: BackoffBounds;
+  readonly connection: Pick<Connection, 'request' | 'reopen'>;
+  readonly retry: BackoffBounds;
   readonly log: Log;
 }
 
@@ -74,26 +70,33 @@ export interface HelloParts {
  * Asks until it gets a session above every one that this host has used. Undefined when the signal
  * aborts first. A restored control plane answers with a low number; each further request raises it.
  */
-export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Greeting | undefined> {
-  const { sessions, log } = parts;
+export async function hello(
+  parts: SessionParts,
+  held: number | undefined,
+  signal: AbortSignal,
+): Promise<Greeting | undefined> {
+  const { sessions, lease, connection, log } = parts;
   for (let attempt = 0; !signal.aborted; attempt++) {
     try {
-      const answer = await ask(parts);
+      const answer = await ask(parts, held);
       const fault = faultOf(answer, parts.cluster, sessions.highest());
       if (answer.ok && fault === undefined) {
         sessions.used(answer.session);
-        parts.onSuperseded(false);
-        if (answer.jwt !== undefined && parts.credentials.renewed(answer.jwt)) parts.onOtherSigner?.();
+        lease.superseded(false);
+        // The server knows this connection by the earlier credentials, and ends it when their
+        // signing key is revoked: all hosts at once. Here each connects again when it has others.
+        if (answer.jwt !== undefined && parts.credentials.renewed(answer.jwt))
+          void connection.reopen().catch((error: unknown) => log.warn('not_reconnected', { error }));
         return answer;
       }
-      if (!answer.ok && answer.error === 'fenced') parts.onFenced();
-      if (!answer.ok && answer.error === 'superseded') parts.onSuperseded(true);
+      if (!answer.ok && answer.error === 'fenced') lease.fenced();
+      if (!answer.ok && answer.error === 'superseded') lease.superseded(true);
       else log.error('hello_refused', { why: fault, answer });
     } catch (error) {
       if (error instanceof ProtocolError) log.error('protocol_refused', { error });
       else log.debug('hello_unanswered', { error });
     }
-    await sleep(jitter(backoffMs(attempt, parts.backoff)), signal);
+    await sleep(jitter(backoffMs(attempt, parts.retry)), signal);
   }
   return undefined;
 }
@@ -104,27 +107,97 @@ function faultOf(answer: HelloAnswer, cluster: string, highest: number): string 
   return answer.session <= highest ? `session ${answer.session} is not above ${highest}` : undefined;
 }
 
-/**
- * Says that this agent ends while its containers keep running: its silence no longer means that
- * they stopped. Rejects without an answer.
- */
-export async function farewell(parts: HelloParts): Promise<void> {
-  await ask({ ...parts, stopsAfterMs: () => null }, limits.farewellMs);
-}
-
-async function ask(parts: HelloParts, timeoutMs: number = limits.reportTimeoutMs): Promise<HelloAnswer> {
-  const { sender, version, capacity, stopsAfterMs, held, sessions, credentials, request } = parts;
+async function ask(
+  { sender, version, capacity, stopsAfterMs, sessions, credentials, connection }: SessionParts,
+  held: number | undefined,
+  timeoutMs: number = limits.reportTimeoutMs,
+): Promise<HelloAnswer> {
   const renewKey = credentials.renewKey();
-  const session = held();
   const message: Hello = {
     v: 1,
     ...spoken,
     agent_version: version,
     capacity: capacity(),
-    ...(session === undefined ? {} : { session }),
+    ...(held === undefined ? {} : { session: held }),
     highest_session: sessions.highest(),
     stops_after_ms: stopsAfterMs(),
     ...(renewKey === undefined ? {} : { renew_key: renewKey }),
   };
-  return decodeAnswer(await request(subjects.hostHello(sender), JSON.stringify(message), timeoutMs));
+  return decodeAnswer(await connection.request(subjects.hostHello(sender), JSON.stringify(message), timeoutMs));
+}
+
+type Held =
+  | { readonly phase: 'none' }
+  | { readonly phase: 'current'; readonly session: number }
+  /** The agent asks for another. */
+  | { readonly phase: 'renewing'; readonly session: number };
+
+export interface SessionEvents {
+  /** The control plane gave a session. */
+  greeted: [greeting: Greeting];
+}
+
+export interface Session {
+  readonly events: EventEmitter<SessionEvents>;
+  run(signal: AbortSignal): Promise<void>;
+  /** Undefined before the first. */
+  current(): number | undefined;
+  /** The session may be old: ask for another. */
+  renew(): void;
+  /**
+   * A host without news sends no reports for a long time; the answer to an empty one says whether
+   * its session is still current. An agent whose key is no longer enrolled gets no other answer.
+   */
+  check(partitions: number | null): Promise<void>;
+  /**
+   * Says that this agent ends while its containers keep running: its silence no longer means that
+   * they stopped. Rejects without an answer.
+   */
+  leave(): Promise<void>;
+}
+
+export function createSession(parts: SessionParts): Session {
+  const { sender, connection, log } = parts;
+  const events = new EventEmitter<SessionEvents>();
+  const stale = createNotify();
+  let held: Held = { phase: 'none' };
+  const current = (): number | undefined => (held.phase === 'none' ? undefined : held.session);
+
+  return {
+    events,
+    run: async (signal) => {
+      while (!signal.aborted) {
+        if (held.phase === 'current') held = { phase: 'renewing', session: held.session };
+        const greeting = await hello(parts, current(), signal);
+        if (greeting === undefined) return;
+        const { session } = greeting;
+        held = { phase: 'current', session };
+        log.info('session', { session, partitions: greeting.partitions });
+        events.emit('greeted', greeting);
+        await stale.wait(undefined, signal);
+        if (!signal.aborted) log.info('session_again', { session });
+      }
+    },
+    current,
+    renew: () => stale.notify(),
+    check: async (partitions) => {
+      if (held.phase === 'none' || partitions === null) return;
+      const asked = held.session;
+      const partition = partitionOf(sender.host, partitions);
+      const report: Report = { v: 1, ...spoken, partition, session: asked, items: [] };
+      try {
+        const subject = subjects.hostReport(sender);
+        const payload = await connection.request(subject, JSON.stringify(report), limits.reportTimeoutMs);
+        const answer = decodeReportAnswer(payload);
+        // An answer about an earlier session, or while a new one is requested, says nothing.
+        const isCurrent = held.phase === 'current' && held.session === asked;
+        if (isCurrent && !answer.ok && answer.error === 'stale_session') stale.notify();
+      } catch (error) {
+        log.debug('session_not_checked', { error });
+      }
+    },
+    leave: async () => {
+      await ask({ ...parts, stopsAfterMs: () => null }, current(), limits.farewellMs);
+    },
+  };
 }

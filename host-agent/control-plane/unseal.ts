@@ -14,7 +14,7 @@ import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { UnsealAnswer, type HostProof, type UnsealAsk } from '../../schemas/wire/unseal.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Request } from './line.ts';
+import type { Request } from './connection.ts';
 
 const decodeAnswer = messageDecoder(UnsealAnswer);
 

@@ -21,7 +21,20 @@ export interface EngineMonitor {
   status(): EngineStatus;
   /** A call found the engine away or hanging: probe now. */
   suspect(): void;
-  run(signal: AbortSignal): Promise<void>;
+  run(watcher: EngineWatcher, signal: AbortSignal): Promise<void>;
+}
+
+/** Hears of the engine. */
+export interface EngineWatcher {
+  /** The engine answers again: look at everything. Rejects if it goes away meanwhile. */
+  readonly onUp: () => Promise<void>;
+  readonly onAway: (sinceMs: number) => void;
+  /** From now on, or no longer, every event is given to `onEvent` and `onChange`. */
+  readonly onWatched: (isWatched: boolean) => void;
+  /** Of a container of this host. */
+  readonly onEvent: (event: EngineEvent) => void;
+  /** An image or a network of the engine has changed. */
+  readonly onChange: () => void;
 }
 
 export interface MonitorParts {
@@ -32,15 +45,6 @@ export interface MonitorParts {
   readonly clock: Clock;
   readonly steadyMs: () => number;
   readonly log: Log;
-  /** The engine answers again: look at everything. Rejects if it goes away meanwhile. */
-  readonly onUp: () => Promise<void>;
-  readonly onAway: (sinceMs: number) => void;
-  /** From now on, or no longer, every event is given to `onEvent` and `onChange`. */
-  readonly onWatched: (isWatched: boolean) => void;
-  /** Of a container of this host. */
-  readonly onEvent: (event: EngineEvent) => void;
-  /** An image or a network of the engine has changed. */
-  readonly onChange: () => void;
 }
 
 export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
@@ -55,12 +59,12 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     status = { phase: 'up', version, sinceMs: clock.nowMs(), watchedSinceMs: parts.steadyMs() };
     isAwayTold = false;
   };
-  const goAway = (error: unknown): void => {
+  const goAway = (watcher: EngineWatcher, error: unknown): void => {
     if (isAwayTold) return;
     log.warn('engine_away', { error });
     if (status.phase === 'up') status = { phase: 'away', sinceMs: clock.nowMs() };
     isAwayTold = true;
-    parts.onAway(status.sinceMs);
+    watcher.onAway(status.sinceMs);
   };
 
   const hear = async (events: AsyncIterable<EngineEvent>, onEvent: (event: EngineEvent) => void): Promise<never> => {
@@ -87,18 +91,18 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
    * Serves from the first answer until events or answers stop. It reads events before the look at
    * everything.
    */
-  const attend = async (signal: AbortSignal, onLooked: () => void): Promise<void> => {
+  const attend = async (watcher: EngineWatcher, signal: AbortSignal, onLooked: () => void): Promise<void> => {
     try {
       const events = await engine.events(ownerLabels(parts.owner), signal);
       const changes = await engine.changes(signal);
-      parts.onWatched(true);
-      const hearing = Promise.race([hear(events, parts.onEvent), hear(changes, parts.onChange)]);
+      watcher.onWatched(true);
+      const hearing = Promise.race([hear(events, watcher.onEvent), hear(changes, watcher.onChange)]);
       hearing.catch(() => undefined);
-      await parts.onUp();
+      await watcher.onUp();
       onLooked();
       await Promise.race([watch(signal), hearing]);
     } finally {
-      parts.onWatched(false);
+      watcher.onWatched(false);
     }
   };
 
@@ -108,14 +112,14 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
       isDoubted = true;
       doubt.notify();
     },
-    run: async (signal) => {
+    run: async (watcher, signal) => {
       for (let failures = 0; !signal.aborted; failures++) {
         try {
           const { version } = await engine.probe(limits.engineProbeMs);
           if (status.phase === 'away') goUp(version);
           // An engine that answers but cannot list its containers is asked again with growing
           // pauses.
-          await withAbort([signal], (leaving) => attend(leaving.signal, () => (failures = 0)));
+          await withAbort([signal], (leaving) => attend(watcher, leaving.signal, () => (failures = 0)));
         } catch (error) {
           if (signal.aborted) return;
           // Only the event stream broke: the engine itself is there.
@@ -124,7 +128,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
             () => false,
           );
           if (isThere) log.warn('engine_attention_lost', { error });
-          else goAway(error);
+          else goAway(watcher, error);
         }
         await sleep(jitter(backoffMs(failures, parts.backoff)), signal);
       }

@@ -3,6 +3,7 @@
  * start to its end. Commands are the engine's to run (create-body.ts). What is found is kept in
  * memory alone: an agent that starts checks at once.
  */
+import { EventEmitter } from 'node:events';
 import { sleep } from '../../lib/time/backoff.ts';
 import { textOfCheck, type HealthCheck } from '../../schemas/api/policy.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
@@ -14,7 +15,13 @@ import { afterCheck, nextCheckMs, unchecked, type HealthState } from './state.ts
 
 type Running = Extract<EngineState, { phase: 'running' }>;
 
+export interface HealthEvents {
+  /** The health of the container has changed. */
+  changed: [id: ContainerId];
+}
+
 export interface HealthChecks {
+  readonly events: EventEmitter<HealthEvents>;
   /**
    * The container as its checks show it; they begin with the first look at a run. Waits a moment
    * for the first of a container that has long been up, so that a restart of the agent does not
@@ -32,8 +39,6 @@ export interface HealthParts {
   readonly isLocal: boolean;
   readonly steadyMs: () => number;
   readonly metrics: Pick<Metrics, 'healthCheck'>;
-  /** The health of the container has changed. */
-  readonly onChange: (id: ContainerId) => void;
 }
 
 interface Checked {
@@ -44,7 +49,8 @@ interface Checked {
   state: HealthState;
 }
 
-export function createHealthChecks({ probe, isLocal, steadyMs, metrics, onChange }: HealthParts): HealthChecks {
+export function createHealthChecks({ probe, isLocal, steadyMs, metrics }: HealthParts): HealthChecks {
+  const events = new EventEmitter<HealthEvents>();
   const checks = new Map<ContainerId, Checked>();
 
   const end = (id: ContainerId): void => {
@@ -69,7 +75,7 @@ export function createHealthChecks({ probe, isLocal, steadyMs, metrics, onChange
         const before = checked.state;
         checked.state = afterCheck(before, fault, check, upMs());
         isChecked();
-        if (checked.state.health !== before.health) onChange(id);
+        if (checked.state.health !== before.health) events.emit('changed', id);
         await sleep(nextCheckMs(checked.state, check, upMs()), abort.signal);
       }
     };
@@ -78,6 +84,7 @@ export function createHealthChecks({ probe, isLocal, steadyMs, metrics, onChange
   };
 
   return {
+    events,
     seen: async (id, state, check) => {
       const key = `${state.run} ${state.ip ?? ''} ${textOfCheck(check)}`;
       const known = checks.get(id);

@@ -47,7 +47,7 @@ export interface LookParts {
   readonly reporter: Pick<Reporter, 'forget'>;
   readonly reports: Reports;
   readonly restartStore: RestartStore;
-  readonly workload: Pick<Workload, 'wanted' | 'knows'>;
+  readonly workload: Pick<Workload, 'wanted' | 'knows' | 'evaluate'>;
   readonly present: Pick<PresentContainers, 'note'>;
   readonly backoff: BackoffBounds;
   /** How long the new version of an update must stay up. */
@@ -58,8 +58,6 @@ export interface LookParts {
   readonly steadyMs: () => number;
   readonly metrics: Pick<Metrics, 'step' | 'restart'>;
   readonly log: Log;
-  /** The look found a container that the engine did not list, or missed one that it did. */
-  readonly onPresenceChanged: (id: ContainerId) => void;
   /** Looks at the container again after so long. */
   readonly lookLater: (id: ContainerId, ms: number) => void;
   readonly onStepEnded: (id: ContainerId, outcome: Outcome) => void;
@@ -164,7 +162,8 @@ export function createLookAt(parts: LookParts): LookAt {
     const listed = await observe(engine, id, workload.wanted(id).want === 'stopped');
     const limited = withLimits(listed, workload.wanted(id), parts.cpuMillis());
     const found = await withHealth(id, limited, workload.wanted(id));
-    if (parts.present.note(id, observedFrom(found))) parts.onPresenceChanged(id);
+    // The engine did not list it, or has it no more.
+    if (parts.present.note(id, observedFrom(found))) workload.evaluate([id]);
     logs.keep(
       id,
       found.map(({ dockerId }) => dockerId),

@@ -19,7 +19,7 @@ import type { UsageStore } from './store.ts';
 import { isRunning, startIn, useFromEngine, useFromFiles, type Use } from './use.ts';
 
 export interface SamplerParts {
-  readonly engine: Pick<CachedEngine, 'containers' | 'inspect' | 'stats'>;
+  readonly engine: CachedEngine;
   /** Undefined: the engine is on another machine. */
   readonly cgroups: Cgroups | undefined;
   readonly store: UsageStore;
@@ -34,10 +34,8 @@ export interface SamplerParts {
 }
 
 export interface Sampler {
-  /** The engine has said this of a container. */
-  see(inspection: Inspection): void;
-  /** The last sample before a stop. Never rejects. */
-  last(dockerId: string): Promise<void>;
+  /** The engine: the sampler sees what it says of containers, and samples one before its stop. */
+  readonly sampled: CachedEngine;
   /** Once; rejects where the engine does not answer. */
   sample(): Promise<void>;
   run(signal: AbortSignal): Promise<void>;
@@ -51,11 +49,12 @@ export interface UseBoard {
 }
 
 export function createSampler(parts: SamplerParts): Sampler {
-  const { engine, cgroups, store, log } = parts;
+  const { cgroups, store, log } = parts;
   const { ledger, moment } = store;
   const places = createPlaces(limits.usageSamplesAtOnce);
   let rounds = 0;
 
+  /** The engine has said this of a container. */
   const see = (inspection: Inspection): void => {
     const { Id: dockerId, State, Config } = inspection;
     const id = containerIn(Config.Labels);
@@ -68,6 +67,27 @@ export function createSampler(parts: SamplerParts): Sampler {
     const finishedAt = runs ? undefined : State.FinishedAt;
     if (ledger.see({ dockerId, tenant, id, startedAt, finishedAt }, moment())) parts.onEnded();
     if (ledger.hasChanged) store.touch();
+  };
+
+  const before = async <T>(dockerId: string, end: () => Promise<T>): Promise<T> => {
+    await last(dockerId);
+    return end();
+  };
+  const engine: CachedEngine = {
+    ...parts.engine,
+    inspect: async (dockerId) => {
+      const inspection = await parts.engine.inspect(dockerId);
+      if (inspection !== undefined) see(inspection);
+      return inspection;
+    },
+    endOf: (dockerId) => {
+      const end = parts.engine.endOf(dockerId);
+      if (end !== undefined) see(end);
+      return end;
+    },
+    stop: (dockerId, graceMs) => before(dockerId, () => parts.engine.stop(dockerId, graceMs)),
+    stopBy: (dockerId, signal, graceMs) => before(dockerId, () => parts.engine.stopBy(dockerId, signal, graceMs)),
+    kill: (dockerId) => before(dockerId, () => parts.engine.kill(dockerId)),
   };
 
   /** @param container where its use is shown */
@@ -94,6 +114,7 @@ export function createSampler(parts: SamplerParts): Sampler {
     if (isShown && use !== undefined) parts.board?.put(container, use);
   };
 
+  /** The last sample before a stop. Never rejects. */
   const last = async (dockerId: string): Promise<void> => {
     try {
       const inspection = await engine.inspect(dockerId);
@@ -132,8 +153,7 @@ export function createSampler(parts: SamplerParts): Sampler {
   };
 
   return {
-    see,
-    last,
+    sampled: engine,
     sample,
     run: async (signal) => {
       while (!signal.aborted) {
@@ -147,29 +167,5 @@ export function createSampler(parts: SamplerParts): Sampler {
         }
       }
     },
-  };
-}
-
-/** The engine: the sampler sees what it says of containers, and samples one before its stop. */
-export function sampledEngine(engine: CachedEngine, sampler: () => Pick<Sampler, 'see' | 'last'>): CachedEngine {
-  const before = async <T>(dockerId: string, end: () => Promise<T>): Promise<T> => {
-    await sampler().last(dockerId);
-    return end();
-  };
-  return {
-    ...engine,
-    inspect: async (dockerId) => {
-      const inspection = await engine.inspect(dockerId);
-      if (inspection !== undefined) sampler().see(inspection);
-      return inspection;
-    },
-    endOf: (dockerId) => {
-      const end = engine.endOf(dockerId);
-      if (end !== undefined) sampler().see(end);
-      return end;
-    },
-    stop: (dockerId, graceMs) => before(dockerId, () => engine.stop(dockerId, graceMs)),
-    stopBy: (dockerId, signal, graceMs) => before(dockerId, () => engine.stopBy(dockerId, signal, graceMs)),
-    kill: (dockerId) => before(dockerId, () => engine.kill(dockerId)),
   };
 }

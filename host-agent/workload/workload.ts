@@ -1,16 +1,20 @@
 /**
- * The workload of this host: the desired set with admission, orphans and isolation applied. Keeps
- * the newest of each; `wanted` answers for one id.
+ * The workload of this host: the desired set with admission, orphans and isolation applied. A sync
+ * brings it what owners say; it keeps the newest of each, evaluates it again when something changes
+ * that it depends on, and tells its listeners which containers to look at. `wanted` answers for one
+ * id.
  */
+import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
+import type { Log } from '../../lib/log.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import type { DesiredContainer, Stranger } from '../../schemas/wire/host.ts';
 import { Admissions } from './admission.ts';
-import { heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
+import { emptyDesired, heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
 import { judgeOrphans, type OrphanState, type OwnersVerdict } from './orphans.ts';
 import { specHash } from '../spec/create-body.ts';
-import type { DeclaredVersion, Updating, Wanted } from './wanted.ts';
+import { imagesOf, versionsOf, type DeclaredVersion, type Updating, type Wanted } from './wanted.ts';
 
 type Entry = DeclaredVersion & Partial<Updating>;
 
@@ -26,20 +30,28 @@ function entryOf(container: DesiredContainer): Entry {
 /** Every container of this host on the engine, as last seen. */
 export type Present = ReadonlyMap<ContainerId, { readonly tenant: TenantId; readonly placement: number }>;
 
-export interface WorkloadInput {
-  readonly capacity: Capacity;
-  /** Undefined before the first look. */
-  readonly present: Present | undefined;
-  /** Those that may have come or gone on the engine since the last judgement; undefined: any. */
-  readonly touched: readonly ContainerId[] | undefined;
-  readonly orphanState: OrphanState;
-  /** The number of the operator's latest approval of held orphans; null: not known yet. */
-  readonly orphanWord: number | null;
-  readonly isIsolated: boolean;
+export interface WorkloadParts {
+  readonly cluster: string;
+  /** Keeps the desired set on disk. */
+  readonly store: { save(desired: DesiredSet): void };
+  readonly capacity: () => Capacity;
+  /** Undefined before the engine has listed its containers. */
+  readonly present: { all(): Present | undefined };
+  /** Keeps the operator's approvals of orphans on disk. */
+  readonly orphans: { orphans(): OrphanState; setOrphans(state: OrphanState): void };
+  readonly log: Log;
+}
+
+export interface WorkloadEvents {
+  /** An ask for the desired set leaves. */
+  asked: [];
   /**
-   * No sync answers are outstanding. Until then an operator's approval does not cover new orphans.
+   * The desired set has changed for these containers. From `disk` it comes when the agent starts,
+   * then from its owners.
    */
-  readonly isSettled: boolean;
+  desired: [ids: readonly ContainerId[], from: 'disk' | 'owners'];
+  /** What is wanted of these containers may have changed. */
+  changed: [ids: readonly ContainerId[]];
 }
 
 /**
@@ -52,10 +64,28 @@ interface Verdict {
 }
 
 export interface Workload {
-  /** Takes in a new set. Returns the ids that may have changed. */
-  setDesired(desired: DesiredSet): ContainerId[];
-  /** Judges admission and orphans again. Returns the new orphan state and the ids that changed. */
-  judge(input: WorkloadInput): { readonly orphanState: OrphanState; readonly changed: ContainerId[] };
+  readonly events: EventEmitter<WorkloadEvents>;
+  /** The desired set. */
+  desired(): DesiredSet;
+  /** An ask for the desired set leaves. */
+  asked(): void;
+  /** Takes in a new set. */
+  accept(desired: DesiredSet, from: 'disk' | 'owners'): void;
+  /**
+   * No sync answers are outstanding: what is absent from the set now may be an orphan. Until then
+   * an operator's approval does not cover new orphans.
+   */
+  settled(): void;
+  /** The number of the operator's latest approval of held orphans. */
+  approveOrphans(word: number): void;
+  /** Whether no container may run here: this host is cut off, superseded or fenced. */
+  isolate(isIsolated: boolean): void;
+  /**
+   * Evaluates admission and orphans again.
+   * @param touched containers that may have come or gone on the engine; `any`: it was listed
+   */
+  evaluate(touched: readonly ContainerId[] | 'any'): void;
+  /** What is wanted of a container, as far as is known now. */
   wanted(id: ContainerId): Wanted;
   /** Containers on the engine that the desired set does not name; those without a verdict first. */
   strangers(): Stranger[];
@@ -69,17 +99,21 @@ export interface Workload {
   knows(id: ContainerId): boolean;
   /** Everything that a full look must cover. */
   ids(): ContainerId[];
+  /** References of the images that this host should run. */
+  images(): string[];
+  /** What this host should have, or may go back to; undefined: not known yet. */
+  versions(): readonly DesiredContainer[] | undefined;
   used(): Capacity;
   orphansHeld(): number;
-  isComplete(): boolean;
 }
 
-export function createWorkload(): Workload {
-  let desired: DesiredSet | undefined;
+export function createWorkload({ cluster, store, capacity, orphans, log, ...parts }: WorkloadParts): Workload {
+  const events = new EventEmitter<WorkloadEvents>();
+  let desired = emptyDesired(cluster);
   const entries = new Map<ContainerId, Entry>();
   let damaged: ReadonlySet<ContainerId> = new Set();
   const admissions = new Admissions();
-  /** Containers whose desired state has changed since the last judgement. */
+  /** Containers whose desired state has changed since the last evaluation. */
   const changedHere = new Set<ContainerId>();
   /** Containers on the engine that the desired set does not name. */
   let strange: Set<ContainerId> = new Set();
@@ -89,13 +123,17 @@ export function createWorkload(): Workload {
   let leaving: ReadonlySet<ContainerId> = new Set();
   let held: ReadonlySet<ContainerId> = new Set();
   let isIsolated = false;
+  /** As of the last evaluation. */
+  let wasIsolated = false;
+  let isSettled = false;
+  let orphanWord: number | null = null;
 
-  const setDesired = (next: DesiredSet): ContainerId[] => {
+  const takeInSet = (next: DesiredSet): ContainerId[] => {
     const before = desired;
     desired = next;
     const changed = new Set<ContainerId>();
     for (const [partition, set] of next.sets) {
-      const known = before?.sets.get(partition);
+      const known = before.sets.get(partition);
       // Most syncs change one partition of many.
       if (known?.containers !== set.containers) takeIn(known?.containers ?? [], set.containers, changed);
     }
@@ -138,19 +176,17 @@ export function createWorkload(): Workload {
     return placement <= verdict.placement ? verdict.verdict : undefined;
   };
 
-  const judge: Workload['judge'] = (input) => {
-    const { orphanState, orphanWord } = input;
-    ({ present } = input);
+  const evaluate: Workload['evaluate'] = (candidates) => {
+    const orphanState = orphans.orphans();
+    present = parts.present.all();
     const beforeLeaving = leaving;
-    const wasIsolated = isIsolated;
-    isIsolated = input.isIsolated;
-    const touched = input.touched === undefined ? undefined : new Set([...input.touched, ...changedHere]);
+    const touched = candidates === 'any' ? undefined : new Set([...candidates, ...changedHere]);
     changedHere.clear();
     const admitted = admissions.judge(touched, {
       containers: () => Array.from(entries.values(), ({ container }) => container),
       get: (id) => entries.get(id)?.container,
       isPresent: (id) => present?.has(id) === true,
-      capacity: input.capacity,
+      capacity: capacity(),
     });
 
     if (touched === undefined) strange = new Set([...(present?.keys() ?? [])].filter((id) => !isKnown(id)));
@@ -159,9 +195,10 @@ export function createWorkload(): Workload {
     for (const id of verdicts.keys()) if (present?.has(id) === false) verdicts.delete(id);
     // An approval ends when the container is known again.
     const approved = new Set([...orphanState.approved].filter((id) => !isKnown(id)));
+    const heldBefore = held.size;
     let after: OrphanState = { ...orphanState, approved };
     let allowed: ReadonlySet<ContainerId> = new Set([...approved].filter((id) => beforeLeaving.has(id)));
-    if (input.isSettled && desired !== undefined && isConfirmed(desired) && present !== undefined) {
+    if (isSettled && isConfirmed(desired) && present !== undefined) {
       const said = new Map<ContainerId, OwnersVerdict>();
       for (const id of strangers) {
         const verdict = verdictOf(id);
@@ -175,7 +212,10 @@ export function createWorkload(): Workload {
     leaving = new Set(strangers.filter((id) => verdictOf(id) === 'gone' || allowed.has(id)));
     const changed = [...difference(leaving, beforeLeaving), ...admitted];
     if (wasIsolated !== isIsolated) changed.push(...entries.keys());
-    return { orphanState: after, changed };
+    wasIsolated = isIsolated;
+    orphans.setOrphans(after);
+    if (held.size !== heldBefore) log.warn('orphans_held', { orphans: held.size, present: present?.size });
+    events.emit('changed', changed);
   };
 
   const strangerOf = (id: ContainerId): Stranger[] => {
@@ -193,6 +233,7 @@ export function createWorkload(): Workload {
       verdicts.delete(id);
       verdicts.set(id, { verdict: given.get(id) === placement ? 'gone' : 'unknown', placement });
     }
+    evaluate([]);
   };
 
   const wanted = (id: ContainerId): Wanted => {
@@ -203,8 +244,33 @@ export function createWorkload(): Workload {
   };
 
   return {
-    setDesired,
-    judge,
+    events,
+    desired: () => desired,
+    asked: () => void events.emit('asked'),
+    accept: (next, from) => {
+      if (from === 'owners') store.save(next);
+      const changed = takeInSet(next);
+      events.emit('desired', changed, from);
+      isSettled = false;
+      evaluate([]);
+      events.emit('changed', changed);
+    },
+    settled: () => {
+      if (isSettled) return;
+      isSettled = true;
+      evaluate([]);
+    },
+    approveOrphans: (word) => {
+      if (word === orphanWord) return;
+      orphanWord = word;
+      evaluate([]);
+    },
+    isolate: (next) => {
+      if (next === isIsolated) return;
+      isIsolated = next;
+      evaluate([]);
+    },
+    evaluate,
     wanted,
     strangers: () => {
       const judged = [...verdicts.keys()].filter((id) => !isKnown(id) && verdictOf(id) !== undefined);
@@ -214,9 +280,10 @@ export function createWorkload(): Workload {
     hearVerdicts,
     knows: isKnown,
     ids: () => [...entries.keys()],
+    images: () => [...entries.keys()].flatMap((id) => imagesOf(wanted(id))),
+    versions: () => (isComplete(desired) ? [...entries.keys()].flatMap((id) => versionsOf(wanted(id))) : undefined),
     used: () => admissions.used(),
     orphansHeld: () => held.size,
-    isComplete: () => desired !== undefined && isComplete(desired),
   };
 }
 

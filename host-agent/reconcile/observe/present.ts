@@ -1,4 +1,5 @@
 /** The containers that the engine has: as it last listed them, or as a later look found. */
+import { EventEmitter } from 'node:events';
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -11,7 +12,13 @@ import type { Observed } from '../../docker/observed.ts';
 
 export type PresenceMap = ReadonlyMap<ContainerId, Presence>;
 
+export interface PresentEvents {
+  /** What the engine's list says of sandboxes. */
+  listed: [list: SandboxList];
+}
+
 export interface PresentContainers {
+  readonly events: EventEmitter<PresentEvents>;
   /** Undefined before the engine has listed them for the first time. */
   all(): PresenceMap | undefined;
   /** Lists them again. @returns what was there before. @throws EngineError */
@@ -22,13 +29,12 @@ export interface PresentContainers {
   lastListedMs(): number | null;
 }
 
-/** `onListed`: what the list says of sandboxes. */
 export function createPresentContainers(
   engine: Pick<CachedEngine, 'listAll'>,
   faults: Faults,
   clock: Clock,
-  onListed: (list: SandboxList) => void,
 ): PresentContainers {
+  const events = new EventEmitter<PresentEvents>();
   let present: Map<ContainerId, Presence> | undefined;
   let lastListedMs: number | null = null;
   /** Since when the engine answers and lists nothing; null while it lists. */
@@ -47,6 +53,7 @@ export function createPresentContainers(
   };
 
   return {
+    events,
     all: () => present,
     lastListedMs: () => lastListedMs,
     list: async () => {
@@ -54,7 +61,7 @@ export function createPresentContainers(
       try {
         const { present: found, ...list } = await inventory(engine);
         present = found;
-        onListed(list);
+        events.emit('listed', list);
       } catch (error) {
         noteUnlisted(error);
         throw error;

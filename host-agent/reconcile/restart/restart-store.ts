@@ -113,6 +113,8 @@ export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: Wait
 export interface RestartStore {
   of(id: ContainerId): RestartState;
   set(id: ContainerId, restart: RestartState): void;
+  /** @returns whether that is news */
+  change(id: ContainerId, after: (before: RestartState) => RestartState): boolean;
   forget(id: ContainerId): void;
   orphans(): OrphanState;
   setOrphans(state: OrphanState): void;
@@ -176,13 +178,23 @@ export async function loadRestartStore(
     writer.touch();
   };
 
+  const of = (id: ContainerId): RestartState => states.get(id) ?? blank;
+  const set = (id: ContainerId, restart: RestartState): void => {
+    const before = states.get(id);
+    if (before === restart) return;
+    states.set(id, restart);
+    if (before === undefined || !isDeepStrictEqual(lastingOf(before), lastingOf(restart))) touch(id);
+  };
+
   return {
-    of: (id) => states.get(id) ?? blank,
-    set: (id, restart) => {
-      const before = states.get(id);
-      if (before === restart) return;
-      states.set(id, restart);
-      if (before === undefined || !isDeepStrictEqual(lastingOf(before), lastingOf(restart))) touch(id);
+    of,
+    set,
+    change: (id, after) => {
+      const before = of(id);
+      const next = after(before);
+      if (next === before) return false;
+      set(id, next);
+      return true;
     },
     forget: (id) => {
       if (states.delete(id)) touch(id);

@@ -28,7 +28,6 @@ const start = (t: Test, answer: (sent: Sent, count: number) => ReportAnswer | 's
     metrics: { report: () => undefined },
     log,
     signal: ending.signal,
-    onStaleSession: () => stale.push(1),
     onContact: () => undefined,
     request: (_, payload) => {
       const report = JSON.parse(payload) as Sent;
@@ -38,7 +37,9 @@ const start = (t: Test, answer: (sent: Sent, count: number) => ReportAnswer | 's
       return Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ...answered })));
     },
   };
-  return { reporter: createReporter(parts), sent, stale };
+  const reporter = createReporter(parts);
+  reporter.events.on('stale', () => stale.push(1));
+  return { reporter, sent, stale };
 };
 const observed = (name: string, status: 'stopped' | 'running' | 'pending' = 'running', of = 'acme') => {
   const look = { stopped: absent, pending: absent, running: seen(up) }[status];

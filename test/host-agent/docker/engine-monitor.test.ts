@@ -2,7 +2,11 @@
 import t from 'tap';
 import type { EngineEvent } from '../../../host-agent/docker/answers.ts';
 import type { Engine } from '../../../host-agent/docker/engine.ts';
-import { createEngineMonitor, type EngineMonitor } from '../../../host-agent/docker/engine-monitor.ts';
+import {
+  createEngineMonitor,
+  type EngineMonitor,
+  type EngineWatcher,
+} from '../../../host-agent/docker/engine-monitor.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { World } from '../../sim/world/time.ts';
@@ -72,18 +76,20 @@ async function watching(isUp: boolean, body: (scene: Scene) => Promise<void>): P
           clock: { nowMs: () => world.nowMs, monotonicMs: () => world.nowMs },
           steadyMs: () => world.nowMs,
           log: { ...quietLog, warn: (event) => void warnings.push(event) },
-          onUp: async () => {
-            tell('looks at everything');
-            engine.onLook();
-            if (!engine.isListing) await away();
-          },
-          onAway: (sinceMs) => tell(`away since ${sinceMs}`),
-          onWatched: (isWatched) => void watched.push(isWatched ? `watched, ${did.length}` : 'unwatched'),
-          onEvent: ({ Action }) => tell(`event ${Action}`),
-          onChange: () => tell('change'),
         }),
       );
-      void world.spawn(agent, () => monitor.run(ending.signal));
+      const watcher: EngineWatcher = {
+        onUp: async () => {
+          tell('looks at everything');
+          engine.onLook();
+          if (!engine.isListing) await away();
+        },
+        onAway: (sinceMs) => tell(`away since ${sinceMs}`),
+        onWatched: (isWatched) => void watched.push(isWatched ? `watched, ${did.length}` : 'unwatched'),
+        onEvent: ({ Action }) => tell(`event ${Action}`),
+        onChange: () => tell('change'),
+      };
+      void world.spawn(agent, () => monitor.run(watcher, ending.signal));
       const pass = async (ms: number) => world.until(() => false, ms);
       await body({
         world,

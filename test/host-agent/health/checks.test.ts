@@ -19,7 +19,8 @@ function started({ isLocal = true }: { isLocal?: boolean } = {}) {
     return Promise.resolve(world.fault);
   };
   const parts = { probe, isLocal, steadyMs: () => nowMs + 1, metrics: { healthCheck: () => {} } };
-  const checks = createHealthChecks({ ...parts, onChange: () => void world.changes++ });
+  const checks = createHealthChecks(parts);
+  checks.events.on('changed', () => void world.changes++);
   t.teardown(checks.stop);
   return { checks, asked, signals, world };
 }

@@ -1,6 +1,9 @@
 /** The owners of partitions as a sync meets them, without a server: they say what the test says. */
 import type { Msg, MsgHdrs, NatsConnection, Subscription, SubOpts } from '@nats-io/transport-node';
-import type { SyncTarget } from '../../../host-agent/control-plane/sync/sync.ts';
+import type { SyncParts } from '../../../host-agent/control-plane/sync.ts';
+import type { DesiredSet } from '../../../host-agent/workload/desired.ts';
+import { quietLog } from '../../actors/support.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
 import type { SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
 import { syncAnswer } from './decisions.ts';
 
@@ -9,16 +12,30 @@ export const partitions = 4;
 export const answerOf = (partition: number, more: Partial<SyncAnswer> = {}): SyncAnswer =>
   syncAnswer({ partitions, partition, ...more });
 
-/** A sync's target that has no stranger and hears nothing, but for what a test says. */
-export const targetOf = (parts: Pick<SyncTarget, 'sender' | 'current' | 'update'>): SyncTarget => ({
-  settled: () => {},
-  fenced: () => {},
-  orphanWord: () => {},
-  strangers: () => [],
-  unjudged: () => [],
-  verdicts: () => {},
-  incarnation: () => {},
-  ...parts,
+const ignore = (): void => {};
+
+/** What a sync works with, where there is no stranger, and nobody hears more than a test says. */
+export const syncParts = (
+  { desired, accept }: { readonly desired: () => DesiredSet; readonly accept: (next: DesiredSet) => void },
+  more: Partial<SyncParts> = {},
+): SyncParts => ({
+  sender: { host: 'h1' as HostKey, user: 'UKEY' },
+  workload: {
+    desired,
+    accept,
+    settled: ignore,
+    approveOrphans: ignore,
+    strangers: () => [],
+    unjudged: () => [],
+    hearVerdicts: ignore,
+  },
+  volumes: { strangers: () => [], hear: () => Promise.resolve() },
+  lease: { fenced: ignore, settled: ignore },
+  onSigner: ignore,
+  onIncarnation: ignore,
+  onObeyed: ignore,
+  log: quietLog,
+  ...more,
 });
 
 export interface Asked {

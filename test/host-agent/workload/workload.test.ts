@@ -1,14 +1,15 @@
 import t from 'tap';
 import { accept, Assembly, emptyDesired, type DesiredSet } from '../../../host-agent/workload/desired.ts';
-import { createWorkload, type Workload, type WorkloadInput } from '../../../host-agent/workload/workload.ts';
-import { noOrphans } from '../../../host-agent/workload/orphans.ts';
+import { createWorkload, type Present, type Workload } from '../../../host-agent/workload/workload.ts';
+import { noOrphans, type OrphanState } from '../../../host-agent/workload/orphans.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import type { DesiredContainer, Stranger } from '../../../schemas/wire/host.ts';
+import { quietLog } from '../../actors/support.ts';
 import { container, syncAnswer } from '../support/decisions.ts';
 
 const ids = (...names: string[]): Set<ContainerId> => new Set(names.map((name) => name as ContainerId));
 const tenant = 'acme' as TenantId;
-const present = (...names: string[]): WorkloadInput['present'] =>
+const present = (...names: string[]): Present =>
   new Map(names.map((name) => [name as ContainerId, { tenant, placement: 1 }]));
 const stranger = (name: string, placement = 1): Stranger => ({ tenant, id: name as ContainerId, placement });
 const one = (name: string, changes: Partial<DesiredContainer> = {}) =>
@@ -26,34 +27,65 @@ function answered(containers: DesiredContainer[], hold: ContainerId[] = []): Des
   return desired;
 }
 
-const input = (changes: Partial<WorkloadInput> = {}): WorkloadInput => ({
-  capacity: { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 },
-  present: present(),
-  touched: undefined,
-  orphanState: { ...noOrphans, word: 0 },
-  orphanWord: 0,
-  isIsolated: false,
-  isSettled: true,
-  ...changes,
-});
-const workloadOf = (desired: DesiredSet): Workload => {
-  const workload = createWorkload();
-  workload.setDesired(desired);
-  return workload;
-};
+interface Host {
+  present: Present;
+  orphans: OrphanState;
+}
+
+/** A host that took in this set from its owners. */
+function start(
+  desired: DesiredSet,
+  {
+    isSettled = true,
+    orphans = { ...noOrphans, word: 0 },
+  }: { readonly isSettled?: boolean; readonly orphans?: OrphanState } = {},
+) {
+  const host: Host = { present: present(), orphans };
+  const stored: DesiredSet[] = [];
+  const warnings: object[] = [];
+  let changed: ContainerId[] = [];
+  const workload = createWorkload({
+    cluster: 'c1',
+    store: { save: (next) => void stored.push(next) },
+    capacity: () => ({ cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 }),
+    present: { all: () => host.present },
+    orphans: { orphans: () => host.orphans, setOrphans: (state) => void (host.orphans = state) },
+    log: { ...quietLog, warn: (event, fields) => void warnings.push({ event, ...fields }) },
+  });
+  workload.events.on('changed', (ids) => void changed.push(...ids));
+  const news = (): ContainerId[] => {
+    const told = [...new Set(changed)];
+    changed = [];
+    return told.sort();
+  };
+  const accept = (next: DesiredSet): ContainerId[] => {
+    workload.accept(next, 'owners');
+    return news();
+  };
+  workload.approveOrphans(0);
+  accept(desired);
+  if (isSettled) workload.settled();
+  news();
+  /** The engine lists these. */
+  const list = (now: Present): ContainerId[] => {
+    host.present = now;
+    workload.evaluate('any');
+    return news();
+  };
+  return { workload, host, list, accept, news, stored, warnings };
+}
 const wantOf = (workload: Workload, name: string): string => workload.wanted(name as ContainerId).want;
 
 t.test('a known container is as desired; an unknown one is untouched until its owner gives it away', (t) => {
-  const workload = workloadOf(answered([one('a'), one('b', { desired: 'stopped' })]));
-  workload.judge(input({ present: present('a', 'x') }));
+  const { workload, list, news } = start(answered([one('a'), one('b', { desired: 'stopped' })]));
+  list(present('a', 'x'));
   t.same(workload.unjudged(), [stranger('x')]);
   t.equal(wantOf(workload, 'a'), 'running');
   t.equal(wantOf(workload, 'b'), 'stopped');
   t.equal(wantOf(workload, 'x'), 'untouched');
   t.equal(workload.orphansHeld(), 0, 'its owner has given no verdict');
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
-  const { changed } = workload.judge(input({ present: present('a', 'x') }));
-  t.same(changed, ['x']);
+  t.same(news(), ['x']);
   t.equal(wantOf(workload, 'x'), 'nothing');
   t.equal(workload.orphansHeld(), 0);
   t.same(workload.unjudged(), []);
@@ -61,85 +93,86 @@ t.test('a known container is as desired; an unknown one is untouched until its o
 });
 
 t.test('a container that its owner does not know is held until an operator approves', (t) => {
-  const workload = workloadOf(answered([]));
-  const state = workload.judge(input({ present: present('x') })).orphanState;
+  const { workload, host, list, news, warnings } = start(answered([]));
+  list(present('x'));
   workload.hearVerdicts([stranger('x')], []);
-  const held = workload.judge(input({ present: present('x'), orphanState: state }));
   t.equal(workload.orphansHeld(), 1);
+  t.same(warnings, [{ event: 'orphans_held', orphans: 1, present: 1 }]);
   t.equal(wantOf(workload, 'x'), 'untouched');
-  const { changed } = workload.judge(input({ present: present('x'), orphanState: held.orphanState, orphanWord: 1 }));
-  t.same(changed, ['x']);
+  workload.approveOrphans(1);
+  t.same(news(), ['x']);
   t.equal(wantOf(workload, 'x'), 'nothing');
+  t.same(host.orphans, { approved: ids('x'), word: 1 }, 'over a restart, too');
   t.end();
 });
 
 t.test('a container that its owner gives away goes, though other owners are silent', (t) => {
-  const workload = workloadOf({ ...answered([]), heard: new Set([0]) });
+  const { workload, list } = start({ ...answered([]), heard: new Set([0]) }, { isSettled: false });
+  list(present('x'));
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
-  workload.judge(input({ present: present('x'), isSettled: false }));
   t.equal(wantOf(workload, 'x'), 'nothing');
   t.end();
 });
 
-for (const [name, desired, changes] of [
-  ['from disk alone, though it is complete', { ...answered([]), heard: new Set<number>() }, {}],
-  ['with one owner silent', { ...answered([]), heard: new Set([0]) }, {}],
-  ['while answers are under way', answered([]), { isSettled: false }],
+for (const [name, desired, isSettled] of [
+  ['from disk alone, though it is complete', { ...answered([]), heard: new Set<number>() }, true],
+  ['with one owner silent', { ...answered([]), heard: new Set([0]) }, true],
+  ['while answers are under way', answered([]), false],
 ] as const) {
   t.test(`${name}: an operator’s approval has no effect yet`, (t) => {
-    const workload = workloadOf(desired);
+    const { workload, list } = start(desired, { isSettled });
+    list(present('x'));
     workload.hearVerdicts([stranger('x')], []);
-    workload.judge(input({ present: present('x'), orphanWord: 1, ...changes }));
+    workload.approveOrphans(1);
     t.equal(wantOf(workload, 'x'), 'untouched');
     t.end();
   });
 }
 
 t.test('an approval from before a restart has no effect until owners confirm the set', (t) => {
-  const workload = workloadOf({ ...answered([]), heard: new Set<number>() });
-  const orphanState = { ...noOrphans, approved: ids('x') };
-  workload.judge(input({ present: present('x'), orphanState, isSettled: false }));
+  const orphans = { ...noOrphans, approved: ids('x') };
+  const { workload, list } = start({ ...answered([]), heard: new Set<number>() }, { isSettled: false, orphans });
+  list(present('x'));
   t.equal(wantOf(workload, 'x'), 'untouched');
   t.end();
 });
 
 t.test('a verdict covers the named placement; a container made under a later one stays', (t) => {
-  const workload = workloadOf(answered([]));
-  workload.judge(input({ present: present('x') }));
+  const { workload, list } = start(answered([]));
+  list(present('x'));
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
-  const later = new Map([['x' as ContainerId, { tenant, placement: 7 }]]);
-  workload.judge(input({ present: later }));
+  list(new Map([['x' as ContainerId, { tenant, placement: 7 }]]));
   t.equal(wantOf(workload, 'x'), 'untouched');
   t.same(workload.unjudged(), [stranger('x', 7)], 'the agent asks about it again');
   t.end();
 });
 
 t.test('after a container moves away and back, the earlier verdict does not count', (t) => {
-  const workload = workloadOf(answered([]));
-  workload.judge(input({ present: present('x') }));
+  const { workload, list, accept } = start(answered([]));
+  list(present('x'));
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
-  workload.setDesired(answered([one('x')]));
+  accept(answered([one('x')]));
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
-  workload.judge(input({ present: present('x') }));
   t.equal(wantOf(workload, 'x'), 'running');
-  workload.setDesired(answered([]));
-  workload.judge(input({ present: present('x') }));
+  accept(answered([]));
+  workload.settled();
   t.equal(wantOf(workload, 'x'), 'untouched', 'nor after it has left again');
   t.end();
 });
 
 t.test('an approval ends when the container is known again', (t) => {
-  const workload = workloadOf(answered([one('x')]));
-  const { orphanState } = workload.judge(
-    input({ present: present('x'), orphanState: { approved: ids('x'), word: 0 }, isSettled: false }),
-  );
-  t.equal(orphanState.approved.size, 0);
+  const { host, list } = start(answered([one('x')]), {
+    isSettled: false,
+    orphans: { approved: ids('x'), word: 0 },
+  });
+  list(present('x'));
+  t.equal(host.orphans.approved.size, 0);
   t.end();
 });
 
 t.test('the container of a damaged record is untouched', (t) => {
-  const workload = workloadOf(answered([], ['d' as ContainerId]));
-  workload.judge(input({ present: present('d') }));
+  const { workload, list } = start(answered([], ['d' as ContainerId]));
+  list(present('d'));
   t.same(workload.strangers(), []);
   t.equal(wantOf(workload, 'd'), 'untouched');
   t.equal(workload.knows('d' as ContainerId), true);
@@ -147,8 +180,8 @@ t.test('the container of a damaged record is untouched', (t) => {
 });
 
 t.test('strangers without a verdict come first, then those with the oldest verdict', (t) => {
-  const workload = workloadOf(answered([]));
-  workload.judge(input({ present: present('a', 'b', 'c') }));
+  const { workload, list } = start(answered([]));
+  list(present('a', 'b', 'c'));
   workload.hearVerdicts([stranger('b'), stranger('a')], []);
   t.same(
     workload.strangers().map(({ id }) => id),
@@ -163,39 +196,53 @@ t.test('strangers without a verdict come first, then those with the oldest verdi
 });
 
 t.test('on an isolated host, containers that should run stop, and the rest stays', (t) => {
-  const workload = workloadOf(answered([one('a'), one('b', { desired: 'removed' })]));
-  workload.judge(input());
-  const { changed } = workload.judge(input({ isIsolated: true }));
+  const { workload, news } = start(answered([one('a'), one('b', { desired: 'removed' })]));
+  workload.isolate(false);
+  t.same(news(), [], 'it was not');
+  workload.isolate(true);
   t.same([wantOf(workload, 'a'), wantOf(workload, 'b')], ['stopped', 'removed']);
-  t.same(changed.sort(), ['a', 'b']);
-  workload.judge(input());
+  t.same(news(), ['a', 'b']);
+  workload.isolate(false);
   t.equal(wantOf(workload, 'a'), 'running');
+  t.same(news(), ['a', 'b']);
   t.end();
 });
 
 t.test('a container that another host still runs is prepared, and takes room', (t) => {
-  const workload = workloadOf(answered([one('a', { desired: 'stopped', prepare: true }), one('b', { prepare: true })]));
-  workload.judge(input());
+  const { workload } = start(answered([one('a', { desired: 'stopped', prepare: true }), one('b', { prepare: true })]));
   t.same([wantOf(workload, 'a'), wantOf(workload, 'b')], ['prepared', 'running']);
   t.equal(workload.used().containers, 2);
   t.end();
 });
 
 t.test('an admitted container keeps its place against one placed earlier that comes later', (t) => {
-  const workload = workloadOf(answered([one('b', { placement: 2, cpu_millis: 800 })]));
-  workload.judge(input());
-  workload.setDesired(answered([one('b', { placement: 2, cpu_millis: 800 }), one('a', { cpu_millis: 800 })]));
-  workload.judge(input());
+  const { workload, accept } = start(answered([one('b', { placement: 2, cpu_millis: 800 })]));
+  accept(answered([one('b', { placement: 2, cpu_millis: 800 }), one('a', { cpu_millis: 800 })]));
   t.match(workload.wanted('b' as ContainerId), { admitted: true });
   t.match(workload.wanted('a' as ContainerId), { admitted: false });
   t.end();
 });
 
 t.test('only changed containers get a look', (t) => {
-  const workload = workloadOf(answered([one('a'), one('b')]));
-  t.same(workload.setDesired(answered([one('a'), one('b', { generation: 9 }), one('c')])).sort(), ['b', 'c']);
-  t.same(workload.setDesired(answered([one('a')])).sort(), ['b', 'c']);
-  t.same(workload.setDesired(answered([], ['a' as ContainerId])), ['a']);
+  const { accept } = start(answered([one('a'), one('b')]));
+  t.same(accept(answered([one('a'), one('b', { generation: 9 }), one('c')])), ['b', 'c']);
+  t.same(accept(answered([one('a')])), ['b', 'c']);
+  t.same(accept(answered([], ['a' as ContainerId])), ['a']);
+  t.end();
+});
+
+t.test('a set of its owners is kept on disk, and the change is told before what follows from it', (t) => {
+  const { workload, stored } = start(answered([]));
+  const told: unknown[] = [];
+  workload.events.on('desired', (names, from) => void told.push([names, from, wantOf(workload, 'a')]));
+  workload.events.on('changed', (names) => void told.push(names));
+  const next = answered([one('a')]);
+  workload.accept(next, 'owners');
+  t.equal(stored.at(-1), next);
+  t.equal(workload.desired(), next);
+  t.same(told, [[['a'], 'owners', 'running'], ['a'], ['a']]);
+  workload.accept(answered([]), 'disk');
+  t.equal(stored.at(-1), next, 'what comes from there is there');
   t.end();
 });
 
@@ -203,7 +250,7 @@ t.test('the version before an update has its own secrets, or none', (t) => {
   const secrets = { env: { A: { name: 'a', version: 2 } }, files: {} };
   const { tenant: _, id: __, generation, placement, desired, name, ...version } = one('a');
   const updated = one('a', { secrets, update: { since: 4, previous: version } });
-  const workload = workloadOf(answered([updated]));
+  const { workload } = start(answered([updated]));
   const wanted = workload.wanted('a' as ContainerId);
   if (!('container' in wanted)) throw new Error('not wanted');
   t.same(wanted.container.secrets, secrets);

@@ -129,7 +129,7 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'time of last contact not stored',
     guard: 'A restart of a cut-off agent does not let containers run longer (ADR 14)',
-    file: 'host-agent/control-plane/contact.ts',
+    file: 'host-agent/control-plane/lease.ts',
     changes: [
       {
         in: 'provenAtMs',
@@ -137,22 +137,22 @@ export const agentMutants: readonly Mutant[] = [
         by: 'boot === time.boot && atMs <= time.nowMs() ? time.nowMs() : undefined',
       },
     ],
-    killedBy: 'test/host-agent/control-plane/contact.test.ts',
+    killedBy: 'test/host-agent/control-plane/lease.test.ts',
   },
   {
     name: 'isolation ended by any answer',
     guard: 'A container that was stopped for silence starts only after a sync (ADR 14)',
-    file: 'host-agent/control-plane/contact.ts',
+    file: 'host-agent/control-plane/lease.ts',
     changes: [{ in: 'loadContact.heard', always: "footingOf(silence()) === 'in_touch'" }],
-    killedBy: 'test/host-agent/control-plane/contact.test.ts',
+    killedBy: 'test/host-agent/control-plane/lease.test.ts',
   },
   {
     name: 'orphans judged by an incomplete set',
     guard: 'An operator’s approval removes orphans only when every partition has answered (A4)',
     file: 'host-agent/workload/workload.ts',
     changes: [
-      { in: 'createWorkload.judge', omit: 'isConfirmed(desired)' },
-      { in: 'createWorkload.judge', omit: 'input.isSettled' },
+      { in: 'createWorkload.evaluate', omit: 'isConfirmed(desired)' },
+      { in: 'createWorkload.evaluate', omit: 'isSettled' },
     ],
     killedBy: 'test/host-agent/workload/workload.test.ts',
   },
@@ -222,7 +222,7 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'guessable inbox',
     guard: 'A sync answer counts only in the inbox of its own ask (A7)',
-    file: 'host-agent/control-plane/sync/answer-inbox.ts',
+    file: 'host-agent/control-plane/sync.ts',
     changes: [{ in: 'token', replace: "randomBytes(16).toString('hex')", by: "'0'.repeat(32)" }],
     killedBy: 'test/integration/host-agent/workload/ours.test.ts',
   },
@@ -250,16 +250,16 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'joined answer read after a refusal',
     guard: 'After a refusal nothing more of an answer is taken in (A4)',
-    file: 'host-agent/control-plane/sync/sync.ts',
+    file: 'host-agent/control-plane/sync.ts',
     changes: [{ in: 'sync.take', always: '!isOver' }],
-    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
+    killedBy: 'test/host-agent/control-plane/sync.test.ts',
   },
   {
     name: 'joined answer with more to say',
     guard: 'An answer speaks for other partitions only where nothing has changed (ADR 3)',
-    file: 'host-agent/control-plane/sync/sync.ts',
+    file: 'host-agent/control-plane/sync.ts',
     changes: [{ in: 'answersIn', never: '!answer.same || answer.fenced === true' }],
-    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
+    killedBy: 'test/host-agent/control-plane/sync.test.ts',
   },
   {
     name: 'changes taken in unchecked',
@@ -326,16 +326,16 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'orphans judged by a doubted set',
     guard: 'While a set differs from its owner’s, nothing is an orphan (ADR 33, A4)',
-    file: 'host-agent/control-plane/sync/sync.ts',
+    file: 'host-agent/control-plane/sync.ts',
     changes: [{ in: 'sync.takeOne', never: 'doubted.size > 0' }],
-    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
+    killedBy: 'test/host-agent/control-plane/sync.test.ts',
   },
   {
     name: 'doubted set named again',
     guard: 'A set that differs from its owner’s is taken whole (ADR 33)',
-    file: 'host-agent/control-plane/sync/sync.ts',
+    file: 'host-agent/control-plane/sync.ts',
     changes: [{ in: 'namedSets.isNamed', omit: '!doubted.has(partition)' }],
-    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
+    killedBy: 'test/host-agent/control-plane/sync.test.ts',
   },
   {
     name: 'container of a damaged record removed',
@@ -596,8 +596,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'ignored control plane kept quiet',
     guard: 'A host that ignores a restored control plane says so (ADR 9)',
-    file: 'host-agent/control-plane/sync/sync.ts',
+    file: 'host-agent/control-plane/sync.ts',
     changes: [{ in: 'sync', never: 'has !== undefined && orderOf(whole).epoch < has.epoch' }],
-    killedBy: 'test/host-agent/control-plane/sync/sync.test.ts',
+    killedBy: 'test/host-agent/control-plane/sync.test.ts',
   },
 ];

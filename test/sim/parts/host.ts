@@ -4,11 +4,11 @@
  * theirs.
  */
 import type { Description } from '../../../host-agent/control-plane/reporter.ts';
+import type { Found } from '../../../host-agent/docker/observed.ts';
 import { updateTold } from '../../../host-agent/reconcile/reports.ts';
-import { createWorkload } from '../../../host-agent/workload/workload.ts';
-import { emptyDesired, type DesiredSet } from '../../../host-agent/workload/desired.ts';
+import { createWorkload, type Workload } from '../../../host-agent/workload/workload.ts';
 import { noOrphans, type OrphanState } from '../../../host-agent/workload/orphans.ts';
-import { sync, type SyncResult, type SyncTarget } from '../../../host-agent/control-plane/sync/sync.ts';
+import { sync, type SyncParts, type SyncResult } from '../../../host-agent/control-plane/sync.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Reason } from '../../../schemas/api/container.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
@@ -92,11 +92,8 @@ class Agent {
   readonly #engine: Engine;
   readonly #reconciler: Reconciler;
   readonly #connection: Connection;
-  readonly #workload = createWorkload();
-  #desired: DesiredSet;
+  readonly #workload: Workload;
   #orphans: OrphanState = noOrphans;
-  #orphanWord: number | null = null;
-  #isSettled = false;
   #session: number | undefined;
   #incarnation = 0;
   /** The cluster was restored after the session was given. */
@@ -116,10 +113,18 @@ class Agent {
     this.#engine = host.engine;
     this.process = world.process(key);
     this.#connection = nats.connect(this.process);
-    this.#desired = emptyDesired(cluster);
+    this.#workload = createWorkload({
+      cluster,
+      store: { save: () => {} },
+      capacity: () => capacity,
+      present: { all: () => this.#present() },
+      orphans: { orphans: () => this.#orphans, setOrphans: (state) => void (this.#orphans = state) },
+      log: quietLog,
+    });
+    this.#workload.events.on('changed', (ids) => ids.forEach((id) => this.look(id)));
     this.#reconciler = new Reconciler({
       ...{ world, process: this.process, ...host, workload: this.#workload, stopMs, registry, onPrepared, onRemoved },
-      onPresence: () => this.#judge(),
+      onPresence: () => this.#workload.evaluate('any'),
     });
   }
 
@@ -178,35 +183,18 @@ class Agent {
   }
 
   async #keepSynced(): Promise<void> {
-    const target: SyncTarget = {
+    const parts: SyncParts = {
       sender: agentOf(this.#options.key),
-      current: () => this.#desired,
-      update: (next) => {
-        this.#desired = next;
-        this.#isSettled = false;
-        const changed = this.#workload.setDesired(next);
-        this.#judge();
-        for (const id of changed) this.look(id);
-      },
-      settled: () => {
-        this.#isSettled = true;
-        this.#judge();
-      },
-      fenced: () => {},
-      orphanWord: (word) => {
-        this.#orphanWord = word;
-        this.#judge();
-      },
-      strangers: this.#workload.strangers,
-      unjudged: this.#workload.unjudged,
-      verdicts: (named, gone) => {
-        this.#workload.hearVerdicts(named, gone);
-        this.#judge();
-      },
-      incarnation: (told) => {
+      workload: this.#workload,
+      volumes: { strangers: () => [], hear: () => Promise.resolve() },
+      lease: { fenced: () => {}, settled: () => {} },
+      onSigner: () => {},
+      onIncarnation: (told) => {
         if (told > this.#incarnation) this.#isOfBefore = true;
         this.#incarnation = Math.max(told, this.#incarnation);
       },
+      onObeyed: () => {},
+      log: quietLog,
     };
     let fullAtMs = 0;
     for (;;) {
@@ -215,13 +203,7 @@ class Agent {
       const due = this.#due;
       if (due === 'all' || due.size > 0) {
         this.#due = new Set();
-        const result = await sync(
-          this.#connection.asClient,
-          target,
-          due === 'all' ? undefined : [...due],
-          quietLog,
-          600,
-        );
+        const result = await sync(this.#connection.asClient, parts, due === 'all' ? undefined : [...due], 600);
         this.#afterSync(result);
         if (due === 'all') fullAtMs = nowMs + 5000;
         this.#beat();
@@ -231,8 +213,8 @@ class Agent {
   }
 
   /**
-   * A partition that a doorbell named and no owner answered for stays due, as in the agent's
-   * control.
+   * A partition that a doorbell named and no owner answered for stays due, as in the agent's sync
+   * loop.
    */
   #afterSync(result: SyncResult): void {
     if (result.kind === 'complete') {
@@ -250,26 +232,15 @@ class Agent {
     this.#connection.publish(subjects.hostBeat(agentOf(this.#options.key)), JSON.stringify(beat));
   }
 
-  /** Judges orphans and admission again, as the agent's reconciler would. */
-  #judge(): void {
+  /** What the engine has now. */
+  #present(): Map<ContainerId, Found> {
     const ids = [...this.#engine.ids()];
-    const present = new Map(
+    return new Map(
       ids.flatMap((id) => {
         const found = firstOf(this.#engine.of(id));
         return found === undefined ? [] : [[id, found] as const];
       }),
     );
-    const { orphanState, changed } = this.#workload.judge({
-      capacity,
-      present,
-      touched: undefined,
-      orphanState: this.#orphans,
-      orphanWord: this.#orphanWord,
-      isIsolated: false,
-      isSettled: this.#isSettled,
-    });
-    this.#orphans = orphanState;
-    for (const id of changed) this.look(id);
   }
 
   async #keepReporting(): Promise<void> {

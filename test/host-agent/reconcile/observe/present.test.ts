@@ -21,7 +21,7 @@ function start() {
   const list = () => (world.failure === undefined ? Promise.resolve([...world.listed]) : Promise.reject(world.failure));
   const faults = createFaults(quietLog);
   const clock = { nowMs: () => world.ms, monotonicMs: () => world.ms };
-  const present = createPresentContainers({ listAll: list }, faults, clock, () => undefined);
+  const present = createPresentContainers({ listAll: list }, faults, clock);
   return { world, faults, present };
 }
 

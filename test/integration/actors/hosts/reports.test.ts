@@ -89,9 +89,9 @@ t.test('an agent that reconnects or restarts causes no repeated writes', async (
     metrics: { report: (outcome, items = 1) => void (acknowledged += outcome === 'acknowledged' ? items : 0) },
     log: quietLog,
     signal: ending.signal,
-    onStaleSession: () => t.fail('the session is the newest'),
     onContact: () => {},
   });
+  reporter.events.on('stale', () => t.fail('the session is the newest'));
   const allSaid = async (times: number): Promise<void> => {
     await until(
       () => `${times} times ${containers} acknowledged: ${acknowledged}`,

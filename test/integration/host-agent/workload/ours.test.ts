@@ -12,14 +12,14 @@ import { createEngine } from '../../../../host-agent/docker/engine.ts';
 import { createTransport, parseEngineAddress, type EngineAddress } from '../../../../host-agent/docker/transport.ts';
 import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
 import { createBody } from '../../../../host-agent/spec/create-body.ts';
-import { sync } from '../../../../host-agent/control-plane/sync/sync.ts';
+import { sync } from '../../../../host-agent/control-plane/sync.ts';
 import type { ContainerId, HostKey } from '../../../../schemas/ids.ts';
 import { subjects } from '../../../../schemas/wire/subjects.ts';
-import { containerId, quietLog } from '../../../actors/support.ts';
+import { containerId } from '../../../actors/support.ts';
 import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { container, owner, reference, syncAnswer } from '../../../host-agent/support/decisions.ts';
-import { targetOf } from '../../../host-agent/support/owners.ts';
+import { syncParts } from '../../../host-agent/support/owners.ts';
 import { containerName, type Owner } from '../../../../host-agent/docker/ownership.ts';
 
 t.test('the agent sees no container of another cluster or of another host on the same engine', async (t) => {
@@ -53,11 +53,7 @@ t.test('a sync believes only answers in its own inbox, which has a random name',
   t.teardown(() => nc.close());
   const sender = { host: owner.host, user: 'U' };
   let desired: DesiredSet = emptyDesired(owner.cluster);
-  const target = targetOf({
-    sender: sender,
-    current: () => desired,
-    update: (next) => (desired = next),
-  });
+  const parts = syncParts({ desired: () => desired, accept: (next) => void (desired = next) }, { sender });
   const answer = (name: string): string =>
     JSON.stringify(syncAnswer({ cluster: owner.cluster, partitions: 1, containers: [container({ name })] }));
   const inboxes: string[] = [];
@@ -73,7 +69,7 @@ t.test('a sync believes only answers in its own inbox, which has a random name',
   });
   for (let question = 0; question < 3; question++) {
     desired = emptyDesired(owner.cluster);
-    t.same(await sync(nc, target, undefined, quietLog, 60_000), { kind: 'complete', due: [] });
+    t.same(await sync(nc, parts, undefined, 60_000), { kind: 'complete', due: [] });
     const names = [...desired.sets.values()].flatMap(({ containers }) => containers.map(({ name }) => name));
     t.same(names, ['true']);
   }

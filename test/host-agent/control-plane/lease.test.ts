@@ -2,18 +2,23 @@
  * How long containers run without the control plane, over restarts of the agent, and when the
  * control plane may assume that they have stopped.
  */
-import t from 'tap';
-import { existsSync, writeFileSync } from 'node:fs';
+import t, { type Test } from 'tap';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import * as host from '../../../actors/domain/host/decide.ts';
 import {
+  createLease,
   footingOf,
   loadContact,
+  loadFence,
   stopAllMs,
   stoppedAfterMs,
   strictest,
-} from '../../../host-agent/control-plane/contact.ts';
+  type Contact,
+  type Silence,
+  type Verdict,
+} from '../../../host-agent/control-plane/lease.ts';
 import { createFaults } from '../../../host-agent/faults.ts';
 import { systemMachineTime } from '../../../host-agent/control-plane/machine-time.ts';
 import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
@@ -21,6 +26,7 @@ import { systemClock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { contextOf, fleetOf, h1, hostRecord } from '../../actors/support/records.ts';
+import { quietDisk } from '../support/disk.ts';
 import { lastContactMs, machine } from '../support/machine.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
@@ -160,4 +166,132 @@ t.test('machine time rises and names the boot, where the system does', (t) => {
   t.ok(time.nowMs() >= before);
   if (process.platform === 'linux') t.match(time.boot, /^[0-9a-f-]{36}$/);
   t.end();
+});
+
+/* The fence of a host that was removed by force. */
+
+const isFencedOnDisk = (stateDir: string): boolean =>
+  (JSON.parse(readFileSync(join(stateDir, 'fence.json'), 'utf8')) as { fenced: boolean }).fenced;
+
+t.test('a host that was removed by force stays fenced over a restart', async (t) => {
+  const stateDir = temporaryFolder(t);
+  const fence = await loadFence(stateDir, quietDisk(), quietLog);
+  t.notOk(fence.isUp());
+  t.ok(fence.raise(), 'news');
+  t.notOk(fence.raise(), 'no news');
+  await fence.flush();
+  t.ok(isFencedOnDisk(stateDir));
+  const restarted = await loadFence(stateDir, quietDisk(), quietLog);
+  t.ok(restarted.isUp());
+  t.notOk(restarted.synced(), 'a complete set without a session');
+  restarted.greeted();
+  t.ok(restarted.synced());
+  await restarted.flush();
+  t.notOk((await loadFence(stateDir, quietDisk(), quietLog)).isUp());
+});
+
+t.test('only a session and then an answer of every owner lift the fence', async (t) => {
+  const stateDir = temporaryFolder(t);
+  const fence = await loadFence(stateDir, quietDisk(), quietLog);
+  t.notOk(fence.synced(), 'there is no fence to lift');
+  fence.raise();
+  t.notOk(fence.synced(), 'the control plane has not accepted the host');
+  fence.greeted();
+  fence.raise();
+  t.notOk(fence.synced(), 'the host was removed again after the session');
+  fence.greeted();
+  t.ok(fence.isUp(), 'a session alone starts nothing: containers may have been placed elsewhere');
+  t.ok(fence.synced());
+  t.notOk(fence.isUp());
+  t.notOk(fence.synced(), 'lifted once');
+  await fence.flush();
+  t.notOk(isFencedOnDisk(stateDir));
+});
+
+t.test('a damaged file counts as no fence and is set aside', async (t) => {
+  const stateDir = temporaryFolder(t);
+  writeFileSync(join(stateDir, 'fence.json'), '{"v":1');
+  t.notOk((await loadFence(stateDir, quietDisk(), quietLog)).isUp());
+  t.equal(readFileSync(join(stateDir, 'fence.json.unreadable'), 'utf8'), '{"v":1');
+});
+
+/* Whether containers may run. */
+
+async function start(t: Test, silence: Silence) {
+  const state = { silence, renewals: 0 };
+  const faults = createFaults(quietLog);
+  const contact: Contact = {
+    heard: () => undefined,
+    synced: () => void (state.silence = { ...state.silence, silentMs: 0 }),
+    greeted: () => undefined,
+    silence: () => state.silence,
+    flush: () => Promise.resolve(),
+  };
+  const fence = await loadFence(temporaryFolder(t), quietDisk(), quietLog);
+  const lease = createLease({ contact, fence, faults, lookMs: 5, log: quietLog });
+  const verdicts: Verdict[] = [];
+  lease.events.on('verdict', (verdict) => void verdicts.push(verdict));
+  lease.events.on('fenced', () => void state.renewals++);
+  const ending = new AbortController();
+  const running = lease.run(ending.signal);
+  t.teardown(async () => {
+    ending.abort();
+    await running;
+  });
+  return { state, lease, verdicts, faults };
+}
+
+const inTouch: Silence = { silentMs: 0, ranMs: minute, allowedMs: minute };
+
+t.test('a silence longer than allowed isolates the host; a sync ends that', async (t) => {
+  const { state, lease } = await start(t, inTouch);
+  t.equal(lease.verdict(), 'run');
+  state.silence = { ...inTouch, silentMs: minute + 1 };
+  await until('isolation', () => lease.verdict() === 'stop');
+  lease.greeted();
+  t.equal(lease.verdict(), 'stop', 'a session alone does not say what moved meanwhile');
+  lease.synced();
+  await until('the end of isolation', () => lease.verdict() === 'run');
+});
+
+t.test('an agent that cannot prove contact yet waits, then isolates the host', async (t) => {
+  const { state, lease, verdicts } = await start(t, { silentMs: undefined, ranMs: 0, allowedMs: minute });
+  t.equal(lease.verdict(), 'wait');
+  state.silence = { silentMs: undefined, ranMs: limits.firstContactMs, allowedMs: minute };
+  await until('isolation', () => lease.verdict() === 'stop');
+  t.same(verdicts, ['wait', 'stop'], 'each is told once');
+});
+
+t.test('a second agent with this identity isolates the host and is a fault of it', async (t) => {
+  const { lease, faults } = await start(t, inTouch);
+  lease.superseded(true);
+  t.equal(lease.verdict(), 'stop');
+  t.same(
+    faults.list().map(({ kind }) => kind),
+    ['cloned_state'],
+  );
+  lease.superseded(false);
+  t.equal(lease.verdict(), 'run');
+  t.same(faults.list(), []);
+});
+
+t.test('contact does not end an isolation by a second agent', async (t) => {
+  const { lease } = await start(t, { ...inTouch, silentMs: minute + 1 });
+  await until('isolation', () => lease.verdict() === 'stop');
+  lease.superseded(true);
+  lease.synced();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  t.equal(lease.verdict(), 'stop');
+});
+
+t.test('a host removed by force asks for a session, and is free after it and a complete sync', async (t) => {
+  const { state, lease } = await start(t, inTouch);
+  lease.fenced();
+  lease.fenced();
+  t.same([lease.verdict(), state.renewals], ['stop', 1]);
+  lease.settled();
+  t.equal(lease.verdict(), 'stop', 'not accepted again yet');
+  lease.greeted();
+  lease.settled();
+  t.equal(lease.verdict(), 'run');
 });

@@ -1,12 +1,23 @@
 /** When a host asks its owners, and for which partitions, in virtual time. */
 import t from 'tap';
-import { createSyncLoop, type SyncLoop } from '../../../../host-agent/control-plane/sync/sync-loop.ts';
-import { emptyDesired } from '../../../../host-agent/workload/desired.ts';
-import type { HostKey } from '../../../../schemas/ids.ts';
-import { limits } from '../../../../schemas/limits.ts';
-import { quietLog } from '../../../actors/support.ts';
-import { World } from '../../../sim/world/time.ts';
-import { answerOf, createOwners, partitions, targetOf } from '../../support/owners.ts';
+import {
+  alsoDue,
+  createSyncLoop,
+  dueAfter,
+  isDue,
+  noteObeyed,
+  nothingDue,
+  type Due,
+  type SyncLoop,
+} from '../../../host-agent/control-plane/sync-loop.ts';
+import type { SyncResult } from '../../../host-agent/control-plane/sync.ts';
+import { createFaults } from '../../../host-agent/faults.ts';
+import { emptyDesired } from '../../../host-agent/workload/desired.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { incarnationOfEpoch, restoredCluster, type Cluster } from '../../../schemas/records/cluster.ts';
+import { quietLog } from '../../actors/support.ts';
+import { World } from '../../sim/world/time.ts';
+import { answerOf, createOwners, partitions, syncParts } from '../support/owners.ts';
 
 /** With the jitter of this test, an interval is a quarter longer, and a pause is whole. */
 const syncMs = 80_000;
@@ -39,26 +50,24 @@ async function syncing(body: (scene: Scene) => Promise<void>): Promise<void> {
     });
   });
   let desired = emptyDesired('c1');
-  const target = targetOf({
-    sender: { host: 'h1' as HostKey, user: 'UKEY' },
-    current: () => desired,
-    update: (next) => void (desired = next),
-  });
+  const ofSync = syncParts({ desired: () => desired, accept: (next) => void (desired = next) });
   const ending = new AbortController();
   await world.run(
     () => 1,
     async () => {
       const loop = createSyncLoop({
-        target,
-        line: { asked: () => {}, heard: () => tell('heard') },
+        ...ofSync,
+        workload: { ...ofSync.workload, asked: () => {} },
+        lease: { ...ofSync.lease, synced: () => {} },
+        credentials: { signer: () => false },
+        faults: createFaults(quietLog),
+        connection: { asked: () => {}, heard: () => tell('heard') },
         syncMs,
         retry,
-        onSynced: () => {},
-        onFullSync: () => tell('full'),
         clock: { nowMs: () => 10 ** 12 + world.nowMs, monotonicMs: () => world.nowMs },
         metrics: { sync: (kind) => tell(kind) },
-        log: quietLog,
       });
+      loop.events.on('full', () => tell('full'));
       void world.spawn(agent, () => loop.run(nc, ending.signal));
       const pass = async (ms: number) => world.until(() => false, ms);
       await body({ world, loop, did: () => lines.splice(0), owners, pass });
@@ -168,4 +177,55 @@ t.test('a refused answer makes all due: nothing of it was taken', async (t) => {
     await pass(retry.minMs);
     t.same(did(), ['0 asks 2', '0 refused', '1000 asks all', '1000 complete', '1000 heard', '1000 full']);
   });
+});
+
+const due = (...named: number[]): Due => new Set(named);
+const complete: SyncResult = { kind: 'complete', due: [] };
+const silent: SyncResult = { kind: 'silent' };
+
+for (const [name, before, asked, result, expected] of [
+  ['complete: nothing is left', nothingDue, 'all', complete, due()],
+  ['complete: a doorbell during the sync stays', due(3), due(1), complete, due(3)],
+  ['complete: strangers that the ask did not name', due(3), due(1), { kind: 'complete', due: [1] }, due(3, 1)],
+  ['partial: silent partitions stay due', nothingDue, 'all', { kind: 'partial', missing: [2, 5] }, due(2, 5)],
+  ['silent: the asked partitions stay due, and no others', nothingDue, due(2), silent, due(2)],
+  ['silent: all were asked', due(2), 'all', silent, 'all'],
+  ['silent: all became due meanwhile', 'all', due(2), silent, 'all'],
+  ['refused: everything', due(1), due(2), { kind: 'refused', why: 'fenced' }, 'all'],
+] as const satisfies readonly (readonly [string, Due, Due, SyncResult, Due])[]) {
+  t.test(`${name}`, (t) => {
+    t.same(dueAfter(before, asked, result), expected);
+    t.end();
+  });
+}
+
+t.test('all covers every partition', (t) => {
+  t.equal(alsoDue('all', [1]), 'all');
+  t.equal(alsoDue(due(1), 'all'), 'all');
+  t.same(alsoDue(due(1), [2]), due(1, 2));
+  t.same([isDue('all'), isDue(due(1)), isDue(nothingDue)], [true, true, false]);
+  t.end();
+});
+
+const cluster: Cluster = { id: 'c1', partitions: 1, format: 1 };
+
+t.test('a host that ignores the control plane says so, until it obeys again', (t) => {
+  const faults = createFaults(quietLog);
+  const obeyed = noteObeyed(faults);
+  const atMs = Date.parse('2026-06-02');
+  const { epochBases: [base = 0] = [] } = restoredCluster(cluster, undefined, [17], atMs);
+  const seen = base + 18;
+  obeyed(seen);
+  t.same(faults.list(), [], 'a former owner may answer once during a takeover');
+  obeyed(seen);
+  t.match(faults.list(), [{ kind: 'control_plane_behind', message: /restore again with --incarnation-above \d+,/ }]);
+  const named = Number(/--incarnation-above (\d+)/.exec(faults.list()[0]?.message ?? '')?.[1]);
+  t.equal(named, incarnationOfEpoch(seen));
+  const { epochBases: [next = 0] = [] } = restoredCluster(cluster, undefined, [17], named);
+  t.ok(next + 18 > seen, 'with that number the next restore is obeyed');
+  obeyed(undefined);
+  t.same(faults.list(), []);
+  obeyed(seen);
+  t.same(faults.list(), []);
+  t.end();
 });

@@ -1,15 +1,16 @@
 /**
- * Asks every owner of a partition what this host should run, and takes answers in an inbox with a
- * random name. It accepts only answers to its own ask, never a doorbell or another sender's message
- * (A7).
+ * Asks every owner of a partition what this host should run, and gives what they answer to the
+ * workload. It takes answers in an inbox with a random name, and accepts only those to its own ask,
+ * never a doorbell or another sender's message (A7).
  */
-import type { NatsConnection } from '@nats-io/transport-node';
-import { messageDecoder } from '../../../lib/decode.ts';
-import type { Log } from '../../../lib/log.ts';
-import { limits } from '../../../schemas/limits.ts';
-import { SyncAnswer, type Stranger, type SyncAsk } from '../../../schemas/wire/host.ts';
-import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
-import { ProtocolError, spoken } from '../../../schemas/wire/version.ts';
+import { randomBytes } from 'node:crypto';
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import { messageDecoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import { SyncAnswer, type Stranger, type SyncAsk } from '../../schemas/wire/host.ts';
+import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import {
   accept,
   Assembly,
@@ -18,11 +19,12 @@ import {
   orderOf,
   refuse,
   type DesiredSet,
-  type Gone,
   type PartitionAnswer,
   type PartitionSet,
-} from '../../workload/desired.ts';
-import { hearAnswers } from './answer-inbox.ts';
+} from '../workload/desired.ts';
+import type { Volumes } from '../volumes/volumes.ts';
+import type { Workload } from '../workload/workload.ts';
+import type { Lease } from './lease.ts';
 
 const decodeAnswer = messageDecoder(SyncAnswer);
 
@@ -42,46 +44,40 @@ export type SyncResult =
    */
   | { readonly kind: 'refused'; readonly why: string };
 
-export interface SyncTarget {
+export interface SyncParts {
   readonly sender: Sender;
-  current(): DesiredSet;
-  update(next: DesiredSet): void;
-  /** Every partition in the ask has answered. */
-  settled(): void;
-  /** The control plane says that this host was removed. */
-  fenced(): void;
-  /** The operator's approval of held orphans. */
-  orphanWord(word: number): void;
+  readonly workload: Pick<
+    Workload,
+    'desired' | 'accept' | 'settled' | 'approveOrphans' | 'strangers' | 'unjudged' | 'hearVerdicts'
+  >;
+  /** Volumes that containers have left here. */
+  readonly volumes: Pick<Volumes, 'strangers' | 'hear'>;
+  readonly lease: Pick<Lease, 'fenced' | 'settled'>;
   /** The key that signs credentials of hosts now. */
-  signer?(key: string): void;
-  /** Containers on the engine that the desired set does not know, the most pressing first. */
-  strangers(): readonly Stranger[];
-  /** Strangers without a verdict of their owner. */
-  unjudged(): readonly Stranger[];
-  /** The verdict of the owner on these, for the version of its set that this host has now. */
-  verdicts(named: readonly Stranger[], gone: Gone): void;
+  readonly onSigner: (key: string) => void;
   /** The incarnation of the cluster that answers. */
-  incarnation(announced: number): void;
+  readonly onIncarnation: (announced: number) => void;
   /**
    * A sync of all partitions is complete. `ahead`: the highest epoch that this host has of a
    * partition whose owner answered with lower ones alone, so that it was not obeyed; undefined:
    * there is none.
    */
-  obeyed?(ahead: number | undefined): void;
+  readonly onObeyed: (ahead: number | undefined) => void;
+  readonly log: Log;
 }
 
 /** Asks once. `only`: the partitions that a doorbell named; undefined: all. */
 export function sync(
   nc: NatsConnection,
-  target: SyncTarget,
+  parts: SyncParts,
   only: readonly number[] | undefined,
-  log: Log,
   timeoutMs: number = limits.syncTimeoutMs,
   signal?: AbortSignal,
 ): Promise<SyncResult> {
-  const before = target.current();
+  const { workload, volumes, lease, log } = parts;
+  const before = workload.desired();
   const held = namedSets(before, only);
-  const named = namedFor(target.strangers(), only, before.partitions);
+  const named = namedFor([...workload.strangers(), ...volumes.strangers()], only, before.partitions);
   const ask: SyncAsk = {
     v: 1,
     ...spoken,
@@ -117,28 +113,28 @@ export function sync(
       for (const answer of answersIn(decodeAnswer(data))) if (!isOver) takeOne(answer);
     };
     const takeOne = (answer: SyncAnswer): void => {
-      const refusal = refuse(target.current(), answer);
+      const refusal = refuse(workload.desired(), answer);
       if (refusal !== undefined) {
         log.error('sync_refused', { ...refusal, ours: before.cluster });
         finish({ kind: 'refused', why: refusal.kind });
         return;
       }
       if (answer.fenced === true) {
-        target.fenced();
+        lease.fenced();
         finish({ kind: 'refused', why: 'fenced' });
         return;
       }
       partitions = answer.partitions;
-      target.incarnation(answer.incarnation ?? 0);
-      if (answer.orphan_word !== null) target.orphanWord(answer.orphan_word);
-      if (answer.signer !== undefined) target.signer?.(answer.signer);
+      parts.onIncarnation(answer.incarnation ?? 0);
+      if (answer.orphan_word !== null) workload.approveOrphans(answer.orphan_word);
+      if (answer.signer !== undefined) parts.onSigner(answer.signer);
       const whole = assembly.add(answer);
       if (whole === undefined) return;
-      const has = target.current().sets.get(whole.partition);
+      const has = workload.desired().sets.get(whole.partition);
       if (has !== undefined && orderOf(whole).epoch < has.epoch) ahead.set(whole.partition, has.epoch);
       else ahead.delete(whole.partition);
-      const next = accept(target.current(), partitions, whole, held);
-      if (next !== target.current()) target.update(next);
+      const next = accept(workload.desired(), partitions, whole, held);
+      if (next !== workload.desired()) workload.accept(next, 'owners');
       if (next.doubted.has(whole.partition)) {
         log.error('sync_digest_differs', { partition: whole.partition });
         doubted.add(whole.partition);
@@ -155,18 +151,21 @@ export function sync(
         expire();
         return;
       }
-      target.settled();
-      if (only === undefined) target.obeyed?.(ahead.size === 0 ? undefined : Math.max(...ahead.values()));
-      finish({ kind: 'complete', due: unasked(target.unjudged(), named, partitions) });
+      lease.settled();
+      workload.settled();
+      if (only === undefined) parts.onObeyed(ahead.size === 0 ? undefined : Math.max(...ahead.values()));
+      finish({ kind: 'complete', due: unasked(workload.unjudged(), named, partitions) });
     };
     const takeVerdicts = (whole: PartitionAnswer, current: DesiredSet): void => {
       const count = current.partitions;
       if (count === null || !isOfVersionHeld(current, whole)) return;
       const own = named.filter(({ tenant }) => partitionOf(tenant, count) === whole.partition);
-      if (own.length > 0) target.verdicts(own, whole.gone);
+      if (own.length === 0) return;
+      workload.hearVerdicts(own, whole.gone);
+      void volumes.hear(own, whole.gone);
     };
 
-    const inbox = hearAnswers(nc, subjects.hostInbox(target.sender), (error, message) => {
+    const inbox = hearAnswers(nc, subjects.hostInbox(parts.sender), (error, message) => {
       if (error !== null) {
         log.warn('sync_subscription_failed', { error });
         return;
@@ -184,7 +183,7 @@ export function sync(
     const timer = setTimeout(expire, timeoutMs);
     signal?.addEventListener('abort', expire, { once: true });
     try {
-      nc.publish(subjects.hostSync(target.sender), JSON.stringify(ask), { reply: inbox.subject });
+      nc.publish(subjects.hostSync(parts.sender), JSON.stringify(ask), { reply: inbox.subject });
     } catch (error) {
       log.debug('sync_not_sent', { error });
       finish({ kind: 'silent' });
@@ -241,4 +240,57 @@ function unasked(unjudged: readonly Stranger[], named: readonly Stranger[], part
   const asked = new Set(named.map(({ id }) => id));
   const due = unjudged.filter(({ id }) => !asked.has(id)).map(({ tenant }) => partitionOf(tenant, partitions));
   return [...new Set(due)];
+}
+
+/*
+ * One subscription for the answers to all asks of a connection. Each ask has a subject of its own
+ * below it, with a random name. So an ask costs the server no subscription, which it would spread
+ * over its cluster.
+ */
+
+export type OnAnswer = (error: Error | null, message: Msg) => void;
+
+export interface Ask {
+  /** Where its answers go. */
+  readonly subject: string;
+  /** Hears no more. */
+  end(): void;
+}
+
+interface Inbox {
+  readonly subject: string;
+  readonly asks: Map<string, OnAnswer>;
+}
+
+const inboxes = new WeakMap<NatsConnection, Map<string, Inbox>>();
+
+const token = (): string => randomBytes(16).toString('hex');
+
+/** @param prefix what the user of the connection may hear, without the last dot */
+export function hearAnswers(nc: NatsConnection, prefix: string, onAnswer: OnAnswer): Ask {
+  const { subject: below, asks } = inboxBelow(nc, prefix);
+  const subject = `${below}.${token()}`;
+  asks.set(subject, onAnswer);
+  return { subject, end: () => void asks.delete(subject) };
+}
+
+function inboxBelow(nc: NatsConnection, prefix: string): Inbox {
+  const ofConnection = inboxes.get(nc) ?? new Map<string, Inbox>();
+  inboxes.set(nc, ofConnection);
+  const known = ofConnection.get(prefix);
+  if (known !== undefined) return known;
+  const inbox: Inbox = { subject: `${prefix}.${token()}`, asks: new Map() };
+  nc.subscribe(`${inbox.subject}.*`, {
+    callback: (error, message) => {
+      if (error === null) {
+        inbox.asks.get(message.subject)?.(null, message);
+        return;
+      }
+      // The server has ended the subscription: the next ask makes another.
+      ofConnection.delete(prefix);
+      for (const onAnswer of inbox.asks.values()) onAnswer(error, message);
+    },
+  });
+  ofConnection.set(prefix, inbox);
+  return inbox;
 }

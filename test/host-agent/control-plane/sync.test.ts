@@ -1,15 +1,16 @@
 /** One ask: what it says, which answers are taken in, and how it ends. */
+import type { Msg, NatsConnection, Subscription, SubOpts } from '@nats-io/transport-node';
 import t from 'tap';
-import { sync, type SyncTarget } from '../../../../host-agent/control-plane/sync/sync.ts';
-import { emptyDesired, type DesiredSet } from '../../../../host-agent/workload/desired.ts';
-import type { ContainerId, HostKey, TenantId } from '../../../../schemas/ids.ts';
-import { limits } from '../../../../schemas/limits.ts';
-import type { Stranger, SyncAsk } from '../../../../schemas/wire/host.ts';
-import { basisOf, digestOf } from '../../../../schemas/wire/set-digest.ts';
-import { partitionOf } from '../../../../schemas/wire/subjects.ts';
-import { containerId, quietLog } from '../../../actors/support.ts';
-import { container } from '../../support/decisions.ts';
-import { answerOf, createOwners, partitions, type Asked } from '../../support/owners.ts';
+import { hearAnswers, sync } from '../../../host-agent/control-plane/sync.ts';
+import { emptyDesired, type DesiredSet } from '../../../host-agent/workload/desired.ts';
+import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Stranger, SyncAsk } from '../../../schemas/wire/host.ts';
+import { basisOf, digestOf } from '../../../schemas/wire/set-digest.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import { containerId } from '../../actors/support.ts';
+import { container } from '../support/decisions.ts';
+import { answerOf, createOwners, partitions, syncParts, type Asked } from '../support/owners.ts';
 
 const all = [0, 1, 2, 3] as const;
 /** A tenant of each partition. */
@@ -39,25 +40,35 @@ function ask({ desired = emptyDesired('c1'), only, strangers = [], late = [] }: 
   const asked: Asked[] = [];
   const owners = createOwners((one) => void asked.push(one));
   const ending = new AbortController();
-  const target: SyncTarget = {
-    sender: { host: 'h1' as HostKey, user: 'UKEY' },
-    current: () => desired,
-    update: (next) => {
+  const parts = syncParts({
+    desired: () => desired,
+    accept: (next) => {
       did.push('updated');
       desired = next;
     },
-    settled: () => void did.push('settled'),
-    fenced: () => void did.push('fenced'),
-    orphanWord: (word) => void did.push(`word ${word}`),
-    strangers: () => strangers,
-    unjudged: () => [...strangers, ...late],
-    verdicts: (named, gone) => void did.push(`${named.map(({ tenant }) => tenant).join()} judged, ${gone.length} gone`),
-    incarnation: () => {},
-    obeyed: (ahead) => {
-      if (ahead !== undefined) did.push(`ahead at ${ahead}`);
+  });
+  const result = sync(
+    owners.nc,
+    {
+      ...parts,
+      workload: {
+        ...parts.workload,
+        settled: () => void did.push('settled'),
+        approveOrphans: (word) => void did.push(`word ${word}`),
+        strangers: () => [...strangers],
+        unjudged: () => [...strangers, ...late],
+        hearVerdicts: (named, gone) =>
+          void did.push(`${named.map(({ tenant }) => tenant).join()} judged, ${gone.length} gone`),
+      },
+      lease: { fenced: () => void did.push('fenced'), settled: () => {} },
+      onObeyed: (ahead) => {
+        if (ahead !== undefined) did.push(`ahead at ${ahead}`);
+      },
     },
-  };
-  const result = sync(owners.nc, target, only, quietLog, 60_000, ending.signal);
+    only,
+    60_000,
+    ending.signal,
+  );
   return { ...owners, did, asked, result, current: () => desired, end: () => ending.abort() };
 }
 
@@ -222,12 +233,8 @@ t.test('a connection that is closed is silence', async (t) => {
   const { nc } = createOwners(() => {
     throw new Error('closed');
   });
-  const target = {
-    sender: { host: 'h1' as HostKey, user: 'U' },
-    current: () => emptyDesired('c1'),
-    strangers: () => [],
-  };
-  t.same(await sync(nc, target as Partial<SyncTarget> as SyncTarget, undefined, quietLog), { kind: 'silent' });
+  const parts = syncParts({ desired: () => emptyDesired('c1'), accept: () => {} });
+  t.same(await sync(nc, parts, undefined), { kind: 'silent' });
 });
 
 t.test('another cluster, or the removal of this host, ends it with nothing taken in', async (t) => {
@@ -300,4 +307,52 @@ t.test('an ask names no more strangers than it may, and asks again for the rest'
   t.equal(asked[0]?.ask.strangers?.length, limits.syncStrangers);
   say(...all.map((partition) => answerOf(partition)));
   t.same(await result, { kind: 'complete', due: [2] });
+});
+
+function inboxes() {
+  const subjects: string[] = [];
+  let callback: SubOpts<Msg>['callback'];
+  const nc: Partial<NatsConnection> = {
+    subscribe: (subject: string, options?: SubOpts<Msg>) => {
+      subjects.push(subject);
+      callback = options?.callback;
+      return {} as Partial<Subscription> as Subscription;
+    },
+  };
+  const say = (error: Error | null, message: Partial<Msg>): void => void callback?.(error, message as Msg);
+  return { nc: nc as NatsConnection, subjects, say };
+}
+
+t.test('asks of a connection share a subscription, and each hears its own answers until it ends', (t) => {
+  const { nc, subjects, say } = inboxes();
+  const heard: string[] = [];
+  const one = hearAnswers(nc, '_INBOX_U', () => heard.push('one'));
+  const two = hearAnswers(nc, '_INBOX_U', () => heard.push('two'));
+  t.equal(subjects.length, 1);
+  t.match(subjects[0], /^_INBOX_U\.[0-9a-f]{32}\.\*$/);
+  t.not(one.subject, two.subject);
+  for (const { subject } of [one, two]) t.ok(subject.startsWith(String(subjects[0]).slice(0, -1)), 'below it');
+  say(null, { subject: two.subject });
+  say(null, { subject: one.subject });
+  say(null, { subject: `${one.subject}0` });
+  t.same(heard, ['two', 'one']);
+  one.end();
+  say(null, { subject: one.subject });
+  t.same(heard, ['two', 'one']);
+  t.not(hearAnswers(inboxes().nc, '_INBOX_U', () => {}).subject, one.subject);
+  t.end();
+});
+
+t.test('a subscription that the server ends is made again for the next ask', (t) => {
+  const { nc, subjects, say } = inboxes();
+  const heard: (string | undefined)[] = [];
+  hearAnswers(nc, '_INBOX_U', (error) => heard.push(error?.message));
+  say(new Error('permissions violation'), {});
+  t.same(heard, ['permissions violation']);
+  const next = hearAnswers(nc, '_INBOX_U', (error) => heard.push(error?.message));
+  t.equal(subjects.length, 2);
+  t.equal(new Set(subjects).size, 2);
+  say(null, { subject: next.subject });
+  t.same(heard.slice(1), [undefined]);
+  t.end();
 });

@@ -1,0 +1,153 @@
+/**
+ * The link to the control plane: session, desired set, heartbeats. Each resumes by itself when the
+ * connection returns; without a connection the agent works from what it knows.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import Type from 'typebox';
+import { messageDecoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { sleep } from '../../lib/time/backoff.ts';
+import type { Beat } from '../../schemas/wire/host.ts';
+import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import { spoken } from '../../schemas/wire/version.ts';
+import type { Connection } from './connection.ts';
+import type { Credentials } from './identity/credentials.ts';
+import type { Lease } from './lease.ts';
+import type { Reporter } from './reporter.ts';
+import { createSession, type Session, type SessionParts } from './session.ts';
+import { createSyncLoop, type SyncLoopParts } from './sync-loop.ts';
+
+const decodeDoorbell = messageDecoder(
+  Type.Object({ partition: Type.Integer(), rid: Type.Union([Type.String(), Type.Null()]) }),
+);
+
+export interface Link {
+  readonly events: Session['events'];
+  /** Serves until the signal aborts. Requests in flight end with the connection. */
+  run(nc: NatsConnection, signal: AbortSignal): Promise<void>;
+  /** Announces the end of this agent where the control plane relies on it to stop containers. */
+  leave(): Promise<void>;
+  /** There are new strangers: ask about them now. */
+  syncSoon(): void;
+  lastSyncMs(): number | null;
+  hasSession(): boolean;
+}
+
+export interface LinkParts extends SessionParts, SyncLoopParts {
+  readonly connection: Connection;
+  readonly credentials: Credentials;
+  readonly lease: SessionParts['lease'] & SyncLoopParts['lease'] & Pick<Lease, 'events' | 'greeted' | 'heard'>;
+  readonly reporter: Pick<Reporter, 'events' | 'restart' | 'repeat'>;
+  /** Serves the sessions that gateways open. Absent: this agent has none. */
+  readonly serveSessions?: (nc: NatsConnection, sender: Sender) => void;
+  readonly beat: () => Omit<Beat, 'v' | 'session'>;
+  readonly beatMs: number;
+  /** Whether silence of the control plane stops the containers. */
+  readonly isCountedOn: () => boolean;
+}
+
+export function createLink(parts: LinkParts): Link {
+  const { workload, lease, reporter, credentials, sender, log } = parts;
+  const session = createSession(parts);
+  const syncs = createSyncLoop(parts);
+
+  session.events.on('greeted', ({ session, partitions, orphan_word }) => {
+    lease.greeted();
+    lease.heard();
+    workload.approveOrphans(orphan_word);
+    reporter.restart({ session, partitions });
+    syncs.ring('all');
+  });
+  syncs.events.on('full', () => void session.check(workload.desired().partitions));
+  syncs.events.on('renew', session.renew);
+  lease.events.on('fenced', session.renew);
+  reporter.events.on('stale', session.renew);
+
+  const beat = (nc: NatsConnection): void => {
+    const current = session.current();
+    if (current === undefined) return;
+    const message: Beat = { v: 1, ...spoken, session: current, ...parts.beat() };
+    try {
+      nc.publish(subjects.hostBeat(sender), JSON.stringify(message));
+    } catch (error) {
+      log.debug('beat_not_sent', { error });
+    }
+  };
+
+  return {
+    events: session.events,
+    run: async (nc, signal) => {
+      parts.serveSessions?.(nc, sender);
+      hearDoorbells(nc, subjects.desiredOfHost(sender.host), syncs.ring, log);
+      void watchReconnects(nc, () => {
+        syncs.ring('all');
+        reporter.repeat();
+      });
+      await Promise.all([
+        session.run(signal),
+        syncs.run(nc, signal),
+        keepBeating(() => beat(nc), parts.beatMs, signal),
+        keepCredentials(credentials, session.renew, signal),
+      ]);
+    },
+    leave: async () => {
+      if (session.current() === undefined || !parts.isCountedOn()) return;
+      try {
+        await session.leave();
+      } catch (error) {
+        log.warn('farewell_unanswered', { error });
+      }
+    },
+    syncSoon: () => syncs.ring('all'),
+    lastSyncMs: syncs.lastSyncMs,
+    hasSession: () => session.current() !== undefined,
+  };
+}
+
+function hearDoorbells(
+  nc: NatsConnection,
+  subject: string,
+  ring: (partitions: 'all' | readonly number[]) => void,
+  log: Log,
+): void {
+  nc.subscribe(subject, {
+    callback: (error, message) => {
+      if (error !== null) {
+        log.warn('bell_subscription_failed', { error });
+        return;
+      }
+      const partition = Number(message.subject.split('.')[2]);
+      log.info('bell', { partition, requestId: requestIdOf(message.data) });
+      ring(Number.isInteger(partition) && partition >= 0 ? [partition] : 'all');
+    },
+  });
+}
+
+/** For the log: the id that follows a request from the gateway to this host. */
+function requestIdOf(data: Uint8Array): string | undefined {
+  try {
+    return decodeDoorbell(data).rid ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function watchReconnects(nc: NatsConnection, onReconnect: () => void): Promise<void> {
+  for await (const status of nc.status()) if (status.type === 'reconnect') onReconnect();
+}
+
+async function keepBeating(beat: () => void, everyMs: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    beat();
+    // Not in step with other hosts, which may have connected in the same moment.
+    await sleep(everyMs * (0.9 + Math.random() / 5), signal);
+  }
+}
+
+/** A new hello renews credentials that are about to expire. */
+async function keepCredentials(credentials: Credentials, renew: () => void, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(credentials.checkEveryMs, signal);
+    if (credentials.renewKey() !== undefined) renew();
+  }
+}
