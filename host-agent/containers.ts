@@ -9,9 +9,9 @@ import type { ContainerId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { PullItem } from '../schemas/wire/host.ts';
 import type { Sender } from '../schemas/wire/subjects.ts';
-import type { Request } from './control-plane/connection.ts';
-import type { Lease } from './control-plane/lease.ts';
-import type { Reporter } from './control-plane/reporter.ts';
+import type { Request } from './link/connection.ts';
+import type { Lease } from './link/lease.ts';
+import type { Reporter } from './link/reporter.ts';
 import { createEvictor, type Evictor } from './disk/evictor.ts';
 import { diskLimitOf, evictionWords } from './disk/plan.ts';
 import type { StateDisk } from './disk/state-disk.ts';
@@ -55,8 +55,8 @@ import { OomKills } from './usage/oom-kills.ts';
 import { createUsageReports, type UsageReports } from './usage/reports.ts';
 import { createSampler, type Sampler, type UseBoard } from './usage/sampler.ts';
 import { createVolumes, type Volumes } from './volumes/volumes.ts';
-import { capacityOf, type Machine } from './workload/capacity.ts';
-import { createWorkload, type Workload } from './workload/workload.ts';
+import { capacityOf, type Machine } from './desired/capacity.ts';
+import { createWorkload, type Workload } from './desired/workload.ts';
 
 export interface ContainersParts {
   readonly settings: AgentSettings;

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { loadContact, loadFence, type Contact, type Fence } from './control-plane/lease.ts';
-import type { MachineTime } from './control-plane/machine-time.ts';
-import { loadSessionNumber, type SessionNumber } from './control-plane/session.ts';
+import { loadContact, loadFence, type Contact, type Fence } from './link/lease.ts';
+import type { MachineTime } from './link/machine-time.ts';
+import { loadSessionNumber, type SessionNumber } from './link/session.ts';
 import type { StateDisk } from './disk/state-disk.ts';
 import { loadImageAccess, type ImageAccess } from './images/access.ts';
 import { loadCursors, type Cursors } from './logs/cursors.ts';
@@ -17,8 +17,8 @@ import { loadExecRecord, type ExecRecord } from './sessions/exec-record.ts';
 import type { AgentSettings } from './settings.ts';
 import { loadUsageStore, type UsageStore } from './usage/store.ts';
 import { loadVolumeRecord, type VolumeRecord } from './volumes/record.ts';
-import { createDesiredStore, type DesiredStore } from './workload/desired-store.ts';
-import type { DesiredSet } from './workload/desired.ts';
+import { createDesiredStore, type DesiredStore } from './desired/store.ts';
+import type { DesiredSet } from './desired/desired-set.ts';
 
 export interface State {
   readonly sessions: SessionNumber;

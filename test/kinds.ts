@@ -51,7 +51,7 @@ export const kindTable: readonly (readonly [start: string, Kind])[] = [
   ['integration/gateway/', 'contract'],
   ['integration/gateway/subject-reader', 'server'],
   ['integration/gateway/vpn/pkcs12', 'nightly'],
-  ['integration/host-agent/control-plane/', 'destructive'],
+  ['integration/host-agent/link/', 'destructive'],
   ['integration/host-agent/disk/', 'destructive'],
   ['integration/host-agent/docker/', 'destructive'],
   ['integration/host-agent/sandbox/', 'destructive'],

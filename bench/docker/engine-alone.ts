@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
-import { Identity } from '../../host-agent/control-plane/identity/identity.ts';
+import { Identity } from '../../host-agent/link/identity/identity.ts';
 import { defaultCapabilities } from '../../host-agent/spec/confinement.ts';
 import { createBody } from '../../host-agent/spec/create-body.ts';
 import { decoder } from '../../lib/decode.ts';

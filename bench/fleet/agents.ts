@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { startAgent } from '../../host-agent/agent.ts';
 import type { Transport } from '../../host-agent/docker/transport.ts';
-import { enrol, keyFrom, loadSeed } from '../../host-agent/control-plane/identity/identity.ts';
+import { enrol, keyFrom, loadSeed } from '../../host-agent/link/identity/identity.ts';
 import { settings } from '../../host-agent/settings.ts';
 import { systemClock } from '../../lib/time/clock.ts';
 import { readSettings } from '../../lib/config.ts';

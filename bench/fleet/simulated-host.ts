@@ -4,17 +4,17 @@
  * stands for everything else: each of its containers is at once as it should be.
  */
 import { EventEmitter } from 'node:events';
-import { createConnection } from '../../host-agent/control-plane/connection.ts';
-import { createCredentials } from '../../host-agent/control-plane/identity/credentials.ts';
-import { keyFrom, type Identity } from '../../host-agent/control-plane/identity/identity.ts';
-import { createLink, type LinkParts } from '../../host-agent/control-plane/link.ts';
-import { createReporter, type Description } from '../../host-agent/control-plane/reporter.ts';
+import { createConnection } from '../../host-agent/link/connection.ts';
+import { createCredentials } from '../../host-agent/link/identity/credentials.ts';
+import { keyFrom, type Identity } from '../../host-agent/link/identity/identity.ts';
+import { createLink, type LinkParts } from '../../host-agent/link/link.ts';
+import { createReporter, type Description } from '../../host-agent/link/reporter.ts';
 import { createStateDisk } from '../../host-agent/disk/state-disk.ts';
 import { createFaults } from '../../host-agent/faults.ts';
 import { observation } from '../../host-agent/reconcile/describe.ts';
 import type { AgentSettings } from '../../host-agent/settings.ts';
-import { counted, nothing } from '../../host-agent/workload/admission.ts';
-import { emptyDesired } from '../../host-agent/workload/desired.ts';
+import { counted, nothing } from '../../host-agent/desired/admission.ts';
+import { emptyDesired } from '../../host-agent/desired/desired-set.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { Answers } from '../../lib/nats/answers.ts';

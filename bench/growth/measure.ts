@@ -91,7 +91,7 @@ const senderOf = (nc: NatsConnection, host: HostKey): Promise<Sender> =>
   });
 
 /**
- * Syncs like an agent that has no desired state yet (host-agent/control-plane/sync.ts).
+ * Syncs like an agent that has no desired state yet (host-agent/link/sync.ts).
  * Resolves when every partition has sent all of its parts.
  */
 function syncOnce(nc: NatsConnection, sender: Sender): Promise<void> {

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { firewallTable } from '../../host-agent/network/firewall-rules.ts';
-import { decodeIdentity } from '../../host-agent/control-plane/identity/identity.ts';
+import { decodeIdentity } from '../../host-agent/link/identity/identity.ts';
 import { createApi, type Api } from '../api.ts';
 import { stopContainers } from '../servers/engine-api.ts';
 import { signInLinks } from '../demo/sign-in.ts';

@@ -18,7 +18,7 @@ import {
   loadSeed,
   type Enrolling,
   type Identity,
-} from '../control-plane/identity/identity.ts';
+} from '../link/identity/identity.ts';
 import { readIfPresent } from '../disk/files.ts';
 import { joinTokenOf, type AgentSettings } from '../settings.ts';
 import type { TokenSource } from './arguments.ts';

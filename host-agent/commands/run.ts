@@ -18,7 +18,7 @@ import {
   identityPath,
   isTooOld,
   type Identity,
-} from '../control-plane/identity/identity.ts';
+} from '../link/identity/identity.ts';
 import { lockHost } from '../lock.ts';
 import { checkSettings, joinTokenOf, settings, type AgentSettings } from '../settings.ts';
 import { lockOrRefuse, takeStateFolder, writtenOrRefused } from './state-folder.ts';

@@ -11,7 +11,7 @@ import {
   seedPath,
   userOf,
   type Identity,
-} from '../control-plane/identity/identity.ts';
+} from '../link/identity/identity.ts';
 import { readIfPresent } from '../disk/files.ts';
 import { isHostLocked, isStateDirLocked } from '../lock.ts';
 import { reasonOf } from '../commands/reason.ts';

@@ -9,7 +9,7 @@ import { ConfigurationError, readSettings } from '../../lib/config.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { version } from '../../lib/version.ts';
 import { limits } from '../../schemas/limits.ts';
-import { lifetimeOf } from '../control-plane/identity/identity.ts';
+import { lifetimeOf } from '../link/identity/identity.ts';
 import { ownerLabels } from '../docker/ownership.ts';
 import { createTransport, isHere } from '../docker/transport.ts';
 import { bridgeOf, isBridgedFiltered } from '../network/firewall.ts';

@@ -6,7 +6,7 @@ import { jwtAuthenticator } from '../../lib/nats/quick-pair.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
-import { keyFrom, type Identity } from '../control-plane/identity/identity.ts';
+import { keyFrom, type Identity } from '../link/identity/identity.ts';
 import { isOfCertificate, reasonOf } from '../commands/reason.ts';
 import { fail, ok, type Finding } from './finding.ts';
 

@@ -11,7 +11,7 @@ import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { LossCause, Metrics } from '../metrics.ts';
-import type { Request } from '../control-plane/connection.ts';
+import type { Request } from '../link/connection.ts';
 import type { LogTurns } from './rates.ts';
 import type { LogSource } from './source.ts';
 

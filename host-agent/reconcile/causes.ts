@@ -8,7 +8,7 @@ import type { Span, Tracer } from '../../lib/trace/tracer.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { traceIdOf } from '../../schemas/wire/trace.ts';
-import type { Workload } from '../workload/workload.ts';
+import type { Workload } from '../desired/workload.ts';
 
 export interface Cause {
   /** For log lines. */

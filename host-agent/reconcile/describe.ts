@@ -4,10 +4,10 @@
  */
 import { timestamp } from '../../lib/time/timestamp.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
-import type { Description } from '../control-plane/reporter.ts';
+import type { Description } from '../link/reporter.ts';
 import type { RestartState } from './restart/restart-state.ts';
 import type { EngineState, Observed } from '../docker/observed.ts';
-import type { Declared, Wanted } from '../workload/wanted.ts';
+import type { Declared, Wanted } from '../desired/wanted.ts';
 import { isOutdated } from './plan.ts';
 import { limits } from '../../schemas/limits.ts';
 import { unhealthyWhy, type Why } from './step.ts';

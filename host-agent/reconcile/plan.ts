@@ -5,7 +5,7 @@
  */
 import type { RestartState } from './restart/restart-state.ts';
 import type { Found, Observed } from '../docker/observed.ts';
-import { isMade, type Declared, type Wanted } from '../workload/wanted.ts';
+import { isMade, type Declared, type Wanted } from '../desired/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
 import { referenceOf } from '../spec/reference.ts';
 import { isGivenUp, isOverDisk, type Step, type Why } from './step.ts';

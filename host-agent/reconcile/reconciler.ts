@@ -4,11 +4,11 @@
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Lease } from '../control-plane/lease.ts';
+import type { Lease } from '../link/lease.ts';
 import type { EngineMonitor, EngineStatus } from '../docker/engine-monitor.ts';
 import { isListFailure, isOutage } from '../docker/errors.ts';
 import type { SecretFiles } from '../secrets/files.ts';
-import type { Workload } from '../workload/workload.ts';
+import type { Workload } from '../desired/workload.ts';
 import { createCauses } from './causes.ts';
 import { createLookAt, type LookParts } from './look-at.ts';
 import type { Presence } from './observe/inventory.ts';

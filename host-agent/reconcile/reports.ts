@@ -2,9 +2,9 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Observed as ReportedObserved, Reporter } from '../control-plane/reporter.ts';
-import type { Workload } from '../workload/workload.ts';
-import type { Declared } from '../workload/wanted.ts';
+import type { Observed as ReportedObserved, Reporter } from '../link/reporter.ts';
+import type { Workload } from '../desired/workload.ts';
+import type { Declared } from '../desired/wanted.ts';
 import { describe, describeAway } from './describe.ts';
 import type { Seen } from './execute/carry-out.ts';
 import type { RestartState, UpdateState } from './restart/restart-state.ts';

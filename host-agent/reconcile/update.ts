@@ -7,7 +7,7 @@
 import type { UpdatePhase } from '../../schemas/api/container.ts';
 import { policyOf } from '../../schemas/api/policy.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Declared, Updating, Wanted } from '../workload/wanted.ts';
+import type { Declared, Updating, Wanted } from '../desired/wanted.ts';
 import { observedFrom, type Found, type Observed } from '../docker/observed.ts';
 import { afterLook, upMsOf, type Look } from './restart/look.ts';
 import { blank, withoutGone, type RestartState, type UpdateState } from './restart/restart-state.ts';

@@ -7,7 +7,7 @@ import { createCurve, fromCurveSeed, type KeyPair } from '@nats-io/nkeys';
 import { join } from 'node:path';
 import type { Log } from '../../lib/log.ts';
 import { senderKeyBytes } from '../../schemas/wire/unseal.ts';
-import { seedIn } from '../control-plane/identity/identity.ts';
+import { seedIn } from '../link/identity/identity.ts';
 import { readDecoded, writeAtomically } from '../disk/files.ts';
 
 export interface SealKey {

@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log.ts';
 import type { SecretUse } from '../../schemas/api/secret.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { UnsealedLogin, UnsealedSecret } from '../../schemas/wire/unseal.ts';
-import type { Needing, Unseal } from '../control-plane/unseal.ts';
+import type { Needing, Unseal } from '../link/unseal.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BoxKey, Boxes } from './boxes.ts';
 import type { SealKey } from './seal-key.ts';

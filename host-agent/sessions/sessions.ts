@@ -18,7 +18,7 @@ import {
 } from '../../schemas/wire/session.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
-import type { Request } from '../control-plane/connection.ts';
+import type { Request } from '../link/connection.ts';
 import type { Metrics } from '../metrics.ts';
 import { loggedFault, sessionFault } from './faults.ts';
 import type { SessionPlaces } from './places.ts';

@@ -3,7 +3,7 @@ import type { SessionAbout, SessionEnd } from '../../schemas/wire/session.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
 import { observe } from '../reconcile/observe/inventory.ts';
 import { observedFrom, type Found, type RunId } from '../docker/observed.ts';
-import type { Wanted } from '../workload/wanted.ts';
+import type { Wanted } from '../desired/wanted.ts';
 
 export interface SessionTarget {
   readonly dockerId: string;

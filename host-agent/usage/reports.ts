@@ -13,7 +13,7 @@ import { toStored, type Amounts, type UsageItem } from '../../schemas/records/us
 import { UsageAnswer, type UsageReport } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
-import type { Request } from '../control-plane/connection.ts';
+import type { Request } from '../link/connection.ts';
 import type { HourEntries } from './ledger.ts';
 import type { KeptHour, UsageStore } from './store.ts';
 

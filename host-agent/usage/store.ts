@@ -17,7 +17,7 @@ import { nullable } from '../../schemas/api/nullable.ts';
 import { ContainerId, TenantId, isContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { StoredAmounts, UsageSource, fromStored, hourOf, isInTime, toStored } from '../../schemas/records/usage.ts';
-import type { MachineTime } from '../control-plane/machine-time.ts';
+import type { MachineTime } from '../link/machine-time.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
 import { readDecoded, removeFile, syncFolder, writeAtomically } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';

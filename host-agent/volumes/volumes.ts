@@ -14,7 +14,7 @@ import type { Inspection } from '../docker/answers.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { VolumeMount } from '../docker/calls/containers.ts';
 import { containerIn, ownerLabels, tenantIn, type Owner } from '../docker/ownership.ts';
-import type { Gone } from '../workload/desired.ts';
+import type { Gone } from '../desired/desired-set.ts';
 import { volumeLabels, volumeName, type VolumeOwner } from './names.ts';
 import type { VolumeRecord } from './record.ts';
 

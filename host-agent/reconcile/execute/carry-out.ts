@@ -9,7 +9,7 @@ import type { Span, Tracer } from '../../../lib/trace/tracer.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Metrics } from '../../metrics.ts';
-import type { Wanted } from '../../workload/wanted.ts';
+import type { Wanted } from '../../desired/wanted.ts';
 import type { Cause, Causes } from '../causes.ts';
 import type { Executor } from './execute.ts';
 import type { Observed } from '../../docker/observed.ts';

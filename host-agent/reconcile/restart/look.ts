@@ -5,7 +5,7 @@
 import type { BackoffBounds } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { policyOf, type Policy } from '../../../schemas/api/policy.ts';
-import { isMade, type Wanted } from '../../workload/wanted.ts';
+import { isMade, type Wanted } from '../../desired/wanted.ts';
 import { startWords } from '../execute/failures.ts';
 import type { EngineState, Exit, Found, Observed, RunId } from '../../docker/observed.ts';
 import { failed, type RestartState } from './restart-state.ts';

@@ -9,7 +9,7 @@ import { backoffMs, type BackoffBounds } from '../../../lib/time/backoff.ts';
 import type { UpdatePhase } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Found, RunId } from '../../docker/observed.ts';
-import type { Wanted } from '../../workload/wanted.ts';
+import type { Wanted } from '../../desired/wanted.ts';
 import { isOverDisk, type Operation, type Outcome, type Step, type Why } from '../step.ts';
 
 export type Attempt =

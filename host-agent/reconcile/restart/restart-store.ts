@@ -10,7 +10,7 @@ import { Reason, updatePhases } from '../../../schemas/api/container.ts';
 import { ContainerId, isContainerId } from '../../../schemas/ids.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../../disk/continued-file.ts';
 import { blank, lastingOf, type RestartState } from './restart-state.ts';
-import { noOrphans, type OrphanState } from '../../workload/orphans.ts';
+import { noOrphans, type OrphanState } from '../../desired/orphans.ts';
 import type { StateDisk } from '../../disk/state-disk.ts';
 import { limits } from '../../../schemas/limits.ts';
 

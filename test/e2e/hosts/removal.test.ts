@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, jwtAuthenticator } from '@nats-io/transport-node';
 import t from 'tap';
-import { keyFrom } from '../../../host-agent/control-plane/identity/identity.ts';
+import { keyFrom } from '../../../host-agent/link/identity/identity.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
 import { eventually } from '../support/eventually.ts';

@@ -3,12 +3,7 @@
  * nothing then, and has an update under way that replaced another.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import {
-  decodeIdentity,
-  hasExpired,
-  identityPath,
-  userOf,
-} from '../../../host-agent/control-plane/identity/identity.ts';
+import { decodeIdentity, hasExpired, identityPath, userOf } from '../../../host-agent/link/identity/identity.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
 import { createPlainClient, type Call, type PlainClient } from '../load/plain-client.ts';

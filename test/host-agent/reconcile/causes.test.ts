@@ -1,6 +1,6 @@
 import t from 'tap';
 import { createCauses } from '../../../host-agent/reconcile/causes.ts';
-import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import { createTracer, type FinishedSpan } from '../../../lib/trace/tracer.ts';
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import { quietLog } from '../../actors/support.ts';

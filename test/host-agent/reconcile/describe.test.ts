@@ -2,7 +2,7 @@ import t from 'tap';
 import { describe, describeAway } from '../../../host-agent/reconcile/describe.ts';
 import type { RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import { absent, type Found, type Observed } from '../../../host-agent/docker/observed.ts';
-import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import { created, down, found, image, nowMs, reference, restartState, seen, up, wanted } from '../support/decisions.ts';
 import type { Why } from '../../../host-agent/reconcile/step.ts';

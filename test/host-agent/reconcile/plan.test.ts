@@ -2,7 +2,7 @@ import t from 'tap';
 import type { RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import { absent, type Observed, type SandboxSeen } from '../../../host-agent/docker/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
-import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import {
   created,
   down,

@@ -13,7 +13,7 @@ import {
   type RestartState,
 } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import { fromStored, toStored } from '../../../host-agent/reconcile/restart/restart-store.ts';
-import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import { defaultPolicy, healthDefaults, type Policy } from '../../../schemas/api/policy.ts';
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import { down, found, nowMs, restartState, seen, up, wanted } from '../support/decisions.ts';

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Observed as Reported } from '../../../host-agent/control-plane/reporter.ts';
+import type { Observed as Reported } from '../../../host-agent/link/reporter.ts';
 import { createReports } from '../../../host-agent/reconcile/reports.ts';
 import { absent } from '../../../host-agent/docker/observed.ts';
-import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import { down, id, nowMs, restartState, seen, tenant, up, wanted } from '../support/decisions.ts';
 
 function start(given: Wanted, { steadyMs = nowMs } = {}) {

@@ -24,7 +24,7 @@ import {
   unverifiedMs,
 } from '../../../host-agent/reconcile/update.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
-import type { Declared, Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Declared, Wanted } from '../../../host-agent/desired/wanted.ts';
 import { defaultPolicy } from '../../../schemas/api/policy.ts';
 import { restartPolicies } from '../../../schemas/words.ts';
 import { container, found, nowMs, reference, wanted } from '../support/decisions.ts';

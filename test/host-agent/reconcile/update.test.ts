@@ -1,7 +1,7 @@
 /** The update of a container in place (ADR 35): which copy runs, and when the phase changes. */
 import t from 'tap';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
-import type { Declared, Updating } from '../../../host-agent/workload/wanted.ts';
+import type { Declared, Updating } from '../../../host-agent/desired/wanted.ts';
 import { defaultPolicy, type Policy } from '../../../schemas/api/policy.ts';
 import type { EngineState, Found } from '../../../host-agent/docker/observed.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';

@@ -17,7 +17,7 @@ import {
 } from '../../../host-agent/docker/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
-import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import { container, found, image, restartState, nowMs, reference, wanted } from '../support/decisions.ts';
 import type { Operation, Outcome, Step } from '../../../host-agent/reconcile/step.ts';
 

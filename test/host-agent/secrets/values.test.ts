@@ -1,6 +1,6 @@
 import { createCurve } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
-import type { Needed, Unsealed } from '../../../host-agent/control-plane/unseal.ts';
+import type { Needed, Unsealed } from '../../../host-agent/link/unseal.ts';
 import { openBoxes, type BoxKey } from '../../../host-agent/secrets/boxes.ts';
 import { sealKeyOf } from '../../../host-agent/secrets/seal-key.ts';
 import { createValues } from '../../../host-agent/secrets/values.ts';

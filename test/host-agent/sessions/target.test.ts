@@ -3,7 +3,7 @@ import t from 'tap';
 import { targetOf } from '../../../host-agent/sessions/target.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
 import type { Inspection } from '../../../host-agent/docker/answers.ts';
-import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import type { SessionAbout } from '../../../schemas/wire/session.ts';
 import { containerId, tenantId } from '../../actors/support.ts';
 

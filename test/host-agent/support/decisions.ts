@@ -4,7 +4,7 @@ import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
 import type { EngineState, Found, Observed } from '../../../host-agent/docker/observed.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
-import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import type { Owner } from '../../../host-agent/docker/ownership.ts';
 import { spoken } from '../../../schemas/wire/version.ts';
 

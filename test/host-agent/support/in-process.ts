@@ -5,9 +5,9 @@
 import type { Test } from 'tap';
 import { Registry } from 'prom-client';
 import { startAgent } from '../../../host-agent/agent.ts';
-import { enrol, keyFrom, loadIdentity, loadSeed } from '../../../host-agent/control-plane/identity/identity.ts';
+import { enrol, keyFrom, loadIdentity, loadSeed } from '../../../host-agent/link/identity/identity.ts';
 import { settings } from '../../../host-agent/settings.ts';
-import type { MachineTime } from '../../../host-agent/control-plane/machine-time.ts';
+import type { MachineTime } from '../../../host-agent/link/machine-time.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { readSettings } from '../../../lib/config.ts';
 import type { Stoppable } from '../../../lib/lifecycle.ts';

@@ -1,7 +1,7 @@
 /** The owners of partitions as a sync meets them, without a server: they say what the test says. */
 import type { Msg, MsgHdrs, NatsConnection, Subscription, SubOpts } from '@nats-io/transport-node';
-import type { SyncParts } from '../../../host-agent/control-plane/sync.ts';
-import type { DesiredSet } from '../../../host-agent/workload/desired.ts';
+import type { SyncParts } from '../../../host-agent/link/sync.ts';
+import type { DesiredSet } from '../../../host-agent/desired/desired-set.ts';
 import { quietLog } from '../../actors/support.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';

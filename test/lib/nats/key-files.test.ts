@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAccount, createOperator, createUser } from '@nats-io/nkeys';
 import t from 'tap';
-import { loadSeed } from '../../../host-agent/control-plane/identity/identity.ts';
+import { loadSeed } from '../../../host-agent/link/identity/identity.ts';
 import { ConfigurationError } from '../../../lib/config.ts';
 import { readCredentials, readSeedFile } from '../../../lib/nats/key-files.ts';
 import { temporaryFolder } from '../../support/folder.ts';

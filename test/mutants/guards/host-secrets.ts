@@ -123,8 +123,8 @@ export const hostSecretMutants: readonly Mutant[] = [
   {
     name: 'secrets of the new version in the one before',
     guard: 'Each version of a container has its own secrets (ADR 38)',
-    file: 'host-agent/workload/workload.ts',
+    file: 'host-agent/desired/workload.ts',
     changes: [{ in: 'entryOf', omit: 'secrets: __' }],
-    killedBy: 'test/host-agent/workload/workload.test.ts',
+    killedBy: 'test/host-agent/desired/workload.test.ts',
   },
 ];

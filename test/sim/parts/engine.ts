@@ -3,7 +3,7 @@
  * brings to its end. Versions with a bad tag never stay up; jobs end by themselves.
  */
 import type { EngineState, Found } from '../../../host-agent/docker/observed.ts';
-import type { Declared } from '../../../host-agent/workload/wanted.ts';
+import type { Declared } from '../../../host-agent/desired/wanted.ts';
 import type { SecretUses } from '../../../schemas/api/secret.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import type { World } from '../world/time.ts';

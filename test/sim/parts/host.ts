@@ -3,12 +3,12 @@
  * over an engine that is a model. An agent that restarts loses its memory; engine and disk keep
  * theirs.
  */
-import type { Description } from '../../../host-agent/control-plane/reporter.ts';
+import type { Description } from '../../../host-agent/link/reporter.ts';
 import type { Found } from '../../../host-agent/docker/observed.ts';
 import { updateTold } from '../../../host-agent/reconcile/reports.ts';
-import { createWorkload, type Workload } from '../../../host-agent/workload/workload.ts';
-import { noOrphans, type OrphanState } from '../../../host-agent/workload/orphans.ts';
-import { sync, type SyncParts, type SyncResult } from '../../../host-agent/control-plane/sync.ts';
+import { createWorkload, type Workload } from '../../../host-agent/desired/workload.ts';
+import { noOrphans, type OrphanState } from '../../../host-agent/desired/orphans.ts';
+import { sync, type SyncParts, type SyncResult } from '../../../host-agent/link/sync.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Reason } from '../../../schemas/api/container.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';

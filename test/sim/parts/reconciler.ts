@@ -2,7 +2,7 @@
  * The agent's reconciler in virtual time: its own decisions, step by step, on an engine that is a
  * model. An agent that is killed loses its memory, and what it has not yet written to its disk.
  */
-import type { Description } from '../../../host-agent/control-plane/reporter.ts';
+import type { Description } from '../../../host-agent/link/reporter.ts';
 import { describe } from '../../../host-agent/reconcile/describe.ts';
 import { absent, observedFrom, type Found, type Observed } from '../../../host-agent/docker/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
@@ -29,8 +29,8 @@ import { RefusedPull } from '../../../host-agent/images/pulls.ts';
 import { pullFailure } from '../../../host-agent/reconcile/execute/failures.ts';
 import type { Login } from '../../../host-agent/secrets/values.ts';
 import { sleep } from '../../../lib/time/backoff.ts';
-import type { Declared, Wanted } from '../../../host-agent/workload/wanted.ts';
-import type { Workload } from '../../../host-agent/workload/workload.ts';
+import type { Declared, Wanted } from '../../../host-agent/desired/wanted.ts';
+import type { Workload } from '../../../host-agent/desired/workload.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import type { Process, World } from '../world/time.ts';
 import type { Engine } from './engine.ts';

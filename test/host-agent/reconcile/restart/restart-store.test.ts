@@ -7,7 +7,7 @@ import {
   toStored,
   type RestartStore,
 } from '../../../../host-agent/reconcile/restart/restart-store.ts';
-import { noOrphans } from '../../../../host-agent/workload/orphans.ts';
+import { noOrphans } from '../../../../host-agent/desired/orphans.ts';
 import type { ContainerId } from '../../../../schemas/ids.ts';
 import { containerId, quietLog } from '../../../actors/support.ts';
 import { temporaryFolder } from '../../../support/folder.ts';

@@ -10,7 +10,7 @@ import { serveReads } from '../../../../actors/endpoints/reads.ts';
 import { noChanges } from '../../../../actors/domain/turn.ts';
 import { createUsageStore } from '../../../../actors/usage/store.ts';
 import { startNats } from '../../../../dev/servers/nats.ts';
-import { createReporter, type Reporter } from '../../../../host-agent/control-plane/reporter.ts';
+import { createReporter, type Reporter } from '../../../../host-agent/link/reporter.ts';
 import { systemClock } from '../../../../lib/time/clock.ts';
 import type { Fields } from '../../../../lib/log.ts';
 import { createSlices } from '../../../../lib/time/slices.ts';

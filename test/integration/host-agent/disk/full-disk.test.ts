@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadSeed } from '../../../../host-agent/control-plane/identity/identity.ts';
+import { loadSeed } from '../../../../host-agent/link/identity/identity.ts';
 import { fill, mountSmall, skipWithoutMounts as skip } from '../../../host-agent/support/disk.ts';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
