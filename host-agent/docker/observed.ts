@@ -1,4 +1,7 @@
-/** What the engine shows of one container, as far as decisions depend on it. Pure. */
+/**
+ * One container as the engine shows it, as far as decisions depend on it. Pure, but for `observe`,
+ * which asks the engine that it is given.
+ */
 import { stripVTControlCharacters } from 'node:util';
 import type { PortAddress } from '../../schemas/api/container.ts';
 import { isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
@@ -6,6 +9,7 @@ import type { Inspection } from './answers.ts';
 import { limits } from '../../schemas/limits.ts';
 import { withoutControls } from '../../schemas/visible.ts';
 import type { EngineLimits } from './calls/containers.ts';
+import type { CachedEngine } from './cached-engine.ts';
 import { containerIn, labels, tenantIn } from './ownership.ts';
 
 /** One run of a container, from a start to its end; a start that fails makes none. */
@@ -202,4 +206,25 @@ export function observedFrom(found: readonly Found[], spec?: string): Observed {
       (left.dockerId < right.dockerId ? -1 : 1),
   );
   return first === undefined ? absent : { kind: 'present', found: first, extra };
+}
+
+type Inspecting = Pick<CachedEngine, 'idsOf' | 'inspect' | 'endOf'>;
+
+/**
+ * Every copy of a container that the engine has.
+ * @param isEndEnough of a container that has ended, it need not be known how it did
+ */
+export async function observe(engine: Inspecting, id: ContainerId, isEndEnough: boolean): Promise<Found[]> {
+  const found: Found[] = [];
+  for (const dockerId of await engine.idsOf(id)) {
+    const inspection = (isEndEnough ? engine.endOf(dockerId) : undefined) ?? (await engine.inspect(dockerId));
+    const each = inspection === undefined ? undefined : foundFrom(inspection, await sandboxOn(engine, inspection));
+    if (each !== undefined) found.push(each);
+  }
+  return found;
+}
+
+async function sandboxOn(engine: Inspecting, { HostConfig }: Inspection): Promise<Inspection | undefined> {
+  const dockerId = sandboxOf(HostConfig?.NetworkMode);
+  return dockerId === undefined ? undefined : engine.inspect(dockerId);
 }

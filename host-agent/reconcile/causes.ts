@@ -39,7 +39,7 @@ interface Known extends Cause {
 
 export interface CausesParts {
   readonly workload: Pick<Workload, 'wanted'>;
-  readonly tracer: Tracer | undefined;
+  readonly tracer?: Tracer | undefined;
   readonly log: Log;
 }
 

@@ -10,7 +10,7 @@ import { isListFailure, isOutage } from '../docker/errors.ts';
 import type { SecretFiles } from '../secrets/files.ts';
 import type { Workload } from '../desired/workload.ts';
 import { createCauses } from './causes.ts';
-import { createLookAt, type LookParts } from './look-at.ts';
+import { createReconcileOne, type ReconcileOneParts } from './reconcile-one.ts';
 import type { Presence } from './observe/inventory.ts';
 import type { PresentContainers, PresenceMap } from './observe/present.ts';
 import { createQueue } from './queue.ts';
@@ -29,10 +29,10 @@ export interface Reconciler {
   stop(): Promise<void>;
 }
 
-/** What the reconciler makes itself for a look. */
+/** What the reconciler makes itself. */
 type OfReconciler = 'causes' | 'reports' | 'lookLater' | 'onStepEnded';
 
-export interface ReconcilerParts extends Omit<LookParts, OfReconciler>, Pick<ReportsParts, 'clock'> {
+export interface ReconcilerParts extends Omit<ReconcileOneParts, OfReconciler>, Pick<ReportsParts, 'clock'> {
   readonly reporter: ReportsParts['reporter'];
   readonly workload: Workload;
   readonly lease: Pick<Lease, 'verdict' | 'events'>;
@@ -69,7 +69,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     monitor.suspect();
     queue.later(id, limits.stepOutageRetryMs);
   };
-  const lookAt = createLookAt({
+  const reconcileOne = createReconcileOne({
     ...parts,
     causes,
     reports,
@@ -87,7 +87,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     const status = monitor.status();
     if (status.phase !== 'up' || present.all() === undefined || lease.verdict() === 'wait') return;
     try {
-      await lookAt(id, status.watchedSinceMs);
+      await reconcileOne(id, status.watchedSinceMs);
       complained.delete(id);
     } catch (error) {
       if (isOutage(error)) {

@@ -4,10 +4,17 @@ import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Observed as ReportedObserved, Reporter } from '../link/reporter.ts';
 import type { Workload } from '../desired/workload.ts';
-import type { Declared } from '../desired/wanted.ts';
+import type { Observed } from '../docker/observed.ts';
+import type { Declared, Wanted } from '../desired/wanted.ts';
 import { describe, describeAway } from './describe.ts';
-import type { Seen } from './execute/carry-out.ts';
 import type { RestartState, UpdateState } from './restart/restart-state.ts';
+
+/** A container as it is wanted here, and as it was last observed. */
+export interface Seen {
+  readonly id: ContainerId;
+  readonly wanted: Wanted;
+  readonly observed: Observed;
+}
 
 export interface Reports {
   looked(seen: Seen, restart: RestartState): void;

@@ -1,8 +1,7 @@
 /** The container on the engine that a session is about. */
 import type { SessionAbout, SessionEnd } from '../../schemas/wire/session.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
-import { observe } from '../reconcile/observe/inventory.ts';
-import { observedFrom, type Found, type RunId } from '../docker/observed.ts';
+import { observe, observedFrom, type Found, type RunId } from '../docker/observed.ts';
 import type { Wanted } from '../desired/wanted.ts';
 
 export interface SessionTarget {

@@ -145,13 +145,17 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const sandbox = (await sandboxes?.claim(container)) ?? null;
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
-    const made = { owner, container, reference, imageId, imageLabels: image.labels, imageCheck: image.check, sandbox };
-    const making = { ...made, secrets: { ...ofTenant.env, ...secrets.env }, mounts: [...files.mounts, ...volumes] };
+    const createInput = {
+      ...{ owner, container, reference, imageId, imageLabels: image.labels, imageCheck: image.check, sandbox },
+      secrets: { ...ofTenant.env, ...secrets.env },
+      mounts: [...files.mounts, ...volumes],
+      ...{ publishAddress, hostCpuMillis, capabilities },
+    };
     const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
     const name = containerName(owner, container.id, container.update?.since);
-    const result = await hiding(Object.values(making.secrets), () =>
+    const result = await hiding(Object.values(createInput.secrets), () =>
       createWithQuota(isEnforced ? bytes : null, (diskBytes) =>
-        engine.create(name, createBody({ ...making, publishAddress, hostCpuMillis, capabilities, diskBytes })),
+        engine.create(name, createBody({ ...createInput, diskBytes })),
       ),
     );
     switch (result.kind) {

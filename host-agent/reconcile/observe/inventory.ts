@@ -1,12 +1,9 @@
-/**
- * Lists this host's containers on the engine, all or those of one id. Others never appear
- * (invariant A4).
- */
+/** Lists this host's containers on the engine. Others never appear (invariant A4). */
 import { isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
 import type { CachedEngine } from '../../docker/cached-engine.ts';
-import { healthIn, type Inspection } from '../../docker/answers.ts';
+import { healthIn } from '../../docker/answers.ts';
 import type { ListedSandbox, SandboxList } from '../../sandbox/sandboxes.ts';
-import { foundFrom, sandboxOf, type Found } from '../../docker/observed.ts';
+import { sandboxOf } from '../../docker/observed.ts';
 import { containerIn, labels, sandboxLabel, tenantIn } from '../../docker/ownership.ts';
 import { publishedFrom } from '../../sandbox/shape.ts';
 
@@ -55,25 +52,4 @@ export async function inventory(engine: Pick<CachedEngine, 'listAll'>): Promise<
     });
   }
   return { present, sandboxes, users, inUse };
-}
-
-type Inspecting = Pick<CachedEngine, 'idsOf' | 'inspect' | 'endOf'>;
-
-/**
- * Every copy of a container that the engine has.
- * @param isEndEnough of a container that has ended, it need not be known how it did
- */
-export async function observe(engine: Inspecting, id: ContainerId, isEndEnough: boolean): Promise<Found[]> {
-  const found: Found[] = [];
-  for (const dockerId of await engine.idsOf(id)) {
-    const inspection = (isEndEnough ? engine.endOf(dockerId) : undefined) ?? (await engine.inspect(dockerId));
-    const each = inspection === undefined ? undefined : foundFrom(inspection, await sandboxOn(engine, inspection));
-    if (each !== undefined) found.push(each);
-  }
-  return found;
-}
-
-async function sandboxOn(engine: Inspecting, { HostConfig }: Inspection): Promise<Inspection | undefined> {
-  const dockerId = sandboxOf(HostConfig?.NetworkMode);
-  return dockerId === undefined ? undefined : engine.inspect(dockerId);
 }

@@ -144,7 +144,7 @@ export class Reconciler {
     if (this.#restarts.delete(id)) this.#dirty.add(id);
   }
 
-  /** As in host-agent/reconcile/look-at.ts. */
+  /** As in host-agent/reconcile/reconcile-one.ts. */
   #look(id: ContainerId): void {
     const { engine, workload, world } = this.#options;
     const found = engine.of(id);

@@ -1,7 +1,8 @@
 import t from 'tap';
 import type { Summary } from '../../../../host-agent/docker/answers.ts';
 import { labels } from '../../../../host-agent/docker/ownership.ts';
-import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
+import { observe } from '../../../../host-agent/docker/observed.ts';
+import { inventory } from '../../../../host-agent/reconcile/observe/inventory.ts';
 import { id, tenant } from '../../support/decisions.ts';
 
 const marks = { [labels.container]: id, [labels.tenant]: tenant, [labels.placement]: '1' };

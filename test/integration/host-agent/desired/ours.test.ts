@@ -10,7 +10,8 @@ import { emptyDesired, type DesiredSet } from '../../../../host-agent/desired/de
 import { createCachedEngine } from '../../../../host-agent/docker/cached-engine.ts';
 import { createEngine } from '../../../../host-agent/docker/engine.ts';
 import { createTransport, parseEngineAddress, type EngineAddress } from '../../../../host-agent/docker/transport.ts';
-import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
+import { observe } from '../../../../host-agent/docker/observed.ts';
+import { inventory } from '../../../../host-agent/reconcile/observe/inventory.ts';
 import { createBody } from '../../../../host-agent/spec/create-body.ts';
 import { sync } from '../../../../host-agent/link/sync.ts';
 import type { ContainerId, HostKey } from '../../../../schemas/ids.ts';

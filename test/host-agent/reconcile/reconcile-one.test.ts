@@ -1,10 +1,10 @@
 import t from 'tap';
-import { createCarryOut } from '../../../../host-agent/reconcile/execute/carry-out.ts';
-import { blank, type RestartState } from '../../../../host-agent/reconcile/restart/restart-state.ts';
-import type { Outcome, Step, Why } from '../../../../host-agent/reconcile/step.ts';
-import type { ContainerId } from '../../../../schemas/ids.ts';
-import { quietLog } from '../../../actors/support.ts';
-import { down, id, nowMs, reference, restartState, seen, wanted } from '../../support/decisions.ts';
+import { createCarryOut } from '../../../host-agent/reconcile/reconcile-one.ts';
+import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
+import type { Outcome, Step, Why } from '../../../host-agent/reconcile/step.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { quietLog } from '../../actors/support.ts';
+import { down, id, nowMs, reference, restartState, seen, wanted } from '../support/decisions.ts';
 
 const why: Why = { reason: 'start_failed', message: 'no', exitCode: null };
 const pull: Step = { kind: 'pull', reference, policy: 'if_not_present' };
