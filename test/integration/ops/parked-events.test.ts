@@ -15,6 +15,7 @@ import { authorsHeader, type EventAuthors } from '../../../schemas/records/event
 import { containerId, operation, specOf, tenantId } from '../../actors/support.ts';
 import { createAsker, ownerOn, startCluster } from '../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { replaceInManifest } from './backup-ground.ts';
 import { until } from '../../support/until.ts';
 
 const { name: eventStream, subjects: eventSubjects } = streams.events;
@@ -72,6 +73,8 @@ t.test('events parked at the backup are published once after the restore', { tim
   const folder = join(temporaryFolder(t), 'backup');
   await backUpCluster(nc, { folder, withLogs: true, clock: systemClock, onSaved: () => {} });
   await first.stop();
+  // As where the stream refuses events for another reason: a restore takes no other subjects.
+  replaceInManifest(folder, 'nothing.>', eventSubjects.join());
   const options = { folder, replace: true, replicas: undefined, clock: systemClock };
   await restoreCluster(nc, { ...options, onChecked: () => {}, onRestored: () => {} });
   t.ok((await parked()) > 0, 'the bucket is restored with them');
