@@ -69,7 +69,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Report it with the `X-Request-Id`. A retry seldom helps.',
   },
   unavailable: {
-    when: 'The gateway can’t reach NATS, the owner of the tenant’s partition or the token issuer’s keys; the journal of its process is full; the gateway has too many requests in flight, open streams or bytes of unfinished bodies (`message` says which); or it is stopping. A write with this answer was not executed.',
+    when: 'The gateway can’t reach NATS, the owner of the tenant’s partition or the token issuer’s keys; the journal of its process is full; the gateway has too many requests in flight, open streams or bytes of unfinished bodies (`message` says which); it is stopping; or an upgrade is under way and actors of the last release do not know the request (`message` says so). A write with this answer was not executed.',
     client: 'Send the request again after `Retry-After` seconds, then at growing intervals.',
   },
   timeout: {
