@@ -8,6 +8,7 @@ import t, { type Test } from 'tap';
 import { startNats } from '../../dev/servers/nats.ts';
 import { startRedis } from '../../dev/servers/redis.ts';
 import type { Container } from '../../schemas/api/container.ts';
+import type { Event } from '../../schemas/api/event.ts';
 import { encodeAsks } from '../../schemas/wire/codec.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { protocolVersion } from '../../schemas/wire/version.ts';
@@ -115,6 +116,9 @@ t.test('an upgrade from the last release and back fails no request', { timeout: 
       }),
     );
   const before = await startsOf();
+  const witness = witnesses[0]!.client;
+  const labels = (method: 'GET' | 'PUT', given?: object) =>
+    witness.call<unknown>(method, `/api/v2/compute/${old[0]!.id}/labels`, given);
 
   const ending = new AbortController();
   const load = { body, pauseMs: 250, hasHosts: true, signal: ending.signal };
@@ -143,9 +147,20 @@ t.test('an upgrade from the last release and back fails no request', { timeout: 
         (members) => members.every((member) => member.isReady),
       );
       await create(`${name}-${index}`);
+      if (name === 'last' && index === 0) {
+        const refused = {
+          status: 503,
+          body: { error: 'unavailable', message: /an upgrade of Longshore is under way/ },
+        };
+        t.match(await labels('GET'), refused, 'owners of the last release are not asked for labels');
+        t.match(await labels('PUT', { team: 'b' }), refused);
+      }
     }
     t.equal(await protocolOfOwner(), protocol, `the ${name} release runs`);
+    if (name === 'new') t.match(await labels('PUT', { team: 'a' }), { status: 200 });
   }
+  const { body: told } = await witness.call<{ data: Event[] }>('GET', `/api/v2/compute/${old[0]!.id}/events`);
+  t.match(told.data.at(-1), { type: 'policy_changed', message: 'labels_changed' }, 'the last release reads its event');
   ending.abort();
   await checking;
   const kept = await working;
