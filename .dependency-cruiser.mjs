@@ -17,6 +17,19 @@ export const pure = [
   '^actors/runtime/domain\\.ts$',
 ].join('|');
 
+/** The rooms of an agent, from the ground up: each imports only what is below it. */
+const agentRooms = [
+  ['docker'],
+  ['spec'],
+  ['disk', 'health', 'network', 'sandbox'],
+  ['desired'],
+  ['volumes'],
+  ['link'],
+  ['logs', 'secrets', 'usage'],
+  ['images', 'sessions'],
+  ['reconcile'],
+].map((names) => names.map((name) => `host-agent/${name}`));
+
 /** Modules of Node that only compute. */
 const computing = '^(node:)?(assert|buffer|crypto|util)$';
 
@@ -97,6 +110,16 @@ export default {
           'A folder of gateway/ imports what stands below it (ARCHITECTURE.md, "Inside a gateway").',
           { path: inGateway(name) },
           { path: inGateway(...gatewayFloors.slice(at + 1)) },
+        ),
+      ),
+    ...agentRooms
+      .slice(0, -1)
+      .map((names, level) =>
+        rule(
+          'agent',
+          'A room of the agent imports only rooms below it; what it has to say to those above is an event.',
+          { path: below(...names) },
+          { path: below(...agentRooms.slice(level + 1).flat()) },
         ),
       ),
     rule('main', 'main.ts starts a program; nothing imports it.', {}, { path: '(^|/)main\\.ts$' }),

@@ -21,7 +21,7 @@ export type Wanted =
    * Leave it as it is: its record is damaged, the desired set is not complete, or an operator has
    * not approved.
    */
-  | { readonly want: 'untouched' };
+  | { readonly want: 'ignored' };
 
 export type Declared = Extract<Wanted, { container: unknown }>;
 

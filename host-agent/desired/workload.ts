@@ -30,7 +30,7 @@ function entryOf(container: DesiredContainer): Entry {
 /** Every container of this host on the engine, as last seen. */
 export type Present = ReadonlyMap<ContainerId, { readonly tenant: TenantId; readonly placement: number }>;
 
-export interface WorkloadParts {
+interface WorkloadParts {
   readonly cluster: string;
   /** Keeps the desired set on disk. */
   readonly store: { save(desired: DesiredSet): void };
@@ -42,7 +42,7 @@ export interface WorkloadParts {
   readonly log: Log;
 }
 
-export interface WorkloadEvents {
+interface WorkloadEvents {
   /** An ask for the desired set leaves. */
   asked: [];
   /**
@@ -237,9 +237,9 @@ export function createWorkload({ cluster, store, capacity, orphans, log, ...part
   };
 
   const wanted = (id: ContainerId): Wanted => {
-    if (damaged.has(id)) return { want: 'untouched' };
+    if (damaged.has(id)) return { want: 'ignored' };
     const entry = entries.get(id);
-    if (entry === undefined) return leaving.has(id) ? { want: 'nothing' } : { want: 'untouched' };
+    if (entry === undefined) return leaving.has(id) ? { want: 'nothing' } : { want: 'ignored' };
     return { want: wantOf(entry.container, isIsolated), ...entry, admitted: admissions.has(id) };
   };
 

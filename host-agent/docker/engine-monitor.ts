@@ -37,7 +37,7 @@ export interface EngineWatcher {
   readonly onChange: () => void;
 }
 
-export interface MonitorParts {
+interface MonitorParts {
   readonly engine: Engine;
   readonly owner: Owner;
   readonly probeIntervalMs: number;

@@ -15,7 +15,7 @@ import { afterCheck, nextCheckMs, unchecked, type HealthState } from './state.ts
 
 type Running = Extract<EngineState, { phase: 'running' }>;
 
-export interface HealthEvents {
+interface HealthEvents {
   /** The health of the container has changed. */
   changed: [id: ContainerId];
 }
@@ -33,7 +33,7 @@ export interface HealthChecks {
   stop(): void;
 }
 
-export interface HealthParts {
+interface HealthParts {
   readonly probe: Probe;
   /** False: the engine is on another machine, whose containers only published ports reach. */
   readonly isLocal: boolean;

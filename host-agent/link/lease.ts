@@ -33,7 +33,7 @@ const decodeRecord = decoder(
 );
 type ContactRecord = ReturnType<typeof decodeRecord>;
 
-export type Footing =
+export type Connectivity =
   /** Containers follow their desired state. */
   | 'in_touch'
   /**
@@ -57,7 +57,7 @@ export interface Silence {
  * An agent that starts without proof of contact gets a moment to make contact, so that a pause of
  * the agent alone stops nothing.
  */
-export function footingOf({ silentMs, ranMs, allowedMs }: Silence): Footing {
+export function connectivityOf({ silentMs, ranMs, allowedMs }: Silence): Connectivity {
   if (allowedMs === 0) return 'in_touch';
   if (silentMs !== undefined && silentMs <= allowedMs) return 'in_touch';
   return ranMs < limits.firstContactMs ? 'waiting' : 'cut_off';
@@ -136,7 +136,7 @@ export async function loadContact(
   };
   return {
     heard: () => {
-      if (allowedMs() > 0 && footingOf(silence()) === 'in_touch') synced();
+      if (allowedMs() > 0 && connectivityOf(silence()) === 'in_touch') synced();
     },
     synced,
     greeted: () => {
@@ -203,7 +203,7 @@ export async function loadFence(stateDir: string, disk: StateDisk, log: Log): Pr
  */
 export type Verdict = 'run' | 'wait' | 'stop';
 
-export interface LeaseEvents {
+interface LeaseEvents {
   verdict: [verdict: Verdict];
   /** An operator removed this host by force. */
   fenced: [];
@@ -228,7 +228,7 @@ export interface Lease {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export interface LeaseParts {
+interface LeaseParts {
   readonly contact: Contact;
   readonly fence: Fence;
   readonly faults: Faults;
@@ -240,13 +240,13 @@ export interface LeaseParts {
 export function createLease({ contact, fence, faults, lookMs, log }: LeaseParts): Lease {
   const events = new EventEmitter<LeaseEvents>();
   const synced = createNotify();
-  let footing: Footing = 'in_touch';
+  let connectivity: Connectivity = 'in_touch';
   let isSuperseded = false;
 
   const verdictNow = (): Verdict => {
     if (fence.isUp()) return 'stop';
-    if (footing === 'waiting') return 'wait';
-    return footing === 'cut_off' || isSuperseded ? 'stop' : 'run';
+    if (connectivity === 'waiting') return 'wait';
+    return connectivity === 'cut_off' || isSuperseded ? 'stop' : 'run';
   };
   let verdict = verdictNow();
   const judge = (): void => {
@@ -256,13 +256,13 @@ export function createLease({ contact, fence, faults, lookMs, log }: LeaseParts)
     events.emit('verdict', verdict);
   };
 
-  const stand = (next: Footing): void => {
-    if (next === footing) return;
+  const stand = (next: Connectivity): void => {
+    if (next === connectivity) return;
     const { silentMs = null } = contact.silence();
     if (next === 'waiting') log.warn('contact_awaited', { silentMs });
     else if (next === 'cut_off') log.warn('isolated', { silentMs });
-    else log.warn('isolation_ended', { was: footing });
-    footing = next;
+    else log.warn('isolation_ended', { was: connectivity });
+    connectivity = next;
     judge();
   };
 
@@ -298,10 +298,10 @@ export function createLease({ contact, fence, faults, lookMs, log }: LeaseParts)
     },
     run: async (signal) => {
       while (!signal.aborted) {
-        stand(footingOf(contact.silence()));
+        stand(connectivityOf(contact.silence()));
         // One heartbeat: no later than the control plane assumes. While containers may not run, a
         // sync ends the pause at once.
-        await (footing === 'in_touch' ? sleep(lookMs, signal) : synced.wait(lookMs, signal));
+        await (connectivity === 'in_touch' ? sleep(lookMs, signal) : synced.wait(lookMs, signal));
       }
     },
   };

@@ -17,7 +17,7 @@ import type { Session } from './reporter.ts';
 
 const decodeAnswer = messageDecoder(ReportAnswer);
 
-export interface PullReportsParts {
+interface PullReportsParts {
   /** The pulls that containers wait for, as they are now. */
   readonly pulls: () => readonly PullItem[];
   /** Resolves when one of them gets further, or the signal aborts. */

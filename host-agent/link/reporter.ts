@@ -48,7 +48,7 @@ export interface Session {
   readonly partitions: number;
 }
 
-export interface ReporterEvents {
+interface ReporterEvents {
   /** A newer session of this host exists. */
   stale: [];
 }

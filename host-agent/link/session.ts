@@ -132,7 +132,7 @@ type Held =
   /** The agent asks for another. */
   | { readonly phase: 'renewing'; readonly session: number };
 
-export interface SessionEvents {
+interface SessionEvents {
   /** The control plane gave a session. */
   greeted: [greeting: Greeting];
 }

@@ -17,7 +17,7 @@ import type { Credentials } from './identity/credentials.ts';
 import type { Lease } from './lease.ts';
 import { sync, type SyncParts, type SyncResult } from './sync.ts';
 
-export interface SyncLoopEvents {
+interface SyncLoopEvents {
   /** A sync of all partitions is over: complete, or without any answer. */
   full: [];
   /** What the owners say calls for another session. */

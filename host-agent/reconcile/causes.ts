@@ -37,7 +37,7 @@ interface Known extends Cause {
   isSettled: boolean;
 }
 
-export interface CausesParts {
+interface CausesParts {
   readonly workload: Pick<Workload, 'wanted'>;
   readonly tracer?: Tracer | undefined;
   readonly log: Log;

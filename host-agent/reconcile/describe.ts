@@ -12,7 +12,7 @@ import { isOutdated } from './plan.ts';
 import { limits } from '../../schemas/limits.ts';
 import { unhealthyWhy, type Why } from './step.ts';
 
-/** Undefined for containers without a report: orphans, and what stays untouched. */
+/** Undefined for containers without a report: orphans, and what is ignored. */
 export function describe(wanted: Wanted, observed: Observed, restart: RestartState): Description | undefined {
   if (!('container' in wanted)) return undefined;
   const state = observed.kind === 'present' ? observed.found.state : null;

@@ -13,7 +13,7 @@ import { isGivenUp, isOverDisk, type Step, type Why } from './step.ts';
 const none: Step = { kind: 'none' };
 
 export function plan(wanted: Wanted, observed: Observed, restart: RestartState, nowMs: number): Step {
-  if (wanted.want === 'untouched') return none;
+  if (wanted.want === 'ignored') return none;
   if (restart.operation !== null) {
     return restart.operation.kind === 'pull' && !isMade(wanted) ? { kind: 'cancel_pull' } : none;
   }

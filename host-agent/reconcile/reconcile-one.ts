@@ -165,7 +165,7 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
     }
     // Before its owner hears that it is gone, and forgets it.
     if (wanted.want === 'removed' && found.length === 0) await parts.volumes.remove(id);
-    if (wanted.want !== 'untouched') await parts.secretFiles.keep(id, specsOf(wanted, found));
+    if (wanted.want !== 'ignored') await parts.secretFiles.keep(id, specsOf(wanted, found));
     const watch = { nowMs: steadyMs(), watchedSinceMs, backoff };
     const before = { restart: restartStore.of(id), preparation: preparations.get(id) ?? blank };
     const { restart, roles } = lookAtVersions(before, wanted, found, { ...watch, verifyMs: updateVerifyMs });
@@ -218,7 +218,7 @@ function checkOf(copy: Found, wanted: Wanted): HealthCheck | undefined {
 }
 
 /** What steps are carried out with. */
-export interface StepParts {
+interface StepParts {
   readonly executor: Executor;
   readonly causes: Pick<Causes, 'of'>;
   /** Undefined: nothing is traced. */

@@ -32,7 +32,7 @@ export interface Reconciler {
 /** What the reconciler makes itself. */
 type OfReconciler = 'causes' | 'reports' | 'lookLater' | 'onStepEnded';
 
-export interface ReconcilerParts extends Omit<ReconcileOneParts, OfReconciler>, Pick<ReportsParts, 'clock'> {
+interface ReconcilerParts extends Omit<ReconcileOneParts, OfReconciler>, Pick<ReportsParts, 'clock'> {
   readonly reporter: ReportsParts['reporter'];
   readonly workload: Workload;
   readonly lease: Pick<Lease, 'verdict' | 'events'>;

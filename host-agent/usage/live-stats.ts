@@ -24,7 +24,7 @@ export interface LiveStats {
   readonly count: () => number;
 }
 
-export interface LiveStatsParts {
+interface LiveStatsParts {
   readonly engine: Pick<CachedEngine, 'inspect' | 'stats'>;
   /** Undefined: the engine is on another machine. */
   readonly cgroups: Cgroups | undefined;

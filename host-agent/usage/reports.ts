@@ -19,7 +19,7 @@ import type { KeptHour, UsageStore } from './store.ts';
 
 const decodeAnswer = messageDecoder(UsageAnswer);
 
-export interface UsageReportsParts {
+interface UsageReportsParts {
   readonly store: UsageStore;
   /** Undefined before the first session. */
   readonly partitions: () => number | undefined;

@@ -18,7 +18,7 @@ import type { Cgroups } from './cgroups.ts';
 import type { UsageStore } from './store.ts';
 import { isRunning, startIn, useFromEngine, useFromFiles, type Use } from './use.ts';
 
-export interface SamplerParts {
+interface SamplerParts {
   readonly engine: CachedEngine;
   /** Undefined: the engine is on another machine. */
   readonly cgroups: Cgroups | undefined;

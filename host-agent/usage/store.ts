@@ -122,7 +122,7 @@ export interface UsageStore {
   redate(closed: ClosedHour, kept: KeptHour): Promise<void>;
 }
 
-export interface UsageStoreParts {
+interface UsageStoreParts {
   readonly stateDir: string;
   readonly nowMs: () => number;
   readonly machineTime: MachineTime;

@@ -62,6 +62,8 @@ t.test('each rule refuses its bad sample and nothing else', { timeout }, async (
     'gateway/pipeline/steps.ts': "import '../http/router.ts';",
     'gateway/http/router.ts': '',
     'gateway/vpn/render/pac.ts': "import { readFileSync } from 'node:fs';",
+    'host-agent/desired/workload.ts': "import '../disk/files.ts';",
+    'host-agent/disk/up.ts': "import type { Workload } from '../desired/workload.ts';",
     'host-agent/disk/plan.ts': "import { read } from './files.ts';",
     'host-agent/disk/files.ts': "import 'node:fs';",
     'schemas/ids.ts': "import 'typebox';",
@@ -86,6 +88,7 @@ t.test('each rule refuses its bad sample and nothing else', { timeout }, async (
     (rules.forbidden ?? []).filter(({ severity }) => severity !== 'ignore').map(({ name }) => name),
   );
   const expected = [
+    'agent: host-agent/disk/up.ts → host-agent/desired/workload.ts',
     'cli: cli/late.ts → ops/backup.ts',
     'cycle: gateway/two.ts → gateway/one.ts',
     'floors: gateway/auth/gate.ts → gateway/pipeline/steps.ts',

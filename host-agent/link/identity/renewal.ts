@@ -22,7 +22,7 @@ export interface Renewal {
   accepted(): void;
 }
 
-export interface RenewalParts {
+interface RenewalParts {
   readonly gatewayUrl: string;
   readonly identity: Pick<Identity, 'host' | 'cluster'>;
   readonly seed: Uint8Array;

@@ -12,7 +12,7 @@ import type { Observed } from '../../docker/observed.ts';
 
 export type PresenceMap = ReadonlyMap<ContainerId, Presence>;
 
-export interface PresentEvents {
+interface PresentEvents {
   /** What the engine's list says of sandboxes. */
   listed: [list: SandboxList];
 }

@@ -80,7 +80,7 @@ function afresh(restart: RestartState, { wanted, observed }: Look): RestartState
 
 /** It is to run and was not, as far as is known here; and the order is not that of before. */
 const isStart = ({ want, generation }: RestartState, wanted: Wanted): boolean =>
-  wanted.want === 'running' && want !== 'running' && want !== 'untouched' && wanted.container.generation !== generation;
+  wanted.want === 'running' && want !== 'running' && want !== 'ignored' && wanted.container.generation !== generation;
 
 const clear: Pick<RestartState, 'attempt' | 'why'> = { attempt: { phase: 'clear' }, why: null };
 

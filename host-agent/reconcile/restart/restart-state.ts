@@ -84,7 +84,7 @@ export interface RestartState extends Lasting {
 
 export const blank: RestartState = {
   generation: -1,
-  want: 'untouched',
+  want: 'ignored',
   attempt: { phase: 'clear' },
   why: null,
   failures: 0,

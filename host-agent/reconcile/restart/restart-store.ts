@@ -27,6 +27,7 @@ const WhyStored = nullable(Why);
 
 const RestartStateStored = Type.Object({
   generation: Type.Integer(),
+  /** `untouched`: ignored, in the words of this file since its first version. */
   want: Type.Enum(['running', 'stopped', 'removed', 'nothing', 'untouched']),
   attempt: Type.Union([
     Type.Object({ phase: Type.Literal('clear') }),
@@ -84,10 +85,15 @@ export interface WaitTime {
   readonly maxWaitMs: number;
 }
 
+function storedWant(want: RestartState['want']): Stored['want'] {
+  if (want === 'ignored') return 'untouched';
+  // The release before this one reads no other word; this one looks at the container afresh.
+  return want === 'prepared' ? 'stopped' : want;
+}
+
 export function toStored(restart: RestartState, { wallMs, steadyMs }: WaitTime): Stored {
   const { want, ...rest } = lastingOf(restart);
-  // The release before this one reads no other word; this one looks at the container afresh.
-  const lasting = { ...rest, stopped: [...rest.stopped], want: want === 'prepared' ? ('stopped' as const) : want };
+  const lasting = { ...rest, stopped: [...rest.stopped], want: storedWant(want) };
   if (lasting.attempt.phase === 'ended') {
     return { ...lasting, attempt: { phase: 'failed', ended: true } };
   }
@@ -98,7 +104,8 @@ export function toStored(restart: RestartState, { wallMs, steadyMs }: WaitTime):
 
 export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: WaitTime): RestartState {
   const { attempt } = stored;
-  const restart = { ...blank, ...stored };
+  const want: RestartState['want'] = stored.want === 'untouched' ? 'ignored' : stored.want;
+  const restart = { ...blank, ...stored, want };
   if (attempt.phase === 'failed' && attempt.ended === true) {
     const { why } = restart;
     // The last release writes `exited` for what has completed.

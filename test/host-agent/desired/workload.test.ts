@@ -76,13 +76,13 @@ function start(
 }
 const wantOf = (workload: Workload, name: string): string => workload.wanted(name as ContainerId).want;
 
-t.test('a known container is as desired; an unknown one is untouched until its owner gives it away', (t) => {
+t.test('a known container is as desired; an unknown one is ignored until its owner gives it away', (t) => {
   const { workload, list, news } = start(answered([one('a'), one('b', { desired: 'stopped' })]));
   list(present('a', 'x'));
   t.same(workload.unjudged(), [stranger('x')]);
   t.equal(wantOf(workload, 'a'), 'running');
   t.equal(wantOf(workload, 'b'), 'stopped');
-  t.equal(wantOf(workload, 'x'), 'untouched');
+  t.equal(wantOf(workload, 'x'), 'ignored');
   t.equal(workload.orphansHeld(), 0, 'its owner has given no verdict');
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
   t.same(news(), ['x']);
@@ -98,7 +98,7 @@ t.test('a container that its owner does not know is held until an operator appro
   workload.hearVerdicts([stranger('x')], []);
   t.equal(workload.orphansHeld(), 1);
   t.same(warnings, [{ event: 'orphans_held', orphans: 1, present: 1 }]);
-  t.equal(wantOf(workload, 'x'), 'untouched');
+  t.equal(wantOf(workload, 'x'), 'ignored');
   workload.approveOrphans(1);
   t.same(news(), ['x']);
   t.equal(wantOf(workload, 'x'), 'nothing');
@@ -124,7 +124,7 @@ for (const [name, desired, isSettled] of [
     list(present('x'));
     workload.hearVerdicts([stranger('x')], []);
     workload.approveOrphans(1);
-    t.equal(wantOf(workload, 'x'), 'untouched');
+    t.equal(wantOf(workload, 'x'), 'ignored');
     t.end();
   });
 }
@@ -133,7 +133,7 @@ t.test('an approval from before a restart has no effect until owners confirm the
   const orphans = { ...noOrphans, approved: ids('x') };
   const { workload, list } = start({ ...answered([]), heard: new Set<number>() }, { isSettled: false, orphans });
   list(present('x'));
-  t.equal(wantOf(workload, 'x'), 'untouched');
+  t.equal(wantOf(workload, 'x'), 'ignored');
   t.end();
 });
 
@@ -142,7 +142,7 @@ t.test('a verdict covers the named placement; a container made under a later one
   list(present('x'));
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
   list(new Map([['x' as ContainerId, { tenant, placement: 7 }]]));
-  t.equal(wantOf(workload, 'x'), 'untouched');
+  t.equal(wantOf(workload, 'x'), 'ignored');
   t.same(workload.unjudged(), [stranger('x', 7)], 'the agent asks about it again');
   t.end();
 });
@@ -156,7 +156,7 @@ t.test('after a container moves away and back, the earlier verdict does not coun
   t.equal(wantOf(workload, 'x'), 'running');
   accept(answered([]));
   workload.settled();
-  t.equal(wantOf(workload, 'x'), 'untouched', 'nor after it has left again');
+  t.equal(wantOf(workload, 'x'), 'ignored', 'nor after it has left again');
   t.end();
 });
 
@@ -170,11 +170,11 @@ t.test('an approval ends when the container is known again', (t) => {
   t.end();
 });
 
-t.test('the container of a damaged record is untouched', (t) => {
+t.test('the container of a damaged record is ignored', (t) => {
   const { workload, list } = start(answered([], ['d' as ContainerId]));
   list(present('d'));
   t.same(workload.strangers(), []);
-  t.equal(wantOf(workload, 'd'), 'untouched');
+  t.equal(wantOf(workload, 'd'), 'ignored');
   t.equal(workload.knows('d' as ContainerId), true);
   t.end();
 });

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import * as host from '../../../actors/domain/host/decide.ts';
 import {
   createLease,
-  footingOf,
+  connectivityOf,
   loadContact,
   loadFence,
   stopAllMs,
@@ -41,8 +41,8 @@ for (const [name, silentMs, ranMs, allowedMs, expected] of [
   ['nothing to prove it with, and no contact since', undefined, limits.firstContactMs, minute, 'cut_off'],
   ['never stopped for silence', undefined, 10 * minute, 0, 'in_touch'],
 ] as const) {
-  t.test(`footing: ${name} → ${expected}`, (t) => {
-    t.equal(footingOf({ silentMs, ranMs, allowedMs }), expected);
+  t.test(`connectivity: ${name} → ${expected}`, (t) => {
+    t.equal(connectivityOf({ silentMs, ranMs, allowedMs }), expected);
     t.end();
   });
 }
@@ -82,7 +82,7 @@ t.test('a fenced host counts as stopped only after its agent stopped everything,
         let nowMs = lastStartMs;
         const isCutOff = () => {
           const silentMs = isKnown ? nowMs : undefined;
-          return footingOf({ silentMs, ranMs: nowMs - lastStartMs, allowedMs }) === 'cut_off';
+          return connectivityOf({ silentMs, ranMs: nowMs - lastStartMs, allowedMs }) === 'cut_off';
         };
         while (!isCutOff()) nowMs += lookMs;
         const stoppedMs = nowMs + stopAllMs(settings, containers);
@@ -132,7 +132,7 @@ t.test('the last contact survives a restart within one boot of the machine', asy
   t.equal(longer.silence().allowedMs, 2 * minute, 'announced');
   await longer.flush();
   time.pass(2 * minute + 1);
-  t.equal(footingOf((await start(time, 2 * minute)).silence()), 'waiting');
+  t.equal(connectivityOf((await start(time, 2 * minute)).silence()), 'waiting');
 
   const off = await start(time, 0);
   off.greeted();

@@ -14,7 +14,7 @@ const traced = { request_id: 'r-1', trace } as const;
 function begin() {
   const ended: FinishedSpan[] = [];
   const lines: unknown[] = [];
-  let now: Wanted = { want: 'untouched' };
+  let now: Wanted = { want: 'ignored' };
   const clock = { nowMs: () => 1_700_000_000_000, monotonicMs: () => 0 };
   const causes = createCauses({
     workload: { wanted: () => now },
@@ -26,7 +26,7 @@ function begin() {
     ended,
     lines,
     hear: (changes: Partial<DesiredContainer> | undefined, from: 'disk' | 'owners' = 'owners') => {
-      now = changes === undefined ? { want: 'untouched' } : wanted('running', changes);
+      now = changes === undefined ? { want: 'ignored' } : wanted('running', changes);
       causes.heard([id], from);
     },
   };

@@ -138,9 +138,9 @@ t.test('a removed or refused container is gone', (t) => {
   t.end();
 });
 
-t.test('orphans and untouched containers have no report', (t) => {
+t.test('orphans and ignored containers have no report', (t) => {
   t.equal(describe({ want: 'nothing' }, seen(up), restartState()), undefined);
-  t.equal(describe({ want: 'untouched' }, seen(up), restartState()), undefined);
+  t.equal(describe({ want: 'ignored' }, seen(up), restartState()), undefined);
   t.end();
 });
 

@@ -29,7 +29,7 @@ const prepared = wanted('prepared');
 const removed = wanted('removed');
 const always = wanted('running', { pull_policy: 'always' });
 const orphan: Wanted = { want: 'nothing' };
-const untouched: Wanted = { want: 'untouched' };
+const ignored: Wanted = { want: 'ignored' };
 
 const none: Step = { kind: 'none' };
 const pull: Step = { kind: 'pull', reference, policy: 'if_not_present' };
@@ -192,12 +192,12 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['delete, absent → none', removed, absent, {}, none],
   ['delete of what failed → goes all the same', removed, seen(created), failed, remove],
 
-  // Orphans and untouched containers
+  // Orphans and ignored containers
   ['orphan, up → stop', orphan, seen(up), {}, stop],
   ['orphan, drained → remove', orphan, seen(down()), { drained: 'd1' }, remove],
   ['orphan, absent → none', orphan, absent, {}, none],
-  ['untouched, up → none', untouched, seen(up), {}, none],
-  ['untouched, down → none', untouched, seen(down()), {}, none],
+  ['ignored, up → none', ignored, seen(up), {}, none],
+  ['ignored, down → none', ignored, seen(down()), {}, none],
   [
     'a second container with the same id, up → stop it',
     running,

@@ -27,8 +27,8 @@ t.test('a look is reported under the generation of its container', (t) => {
   t.end();
 });
 
-t.test('orphans and untouched containers are not reported, and what was said of them is forgotten', (t) => {
-  for (const want of ['nothing', 'untouched'] as const) {
+t.test('orphans and ignored containers are not reported, and what was said of them is forgotten', (t) => {
+  for (const want of ['nothing', 'ignored'] as const) {
     const { reports, reported } = start({ want });
     reports.looked({ id, wanted: wanted('prepared'), observed: seen(down()) }, restartState());
     t.equal(reported.length, 1);

@@ -69,7 +69,7 @@ t.test('an update begins, and is forgotten when its owner knows the end', (t) =>
   const restart = begun(before, updating);
   t.match(restart, { update: { since: 4, phase: 'preparing' }, image: null });
   t.equal(begun(restart, updating), restart);
-  t.equal(begun(restart, { want: 'untouched' }), restart, 'nothing is known: nothing ends');
+  t.equal(begun(restart, { want: 'ignored' }), restart, 'nothing is known: nothing ends');
   t.equal(begun(restart, wanted('running', { tag: '2' })).update, null);
   t.match(begun(at('verifying'), { ...updating, update: { ...updating.update, since: 5 } }), {
     update: { since: 5, phase: 'preparing' },

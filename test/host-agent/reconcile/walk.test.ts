@@ -60,7 +60,7 @@ const anyFound: fc.Arbitrary<Found> = fc
 
 const anyWanted: fc.Arbitrary<Wanted> = fc.oneof(
   fc.constant<Wanted>({ want: 'nothing' }),
-  fc.constant<Wanted>({ want: 'untouched' }),
+  fc.constant<Wanted>({ want: 'ignored' }),
   fc
     .record({
       want: fc.constantFrom('running', 'prepared', 'stopped', 'removed'),
@@ -75,7 +75,7 @@ const anyWanted: fc.Arbitrary<Wanted> = fc.oneof(
 const anyRestartState: fc.Arbitrary<RestartState> = fc
   .record({
     generation: fc.integer({ min: -1, max: 4 }),
-    want: fc.constantFrom('running', 'prepared', 'stopped', 'removed', 'nothing', 'untouched'),
+    want: fc.constantFrom('running', 'prepared', 'stopped', 'removed', 'nothing', 'ignored'),
     attempt: fc.oneof(
       fc.constant({ phase: 'clear' } as const),
       fc.constant({ phase: 'failed' } as const),
@@ -277,18 +277,18 @@ function check(world: World, want: Wanted): void {
       case 'removed':
       case 'nothing':
         return observed === absent;
-      case 'untouched':
+      case 'ignored':
         return true;
     }
   })();
   if (!verdict) throw new Error(`wanted ${want.want}, ended ${phase}`);
 }
 
-t.test('an untouched container stays untouched, whatever was observed or remembered', (t) => {
+t.test('an ignored container stays as it is, whatever was observed or remembered', (t) => {
   fc.assert(
     fc.property(anyFound, anyRestartState, (each, remembered) => {
       const world: World = { engine: [each], restart: remembered, atMs: nowMs, made: 0 };
-      return turn(world, { want: 'untouched' }, 'well').kind === 'none' && world.engine[0] === each;
+      return turn(world, { want: 'ignored' }, 'well').kind === 'none' && world.engine[0] === each;
     }),
     { numRuns: 1000, seed },
   );

@@ -143,7 +143,7 @@ export const agentMutants: readonly Mutant[] = [
     name: 'isolation ended by any answer',
     guard: 'A container that was stopped for silence starts only after a sync (ADR 14)',
     file: 'host-agent/link/lease.ts',
-    changes: [{ in: 'loadContact.heard', always: "footingOf(silence()) === 'in_touch'" }],
+    changes: [{ in: 'loadContact.heard', always: "connectivityOf(silence()) === 'in_touch'" }],
     killedBy: 'test/host-agent/link/lease.test.ts',
   },
   {
