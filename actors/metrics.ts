@@ -71,6 +71,11 @@ export const actorsMetrics = {
     help: 'Commits and checkpoints that NATS did not acknowledge in time, and that were written again.',
     watch: 'Repeatedly: NATS answers too slowly, or loses its leader.',
   }),
+  wentBack: counter('store_went_back_total', {
+    help: 'Times that this process noticed that the store had gone back in time, and refused writes.',
+    watch:
+      'Any: NATS serves an older state than it had acknowledged. See the runbook, “Store that went back in time”.',
+  }),
   moved: counter('partition_moves_total', {
     help: 'Partitions that this process took, released to another, or lost.',
     watch:

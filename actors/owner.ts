@@ -46,6 +46,7 @@ import { Journals, type JournalsObserver } from './runtime/journal/journals.ts';
 import { Partition as RuntimePartition, type PartitionObserver } from './runtime/partition.ts';
 import { ReadAhead } from './runtime/read-ahead.ts';
 import { createEventSink, createJetStreamStore, createJournalStore } from './runtime/store/jetstream-store.ts';
+import type { WentBack } from './runtime/store/fence.ts';
 import type { Store } from './runtime/store/store.ts';
 import { Sweeper } from './sweeper.ts';
 import { createUsageStore } from './usage/store.ts';
@@ -82,12 +83,17 @@ export interface OwnerOptions {
   readonly newToken: () => string;
 }
 
+/** Where it was noticed that the store went back in time. */
+type WhereBack = { readonly members: MemberId } | { readonly journal: MemberId } | { readonly partition: number };
+
 export interface SealObserver {
   /**
    * The journal of this process was sealed. With a valid lease it is a bug of ours, or an operator
    * moved its fence by hand.
    */
   sealed(lease: 'valid' | 'lapsed'): void;
+  /** The store went back in time: this process acknowledges nothing more. */
+  wentBack(): void;
 }
 
 export interface HostObserver {
@@ -140,6 +146,7 @@ class OwnerProcess implements Owner {
   readonly #leaving = new Set<Promise<void>>();
   #timers: NodeJS.Timeout[] = [];
   #isConnected = true;
+  #wentBack = false;
 
   constructor(options: OwnerOptions) {
     this.#options = options;
@@ -200,6 +207,7 @@ class OwnerProcess implements Owner {
         observer.sealed(lease.member === member && lease.isValid() ? 'valid' : 'lapsed');
         membership.abandon(member);
       },
+      onWentBack: (member, sequences) => this.#onWentBack({ journal: member }, sequences),
       observer,
     });
     this.#readAhead = new ReadAhead({
@@ -220,6 +228,7 @@ class OwnerProcess implements Owner {
       onTaken: (partition) => this.#onTaken(partition),
       onGone: (partition) => this.#onGone(partition),
       announce: (notice) => nc.publish(subjects.membersChanged, notice),
+      onWentBack: (sequences) => this.#onWentBack({ members: this.manager.membership.id }, sequences),
       observer,
     });
     this.#sweeper = new Sweeper({
@@ -268,6 +277,19 @@ class OwnerProcess implements Owner {
     await Promise.all(this.#leaving);
     if (!this.#options.nc.isClosed()) await this.#ownSubject.drain();
     await this.#options.nc.flush();
+  }
+
+  /**
+   * Buckets go back together: with a copy of a server's folder, or a snapshot of its machine. So
+   * one shows it for all, and nothing of this process is acknowledged.
+   */
+  #onWentBack(where: WhereBack, sequences: WentBack): void {
+    this.#journals.hold();
+    if (this.#wentBack) return;
+    this.#wentBack = true;
+    const { log, observer } = this.#options;
+    log.error('store_went_back', { ...where, ...sequences });
+    observer.wentBack();
   }
 
   readonly #onFault = (error: unknown): void => this.#options.log.error('handover_failed', { error });
@@ -354,6 +376,7 @@ class OwnerProcess implements Owner {
         onLoaded: (partition) => {
           if (this.#served.has(partition)) this.#show(partition);
         },
+        onWentBack: (partition, sequences) => this.#onWentBack({ partition: partition.number }, sequences),
         ...managed,
       });
   }

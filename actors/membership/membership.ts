@@ -11,6 +11,7 @@ import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { encodeValue } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
+import type { WentBack } from '../runtime/store/fence.ts';
 import type { MemberStore, StoredMember } from './member-store.ts';
 import { claims, isRenewing, isSilent, Others } from './others.ts';
 import { contentOf, deadRecord, heardIn, noticeOf, recordOf, type MemberRecord } from './record.ts';
@@ -31,6 +32,11 @@ export interface MembershipOptions {
    * any.
    */
   readonly onRevoked: () => void;
+  /**
+   * The members' bucket went back in time: the key of this member was at an older revision than one
+   * that was acknowledged.
+   */
+  readonly onWentBack: (sequences: WentBack) => void;
   /** Called after each look at the members and each notice: they may have changed. */
   readonly onLooked: () => void;
   /** Sends a notice to the other processes. It may be lost. */
@@ -44,6 +50,8 @@ export class Membership {
   #id: MemberId;
   #state: 'live' | 'leaving' = 'live';
   #revision = 0;
+  /** The newest revision of this member's key that was acknowledged. */
+  #acknowledged = 0;
   #renewals = 0;
   #validUntilMs = -Infinity;
   /**
@@ -181,6 +189,7 @@ export class Membership {
     this.#validUntilMs = -Infinity;
     this.#id = newId();
     this.#revision = 0;
+    this.#acknowledged = 0;
     this.#stored = undefined;
     this.#announced = '';
     onRevoked();
@@ -263,18 +272,34 @@ export class Membership {
     // The time before the renewal is sent: every observer's clock for it starts later.
     const startedMs = clock.monotonicMs();
     const value = encodeValue(record);
+    const before = this.#revision;
     try {
-      const revision = await store.replace(id, value, this.#revision);
+      const revision = await store.replace(id, value, before);
       if (revision === undefined) {
         await this.#afterRefusal();
         return;
       }
+      this.#look(before, revision);
       this.#renewed(revision, startedMs);
       this.#tell({ value, revision }, contentOf(record));
     } catch (error) {
       this.#succeedingSinceMs = undefined;
       log.warn('lease_not_renewed', { member: id, error });
     }
+  }
+
+  /**
+   * A read alone may be stale, from a leader that is cut off. But this one has replaced the key at
+   * an older revision than one that it had acknowledged.
+   */
+  #look(before: number, revision: number): void {
+    const seen = this.#acknowledged;
+    this.#acknowledged = revision;
+    if (before >= seen) return;
+    // What was heard of the others has newer revisions than they will have for a while.
+    this.#others.forget();
+    this.#listDueMs = -Infinity;
+    this.#options.onWentBack({ seen, got: before });
   }
 
   #renewed(revision: number, startedMs: number): void {

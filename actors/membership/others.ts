@@ -71,6 +71,10 @@ export class Others {
     return before === undefined || contentOf(before.record) !== contentOf(record);
   }
 
+  forget(): void {
+    this.#members.clear();
+  }
+
   /**
    * Forgets the members that a list lacks. A list that is older than what is known of a member,
    * from a replica that lags or from before a notice, says nothing about it.

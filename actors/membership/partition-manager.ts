@@ -13,6 +13,7 @@ import { Membership } from './membership.ts';
 import { memberFor } from './rendezvous.ts';
 import type { EpochRecord } from '../runtime/store/epoch.ts';
 import type { Lease } from '../runtime/lease.ts';
+import type { WentBack } from '../runtime/store/fence.ts';
 import type { Partition, PartitionOptions } from '../partition.ts';
 
 export interface PartitionManagerOptions {
@@ -35,6 +36,8 @@ export interface PartitionManagerOptions {
   readonly observer: PartitionManagerObserver;
   /** Sends a notice to the other processes. It may be lost. */
   readonly announce: (notice: string) => void;
+  /** The members' bucket went back in time. */
+  readonly onWentBack: (sequences: WentBack) => void;
 }
 
 export interface PartitionManagerObserver {
@@ -86,6 +89,7 @@ export class PartitionManager {
       onRevoked: () => this.#onRevoked(),
       onLooked: () => this.#look(),
       announce: options.announce,
+      onWentBack: options.onWentBack,
     });
   }
 

@@ -7,6 +7,7 @@ import { backoffMs, sleep } from '../../lib/time/backoff.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DomainTypes, Memory } from './domain.ts';
+import type { Journal } from './journal/journal.ts';
 import type { Journals } from './journal/journals.ts';
 import { loading, readMark } from './journal/load.ts';
 import { LoadError } from './journal/load-error.ts';
@@ -15,7 +16,7 @@ import type { Lease } from './lease.ts';
 import { Reading } from './reading.ts';
 import { startServing, type Serving, type ServingObserver, type ServingOptions } from './serving.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom, type Moved } from './store/epoch.ts';
-import { Fence } from './store/fence.ts';
+import { Fence, type WentBack } from './store/fence.ts';
 import { WaitingTurns } from './waiting-turns.ts';
 
 export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<D> {
@@ -37,6 +38,8 @@ export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<
    * another replica.
    */
   readonly onUnloadable: (error: unknown) => void;
+  /** The bucket went back in time; the journal of this process is held. */
+  readonly onWentBack: (sequences: WentBack) => void;
   readonly observer: OwnershipObserver;
 }
 
@@ -260,14 +263,14 @@ export class Ownership<D extends DomainTypes> {
     const loaded = await slices.run('load', loading(reading, mark, commits, domain.records), signal);
     domain.release(this.#state);
     const state = (this.#state = domain.open({ epoch, last: loaded.last }));
-    const fence = this.#fenceAt(epoch);
+    const fence = this.#fenceAt(epoch, journal);
     const serving = await startServing(this.#options, { epoch, fence, journal, loaded, state, signal });
     signal.throwIfAborted();
     this.#phase = { kind: 'serving', serving };
   }
 
-  #fenceAt(epoch: number): Fence {
-    const { log, number, observer } = this.#options;
+  #fenceAt(epoch: number, journal: Journal): Fence {
+    const { log, number, observer, onWentBack } = this.#options;
     const fence = new Fence({
       revision: epoch,
       move: (from, to) => this.#moveEpoch({ epoch: from }, to),
@@ -276,6 +279,10 @@ export class Ownership<D extends DomainTypes> {
         observer.unknown();
       },
       onRefused: (error) => log.error('write_refused', { partition: number, epoch, error }),
+      onWentBack: (sequences) => {
+        journal.hold();
+        onWentBack(sequences);
+      },
       onLost: () => this.#lost(epoch),
     });
     this.#ended.signal.addEventListener('abort', () => fence.close(), { once: true });

@@ -33,6 +33,7 @@ import type { Group, OutgoingEffect, Waiter } from './journal/group.ts';
 import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
 import { Ownership, type OwnershipObserver } from './ownership.ts';
+import type { WentBack } from './store/fence.ts';
 import type { Reading } from './reading.ts';
 import { causeOf, type Serving } from './serving.ts';
 import type { MadeAnswer } from './waiting-answers.ts';
@@ -70,6 +71,10 @@ export interface PartitionOptions<D extends DomainTypes> {
   readonly onLost: (partition: Partition<D>) => void;
   /** Called when the partition could not be loaded and was released. */
   readonly onUnloadable: (partition: Partition<D>, error: unknown) => void;
+  /**
+   * Called when its bucket went back in time; the journal of this process acknowledges no more.
+   */
+  readonly onWentBack: (partition: Partition<D>, sequences: WentBack) => void;
   readonly observer: PartitionObserver;
 }
 
@@ -123,6 +128,7 @@ export class Partition<D extends DomainTypes> {
       onLoaded: () => options.onLoaded(this),
       onLost: () => options.onLost(this),
       onUnloadable: (error) => options.onUnloadable(this, error),
+      onWentBack: (sequences) => options.onWentBack(this, sequences),
     });
   }
 
@@ -289,7 +295,7 @@ export class Partition<D extends DomainTypes> {
   }
 
   #runWrite(serving: Serving<D>, write: Write<D>): void {
-    const { state, operations, commits, outbox } = serving;
+    const { state, operations, commits, outbox, journal } = serving;
     const { ask, prepared, respond, untilMs } = write;
     const { clock, domain, observer } = this.#options;
     observer.turn(ask.type);
@@ -301,7 +307,7 @@ export class Partition<D extends DomainTypes> {
     // Its sender has given up, and may have sent something else since.
     if (clock.monotonicMs() > untilMs) return;
     if (!commits.hasRoom()) {
-      const message = outbox.full !== undefined ? { message: causeOf(serving) } : {};
+      const message = journal.isHeld || outbox.full !== undefined ? { message: causeOf(serving) } : {};
       respond('unavailable', errorBody({ error: 'unavailable', ...message }));
       return;
     }

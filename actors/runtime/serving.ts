@@ -80,6 +80,7 @@ export function causeOf({
   journal,
   commits,
 }: Pick<Serving<DomainTypes>, 'outbox' | 'journal' | 'commits'>): string {
+  if (journal.isHeld) return 'the store went back in time, and has lost what was acknowledged; try again later';
   if (outbox.full !== undefined) return `the stream ${outbox.full} takes no events, and no more can be parked`;
   if (journal.isStalled) return 'the journal does not acknowledge its next entry';
   return commits.isQueueFull ? 'too many writes wait for the journal' : 'the checkpoint is behind';
@@ -193,6 +194,7 @@ async function startWriting<D extends DomainTypes>(
     journals: at >= last ? [journal.member] : [journal.member, ...former],
   });
   await fence.write((epoch) => store.put({ key: keys.checkpoint, value: encodeMark(markAt(mark)) }, epoch));
+  if (journal.isHeld) throw new Error('the store went back in time during the load');
   const onMark = (to: number): void => {
     journal.checkpointed(number, to);
     observer.uncheckpointed(number, commits.commitsAboveMark);

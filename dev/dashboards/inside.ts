@@ -103,6 +103,12 @@ export const actors: Board = {
       'ops',
       rateBy('longshore_actors_journals_sealed_total', 'lease'),
     ),
+    graph(
+      'Stores that went back in time',
+      'Any: see the runbook, “Store that went back in time”.',
+      'ops',
+      rateOf('longshore_actors_store_went_back_total', 'noticed'),
+    ),
     graph('Longest work', 'Over 0.05 s: this work blocks the process.', 's', {
       expr: `max by (work) (longshore_actors_longest_work_seconds{${chosen}})`,
       legend: '{{work}}',

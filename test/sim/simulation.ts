@@ -90,6 +90,7 @@ const observer: OwnerOptions['observer'] = {
   moved: () => {},
   loadGivenUp: () => {},
   sealed: () => {},
+  wentBack: () => {},
   worked: () => {},
 };
 

@@ -12,6 +12,9 @@
  *
  * Every put names the journal's own fence. A taker of a partition of a dead member seals that
  * member's journal first, which moves the fence (read-journal.ts).
+ *
+ * A journal of a store that went back in time is held: it may lack entries that were acknowledged,
+ * so nothing more is put into it or acknowledged.
  */
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
@@ -108,6 +111,7 @@ export class Journal {
   #putting: Promise<unknown> = Promise.resolve();
   /** Since when it has no outcome; undefined: no put is under way. Monotonic. */
   #puttingSinceMs: number | undefined;
+  #isHeld = false;
   readonly #closed = new AbortController();
 
   constructor(options: JournalOptions) {
@@ -129,8 +133,23 @@ export class Journal {
     return sinceMs !== undefined && this.#options.clock.monotonicMs() - sinceMs >= limits.journalStalledMs;
   }
 
+  /** The store went back in time, and nothing is acknowledged any more. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /**
+   * The store went back in time: a put under way is not acknowledged, and no other begins. Commits
+   * stay where they are.
+   */
+  hold(): void {
+    this.#isHeld = true;
+    this.close();
+  }
+
   /** Whether the partition may commit more. */
   hasRoom(partition: number): boolean {
+    if (this.#isHeld) return false;
     const isFull = this.#liveBytes >= limits.journalBytes;
     return !isFull && !this.isStalled && (this.#partitions.get(partition)?.bytes ?? 0) < limits.uncheckpointedBytes;
   }
@@ -166,6 +185,7 @@ export class Journal {
 
   /** The source has a commit to put. It goes into the entry after the tick in which it asked. */
   ask(source: CommitSource): void {
+    if (this.#isHeld) return;
     this.#sources.add(source);
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -273,7 +293,7 @@ export class Journal {
     this.#puttingSinceMs = startedMs;
     const outcome = await fence.write((revision) => store.put(write, revision));
     this.#puttingSinceMs = undefined;
-    if (outcome.kind === 'lost') return 'lost';
+    if (outcome.kind === 'lost' || this.#isHeld) return 'lost';
     this.#last = number;
     this.#lastSequence = outcome.sequence;
     const entry: LiveEntry = { number, bytes, sequence: outcome.sequence, needed: 0 };

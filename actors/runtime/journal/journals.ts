@@ -9,7 +9,7 @@ import type { Slices } from '../../../lib/time/slices.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom } from '../store/epoch.ts';
-import { Fence } from '../store/fence.ts';
+import { Fence, type WentBack } from '../store/fence.ts';
 import type { Store } from '../store/store.ts';
 import type { Commit } from './codec.ts';
 import { Journal, type JournalObserver } from './journal.ts';
@@ -24,6 +24,8 @@ export interface JournalsOptions {
   readonly newToken: () => string;
   /** Another process has sealed the journal of this member, which is dead for the others. */
   readonly onSealed: (member: MemberId) => void;
+  /** The journal of this process went back in time, and is held. */
+  readonly onWentBack: (member: MemberId, sequences: WentBack) => void;
   readonly observer: JournalsObserver;
 }
 
@@ -59,6 +61,11 @@ export class Journals {
     const journal = await this.#own.opening;
     if (journal === undefined) throw new Error(`the journal of member ${member} can't be opened`);
     return journal;
+  }
+
+  /** The store went back in time: this process's journal acknowledges nothing more. */
+  hold(): void {
+    void this.#own?.opening.then((journal) => journal?.hold());
   }
 
   /** Nothing is put into this process's journal any more. */
@@ -99,7 +106,7 @@ export class Journals {
   }
 
   async #open(member: MemberId, signal: AbortSignal): Promise<Journal | undefined> {
-    const { storeOf, clock, log, observer, onSealed } = this.#options;
+    const { storeOf, clock, log, observer, onSealed, onWentBack } = this.#options;
     const store = storeOf(member);
     const moved = await this.#move(
       store,
@@ -116,13 +123,18 @@ export class Journals {
         observer.unknown();
       },
       onRefused: (error) => log.error('write_refused', { journal: member, error }),
+      onWentBack: (sequences) => {
+        journal.hold();
+        onWentBack(member, sequences);
+      },
       onLost: () => {
         log.error('journal_sealed', { member });
         onSealed(member);
       },
     });
     const onFault = (error: unknown): void => log.error('answer_failed', { journal: member, error });
-    return new Journal({ member, store, fence, clock, observer, onFault });
+    const journal = new Journal({ member, store, fence, clock, observer, onFault });
+    return journal;
   }
 
   #move(store: Store, member: MemberId, from: MovableFrom, signal: AbortSignal) {

@@ -8,11 +8,21 @@
  *
  * A write that the server refuses for its size is not repeated: its owner loses what it owns, as to
  * another process, and loads again what is stored.
+ *
+ * Sequences of a stream only grow. An acknowledgement at one that is not above those before it
+ * shows that the store went back in time: a copy of its folder, or a snapshot of its machine, was
+ * put in its place. What was acknowledged since may be gone.
  */
 import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Moved } from './epoch.ts';
 import type { WriteOutcome } from './store.ts';
+
+/** A write was acknowledged at `got`, after another one at `seen`, which is not below it. */
+export interface WentBack {
+  readonly seen: number;
+  readonly got: number;
+}
 
 export interface FenceOptions {
   /** Of the epoch under which the partition was loaded. */
@@ -23,6 +33,8 @@ export interface FenceOptions {
   readonly onUnknown: (cause: unknown) => void;
   /** The server takes no write of this size, now or later. `onLost` follows. */
   readonly onRefused: (cause: unknown) => void;
+  /** The store went back in time. Called before the write that shows it returns; it is written. */
+  readonly onWentBack: (sequences: WentBack) => void;
   /** Another process has the partition. Not called after `close` or `release`. */
   readonly onLost: () => void;
 }
@@ -32,6 +44,8 @@ type Written = Extract<WriteOutcome, { kind: 'written' }>;
 export class Fence {
   readonly #options: FenceOptions;
   #revision: number;
+  /** The newest sequence that was acknowledged; its own revision at first. */
+  #seen: number;
   /** The move under way. */
   #moving: Promise<void> | undefined;
   readonly #closed = new AbortController();
@@ -39,6 +53,7 @@ export class Fence {
   constructor(options: FenceOptions) {
     this.#options = options;
     this.#revision = options.revision;
+    this.#seen = options.revision;
   }
 
   get revision(): number {
@@ -54,8 +69,12 @@ export class Fence {
       await this.#moving;
       if (this.#closed.signal.aborted) return { kind: 'lost' };
       const revision = this.#revision;
+      const seen = this.#seen;
       const outcome = await attempt(revision);
-      if (outcome.kind === 'written') return outcome;
+      if (outcome.kind === 'written') {
+        this.#look(seen, outcome);
+        return outcome;
+      }
       if (outcome.kind === 'refused') {
         this.#options.onRefused(outcome.cause);
         this.#lose();
@@ -91,9 +110,22 @@ export class Fence {
       await sleep(restMs, this.#closed.signal);
     }
     const moved = await this.#options.move(this.#revision, { released: false });
-    if (moved.kind === 'moved') this.#revision = moved.epoch;
-    else this.#lose();
+    if (moved.kind === 'moved') {
+      this.#look(this.#seen, { sequence: moved.epoch });
+      this.#revision = moved.epoch;
+    } else this.#lose();
     this.#moving = undefined;
+  }
+
+  /** @param seen when the write was sent: an answer to another one may have overtaken it */
+  #look(seen: number, { sequence, first = sequence }: Pick<Written, 'sequence' | 'first'>): void {
+    if (sequence === 0) return;
+    if (first > seen) {
+      this.#seen = Math.max(this.#seen, sequence);
+      return;
+    }
+    this.#seen = sequence;
+    this.#options.onWentBack({ seen, got: first });
   }
 
   #lose(): void {

@@ -136,7 +136,10 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
       const [only] = writes;
       if (only === undefined) return { kind: 'written', sequence: 0 };
       if (writes.length === 1) return this.put(only, epoch);
-      return acknowledged(async () => sendBatch(writes, epoch));
+      const outcome = await acknowledged(async () => sendBatch(writes, epoch));
+      if (outcome.kind !== 'written') return outcome;
+      // A server stores a batch at sequences without a gap.
+      return { ...outcome, first: outcome.sequence - writes.length + 1 };
     },
 
     async read(key) {

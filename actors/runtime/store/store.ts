@@ -26,8 +26,11 @@ export interface StoredValue {
 }
 
 export type WriteOutcome =
-  /** `sequence`: of the write in the stream; of the last one of a batch. */
-  | { readonly kind: 'written'; readonly sequence: number }
+  /**
+   * `sequence`: of the write in the stream; of the last one of a batch. 0: the batch was empty.
+   * `first`: of the first one of a batch.
+   */
+  | { readonly kind: 'written'; readonly sequence: number; readonly first?: number }
   /** The epoch has moved: another process owns the partition. Nothing was written. */
   | { readonly kind: 'fenced' }
   /** Larger than the server takes: nothing was written, and never will be (our bug). */

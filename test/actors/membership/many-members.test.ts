@@ -40,7 +40,7 @@ class Members {
     const newId = (): MemberId => `${ids.below(2 ** 30).toString(36)}-${name}.${++incarnations}` as MemberId;
     const options = { store: this.#storeOf(process), clock: process.clock, log: quietLog, newId };
     const announce = (notice: string): void => this.#announce(process, notice);
-    const calls = { onRenewed: () => {}, onRevoked: () => {}, onLooked: () => {}, announce };
+    const calls = { onRenewed: () => {}, onRevoked: () => {}, onWentBack: () => {}, onLooked: () => {}, announce };
     const serving = (): readonly number[] => member.partitions;
     const membership = new Membership({ ...options, ...calls, serving, refused: () => [] });
     const member: Member = { process, membership, partitions: [] };

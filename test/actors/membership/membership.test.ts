@@ -30,6 +30,7 @@ function startMember(world: World, store: MemberStore, name: string, onRenewed =
           onRenewed(membership);
         },
         onRevoked: () => events.push('revoked'),
+        onWentBack: () => events.push('went back'),
         onLooked: () => {},
         announce: () => {},
       }),
@@ -213,5 +214,47 @@ t.test('a member that cannot say that it is dead goes on as another all the same
     t.ok(events.includes('revoked'));
     isAway = false;
     t.ok(await world.until(() => membership.lease().isValid(), 2 * limits.leaseMs));
+  });
+});
+
+t.test('a renewal in the place of an older one than was acknowledged: the store went back', async (t) => {
+  const world = new World();
+  const { store, copy } = createMembers();
+  const state = { isLost: false, isStale: false };
+  let stale: { readonly revision: number; readonly value: string | null } | undefined;
+  const shaky: MemberStore = {
+    ...store,
+    read: async (id) => (state.isStale && stale !== undefined ? Promise.resolve(stale) : store.read(id)),
+    replace: async (...args) => {
+      const revision = await store.replace(...args);
+      if (!state.isLost) return revision;
+      state.isLost = false;
+      throw new Error('lost');
+    },
+  };
+  await world.run(createFractions(1), async () => {
+    const { membership, events } = startMember(world, shaky, 'm');
+    const other = startMember(world, store, 'other');
+    await pass(world, limits.leaseMs);
+    // Read from a leader that is cut off: the next renewals are refused.
+    stale = await store.read(membership.id);
+    await pass(world, limits.leaseMs);
+    Object.assign(state, { isLost: true, isStale: true });
+    await pass(world, 2 * limits.leaseRenewMs);
+    state.isStale = false;
+    await pass(world, 4 * limits.leaseRenewMs);
+    t.notOk(events.includes('went back'));
+    const goBack = copy();
+    await pass(world, limits.leaseMs);
+    goBack();
+    await pass(world, 4 * limits.leaseRenewMs);
+    for (const one of [{ membership, events }, other]) {
+      t.equal(one.events.filter((event) => event === 'went back').length, 1);
+      t.notOk(one.events.includes('revoked'));
+      t.ok(one.membership.lease().isValid());
+    }
+    t.equal(membership.live().length, 2, 'though what is known of the other was newer');
+    void world.spawn(other.process, () => other.membership.stop());
+    t.ok(await world.until(() => membership.live().length === 1, limits.leaseMs));
   });
 });

@@ -58,6 +58,7 @@ function startManager(world: World) {
         onGone: () => {},
         observer: { moved: () => {}, loadGivenUp: (why) => void givenUp.push(why) },
         announce: () => {},
+        onWentBack: () => {},
       }),
   );
   /** As another does that has seen no renewal of it: it is dead. */

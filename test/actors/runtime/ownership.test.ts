@@ -311,3 +311,51 @@ t.test('a checkpoint frees the slots of its commits', async (t) => {
   t.equal(journal.entries, 0);
   await partition.release();
 });
+
+/** A partition whose checkpoints and journal an owner has acknowledged, up to `last` and beyond. */
+async function wentBack(of: 'the journal' | 'the bucket') {
+  const found: string[] = [];
+  const { bucket, journals, start } = place();
+  const own = memoryJournals(journals, { onWentBack: (_, { seen, got }) => found.push(`journal ${got - seen}`) });
+  const partition = await start({
+    journals: own,
+    onWentBack: ({ number }, { seen, got }) => void found.push(`partition ${number}: ${got <= seen}`),
+  });
+  await create(partition, 'a', 'b');
+  await partition.checkpointed();
+  const stores = { 'the journal': journals.values().next().value, 'the bucket': bucket };
+  const copy = stores[of]?.copy() ?? { values: [], sequence: 0 };
+  await create(partition, 'c', 'd');
+  await partition.checkpointed();
+  stores[of]?.goBack(copy);
+  return { partition, found };
+}
+
+t.test('an owner whose store went back acknowledges nothing more', async (t) => {
+  const refused = async (partition: Partition): Promise<void> => {
+    const answer = await writeOf(partition, createAsk('refused'));
+    t.equal(answer.code, 'unavailable');
+    t.match(answer.body, /the store went back in time/);
+    t.same(namesIn(partition).slice(0, 4), ['a', 'b', 'c', 'd']);
+    partition.drop();
+  };
+  await t.test('noticed by a put of the journal', async (t) => {
+    const { partition, found } = await wentBack('the journal');
+    let isAnswered = false;
+    void writeOf(partition, createAsk('late'), 500).then(
+      () => (isAnswered = true),
+      () => {},
+    );
+    await until('noticed', () => found.length > 0);
+    t.same(found, ['journal -1']);
+    t.notOk(isAnswered);
+    await refused(partition);
+  });
+  await t.test('noticed by a batch of a checkpoint', async (t) => {
+    const { partition, found } = await wentBack('the bucket');
+    await create(partition, 'e');
+    await partition.checkpointed();
+    t.same(found, ['partition 0: true']);
+    await refused(partition);
+  });
+});

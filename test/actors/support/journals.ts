@@ -28,6 +28,7 @@ export function memoryJournals(
     log: quietLog,
     newToken: randomUUID,
     onSealed: () => {},
+    onWentBack: () => {},
     observer: quietJournals,
     ...more,
   });

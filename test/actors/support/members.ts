@@ -22,5 +22,14 @@ export function createMembers() {
     replace: async (id, value, expected) =>
       Promise.resolve((members.get(id)?.revision ?? 0) === expected ? set(id, value) : undefined),
   };
-  return { store, set };
+  /** @returns what puts everything back as it is now */
+  const copy = (): (() => void) => {
+    const copied = { members: [...members], revision };
+    return () => {
+      members.clear();
+      for (const [id, member] of copied.members) members.set(id, member);
+      ({ revision } = copied);
+    };
+  };
+  return { store, set, copy };
 }

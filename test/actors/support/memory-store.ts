@@ -11,6 +11,11 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import type { EventSink, Store, StoreWrite, StoredValue, WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import type { Random } from './random.ts';
 
+export interface BucketCopy {
+  readonly values: readonly StoredValue[];
+  readonly sequence: number;
+}
+
 export class MemoryBucket {
   readonly #values = new Map<string, StoredValue>();
   #sequence = 0;
@@ -34,7 +39,17 @@ export class MemoryBucket {
     if (refusal !== undefined) return { kind: 'refused', cause: new Error(refusal) };
     if (this.epoch !== epoch) return { kind: 'fenced' };
     for (const { key, value } of writes) this.set(key, value);
-    return { kind: 'written', sequence: this.#sequence };
+    return { kind: 'written', sequence: this.#sequence, first: this.#sequence - writes.length + 1 };
+  }
+  /** What is stored at this moment. */
+  copy(): BucketCopy {
+    return { values: this.values(), sequence: this.#sequence };
+  }
+  /** The store is as it was when the copy was made. */
+  goBack({ values, sequence }: BucketCopy): void {
+    this.#values.clear();
+    for (const stored of values) this.#values.set(stored.key, stored);
+    this.#sequence = sequence;
   }
   takeEpoch(value: string, expected: number): number | undefined {
     if (this.epoch !== expected) return undefined;
@@ -59,12 +74,13 @@ const headerBytes = 512;
 /** A bucket that is loaded with these values, and takes writes without keeping them. */
 export function storeWith(values: readonly StoredValue[]): Store {
   const epoch = 1 + values.reduce((newest, { revision }) => Math.max(newest, revision), 0);
+  let sequence = epoch;
   const all = [...values, { key: keys.epoch, value: Buffer.from(''), revision: epoch }];
   return {
     readEpoch: async () => Promise.resolve({ revision: 0, value: null }),
     takeEpoch: async () => Promise.resolve(epoch),
-    put: async () => Promise.resolve({ kind: 'written', sequence: epoch }),
-    putBatch: async () => Promise.resolve({ kind: 'written', sequence: epoch }),
+    put: async () => Promise.resolve({ kind: 'written', sequence: ++sequence }),
+    putBatch: async () => Promise.resolve({ kind: 'written', sequence: ++sequence }),
     read: async () => Promise.resolve(null),
     load: async () => Promise.resolve(all),
     async *pages() {

@@ -59,6 +59,7 @@ export function createPartition(
     onEffects: () => {},
     onLoaded: () => {},
     onUnloadable: () => {},
+    onWentBack: () => {},
     onLost: () => {},
     observer: quietObserver,
     ...parts,

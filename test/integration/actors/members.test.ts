@@ -227,6 +227,7 @@ function member(store: MemberStore, clock: Clock = systemClock) {
     refused: () => [],
     onRenewed: () => events.push('renewed'),
     onRevoked: () => events.push('revoked'),
+    onWentBack: () => events.push('went back'),
     onLooked: () => {},
     announce: () => {},
   });

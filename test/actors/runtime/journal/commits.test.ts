@@ -17,7 +17,7 @@ import type { MemberId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { createMemorySink, storeWith } from '../../support/memory-store.ts';
 
-const written: WriteOutcome = { kind: 'written', sequence: 1 };
+const written: WriteOutcome = { kind: 'written', sequence: 9 };
 
 /** The commits in an entry: the number of each, and the keys that it changes. */
 function contentOf(value: Uint8Array | null): string {
@@ -52,6 +52,7 @@ function createCommits(last = 100) {
     move: async () => Promise.resolve({ kind: 'moved', epoch: 8 }),
     onUnknown: () => void did.push('unknown'),
     onRefused: (cause) => void did.push(String(cause)),
+    onWentBack: () => void did.push('went back'),
     onLost: () => void did.push('lost'),
   });
   const journal = new Journal({

@@ -113,6 +113,10 @@ function createJournal({ isHeld = false, clock = systemClock } = {}) {
     },
     onUnknown: () => void told.push('unknown'),
     onRefused: (cause) => void told.push(String(cause)),
+    onWentBack: ({ seen, got }) => {
+      told.push(`went back: ${got} after ${seen}`);
+      journal.hold();
+    },
     onLost: () => void told.push('lost'),
   });
   const journal = new Journal({
@@ -566,4 +570,30 @@ t.test('a ring that fills slows entries down before it refuses writes', (t) => {
   t.equal(throttleMs(slots), limits.journalThrottleMs);
   t.equal(throttleMs(slots * 2), limits.journalThrottleMs);
   t.end();
+});
+
+t.test('a put at a sequence of the past is not acknowledged, and nothing more is put', async (t) => {
+  const { bucket, journal, told, puts, readBack } = createJournal();
+  const [a, b] = [new Source(journal, 1), new Source(journal, 2)];
+  const put = async (source: Source): Promise<void> => {
+    source.commit();
+    for (let turn = 0; turn < 6; turn++) await nextTick();
+  };
+  await put(a);
+  const copy = bucket.copy();
+  await put(a);
+  await put(b);
+  t.same([a.written, b.written], [[1, 2], [1]]);
+  t.ok(journal.hasRoom(1) && !journal.isHeld);
+  bucket.goBack(copy);
+  told();
+  puts();
+  await put(a);
+  t.same(a.written, [1, 2], 'it is stored, behind a gap');
+  t.same(told(), [`went back: ${copy.sequence + 1} after ${copy.sequence + 2}`]);
+  t.ok(journal.isHeld);
+  t.notOk(journal.hasRoom(1) || journal.hasRoom(2));
+  await put(b);
+  t.same([puts().length, b.written], [1, [1]]);
+  t.same(await readBack(1), [1, 3], 'a load refuses the gap');
 });

@@ -1,7 +1,7 @@
 /** Writes without an answer, resolved by a move of one's own epoch. */
 import t from 'tap';
 import type { Moved } from '../../../../actors/runtime/store/epoch.ts';
-import { Fence } from '../../../../actors/runtime/store/fence.ts';
+import { Fence, type WentBack } from '../../../../actors/runtime/store/fence.ts';
 import type { WriteOutcome } from '../../../../actors/runtime/store/store.ts';
 
 const written: WriteOutcome = { kind: 'written', sequence: 5 };
@@ -12,14 +12,16 @@ const unknown: WriteOutcome = { kind: 'unknown', cause: new Error('no answer') }
 function fenceOf() {
   const moves: { readonly from: number; readonly released: boolean; decide(moved: Moved): void }[] = [];
   const counts = { unknown: 0, refused: 0, lost: 0 };
+  const wentBack: WentBack[] = [];
   const fence = new Fence({
     revision: 1,
     move: (from, { released }) => new Promise((decide) => void moves.push({ from, released, decide })),
     onUnknown: () => counts.unknown++,
     onRefused: () => counts.refused++,
+    onWentBack: (sequences) => void wentBack.push(sequences),
     onLost: () => counts.lost++,
   });
-  return { fence, moves, counts };
+  return { fence, moves, counts, wentBack };
 }
 
 /** Gives these outcomes one after the other, and notes the revision of each attempt. */
@@ -134,4 +136,37 @@ t.test('the sequence is that of the attempt that was written', async (t) => {
   await turn();
   moves[0]?.decide({ kind: 'moved', epoch: 13 });
   t.same(await outcome, { kind: 'written', sequence: 14 });
+});
+
+t.test('an acknowledgement that is not above those before it shows that the store went back', async (t) => {
+  const { fence, moves, wentBack } = fenceOf();
+  const at = (sequence: number, first?: number): WriteOutcome => ({
+    kind: 'written',
+    sequence,
+    ...(first === undefined ? {} : { first }),
+  });
+  const write = async (outcome: WriteOutcome) => fence.write(attempts(outcome).attempt);
+  await write(at(12));
+  await write(at(0));
+  await write(at(20, 13));
+  t.same(wentBack, [], 'it grows; an empty batch has no sequence');
+  t.same(await write(at(20)), at(20), 'the write itself is there');
+  t.same(wentBack.splice(0), [{ seen: 20, got: 20 }]);
+  await write(at(21));
+  t.same(wentBack, [], 'from there on, sequences grow again');
+  await write(at(30, 19));
+  t.same(wentBack.splice(0), [{ seen: 21, got: 19 }], 'a batch ends above them and begins below');
+  const moved = write(unknown);
+  await turn();
+  moves[0]?.decide({ kind: 'moved', epoch: 3 });
+  t.match(await moved, { kind: 'written' });
+  t.same(wentBack.splice(0), [{ seen: 30, got: 3 }], 'a move shows it too');
+
+  const other = fenceOf();
+  let land: (outcome: WriteOutcome) => void = () => {};
+  const first = other.fence.write(async () => new Promise((resolve) => (land = resolve)));
+  await other.fence.write(attempts(at(8)).attempt);
+  land(at(7));
+  await first;
+  t.same(other.wentBack, [], 'two writes that were under way at once');
 });

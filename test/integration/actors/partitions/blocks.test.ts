@@ -52,7 +52,7 @@ interface Serving {
   /** Counts the turns, by kind. */
   readonly turns: Map<string, number>;
   /** What happens to the next journal entries. */
-  readonly journal: { put: () => Promise<WriteOutcome>; entries: number };
+  readonly journal: { put: () => Promise<WriteOutcome>; written: () => WriteOutcome; entries: number };
   /** The most steps in one turn of the event loop, and all steps, since the last call. */
   readonly steps: () => { readonly most: number; readonly all: number };
 }
@@ -80,8 +80,9 @@ async function serve(t: Test): Promise<Serving> {
   };
   void countTurns();
   const turns = new Map<string, number>();
-  const written = async (): Promise<WriteOutcome> => Promise.resolve({ kind: 'written', sequence: 1 });
-  const journal = { put: written, entries: 0 };
+  let sequence = 1;
+  const written = (): WriteOutcome => ({ kind: 'written', sequence: ++sequence });
+  const journal = { put: async () => Promise.resolve(written()), written, entries: 0 };
   const values = [...records, hostRecord(h1, { publicKey: agentKey })].map((record, index): StoredValue => ({
     key: recordKey(record),
     value: Buffer.from(encodeValue(record)),
@@ -219,7 +220,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
     journal.entries = 0;
     let answer: ReportAnswer | undefined;
     const held: (() => void)[] = [];
-    journal.put = async () => new Promise((resolve) => held.push(() => resolve({ kind: 'written', sequence: 1 })));
+    journal.put = async () => new Promise((resolve) => held.push(() => resolve(journal.written())));
     const answered = collect(nc, subjects.hostReport(agentOf(h1)), JSON.stringify(reportOf(0, 2)), (data) => {
       answer = JSON.parse(data) as ReportAnswer;
       return true;
@@ -238,7 +239,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
     for (const { id } of reportOf(0, 2).items) {
       if (containers.get(id)?.observed.status !== 'backoff') return t.fail(`${id} is not as it was reported`);
     }
-    journal.put = async () => Promise.resolve({ kind: 'written', sequence: 1 });
+    journal.put = async () => Promise.resolve(journal.written());
     return undefined;
   });
 
