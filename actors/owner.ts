@@ -146,7 +146,6 @@ class OwnerProcess implements Owner {
   readonly #leaving = new Set<Promise<void>>();
   #timers: NodeJS.Timeout[] = [];
   #isConnected = true;
-  #wentBack = false;
 
   constructor(options: OwnerOptions) {
     this.#options = options;
@@ -205,7 +204,7 @@ class OwnerProcess implements Owner {
         const lease = membership.lease();
         // Others seal only the journal of a member whose lease has ended on every clock.
         observer.sealed(lease.member === member && lease.isValid() ? 'valid' : 'lapsed');
-        membership.abandon(member);
+        void membership.abandon(member);
       },
       onWentBack: (member, sequences) => this.#onWentBack({ journal: member }, sequences),
       observer,
@@ -281,12 +280,12 @@ class OwnerProcess implements Owner {
 
   /**
    * Buckets go back together: with a copy of a server's folder, or a snapshot of its machine. So
-   * one shows it for all, and nothing of this process is acknowledged.
+   * one shows it for all: nothing of this process is acknowledged until all of its memory is stored
+   * again.
    */
   #onWentBack(where: WhereBack, sequences: WentBack): void {
     this.#journals.hold();
-    if (this.#wentBack) return;
-    this.#wentBack = true;
+    if (!this.manager.storeAgain()) return;
     const { log, observer } = this.#options;
     log.error('store_went_back', { ...where, ...sequences });
     observer.wentBack();

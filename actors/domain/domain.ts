@@ -241,6 +241,7 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
       }
     },
     hear,
+    all: (state) => state.records(),
     release: (state) => state.release(),
     newestMs: (state) => state.newestMs,
     records,

@@ -22,7 +22,7 @@ import { isBeingProved } from './container/updates.ts';
 import { WaitingContainers } from './container/waiting.ts';
 import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
 import { Ordered } from './order.ts';
-import { TenantState, amountsOf, isStored, type TenantView } from './tenant/state.ts';
+import { TenantState, amountsOf, isStored, recordsOf, undamaged, type TenantView } from './tenant/state.ts';
 import type { SigningKeyRecord } from '../../schemas/api/keys/signing-key.ts';
 import type { LoginRecord, SecretRecord } from '../../schemas/api/secret.ts';
 import type { Alike, PreparationSeen, SecretOf } from './turn.ts';
@@ -109,6 +109,8 @@ export interface PartitionView {
   loginsToTry(): Waiting<LoginRecord>;
   /** Of the cluster, by id; null: the record is damaged. */
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null>;
+  /** All that is stored, but for what is damaged. */
+  records(): Iterable<StateRecord>;
 }
 
 /** Of the key of a login. */
@@ -272,6 +274,17 @@ export class PartitionState implements PartitionView {
   }
   signingKeys(): ReadonlyMap<string, SigningKeyRecord | null> {
     return this.#signingKeys;
+  }
+  *records(): Generator<StateRecord, void, void> {
+    yield* this.#hosts.values();
+    yield* this.#revokedKeys.values();
+    yield* undamaged(this.#signingKeys.values());
+    for (const tenant of this.#tenants.values()) yield* recordsOf(tenant);
+    for (const network of this.vpn.networks()) {
+      if (network.record !== undefined) yield network.record;
+      yield* network.leases(0);
+      yield* undamaged(network.refusable().revoked.values());
+    }
   }
 
   /**

@@ -163,11 +163,12 @@ export class Membership {
   }
 
   /**
-   * Ends this lease, because the journal of the member was sealed: this process goes on as a new
-   * member, and every partition is taken again.
+   * Ends this lease, because the journal of the member was sealed, or went back in time. This
+   * process goes on as a new member, and every partition is taken again.
    */
-  abandon(member: MemberId): void {
+  abandon(member: MemberId): Promise<void> {
     this.#renewing = this.#renewing.then(() => this.#abandonOnce(member));
+    return this.#renewing;
   }
 
   async #abandonOnce(member: MemberId): Promise<void> {

@@ -73,6 +73,8 @@ export class PartitionManager {
   /** By partition: how many loads in a row a revoked lease interrupted. */
   readonly #revokedLoads = new Map<number, number>();
   #isLeaving = false;
+  /** The member whose partitions are being stored again. */
+  #storing: MemberId | undefined;
   #waiting: (() => void)[] = [];
 
   constructor(options: PartitionManagerOptions) {
@@ -154,9 +156,30 @@ export class PartitionManager {
     this.#wake();
   }
 
+  /**
+   * The store went back in time (ADR 48): all partitions are given away, each with all of its
+   * memory, and this process goes on as a new member, because its journal went back, too. It takes
+   * no partition meanwhile.
+   * @returns false where that is under way
+   */
+  storeAgain(): boolean {
+    if (this.#storing !== undefined) return false;
+    void this.#storeAll((this.#storing = this.membership.id));
+    return true;
+  }
+
+  async #storeAll(member: MemberId): Promise<void> {
+    while (this.#owned.size > 0) {
+      await Promise.all([...this.#owned].map(async ([number, owned]) => this.#release(number, owned)));
+    }
+    await this.membership.abandon(member);
+    this.#storing = undefined;
+    this.#look();
+  }
+
   #look(): void {
     this.#wake();
-    if (this.#isLeaving) return;
+    if (this.#isLeaving || this.#storing !== undefined) return;
     const { membership } = this;
     const live = membership.live();
     let isReleasing = [...this.#owned.values()].some(({ phase }) => phase === 'releasing');

@@ -45,6 +45,13 @@ export class Operations {
     return this.#known.get(op) ?? this.#unchanged.get(op);
   }
 
+  /** As they are stored; what memory alone keeps is left out. @param nowMs wall clock */
+  *records(nowMs: number): Generator<OperationRecord, void, void> {
+    for (const [op, { code, answer, addedAtMs }] of this.#known) {
+      yield { op, atMs: nowMs - (this.#ranMs - addedAtMs), code, answer };
+    }
+  }
+
   add(operation: NewOperation): void {
     this.#known.set(operation.record.op, this.#kept(operation));
   }

@@ -3,6 +3,7 @@
  * while its lease is valid. When the partition goes to another process, unanswered turns are
  * refused, and their senders ask there.
  */
+import { fill } from '../../lib/fill.ts';
 import { backoffMs, sleep } from '../../lib/time/backoff.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -10,13 +11,16 @@ import type { DomainTypes, Memory } from './domain.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Journals } from './journal/journals.ts';
 import { loading, readMark } from './journal/load.ts';
+import { encodeValue, operationBytes } from './journal/codec.ts';
 import { LoadError } from './journal/load-error.ts';
 import { encodeMark } from './journal/mark.ts';
+import { rewrite } from './journal/rewrite.ts';
 import type { Lease } from './lease.ts';
 import { Reading } from './reading.ts';
 import { startServing, type Serving, type ServingObserver, type ServingOptions } from './serving.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom, type Moved } from './store/epoch.ts';
 import { Fence, type WentBack } from './store/fence.ts';
+import type { StoreWrite } from './store/store.ts';
 import { WaitingTurns } from './waiting-turns.ts';
 
 export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<D> {
@@ -113,7 +117,8 @@ export class Ownership<D extends DomainTypes> {
       this.end();
       return true;
     }
-    const { checkpointer, commits } = serving;
+    const { checkpointer, commits, journal } = serving;
+    if (journal.isHeld) return this.#storeAll(serving);
     const { signal } = this.#ended;
     // Nearly all of it while turns still run, so that the pause is short.
     await Promise.race([checkpointer.drain(), sleep(limits.handOverDrainMs, signal)]);
@@ -125,6 +130,7 @@ export class Ownership<D extends DomainTypes> {
     while (!commits.isIdle && !isOver()) await sleep(1);
     await Promise.race([checkpointer.drain(), sleep(untilMs - clock.monotonicMs(), signal)]);
     if (signal.aborted) return true;
+    if (journal.isHeld) return this.#storeAll(serving);
     if (!commits.isIdle || checkpointer.mark < commits.last) {
       this.#phase = { kind: 'serving', serving };
       this.#waiting.run();
@@ -132,10 +138,83 @@ export class Ownership<D extends DomainTypes> {
     }
     this.#waiting.refuseAll();
     await this.#leaveBehind(serving);
-    await serving.fence.release();
-    serving.journal.forget(this.#options.number);
-    this.end();
+    if (journal.isHeld) return this.#storeAll(serving);
+    await this.#leave(serving);
     return true;
+  }
+
+  async #leave({ fence, journal }: Serving<D>): Promise<void> {
+    await fence.release();
+    journal.forget(this.#options.number);
+    this.end();
+  }
+
+  /**
+   * The store went back in time: memory is stored again, as a whole, before another member can take
+   * the partition. There is no deadline, because nothing else has what was acknowledged. Reads go
+   * on until the end.
+   * @returns false where it failed: then it is served as before, without writes
+   */
+  async #storeAll(serving: Serving<D>): Promise<boolean> {
+    const { signal } = this.#ended;
+    if (signal.aborted) return true;
+    const { log, number } = this.#options;
+    this.#phase = { kind: 'serving', serving };
+    this.#waiting.run();
+    try {
+      if ((await this.#rewrite(serving)) === 'lost') return true;
+      await this.#leave(serving);
+      log.warn('partition_stored_again', { partition: number, commit: serving.commits.last });
+      return true;
+    } catch (error) {
+      if (signal.aborted) return true;
+      log.error('partition_not_stored', { partition: number, error });
+      this.#phase = { kind: 'serving', serving };
+      this.#waiting.run();
+      await sleep(limits.storeRetryMaxMs, signal);
+      return false;
+    }
+  }
+
+  async #rewrite(serving: Serving<D>): Promise<'written' | 'lost'> {
+    const { checkpointer, commits, digest, expiry, fence, journal, outbox, state, quarantined } = serving;
+    const { domain, store, slices } = this.#options;
+    await checkpointer.stop();
+    // A put that was under way when the store went back is in no journal that counts. Its turns
+    // ran, so they are stored with the rest; their senders ask again.
+    const uncommitted = commits.uncommitted();
+    for (const { changes } of [...checkpointer.pending, ...uncommitted]) {
+      for (const [key, value] of changes) digest.set(key, value);
+    }
+    return rewrite({
+      ...{ store, fence, slices, digest, quarantined },
+      inTurn: (write) => journal.inTurn(write),
+      signal: this.#ended.signal,
+      format: domain.records,
+      last: commits.last,
+      clock: expiry.read(),
+      records: () => domain.all(state),
+      others: async () => {
+        if (this.#phase.kind === 'serving') this.#phase = { kind: 'releasing', serving };
+        await outbox.stop();
+        for (const commit of uncommitted) if (commit.number > outbox.last) outbox.offer(commit);
+        return [...outbox.parkAll(), ...this.#outcomes(serving)];
+      },
+    });
+  }
+
+  /** Those of operations, as few keys as hold them. */
+  *#outcomes({ operations, commits }: Serving<D>): Generator<StoreWrite, void, void> {
+    let rest = [...operations.records(this.#options.clock.nowMs())];
+    for (let index = 0; rest.length > 0; index++) {
+      const { values } = fill(rest, { bytes: limits.journalEntryBytes }, (record) => ({
+        value: record,
+        bytes: operationBytes(record),
+      }));
+      rest = rest.slice(values.length);
+      const key = `${keys.operations(commits.last)}.${index}`;
+      yield { key, value: encodeValue(values), ttlMs: limits.operationTtlMs };
+    }
   }
 
   /** All is under keys of its own: no journal is needed, and events are published again. */

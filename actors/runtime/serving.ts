@@ -16,6 +16,7 @@ import type { Commit } from './journal/codec.ts';
 import { Commits } from './journal/commits.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Group } from './journal/group.ts';
+import type { RecordsDigest } from './journal/digest.ts';
 import type { Loaded } from './journal/load.ts';
 import { encodeMark, type Mark } from './journal/mark.ts';
 import { Operations } from './operations.ts';
@@ -35,6 +36,10 @@ export interface Serving<D extends DomainTypes> {
   readonly checkpointer: Checkpointer;
   readonly answers: WaitingAnswers;
   readonly outbox: Outboxes;
+  /** Of the records under their own keys. */
+  readonly digest: RecordsDigest;
+  /** Keys of records that the load could not read. */
+  readonly quarantined: ReadonlySet<string>;
   /** Deletions by time go by this clock. */
   readonly expiry: CautiousClock;
   /** When it was loaded (monotonic). */
@@ -97,7 +102,7 @@ export async function startServing<D extends DomainTypes>(
     options.log.error('records_not_verified', { partition: options.number, mark, records: records.length });
   }
   const operations = new Operations();
-  await fill(options, start, operations);
+  const quarantined = await fill(options, start, operations);
   // Where the stored time is damaged, nothing is taken for older than the newest record says.
   const newestMs = domain.newestMs(state);
   const newest = newestMs === undefined ? undefined : { ...noReading, atMs: newestMs };
@@ -107,23 +112,25 @@ export async function startServing<D extends DomainTypes>(
   const onFault = (error: unknown): void => options.log.error('answer_failed', { partition: options.number, error });
   const answers = new WaitingAnswers({ commits, clock, slices: options.slices, onFault });
   const startedMs = clock.monotonicMs();
-  return { epoch, fence, journal, state, operations, commits, checkpointer, answers, outbox, expiry, startedMs };
+  const kept = { epoch, fence, journal, state, operations, outbox, digest: loaded.digest, quarantined };
+  return { ...kept, commits, checkpointer, answers, expiry, startedMs };
 }
 
 async function fill<D extends DomainTypes>(
   options: ServingOptions<D>,
   { loaded, state, signal }: Start<D>,
   operations: Operations,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const { domain, slices, log, number, observer } = options;
-  let quarantined = 0;
+  const quarantined = new Set<string>();
   const quarantine = (key: string): void => {
-    quarantined++;
+    quarantined.add(key);
     domain.quarantine(state, key);
     log.error('record_quarantined', { partition: number, key });
   };
   await slices.run('load', filling(options, { loaded, state }, operations, quarantine), signal);
-  observer.quarantined(number, quarantined);
+  observer.quarantined(number, quarantined.size);
+  return quarantined;
 }
 
 /** A record is a step, and so is an operation. */

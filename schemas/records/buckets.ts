@@ -42,6 +42,7 @@ export const buckets = {
         'events of commits at or below the mark that the stream EVENTS has not taken yet; at a hand-over, also those that it has just taken',
       'audit.<commit>': 'the same of lines of the audit and the stream AUDIT',
       'ops.<commit>': 'outcomes of the operations of a checkpoint, dropped by their TTL',
+      'ops.<commit>.<index>': 'outcomes of operations, stored again after the store went back in time',
     },
   },
   journal: {

@@ -15,6 +15,8 @@ export interface SecretsView {
   readonly logins: ReadonlyMap<string, LoginRecord | null>;
   /** The highest version that a deleted one had. */
   readonly floor: number;
+  /** Which says it. */
+  readonly floorRecord: SecretFloorRecord | undefined;
   users(name: string): UsersView;
   /**
    * Containers that should run and whose last pull this registry refused. Goes on over changes that
@@ -48,6 +50,9 @@ export class TenantSecrets implements SecretsView {
 
   get floor(): number {
     return this.#floor?.version ?? 0;
+  }
+  get floorRecord(): SecretFloorRecord | undefined {
+    return this.#floor;
   }
   set floorRecord(record: SecretFloorRecord) {
     this.#floor = record;

@@ -8,6 +8,7 @@ import type { ContainerId, KeyId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { cpuMillis, memBytes } from '../../../schemas/quantity.ts';
 import { List, newestOf, type ListView } from '../order.ts';
+import type { StateRecord } from '../records.ts';
 import { TenantSecrets, type SecretsView } from '../secret/state.ts';
 import { TenantPeers, type PeersView } from '../vpn-state.ts';
 
@@ -57,6 +58,24 @@ export function isStored({
   const ofContainers = [containers, damaged, tombstones];
   const ofPeers = [peers.records, peers.damaged, peers.tombstones];
   return [...ofContainers, ...ofPeers, secrets.values, secrets.logins, keys].some(({ size }) => size > 0);
+}
+
+export function* undamaged<R>(records: Iterable<R | null>): Generator<R, void, void> {
+  for (const record of records) if (record !== null) yield record;
+}
+
+/** All that is stored of it, but for what is damaged. */
+export function* recordsOf(tenant: TenantView): Generator<StateRecord, void, void> {
+  const { record, containers, tombstones, peers, secrets, keys } = tenant;
+  if (record.updatedAtMs > 0) yield record;
+  yield* containers.values();
+  yield* tombstones.values();
+  yield* peers.records.values();
+  yield* peers.tombstones.values();
+  for (const values of secrets.values.values()) yield* undamaged(values.values());
+  if (secrets.floorRecord !== undefined) yield secrets.floorRecord;
+  yield* undamaged(secrets.logins.values());
+  yield* undamaged(keys.values());
 }
 
 interface Amounts {

@@ -117,6 +117,7 @@ function* through<Entry extends { readonly number: number }>(
 
 /** The id of an event has the number of its commit: `<partition>-<commit>-<index>`. */
 const commitOf = ({ event }: Outgoing<Identified>): number => Number(event.id.split('-')[1]);
+const numberOf = ({ number }: { readonly number: number }): number => number;
 const byNumber = (one: { readonly number: number }, other: { readonly number: number }): number =>
   one.number - other.number;
 
@@ -172,8 +173,8 @@ export class EventOutbox<Item extends Identified = EventBody> {
     this.#options = options;
     this.#recent = new RecentEvents(options.kind, options.clock);
     this.#last = options.last;
-    const numberOf = ({ entries }: ParkedEvents<Item>): number => entries[0]?.number ?? 0;
-    this.#parked = options.parked.toSorted((one, other) => numberOf(one) - numberOf(other));
+    const firstOf = ({ entries }: ParkedEvents<Item>): number => entries[0]?.number ?? 0;
+    this.#parked = options.parked.toSorted((one, other) => firstOf(one) - firstOf(other));
     this.#parkedTo = options.mark;
     this.#unpublished = unpublished
       .filter(({ events }) => events.length > 0)
@@ -185,6 +186,9 @@ export class EventOutbox<Item extends Identified = EventBody> {
   get publishedTo(): number {
     const [oldest] = this.#unpublished;
     return oldest === undefined ? this.#last : oldest.number - 1;
+  }
+  get last(): number {
+    return this.#last;
   }
   get isFailing(): boolean {
     return this.#isFailing;
@@ -259,7 +263,19 @@ export class EventOutbox<Item extends Identified = EventBody> {
    * ids.
    */
   parkPublished(): StoreWrite[] {
-    const entries = this.#settling();
+    return this.#parking(this.#settling(new Set(this.#parked.flatMap(({ entries }) => entries.map(numberOf)))));
+  }
+
+  /**
+   * Parks all that is not published, and what was published a moment ago: the bucket and the stream
+   * may have lost it. Other keys of parked events are not needed then.
+   */
+  parkAll(): StoreWrite[] {
+    const published = this.#settling(new Set(this.#unpublished.map(numberOf)));
+    return this.#parking([...published, ...this.#unpublished].toSorted(byNumber));
+  }
+
+  #parking(entries: readonly EntryEvents<Item>[]): StoreWrite[] {
     const writes: StoreWrite[] = [];
     for (let rest = entries; rest.length > 0;) {
       const { values } = fill(rest, { bytes: limits.eventsParkedKeyBytes }, (entry) => ({
@@ -272,13 +288,12 @@ export class EventOutbox<Item extends Identified = EventBody> {
     return writes;
   }
 
-  /** Published a moment ago, and not parked any more. */
-  #settling(): readonly EntryEvents<Item>[] {
-    const parked = new Set(this.#parked.flatMap(({ entries }) => entries.map(({ number }) => number)));
+  /** Published a moment ago. @param but without those of these entries */
+  #settling(but: ReadonlySet<number>): readonly EntryEvents<Item>[] {
     const byCommit = new Map<number, Outgoing<Item>[]>();
     for (const outgoing of this.#recent.settling()) {
       const number = commitOf(outgoing);
-      if (parked.has(number)) continue;
+      if (but.has(number)) continue;
       const events = byCommit.get(number);
       if (events === undefined) byCommit.set(number, [outgoing]);
       else events.push(outgoing);

@@ -59,6 +59,10 @@ export class Outboxes {
   get parkedEvents(): number {
     return this.events.parkedEvents + this.audit.parkedEvents;
   }
+  /** The newest entry that was offered, or loaded. */
+  get last(): number {
+    return this.events.last;
+  }
   get hasFreed(): boolean {
     return this.events.hasFreed || this.audit.hasFreed;
   }
@@ -88,6 +92,10 @@ export class Outboxes {
 
   parkPublished(): readonly StoreWrite[] {
     return [...this.events.parkPublished(), ...this.audit.parkPublished()];
+  }
+
+  parkAll(): readonly StoreWrite[] {
+    return [...this.events.parkAll(), ...this.audit.parkAll()];
   }
 
   recentEvents({ tenant, container, from, limit }: RecentAsk): RecentEvents {

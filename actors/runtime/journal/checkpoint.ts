@@ -35,6 +35,8 @@ export interface Checkpointer {
   readonly mark: number;
   /** For how long the mark has not moved although commits wait; 0: none waits. */
   readonly stalledMs: number;
+  /** Commits above the mark that were offered. */
+  readonly pending: readonly Commit[];
   offer(entry: Commit): void;
   /** Stores the time after a long time without writes, so that the next owner continues from it. */
   keepClock(): void;
@@ -234,6 +236,9 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     },
     get stalledMs() {
       return queue.length === 0 ? 0 : clock.monotonicMs() - movedAtMs;
+    },
+    get pending() {
+      return queue;
     },
     offer(entry) {
       if (queue.length === 0) movedAtMs = clock.monotonicMs();

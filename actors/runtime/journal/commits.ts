@@ -119,6 +119,11 @@ export class Commits<Effect extends object> implements CommitSource {
     else group.waiters.push(waiter);
   }
 
+  /** Of the groups that are not committed, oldest first. */
+  uncommitted(): Commit[] {
+    return this.#groups.map((group) => group.commit(this.#options.expiry.read()));
+  }
+
   /** Commits nothing more. @returns the waiters that are left */
   close(): Waiter[] {
     const unanswered = this.#groups.flatMap(({ waiters }) => waiters);

@@ -63,16 +63,38 @@ export class RecordsDigest {
   /** Null: the key is deleted. Keys of other values do not count. */
   set(key: string, value: Encoded | null): void {
     if (!this.#format.isKey(key)) return;
-    const sums = this.#format.isNewKey(key) ? this.#added : this.#known;
-    const before = this.#checksums.get(key);
-    if (before !== undefined) sums.add(key, before, -1);
-    if (value === null) {
-      this.#checksums.delete(key);
+    if (value !== null) {
+      this.keep(key, checksumOf(value));
       return;
     }
-    const checksum = checksumOf(value);
+    this.#forget(key);
+    this.#checksums.delete(key);
+  }
+
+  /** A value with this checksum is under the key of a record. */
+  keep(key: string, checksum: number): void {
+    this.#forget(key);
     this.#checksums.set(key, checksum);
-    sums.add(key, checksum, 1);
+    this.#sumsOf(key).add(key, checksum, 1);
+  }
+
+  /** Of records. */
+  keys(): Iterable<string> {
+    return this.#checksums.keys();
+  }
+
+  /** Undefined: there is no such record. */
+  checksumOf(key: string): number | undefined {
+    return this.#checksums.get(key);
+  }
+
+  #sumsOf(key: string): Sums {
+    return this.#format.isNewKey(key) ? this.#added : this.#known;
+  }
+
+  #forget(key: string): void {
+    const before = this.#checksums.get(key);
+    if (before !== undefined) this.#sumsOf(key).add(key, before, -1);
   }
 
   at(mark: number): StoredDigest {

@@ -227,3 +227,44 @@ t.test('a partition that is given up is off the ledger, and nothing of it is pla
   t.same(ledger.used(h1, undefined), none);
   t.end();
 });
+
+t.test('memory gives back every record that it was given, of each kind', (t) => {
+  const peer = peerRecord();
+  const gone = container();
+  const some = { tenant: acme, name: 'n', updatedAtMs: 1, insertedAtMs: 1, version: 2 };
+  // Shapes do not matter here: memory keeps records as they are.
+  const byKind = {
+    tenant: { ...defaultTenant(acme), updatedAtMs: 1 },
+    container: container({ placement: placedOn(h1) }),
+    tombstone: tombstoneOf(gone),
+    secret: { ...some, kind: 'secret' },
+    secret_floor: { kind: 'secret_floor', tenant: acme, version: 7, updatedAtMs: 1 },
+    login: { ...some, kind: 'login', registry: 'registry.test:5000' },
+    key: { kind: 'key', tenant: acme, id: peerId(), issuedAtS: 1 },
+    signing_key: { kind: 'signing_key', id: 's1', insertedAtMs: 1 },
+    host: hostRecord(h1),
+    revoked_key: { kind: 'revoked_key', publicKey: 'U', host: h1, atMs: 1 },
+    peer,
+    peer_tombstone: {
+      ...{ kind: 'peer_tombstone', id: peerId(), tenant: acme, network: home, goneAtMs: 1 },
+      ...{ generation: 2, told: true, toldIn: 0, revoked: [] },
+    },
+    network: networkRecord(),
+    lease: leaseOf(2, acme, peer.id),
+    revoked: { kind: 'revoked', network: home, serial: 's1', notAfterMs: 9, atMs: 1, reason: 'superseded' },
+  } as unknown as { readonly [Kind in StateRecord['kind']]: Extract<StateRecord, { kind: Kind }> };
+  const all = Object.values<StateRecord>(byKind);
+  const { domain, state } = domainWith(...all);
+  const byKey = (given: Iterable<StateRecord>) => new Map([...given].map((record) => [records.keyOf(record), record]));
+  t.same(byKey(domain.all(state)), byKey(all));
+  for (const key of byKey(all).keys()) domain.remove(state, key);
+  t.same(
+    [...domain.all(state)].filter(({ kind }) => kind !== 'secret_floor' && kind !== 'tenant'),
+    [],
+    'and nothing else',
+  );
+  const damaged = domainWith();
+  for (const key of byKey(all).keys()) damaged.domain.quarantine(damaged.state, key);
+  t.same([...damaged.domain.all(damaged.state)], [], 'what is damaged is not there');
+  t.end();
+});

@@ -9,7 +9,9 @@ import { epochShape, type EpochRecord } from '../../../actors/runtime/store/epoc
 import type { Partition } from '../../../actors/partition.ts';
 import type { Store, StoreWrite, WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import { records } from '../../../actors/domain/domain.ts';
+import { readPartition } from '../../../actors/runtime/journal/load.ts';
 import { Reading } from '../../../actors/runtime/reading.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -19,7 +21,7 @@ import { until } from '../../support/until.ts';
 import { containerId, endless, operation, specOf } from '../support.ts';
 import { memoryJournals, successiveMembers } from '../support/journals.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';
-import { createPartition, writeOf } from '../support/partition.ts';
+import { createPartition, readOf, writeOf } from '../support/partition.ts';
 import { inWorld } from '../support/in-world.ts';
 import { acme } from '../support/records.ts';
 
@@ -358,4 +360,95 @@ t.test('an owner whose store went back acknowledges nothing more', async (t) => 
     t.same(found, ['partition 0: true']);
     await refused(partition);
   });
+});
+
+t.test('an owner stores all of its memory again, and only then gives the partition away', async (t) => {
+  const { bucket, start } = place();
+  const gate = gated(bucket);
+  const first = await start({ store: gate.store });
+  await create(first, 'a', 'b', 'gone');
+  await first.checkpointed();
+  const copy = bucket.copy();
+  const idOf = (name: string) => first.view.tenant(acme).names.get(name) ?? containerId();
+  await create(first, 'c');
+  await writeOf(first, { type: 'container.delete', tenant: acme, id: idOf('gone'), op: operation() });
+  await first.checkpointed();
+  const before = first.last;
+  bucket.goBack(copy);
+  // Its batch shows it. The turn after that ran, and is in no journal that counts.
+  await create(first, 'd');
+  await first.checkpointed();
+  const late = createAsk('late');
+  t.equal((await writeOf(first, late)).code, 'unavailable');
+  gate.batches.splice(0);
+  gate.shut();
+  const releasing = first.release();
+  const read = await readOf(first, { type: 'container.list', tenant: acme, before: null, limit: 10 });
+  t.equal(read.code, 'ok', 'reads go on');
+  gate.open();
+  t.equal(await releasing, true);
+  t.equal(readPartition(bucket.values(), [], records).last, before + 1);
+  t.same(markIn(bucket), { number: before + 1, journals: [] });
+  t.match(ownerIn(bucket), { released: true });
+  const next = await start();
+  t.same(namesIn(next), ['a', 'b', 'c', 'd'], 'what was deleted stays deleted');
+  t.equal((await writeOf(next, late)).code, 'created');
+  await next.release();
+});
+
+t.test('wherever the owner dies, what it had begun to store is loaded whole or not at all', async (t) => {
+  let [whole, refused] = [0, 0];
+  for (let most = 0; most < 12; most++) {
+    const { bucket, start } = place();
+    const memory = createMemoryStore(bucket);
+    const state = { left: Infinity };
+    const store: Store = {
+      ...memory,
+      putBatch: async (writes, epoch) =>
+        state.left-- > 0 ? memory.putBatch(writes, epoch) : new Promise<never>(() => {}),
+    };
+    const first = await start({ store });
+    await create(first, 'a', 'b');
+    await first.checkpointed();
+    const copy = bucket.copy();
+    await create(first, 'c');
+    await first.checkpointed();
+    bucket.goBack(copy);
+    await create(first, 'd');
+    await first.checkpointed();
+    state.left = most;
+    const releasing = first.release();
+    await Promise.race([releasing, sleep(30)]);
+    first.drop();
+    const unloadable: unknown[] = [];
+    const next = await start({ onUnloadable: (_, error) => unloadable.push(error) });
+    if (next.isServing) {
+      whole++;
+      t.same(namesIn(next), ['a', 'b', 'c', 'd']);
+    } else {
+      refused++;
+      t.match(unloadable, [{ name: 'LoadError' }]);
+    }
+    next.drop();
+  }
+  t.ok(whole > 0 && refused > 1, `${whole} loaded, ${refused} refused`);
+});
+
+t.test('another owner that took the partition meanwhile wins', async (t) => {
+  const { bucket, start } = place();
+  const lost: number[] = [];
+  const first = await start({ onLost: ({ number }) => lost.push(number) });
+  await create(first, 'a');
+  await first.checkpointed();
+  const copy = bucket.copy();
+  await create(first, 'b');
+  await first.checkpointed();
+  bucket.goBack(copy);
+  await create(first, 'c');
+  await first.checkpointed();
+  bucket.takeEpoch('another', bucket.epoch);
+  const values = bucket.values();
+  t.equal(await first.release(), true);
+  t.same(lost, [0]);
+  t.same(bucket.values(), values, 'it writes nothing');
 });
