@@ -73,8 +73,7 @@ export const actorsMetrics = {
   }),
   wentBack: counter('store_went_back_total', {
     help: 'Times that this process noticed that the store had gone back in time, and refused writes.',
-    watch:
-      'Any: NATS serves an older state than it had acknowledged. See the runbook, “Store that went back in time”.',
+    watch: 'Any: NATS serves an older state than it had acknowledged. See the runbook, “Store that went back in time”.',
   }),
   moved: counter('partition_moves_total', {
     help: 'Partitions that this process took, released to another, or lost.',

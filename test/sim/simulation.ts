@@ -47,12 +47,6 @@ const region = 'default' as Region;
 const emptied = hostKey('h0');
 const cap = 4;
 const tenantCounts = { few: 3, many: 16 };
-/**
- * In some runs the buckets go back in time under owners that have everything in memory. Off: owners
- * do not notice it yet, and to drop the partition then would lose what memory has, because the next
- * load refuses the gap (ADR 11). An owner would have to store all of its memory again.
- */
-const storeGoesBack = false;
 const caps: History['caps'] = { containers: cap, cpuMillis: null, memBytes: null };
 
 export interface Run {
@@ -123,6 +117,7 @@ class Simulation {
   /** The limits of this run are small. */
   readonly isScarce: boolean;
   readonly #hasRush: boolean;
+  /** At its end, buckets go back in time under owners that have everything in memory. */
   readonly #goesBack: boolean;
   readonly #faults: string[] = [];
   /** The cost of one step of long work: in some runs partitions are large. */
@@ -141,7 +136,6 @@ class Simulation {
     this.#random = random;
     this.isScarce = regime.once(3);
     this.#hasRush = this.isScarce && regime.once(2);
-    this.#goesBack = storeGoesBack && regime.once(4);
     const tenants = this.isScarce || regime.once(6) ? tenantCounts.many : tenantCounts.few;
     this.#tenants = Array.from({ length: tenants }, (_, index) => tenantId(`t${index}`));
     if (regime.once(4)) {
@@ -152,6 +146,7 @@ class Simulation {
         () => this.#scribe.unwanted,
       );
     }
+    this.#goesBack = regime.once(4);
     this.#nats = new Nats(this.#world, this.#weather());
     this.#stepMs = random.pick([0, 0, 1, 5, 15]);
     this.#hasRestore = random.once(5);
