@@ -48,13 +48,18 @@ export async function moveEpoch(
 ): Promise<Moved> {
   const { from, signal } = options;
   const value = encodeValue(record);
+  let stale = 0;
   for (let attempt = 0; !signal.aborted; attempt++) {
     try {
       const current = await store.readEpoch();
       if (current.value === value) return { kind: 'moved', epoch: current.revision };
       // From before our own epoch: a leader that is cut off does not know who has the partition
       // now.
-      if ('epoch' in from && current.revision < from.epoch) throw new Error('a stale replica returned an older epoch');
+      if ('epoch' in from && current.revision < from.epoch) {
+        // For good, if the store went back in time; then nobody knows whose it was since.
+        if (stale++ === limits.epochStaleReads) return { kind: 'refused' };
+        throw new Error('a stale replica returned an older epoch');
+      }
       const mayMove = 'epoch' in from ? current.revision === from.epoch : await from.mayTake(recordOf(current.value));
       if (!mayMove) return { kind: 'refused' };
       const epoch = await store.takeEpoch(value, current.revision);

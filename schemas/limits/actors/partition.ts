@@ -203,6 +203,11 @@ export const partition = {
   /** One page of a load. */
   loadReadMessages: 500,
   loadReadBytes: 4 * MiB,
+  /**
+   * Reads of an epoch before the own one, in about ten seconds: a leader that is cut off notices it
+   * by then, or the store went back in time.
+   */
+  epochStaleReads: 20,
   /** The wait between two attempts to take an epoch. */
   epochRetryMinMs: 50,
   epochRetryMaxMs: 500,

@@ -177,7 +177,7 @@ t.test('a member whose journal was sealed goes on as another', async (t) => {
     const lease = membership.lease();
     t.ok(lease.isValid());
     const before = membership.id;
-    membership.abandon(before);
+    void membership.abandon(before);
     await pass(world, 1);
     t.notOk(lease.isValid(), 'at once');
     t.same(
@@ -189,7 +189,7 @@ t.test('a member whose journal was sealed goes on as another', async (t) => {
     await pass(world, limits.leaseMs);
     t.ok(membership.lease().isValid(), 'as another member');
     t.same(membership.live().toSorted(), [membership.id, other.membership.id].toSorted());
-    membership.abandon(before);
+    void membership.abandon(before);
     await pass(world, limits.leaseRenewMs);
     t.equal(events.filter((event) => event === 'revoked').length, 1, 'of the former member nothing is left to end');
   });
@@ -208,7 +208,7 @@ t.test('a member that cannot say that it is dead goes on as another all the same
     await pass(world, limits.leaseMs);
     const before = membership.id;
     isAway = true;
-    membership.abandon(before);
+    void membership.abandon(before);
     await pass(world, 1);
     t.not(membership.id, before);
     t.ok(events.includes('revoked'));

@@ -373,6 +373,20 @@ export const runtimeMutants: readonly Mutant[] = [
     firstSeed: 145,
   },
   {
+    name: 'sequence of the past not noticed',
+    guard: 'An owner whose store went back in time acknowledges nothing more (ADR 48)',
+    file: 'actors/runtime/store/fence.ts',
+    changes: [{ in: 'Fence.#look', always: 'first > seen' }],
+    killedBy: 'test/actors/runtime/store/fence.test.ts',
+  },
+  {
+    name: 'put of a held journal acknowledged',
+    guard: 'A put that shows that the store went back is not acknowledged (ADR 48)',
+    file: 'actors/runtime/journal/journal.ts',
+    changes: [{ in: 'Journal.#put', never: "outcome.kind === 'lost' || this.#isHeld" }],
+    killedBy: 'test/actors/runtime/journal/journal.test.ts',
+  },
+  {
     name: 'older epoch accepted',
     guard: 'A read that shows an epoch older than the owner’s own is ignored (ADR 8)',
     file: 'actors/runtime/store/epoch.ts',
@@ -512,7 +526,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'published events parked over unpublished ones',
     guard: 'Events that are parked again at a hand-over replace none that wait (ADR 28)',
     file: 'actors/runtime/events/event-outbox.ts',
-    changes: [{ in: 'EventOutbox.#settling', never: 'parked.has(number)' }],
+    changes: [{ in: 'EventOutbox.#settling', never: 'but.has(number)' }],
     killedBy: 'test/actors/runtime/events/event-outbox.test.ts',
   },
   {
@@ -695,7 +709,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'new kinds of records in the digest of the last release',
     guard: 'The last release loads a partition whose newer kinds of records are counted apart (docs/upgrades.md)',
     file: 'actors/runtime/journal/digest.ts',
-    changes: [{ in: 'RecordsDigest.set', replace: 'this.#format.isNewKey(key)', by: 'false' }],
+    changes: [{ in: 'RecordsDigest.#sumsOf', replace: 'this.#format.isNewKey(key)', by: 'false' }],
     killedBy: 'test/actors/runtime/journal/load.test.ts',
   },
   {

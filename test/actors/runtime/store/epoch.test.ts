@@ -2,6 +2,7 @@
 import t from 'tap';
 import { moveEpoch, type EpochRecord } from '../../../../actors/runtime/store/epoch.ts';
 import type { MemberId } from '../../../../schemas/ids.ts';
+import { inWorld } from '../../support/in-world.ts';
 import { MemoryBucket, createMemoryStore } from '../../support/memory-store.ts';
 
 t.test('what was there before one’s own epoch is no reason to take it for lost', async (t) => {
@@ -24,4 +25,19 @@ t.test('what was there before one’s own epoch is no reason to take it for lost
   t.same(moved, { kind: 'moved', epoch: bucket.epoch });
   t.equal(failures.length, 1);
   t.ok(bucket.epoch > epoch);
+});
+
+t.test('an epoch that stays before one’s own is lost: the store went back', async (t) => {
+  const bucket = new MemoryBucket();
+  const past = bucket.takeEpoch('a former owner', 0) ?? 0;
+  const copy = bucket.copy();
+  const epoch = bucket.takeEpoch('own', past) ?? 0;
+  bucket.goBack(copy);
+  await inWorld(t, 60_000, async () => {
+    const record: EpochRecord = { token: 'next', owner: 'm1' as MemberId, takenAtMs: 0 };
+    const signal = new AbortController().signal;
+    const moved = await moveEpoch(createMemoryStore(bucket), record, { from: { epoch }, signal, onFailure: () => {} });
+    t.same(moved, { kind: 'refused' });
+    t.equal(bucket.epoch, past);
+  });
 });
