@@ -71,14 +71,14 @@ export function duration(
   bounds: { min: number; max: number; fallback: number; orOff?: boolean; replaces?: string },
 ): Setting<number> {
   const { min, max, fallback, orOff = false, replaces = '_MS' } = bounds;
-  const such = durationText(orOff && fallback === 0 ? min : fallback);
+  const such = durationText(orOff && fallback === 0 ? Math.min(Math.max(min, 60_000), max) : fallback);
   return {
     form: `${orOff ? 'off, or ' : ''}a duration of ${durationText(min)} to ${durationText(max)}, such as ${such}`,
     doc,
     parse: (value) => {
       if (orOff && value === 'off') return 0;
       const ms = parseDuration(value);
-      return ms !== undefined && ms >= min && ms <= max ? ms : undefined;
+      return ms !== undefined && Number.isInteger(ms) && ms >= min && ms <= max ? ms : undefined;
     },
     fallback: { value: fallback, text: orOff && fallback === 0 ? 'off' : durationText(fallback) },
     replaces,

@@ -1,19 +1,32 @@
-/** Lengths of time as people write them: `250ms`, `30s`, `5m`, `12h`, `30d`, `1h30m`. */
-const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const;
+/** Lengths of time as Go and Compose write them, with days and weeks: `250ms`, `12h`, `1h30m`. */
+const units = {
+  w: 604_800_000,
+  d: 86_400_000,
+  h: 3_600_000,
+  m: 60_000,
+  s: 1000,
+  ms: 1,
+  us: 1e-3,
+  µs: 1e-3,
+  ns: 1e-6,
+} as const;
 
-const part = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
-const whole = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
+const part = String.raw`(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h|d|w)`;
+const whole = new RegExp(`^(?:${part})+$`);
 
-/** In milliseconds; undefined: it is no duration, or no whole number of milliseconds. */
+/** In milliseconds; undefined: it is no duration. */
 export function parseDuration(text: string): number | undefined {
   if (!whole.test(text)) return undefined;
-  let sumMs = 0;
-  for (const [, count, unit] of text.matchAll(part)) sumMs += Number(count) * units[unit as keyof typeof units];
-  return Number.isSafeInteger(sumMs) ? sumMs : undefined;
+  const parts = [...text.matchAll(new RegExp(part, 'g'))];
+  const sumMs = parts.reduce((sum, [, count, unit]) => sum + Number(count) * units[unit as keyof typeof units], 0);
+  // Without the dust of floating point.
+  return Number(sumMs.toFixed(6));
 }
 
-/** In the largest unit that holds it without a fraction. */
+const written = ['d', 'h', 'm', 's', 'ms'] as const;
+
+/** A whole number of milliseconds in the largest unit, up to days, that holds it. */
 export function durationText(ms: number): string {
-  const [unit, size] = Object.entries(units).find(([, size]) => ms >= size && ms % size === 0) ?? ['s', 1000];
-  return `${ms / size}${unit}`;
+  const unit = written.find((name) => ms >= units[name] && ms % units[name] === 0) ?? 's';
+  return `${ms / units[unit]}${unit}`;
 }

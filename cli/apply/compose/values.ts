@@ -1,4 +1,5 @@
 /** Values of Compose files; undefined where they are none. Pure. */
+import { parseDuration } from '../../../lib/time/duration.ts';
 import { isValues, type Values } from '../../../lib/values.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { stopSignals } from '../../../schemas/words.ts';
@@ -25,28 +26,12 @@ export function memoryText(value: unknown): string | undefined {
 /** Zero is how Compose says that there is no limit. */
 export const isZero = (text: string | undefined): boolean => text !== undefined && Number.parseFloat(text) === 0;
 
-const secondsOfUnit: Readonly<Record<string, number>> = {
-  ns: 1e-9,
-  us: 1e-6,
-  µs: 1e-6,
-  ms: 1e-3,
-  s: 1,
-  m: 60,
-  h: 3600,
-  d: 86_400,
-  w: 604_800,
-};
-const timePart = String.raw`(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h|d|w)`;
-
 /** `1m30s` → 90, `1.5m` → 90; parts of a second are rounded up. */
 export function secondsOf(value: unknown): number | undefined {
   const text = String(value);
   if (text === '0') return 0;
-  if (!new RegExp(`^(?:${timePart})+$`).test(text)) return undefined;
-  const parts = [...text.matchAll(new RegExp(timePart, 'g'))];
-  const sum = parts.reduce((total, [, number, unit = 's']) => total + Number(number) * (secondsOfUnit[unit] ?? 1), 0);
-  // Without the dust of floating point.
-  return Math.ceil(Number(sum.toFixed(6)));
+  const ms = parseDuration(text);
+  return ms === undefined ? undefined : Math.ceil(ms / 1000);
 }
 
 /** `3` and `"3"`. */

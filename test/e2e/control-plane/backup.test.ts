@@ -162,7 +162,7 @@ t.test('a restore brings back the state of the backup', async (t) => {
   );
   const beforeBackup = load.acknowledged();
   const made = await runCommand(rig, 'backup', folder);
-  t.equal(made.code, 0, made.stdout);
+  t.equal(made.code, 0, made.stdout + made.stderr);
   await load.stop();
   t.ok(load.acknowledged().length > beforeBackup.length, 'creates are acknowledged during the backup');
 
@@ -176,14 +176,14 @@ t.test('a restore brings back the state of the backup', async (t) => {
   const restarted = await rig.engine.only(worker.id);
 
   const refused = await runCommand(rig, 'restore', folder, '--replace');
-  t.match(refused, { code: 1, stdout: /an actors process is running/ });
+  t.match(refused, { code: 1, stderr: /an actors process is running/ });
 
   const destroyAndRestore = async (t: Test): Promise<void> => {
     await destroyJetStream(rig);
     // Nothing supervises the programs here, so the test starts them again.
     t.same(await rig.actors.server().exited, ended, 'actors exit when their cluster is gone');
     const restored = await runCommand(rig, 'restore', folder);
-    t.equal(restored.code, 0, restored.stdout);
+    t.equal(restored.code, 0, restored.stdout + restored.stderr);
     t.same(await rig.gateway.server().exited, ended, 'the gateway exits when the cluster is a new incarnation');
     await rig.actors.start();
     await rig.gateway.start();

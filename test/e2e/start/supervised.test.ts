@@ -20,9 +20,9 @@ const programs = {
   Redis: /redis-server/,
   registry: /docker-registry|registry.*serve/,
   'NATS with JetStream': /nats-server/,
-  actors: /actors\/main\.js/,
-  gateway: /gateway\/main\.js/,
-  'host-agent': /host-agent\/main\.js/,
+  actors: /programs\/actors\.js/,
+  gateway: /programs\/gateway\.js/,
+  'host-agent': /programs\/host-agent\.js/,
 } as const;
 type Name = keyof typeof programs;
 

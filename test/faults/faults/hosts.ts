@@ -76,10 +76,10 @@ const stopAfterMs = 8_000;
 /** Until the agent has heard of an update. */
 const updateHeardMs = 500;
 
-async function restart(world: World, stopOnDisconnectMs: number): Promise<void> {
+async function restart(world: World, stopOnDisconnect: string): Promise<void> {
   const agent = agentOf(world);
   await agent.stop();
-  world.agentSettings['STOP_ON_DISCONNECT'] = `${stopOnDisconnectMs}ms`;
+  world.agentSettings['STOP_ON_DISCONNECT'] = stopOnDisconnect;
   await agent.start();
 }
 
@@ -112,7 +112,7 @@ const cutOffBetweenUpdates: FaultKind = {
     inject: async (world) => {
       const { wire } = world;
       if (wire === undefined) throw new Error('there is no wire');
-      await restart(world, stopAfterMs);
+      await restart(world, `${stopAfterMs}ms`);
       const client = await createPlainClient(world, updatesTenant, 0);
       const { id, change } = await updateTwice(world, client);
       await sleep(updateHeardMs);
@@ -124,7 +124,7 @@ const cutOffBetweenUpdates: FaultKind = {
         faults: isDown ? [] : [`${deadlineMs / 1000} s after h1 was cut off, it runs ${left.join(', ')}`],
         heal: async () => {
           await wire.mend();
-          await restart(world, 0);
+          await restart(world, 'off');
           await change(goodTags[0]);
           client.close();
         },

@@ -11,10 +11,13 @@ t.test('a duration is a number and a unit, or several of them', (t) => {
     '12h': 43_200_000,
     '30d': 2_592_000_000,
     '1h30m': 5_400_000,
+    '.5s': 500,
+    '2w': 1_209_600_000,
+    '100us': 0.1,
     '0s': 0,
   };
   for (const [text, ms] of Object.entries(read)) t.equal(parseDuration(text), ms, text);
-  for (const text of ['', '5', '5000', '-5s', '5 s', '5S', 's', '1e3s', '0.1ms', '5s ', '1h30', `${'9'.repeat(20)}d`])
+  for (const text of ['', '5', '5000', '-5s', '5 s', '5S', 's', '1e3s', '5s ', '1h30'])
     t.equal(parseDuration(text), undefined, text);
   t.end();
 });
@@ -55,6 +58,7 @@ t.test('a setting of a duration has bounds, may be off, and names itself where t
       return (error as { faults: unknown }).faults;
     }
   };
+  t.same(faultsOf({ BEAT: '500.1ms' }), ['BEAT must be a duration of 100ms to 1m, such as 2s'], 'whole milliseconds');
   t.same(faultsOf({ BEAT: '2000' }), ['BEAT must be a duration of 100ms to 1m, such as 2s']);
   t.same(faultsOf({ BEAT: '2m', SCRUB: '0s' }), [
     'BEAT must be a duration of 100ms to 1m, such as 2s',
