@@ -39,9 +39,12 @@ const gatewayFloors = [
   ...['compute/', 'openapi/', 'streams/', 'audit/', 'sessions/', 'vpn/', 'secrets/', 'stats/'],
   ...['operator/', 'keys/', 'sign-in/', 'pipeline/', 'configuration/', 'access.ts', 'gateway.ts'],
 ];
-const inGateway = (...names) => `^gateway/(${names.join('|').replaceAll('.', '\\.')})`;
 
 const rule = (name, comment, from, to, severity = 'error') => ({ name, comment, severity, from, to });
+
+/** Each of these paths imports none of those that stand behind it. */
+const fromTheGroundUp = (name, comment, paths) =>
+  paths.slice(0, -1).map((path, at) => rule(name, comment, { path }, { path: paths.slice(at + 1) }));
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
@@ -102,26 +105,16 @@ export default {
       { path: '^test/(schemas|lib|gateway|actors|host-agent)/.*\\.test\\.ts$' },
       { path: below('dev/servers', 'dev/fetch'), reachable: true },
     ),
-    ...gatewayFloors
-      .slice(0, -1)
-      .map((name, at) =>
-        rule(
-          'floors',
-          'A folder of gateway/ imports what stands below it (ARCHITECTURE.md, "Inside a gateway").',
-          { path: inGateway(name) },
-          { path: inGateway(...gatewayFloors.slice(at + 1)) },
-        ),
-      ),
-    ...agentRooms
-      .slice(0, -1)
-      .map((names, level) =>
-        rule(
-          'agent',
-          'A room of the agent imports only rooms below it; what it has to say to those above is an event.',
-          { path: below(...names) },
-          { path: below(...agentRooms.slice(level + 1).flat()) },
-        ),
-      ),
+    ...fromTheGroundUp(
+      'floors',
+      'A folder of gateway/ imports what stands below it (ARCHITECTURE.md, "Inside a gateway").',
+      gatewayFloors.map((name) => `^gateway/${name.replaceAll('.', '\\.')}`),
+    ),
+    ...fromTheGroundUp(
+      'agent',
+      'A room of the agent imports only rooms below it; what it has to say to those above is an event.',
+      agentRooms.map((names) => below(...names)),
+    ),
     rule('main', 'main.ts starts a program; nothing imports it.', {}, { path: '(^|/)main\\.ts$' }),
     rule(
       'runtime',

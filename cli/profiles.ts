@@ -2,10 +2,11 @@
  * The file with the servers that a person works with, and a token for each. It has mode 0600, and
  * is replaced as a whole, so a killed command leaves the old one or the new one.
  */
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { limits } from '../schemas/limits.ts';
+import { writePrivateFile } from '../lib/process/private-file.ts';
 import { isValues, valuesIn } from '../lib/values.ts';
 import { Refused } from './terminal/errors.ts';
 
@@ -96,10 +97,7 @@ export function writeProfiles(path: string, file: ProfileFile): void {
   if (Object.keys(file.profiles).length > limits.cliProfiles) {
     throw new Refused(`there are ${limits.cliProfiles} profiles; remove one with "longshore profile rm NAME"`);
   }
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const next = `${path}.${process.pid}.new`;
-  writeFileSync(next, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
-  renameSync(next, path);
+  writePrivateFile(path, `${JSON.stringify(file, null, 2)}\n`);
 }
 
 /** Of the shell and of all profiles: what no file may send elsewhere. */

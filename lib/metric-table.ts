@@ -8,6 +8,9 @@
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
+/** Of the metrics that every program has. */
+export const commonPrefix = 'longshore_';
+
 type Value = string | number;
 
 /** A label; `values` are all that it can have, and empty if they are not known beforehand. */
@@ -165,10 +168,11 @@ function recorderOf(registry: Registry, prefix: string, row: Recorded): (...give
   };
   const series = new Map<Value | undefined, Series>();
   const all = (): Iterable<Series> => series.values();
-  const seriesOf = (values: readonly Value[]): Series => {
-    const key = length < 2 ? values[0] : values.join('\0');
+  /** @param given the values of the labels, and what follows them */
+  const seriesOf = (given: readonly Value[]): Series => {
+    const key = length === 0 ? undefined : length === 1 ? given[0] : given.slice(0, length).join('\0');
     let one = series.get(key);
-    if (one === undefined) series.set(key, (one = new Series(named(labels, values), row.buckets)));
+    if (one === undefined) series.set(key, (one = new Series(named(labels, given), row.buckets)));
     return one;
   };
   // Those that are known beforehand begin at 0, so that the first event is an increase.
@@ -176,7 +180,7 @@ function recorderOf(registry: Registry, prefix: string, row: Recorded): (...give
   switch (kind) {
     case 'histogram':
       new OwnHistogram({ ...about, buckets: [...row.buckets] }, all);
-      return (...given) => seriesOf(given.slice(0, length)).observe(given[length] as number);
+      return (...given) => seriesOf(given).observe(given[length] as number);
     case 'counter':
       new Counter({
         ...about,
@@ -196,10 +200,10 @@ function recorderOf(registry: Registry, prefix: string, row: Recorded): (...give
   }
   if (kind === 'gauge')
     return (...given) => {
-      seriesOf(given.slice(0, length)).sum = given[length] as number;
+      seriesOf(given).sum = given[length] as number;
     };
   return (...given) => {
-    seriesOf(given.slice(0, length)).sum += (given[length] as number | undefined) ?? 1;
+    seriesOf(given).sum += (given[length] as number | undefined) ?? 1;
   };
 }
 

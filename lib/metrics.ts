@@ -10,11 +10,9 @@ import { isBearerOf } from './bearer.ts';
 import { ConfigurationError, readSettingFile } from './config.ts';
 import type { Stoppable } from './lifecycle.ts';
 import type { Log } from './log.ts';
-import { label, reading, readAtScrapes } from './metric-table.ts';
+import { commonPrefix, label, reading, readAtScrapes } from './metric-table.ts';
 import { limits } from '../schemas/limits.ts';
 import { errorBody } from '../schemas/errors.ts';
-
-export const commonPrefix = 'longshore_';
 
 interface ProcessReadings {
   readonly program: string;

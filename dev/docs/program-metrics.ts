@@ -11,8 +11,8 @@ import { gatewayGauges, gatewayMetrics, gatewayPrefix } from '../../gateway/metr
 import { forageGauges, forageMetrics, foragePrefix } from '../../gateway/vpn/metrics.ts';
 import { agentGauges, agentMetrics, agentPrefix } from '../../host-agent/metrics.ts';
 import { containerMetrics } from '../../host-agent/usage/container-metrics.ts';
-import { describe, type MetricDescription } from '../../lib/metric-table.ts';
-import { commonPrefix, processMetrics } from '../../lib/metrics.ts';
+import { commonPrefix, describe, type MetricDescription } from '../../lib/metric-table.ts';
+import { processMetrics } from '../../lib/metrics.ts';
 import { natsMetrics } from '../../lib/nats/connection.ts';
 import { spanMetrics } from '../../lib/trace/exporter.ts';
 

@@ -18,7 +18,7 @@ import type { Answers } from './answers.ts';
 import { Dials } from './dials.ts';
 import { readCredentials } from './key-files.ts';
 import { keepInboxPrefix } from './inbox.ts';
-import { counter, record } from '../metric-table.ts';
+import { commonPrefix, counter, record } from '../metric-table.ts';
 import type { Log } from '../log.ts';
 import Type from 'typebox';
 import { decoder } from '../decode.ts';
@@ -161,7 +161,6 @@ function leaveWhenSilent(
   void nc.closed().then(() => clearInterval(timer));
 }
 
-/** Counts the moves of a program's connection. */
 export const natsMetrics = {
   moved: counter('nats_moves_total', {
     help: 'Times that the program moved from a NATS server that did not answer to another.',
@@ -170,7 +169,8 @@ export const natsMetrics = {
   }),
 };
 
-export const countMoves = (registry: Registry): (() => void) => record(registry, 'longshore_', natsMetrics).moved;
+/** Counts the moves of a program's connection. */
+export const countMoves = (registry: Registry): (() => void) => record(registry, commonPrefix, natsMetrics).moved;
 
 /** The library has no class of its own for revoked credentials. */
 const isRefusal = (error: Error): boolean =>

@@ -7,7 +7,7 @@ import type { Registry } from 'prom-client';
 import { jitter, sleep, withAbort } from '../time/backoff.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Log } from '../log.ts';
-import { counter, label, record } from '../metric-table.ts';
+import { commonPrefix, counter, label, record } from '../metric-table.ts';
 import { sparing } from '../sparing.ts';
 import { limits } from '../../schemas/limits.ts';
 import { encodeSpans } from './otlp.ts';
@@ -26,7 +26,7 @@ export const spanMetrics = {
   }),
 };
 
-export const countSpans = (registry: Registry): CountSpans => record(registry, 'longshore_', spanMetrics).span;
+export const countSpans = (registry: Registry): CountSpans => record(registry, commonPrefix, spanMetrics).span;
 
 export interface ExporterOptions {
   readonly url: string;
