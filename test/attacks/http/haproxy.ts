@@ -1,6 +1,8 @@
 /** A real HAProxy with the configuration of deploy/haproxy/, in front of gateways. */
+import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 import type { Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';
@@ -37,16 +39,34 @@ export interface Proxy {
   readonly chroot: string;
 }
 
+/** Whether it listens and speaks TLS, by whatever certificate. */
+async function greets(port: number, signal: AbortSignal): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
+  try {
+    await once(socket, 'secureConnect', { signal });
+    return true;
+  } finally {
+    socket.destroy();
+  }
+}
+
+export interface ProxyOptions {
+  /** Changes of the sample, besides. */
+  readonly changes?: readonly (readonly [from: string, to: string])[];
+  /** Certificate and key; then it runs as systemd runs it, and SIGUSR2 reloads it. Absent: no TLS. */
+  readonly certificateFile?: string;
+}
+
 /**
- * Starts it with shorter time-outs and without TLS.
+ * Starts it with shorter time-outs.
  * @param server `host:port` of a gateway
- * @param changes of the sample, besides
  */
 export async function startProxy(
   t: Test,
   server: string,
-  changes: readonly (readonly [from: string, to: string])[] = [],
+  { changes = [], certificateFile }: ProxyOptions = {},
 ): Promise<Proxy> {
+  const hasTls = certificateFile !== undefined;
   const folder = temporaryFolder(t);
   const chroot = join(folder, 'empty');
   mkdirSync(chroot);
@@ -58,22 +78,26 @@ export async function startProxy(
     const text = replaced(sample, [
       ['maxconn 20000', 'maxconn 1000'],
       ['timeout http-request 10s', 'timeout http-request 1s'],
-      ['bind :443 ssl crt /etc/haproxy/api.pem alpn h2,http/1.1', `bind 127.0.0.1:${port}`],
+      [
+        'bind :443 ssl crt /etc/haproxy/api.pem alpn h2,http/1.1',
+        `bind 127.0.0.1:${port}${hasTls ? ` ssl crt ${certificateFile}` : ''}`,
+      ],
       ['server g1 10.0.0.11:8080', `server g1 ${server}`],
       ['  server g2 10.0.0.12:8080\n', ''],
       ...unprivileged(chroot),
       ...changes,
     ]);
     writeFileSync(file, text);
-    const url = `http://127.0.0.1:${port}`;
+    const url = `${hasTls ? 'https' : 'http'}://127.0.0.1:${port}`;
     const started = await startServer({
       name: 'haproxy',
       command: tool.path,
-      args: ['-db', '-f', file],
+      args: [hasTls ? '-W' : '-db', '-f', file],
       env: { ...process.env, ...tool.env },
       cwd: folder,
       logFile,
-      ready: async (signal) => (await fetch(`${url}/readyz`, { signal })).status !== 0,
+      ready: async (signal) =>
+        hasTls ? greets(port, signal) : (await fetch(`${url}/readyz`, { signal })).status !== 0,
       readyDeadlineMs: 30_000,
       stopGraceMs: 1_000,
     });

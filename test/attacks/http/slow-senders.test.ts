@@ -47,9 +47,9 @@ t.test('HAProxy accepts the sample configuration as it is', { skip }, async (t) 
 t.test('behind HAProxy', { skip }, async (t) => {
   const env = { TRUSTED_PROXIES: '127.0.0.1', RATE_LIMIT_PUBLIC_PER_SECOND: '1', RATE_LIMIT_PUBLIC_BURST: '3' };
   const gateway = await runGateway(t, ground, { env });
-  const { url } = await startProxy(t, new URL(gateway.url).host, [
-    ['  default_backend', `  http-request deny deny_status 403 if { path ${denied} }\n  default_backend`],
-  ]);
+  const { url } = await startProxy(t, new URL(gateway.url).host, {
+    changes: [['  default_backend', `  http-request deny deny_status 403 if { path ${denied} }\n  default_backend`]],
+  });
   await until('ready', async () => (await fetch(`${url}/readyz`)).status === 200);
 
   await t.test('a request that is not complete does not reach a gateway', async (t) => {

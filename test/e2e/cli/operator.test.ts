@@ -114,6 +114,31 @@ t.test('peers and operators', async (t) => {
     t.equal(await operator('network', 'rm', 'office'), 'office\n');
   });
 
+  await t.test("the key of a network's authority leaked: another network takes its place", async (t) => {
+    const of = (pool: string): string[] => ['endpoint=vpn.example.com', `ipv4_pool=${pool}`, 'tenants=acme'];
+    const authorityOf = async (network: string): Promise<string | undefined> => {
+      const client = await rig.client('ops', 'operator');
+      const { status, text } = await client.call('GET', `/api/v2/operator/networks/${network}/ca.pem`);
+      return status === 200 ? text : undefined;
+    };
+    await operator('network', 'set', 'office', ...of('10.86.0.0/24'));
+    await ok('peer', 'add', 'laptop');
+    const [leaked, before] = [await authorityOf('office'), await ok('peer', 'config', 'laptop')];
+
+    await operator('network', 'set', 'office2', ...of('10.88.0.0/24'));
+    await ok('peer', 'add', 'laptop2', '--network', 'office2');
+    t.match(await longshore(['network', 'rm', 'office'], { env: ops }), { code: 1, err: /peer/ }, 'it has a peer');
+    await ok('peer', 'rm', 'laptop');
+    await operator('network', 'rm', 'office');
+    t.equal(await authorityOf('office'), undefined);
+    const next = await authorityOf('office2');
+    t.ok(next !== undefined && next !== leaked, 'an authority of its own');
+    t.not(await ok('peer', 'config', 'laptop2'), before);
+    t.notMatch(await ok('peer', 'ls'), /^\S+ +laptop +office /m);
+    await ok('peer', 'rm', 'laptop2');
+    await operator('network', 'rm', 'office2');
+  });
+
   await t.test('a tenant: settings are merged, and the plan is shown', async (t) => {
     t.match(await longshore(['tenant', 'set', 'acme', 'caps.contaners=5'], { env: ops }), {
       code: 2,

@@ -10,6 +10,7 @@ import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { clusterSubject, readClusterEntry } from '../../../lib/nats/cluster-record.ts';
 import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 import { controlPlane, spawnActors } from './support.ts';
 
 const partitions = 4;
@@ -63,7 +64,8 @@ t.test('who joins asks no leader of a stream but the cluster record’s: another
   listener.subscribe('$JS.API.STREAM.>', { callback: (_, { subject }) => void asked.add(subject) });
   await listener.flush();
   await join();
-  await listener.flush();
+  // The server may answer who joins before it tells the listener.
+  await until('the question for the record', () => asked.has('$JS.API.STREAM.MSG.GET.KV_cluster'));
   t.same(asked, new Set(['$JS.API.STREAM.NAMES', '$JS.API.STREAM.MSG.GET.KV_cluster']));
 });
 

@@ -1,19 +1,26 @@
 /**
- * The key of a NATS server's certificate leaked: a certificate of another authority takes its place
- * while the server runs (docs/runbook.md, "Leaked credentials").
+ * The key of a certificate leaked, of a NATS server or of the proxy: a certificate of another
+ * authority takes its place while the server runs (docs/runbook.md, "Leaked credentials").
  */
-import { copyFileSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import { request } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import t from 'tap';
 import { makeNatsCertificates } from '../../../dev/servers/nats-certificates.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
+import { startProxy } from '../../attacks/http/haproxy.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { skipWithoutTools } from '../../support/tools.ts';
 import { until } from '../../support/until.ts';
 
 t.setTimeout(300_000);
 
-t.test('a reload replaces the certificate, and ends no connection', { timeout: 300_000 }, async (t) => {
+t.test('a NATS server: a reload replaces the certificate, and ends no connection', { timeout: 300_000 }, async (t) => {
   const dir = temporaryFolder(t);
   const place = [{ name: 'localhost', address: '127.0.0.1' }];
   const [leaked, next] = [
@@ -44,3 +51,58 @@ t.test('a reload replaces the certificate, and ends no connection', { timeout: 3
   await before.flush();
   t.notOk(before.isClosed(), 'what was connected is connected');
 });
+
+t.test(
+  'the proxy: a reload replaces the certificate, and ends no stream',
+  { skip: await skipWithoutTools('haproxy'), timeout: 120_000 },
+  async (t) => {
+    const dir = temporaryFolder(t);
+    const place = [{ name: 'localhost', address: '127.0.0.1' }];
+    const [leaked, next] = [
+      await makeNatsCertificates(join(dir, 'leaked'), place),
+      await makeNatsCertificates(join(dir, 'next'), place),
+    ];
+    const certificateFile = join(dir, 'api.pem');
+    const install = ({ servers: [pair] }: typeof leaked): void =>
+      writeFileSync(certificateFile, `${readFileSync(pair!.certFile, 'utf8')}${readFileSync(pair!.keyFile, 'utf8')}`);
+    install(leaked);
+
+    const streams: ServerResponse[] = [];
+    const gateway = createServer((asked, response) => {
+      if (asked.url !== '/stream') return void response.end('{}');
+      streams.push(response);
+      response.write('first');
+    });
+    await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => {
+      gateway.closeAllConnections();
+      gateway.close();
+    });
+    const { port } = gateway.address() as AddressInfo;
+    const { url, pid } = await startProxy(t, `127.0.0.1:${port}`, { certificateFile });
+    const get = async (path: string, caFile: string): Promise<IncomingMessage> => {
+      const asking = request(`${url}${path}`, { ca: readFileSync(caFile), agent: false });
+      asking.end();
+      const [response] = (await once(asking, 'response')) as [IncomingMessage];
+      return response;
+    };
+    const statusBy = async (caFile: string): Promise<number | undefined> => {
+      const response = await get('/readyz', caFile);
+      response.resume();
+      return response.statusCode;
+    };
+    await until('ready', async () => (await statusBy(leaked.caFile)) === 200);
+    const stream = await get('/stream', leaked.caFile);
+    const heard: string[] = [];
+    stream.setEncoding('utf8').on('data', (text: string) => heard.push(text));
+    await until('the start of the stream', () => heard.join('') === 'first');
+
+    install(next);
+    process.kill(pid, 'SIGUSR2'); // `systemctl reload haproxy`
+    await until('an answer by the new authority', async () => statusBy(next.caFile).then((status) => status === 200));
+    await t.rejects(statusBy(leaked.caFile), /certificate/i, 'the proxy has no certificate of the old authority');
+    streams[0]!.end(' second');
+    await once(stream, 'end');
+    t.equal(heard.join(''), 'first second', 'a stream from before the reload goes on to its end');
+  },
+);

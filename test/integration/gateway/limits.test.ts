@@ -17,7 +17,7 @@ import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import type { Revocation } from '../../../schemas/api/tenant.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { memoryOwner, recordingLog, revocationsOf, serveOwner, type AnswerOf } from '../../gateway/support.ts';
-import { runGateway, startGround } from './support.ts';
+import { runGateway, startGround, type RunningGateway } from './support.ts';
 import { createKey } from '../../gateway/tokens.ts';
 import { until } from '../../support/until.ts';
 
@@ -57,6 +57,13 @@ const revoke = async (url: string, tenant: string, body: unknown): Promise<numbe
   await response.text();
   return response.status;
 };
+
+/** For the message of an assertion: which gateway got requests, and what it knows. */
+async function seenBy({ url, registry, nc }: RunningGateway): Promise<string> {
+  const counted = /^longshore_gateway_(?:requests_total|revocations|ready|retries_total)\b.*$/gm;
+  const lines = (await registry.metrics()).match(counted) ?? [];
+  return [url, nc.getServer(), ...lines].join('; ');
+}
 
 t.test('a tenant over its rate gets 429, others do not', async (t) => {
   const env = { RATE_LIMIT_TENANT_PER_SECOND: '1', RATE_LIMIT_TENANT_BURST: '5' };
@@ -113,9 +120,7 @@ t.test('without Redis a revocation holds at once here, and after a restart', asy
   // Never 200: until the owner of the tenant has said what is revoked, the answer is 503.
   let status = 503;
   await until('the owner is heard', async () => ({ status } = await get(other.url, token)).status !== 503);
-  const known = /^longshore_gateway_revocations .*$/m.exec(await other.registry.metrics())?.[0] ?? '';
-  const ready = (await fetch(`${other.url}/readyz`)).status;
-  t.equal(status, 401, `a gateway asks the owners at start: ${asked.join()}; ${known}; readyz ${ready}`);
+  t.equal(status, 401, `a gateway asks the owners at start: ${asked.join()}; ${await seenBy(other)}`);
 });
 
 t.test('until the owners have reported revocations, no token is accepted', async (t) => {
@@ -157,13 +162,14 @@ t.test('only the tenant with a damaged record is refused; all pages are read', a
   };
   t.teardown(() => (revocationsAnswer = undefined));
   const log = recordingLog();
-  const { url } = await runGateway(t, ground, { log });
-  t.same([...new Set(asked)].slice(0, 2), [null, '7.1']);
+  const gateway = await runGateway(t, ground, { log });
+  const { url } = gateway;
+  t.same([...new Set(asked)].slice(0, 2), [null, '7.1'], await seenBy(gateway));
   t.equal((await get(url, await ground.issuer.mint({ tenant_id: 'whole' }))).status, 200);
   const response = await fetch(`${url}${compute}`, {
     headers: { authorization: `Bearer ${await ground.issuer.mint({ tenant_id: 'broken' })}` },
   });
-  t.equal(response.status, 503);
+  t.equal(response.status, 503, await seenBy(gateway));
   t.match(await response.json(), { error: 'unavailable', message: /the record of this tenant is damaged/ });
   t.match(
     log.events.find(({ event }) => event === 'revocations_unreadable'),

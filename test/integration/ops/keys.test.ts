@@ -205,6 +205,15 @@ t.test('the signing key of the operator', async (t) => {
   t.match(await runKeys(revoke, env), { code: 0 }, 'what a server has stored of it is replaced');
   await restart();
   await isFine();
+
+  const system = credsIn(folder, 'sys');
+  t.match(await runKeys(['rotate', folder, 'sys'], env), { code: 0 });
+  t.match(await runKeys(['revoke', folder, 'sys'], env), { code: 0 });
+  await t.rejects(by(t, nats, system), refused, 'the credentials by which he has planted it');
+  await (await by(t, nats, credsIn(folder, 'sys'))).close();
+  await restart();
+  await t.rejects(by(t, nats, system), refused, 'after a restart, too');
+  await isFine();
 });
 
 t.test('three servers: the signing key of hosts, with a kill in each rotation and revocation', async (t) => {
