@@ -1,6 +1,6 @@
 /**
- * Every bound of the system: sizes, counts and waits, one file for each subject. A number that is
- * not here has no business in a queue.
+ * Bounds of the system: sizes, counts and waits, one file for each subject. A number that one file
+ * uses may stand there, unless the API or the documentation names it.
  */
 import { agent } from './limits/agent.ts';
 import { api } from './limits/api.ts';

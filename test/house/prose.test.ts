@@ -5,26 +5,13 @@ import { join } from 'node:path';
 import t from 'tap';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { exceptions, namesOfOthers, type RuleName } from './exceptions.ts';
-import {
-  columns,
-  forbiddenWords,
-  missingNames,
-  parsedCasts,
-  rooms,
-  strayBounds,
-  type Fault,
-  type File,
-} from './rules.ts';
-
-const filesMax = 14;
+import { columns, forbiddenWords, missingNames, parsedCasts, type Fault, type File } from './rules.ts';
 
 const rules: Record<RuleName, (files: readonly File[]) => Fault[]> = {
   columns,
-  rooms: (files) => rooms(files, filesMax),
   words: forbiddenWords,
   names: (files) => missingNames(files, namesOfOthers),
   casts: parsedCasts,
-  bounds: strayBounds,
 };
 
 const paths = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
@@ -67,7 +54,6 @@ const rows: Record<RuleName, readonly Row[]> = {
     ['docs/a.md', `    ${longText}\n\`\`\`\n${longText}\n\`\`\``, []],
     ['docs/a.md', `[a link](${longText})`, []],
   ],
-  rooms: [],
   words: [
     ['lib/a.ts', '// The keeper takes it.', ['1: “keeper” should be: partition manager']],
     ['lib/a.ts', '// The Errands are written.', ['1: “Errands” should be: outbox item']],
@@ -103,18 +89,9 @@ const rows: Record<RuleName, readonly Row[]> = {
     ['dev/a.ts', 'const a = JSON.parse(text) as Ask;', ['1: decode it by a schema in place of a cast']],
     ['test/a.ts', 'const a = JSON.parse(text) as Ask;', []],
   ],
-  bounds: [
-    ['lib/a.ts', 'const waitMs = 1_000;', ['1: move the bound to schemas/limits/']],
-    ['lib/a.ts', '\nexport const queueMax = 4 * 1024;', ['2: move the bound to schemas/limits/']],
-    ['lib/a.ts', 'const queueBytes: number = 2 ** 20;', ['1: move the bound to schemas/limits/']],
-    ['lib/a.ts', 'const waitMs = limits.waitMs;', []],
-    ['schemas/limits/a.ts', 'const waitMs = 1_000;', []],
-    ['test/a.ts', 'const waitMs = 1_000;', []],
-  ],
 };
 
 for (const [name, samples] of Object.entries(rows) as [RuleName, readonly Row[]][]) {
-  if (samples.length === 0) continue;
   t.test(`the rule of ${name} refuses its bad samples and nothing else`, (t) => {
     for (const [path, text, faults] of samples) {
       const found = rules[name]([{ path, text }]).map((fault) => fault.replace(prefix, ''));
@@ -123,17 +100,3 @@ for (const [name, samples] of Object.entries(rows) as [RuleName, readonly Row[]]
     t.end();
   });
 }
-
-t.test('a folder of too many sources is named', (t) => {
-  const folder = (count: number): File[] =>
-    Array.from({ length: count }, (_, index) => ({ path: `lib/nats/${index}.ts`, text: '' }));
-  const others: File[] = [
-    { path: 'lib/one.ts', text: '' },
-    { path: 'lib/nats/page.md', text: '' },
-  ];
-  t.same(rules.rooms([...folder(filesMax), ...others]), []);
-  t.same(rules.rooms([...folder(filesMax + 1), ...others]), [
-    'lib/nats: group its 15 files by subject; at most 14 lie in one folder',
-  ]);
-  t.end();
-});

@@ -65,18 +65,6 @@ export function columns(files: readonly File[]): Fault[] {
   });
 }
 
-/** A room: the sources that lie in one folder. */
-export function rooms(files: readonly File[], filesMax: number): Fault[] {
-  const counts = new Map<string, number>();
-  for (const { path } of files.filter(isSource)) {
-    const room = path.split('/').slice(0, -1).join('/');
-    counts.set(room, (counts.get(room) ?? 0) + 1);
-  }
-  return [...counts]
-    .filter(([room, count]) => room !== '' && count > filesMax)
-    .map(([room, count]) => `${room}: group its ${count} files by subject; at most ${filesMax} lie in one folder`);
-}
-
 export interface Word {
   readonly wrong: RegExp;
   readonly right: string;
@@ -148,13 +136,4 @@ export function parsedCasts(files: readonly File[]): Fault[] {
         at(line, 'decode it by a schema in place of a cast'),
       );
     });
-}
-
-/** Bounds and waits stand together, where an operator finds them. */
-export function strayBounds(files: readonly File[]): Fault[] {
-  const bound =
-    /^(?:export )?const \w+(?:Ms|Bytes|Max|Min|Limit|Chars|Items|Count|Depth|Attempts)\b(?:: \w+)? = (?:[\d_]+|2 \*\* \d+)(?: \* [\d_]+)*;/gm;
-  return files
-    .filter((file) => isProgram(file) && !file.path.startsWith('schemas/limits'))
-    .flatMap((file) => matchesIn(file, bound).map((line) => at(line, 'move the bound to schemas/limits/')));
 }

@@ -46,8 +46,8 @@ t.test('credentials that end are offered ever more rarely, and used again once t
   // Without a back-off it would be some forty.
   t.ok(asked >= 1 && asked <= 8, `${asked} dials in ten seconds`);
   await until('refusals that are told', () => refused >= 3);
-  // A server takes credentials for the whole of the second in which they end, and ends them at once:
-  // how often that happens within the second is chance. Afterwards it takes them no more.
+  // A server takes credentials for the whole of the second in which they end, and ends them again
+  // at once: how often that happens within the second is chance. Afterwards it takes them no more.
   const back = of('nats_reconnect').length;
   const losses = of('nats_disconnect').length;
   t.equal(losses, back + 1, 'one line for each loss');
