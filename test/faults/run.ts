@@ -15,7 +15,7 @@ import { run } from '../../dev/process/run.ts';
 import { toolHere } from '../../dev/fetch/tools.ts';
 import { faultKinds } from './faults/schedule.ts';
 import { killMutants } from '../mutants/kill.ts';
-import { mutants, tenth } from '../mutants/mutants.ts';
+import { mutants, quarter } from '../mutants/mutants.ts';
 import { partOfCommit } from '../support/runner/choice/rotation.ts';
 import { table } from './report.ts';
 import { runTrial, type Trial } from './trial.ts';
@@ -31,8 +31,8 @@ const usage = `usage: npm run test:faults -- [options]
   --loopback        without network namespaces, and without network faults
   --keep            keep the folder of each seed: its logs and its history
   --markdown        the closing table as Markdown
-  --mutants all     then run the mutants: all, a tenth (others for the next commit) or none;
-                    default: a tenth in a run without other options, else none`;
+  --mutants all     then run the mutants: all, a quarter (others for the next commit) or none;
+                    default: a quarter in a run without other options, else none`;
 
 const { values } = parseArgs({
   options: {
@@ -46,7 +46,7 @@ const { values } = parseArgs({
     loopback: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
-    mutants: { type: 'string', default: process.argv.length === 2 ? 'tenth' : 'none' },
+    mutants: { type: 'string', default: process.argv.length === 2 ? 'quarter' : 'none' },
     /** This program runs itself with it in the new namespace. */
     inside: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -148,8 +148,8 @@ async function main(): Promise<number> {
     say(usage);
     return 0;
   }
-  if (!['all', 'tenth', 'none'].includes(values.mutants)) {
-    say(`--mutants ${values.mutants}: give all, tenth or none`);
+  if (!['all', 'quarter', 'none'].includes(values.mutants)) {
+    say(`--mutants ${values.mutants}: give all, quarter or none`);
     return 2;
   }
   if (values.inside) {
@@ -163,7 +163,7 @@ async function main(): Promise<number> {
   const code = missing === undefined ? await runInside() : await runAll(false);
   if (values.mutants === 'none') return code;
   say('');
-  const { killed, all } = await killMutants(values.mutants === 'all' ? mutants : tenth(mutants));
+  const { killed, all } = await killMutants(values.mutants === 'all' ? mutants : quarter(mutants));
   return killed === all ? code : 1;
 }
 

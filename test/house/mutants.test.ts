@@ -26,8 +26,13 @@ t.test('every mutant applies', (t) => {
   t.end();
 });
 
-t.test('each mutant has a unique name and an existing killer', (t) => {
-  t.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length);
+t.test('each invariant has mutants, with a name and an existing killer each', (t) => {
+  t.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length, 'no name stands twice');
+  const invariants = readFileSync(join(repositoryRoot, 'ARCHITECTURE.md'), 'utf8').match(/^- \*\*A\d+(?=\*\*)/gm) ?? [];
+  t.same(
+    [...new Set(mutants.map(({ breaks }) => breaks))],
+    [...invariants.map((text) => text.replaceAll(/[^A\d]/g, '')), 'security'],
+  );
   for (const { name, killedBy } of mutants) {
     if (killedBy !== 'simulation') t.ok(existsSync(join(repositoryRoot, killedBy)), name);
   }

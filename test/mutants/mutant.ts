@@ -1,7 +1,12 @@
-/** A guard that keeps a promise, and the test that notices when it is gone. */
+/** A guard that keeps an invariant, and the test that notices when it is gone. */
 import type { Change } from './syntax.ts';
 
-export interface Mutant {
+/** The invariants of ARCHITECTURE.md, and what docs/security.md promises beyond them. */
+export type Invariant = 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'security';
+
+/** One guard of an invariant, and the change that removes it. */
+export interface Guard {
+  /** What happens without the guard, in a few words. */
   readonly name: string;
   /** The promise of the guard, and the page that states it. */
   readonly guard: string;
@@ -14,6 +19,11 @@ export interface Mutant {
    * before it do not. Another change of the simulation may move it; then it goes on from there.
    */
   readonly firstSeed?: number;
+}
+
+/** The name begins with the invariant that the mutant breaks: `A3: reply before its commit`. */
+export interface Mutant extends Guard {
+  readonly breaks: Invariant;
 }
 
 /** The simulation (test/sim), seed after seed, or one test file. */

@@ -1,39 +1,43 @@
 /**
- * Every mutant. Each removes one guard from the source; a guard is tested only if a test kills its
- * mutant.
+ * Mutants that stand for the invariants and for security. Each removes one guard from the source;
+ * an invariant is tested only if a test kills its mutants.
  */
-import { agentMutants } from './guards/agent.ts';
-import { attackMutants } from './guards/attacks.ts';
-import { domainMutants } from './guards/domain.ts';
-import { gatewayMutants } from './guards/gateway.ts';
-import { hostSecretMutants } from './guards/host-secrets.ts';
-import { runtimeMutants } from './guards/runtime.ts';
-import { sessionMutants } from './guards/sessions.ts';
-import { sharedMutants } from './guards/shared.ts';
+import { a1 } from './guards/a1.ts';
+import { a2 } from './guards/a2.ts';
+import { a3 } from './guards/a3.ts';
+import { a4 } from './guards/a4.ts';
+import { a5 } from './guards/a5.ts';
+import { a6 } from './guards/a6.ts';
+import { a7 } from './guards/a7.ts';
+import { security } from './guards/security.ts';
 import { partOfCommit } from '../support/runner/choice/rotation.ts';
-import type { Mutant } from './mutant.ts';
+import type { Guard, Invariant, Mutant } from './mutant.ts';
 
-export const mutants: readonly Mutant[] = [
-  ...domainMutants,
-  ...runtimeMutants,
-  ...gatewayMutants,
-  ...agentMutants,
-  ...hostSecretMutants,
-  ...sharedMutants,
-  ...sessionMutants,
-  ...attackMutants,
-];
+const guards: Record<Invariant, readonly Guard[]> = {
+  A1: a1,
+  A2: a2,
+  A3: a3,
+  A4: a4,
+  A5: a5,
+  A6: a6,
+  A7: a7,
+  security,
+};
 
-/** A tenth of them: ten commits in a row have all. */
-export function tenth(all: readonly Mutant[]): Mutant[] {
-  const part = partOfCommit(10);
-  return all.filter((_, index) => index % 10 === part);
+export const mutants: readonly Mutant[] = (Object.entries(guards) as [Invariant, readonly Guard[]][]).flatMap(
+  ([breaks, each]) => each.map((guard) => ({ ...guard, breaks, name: `${breaks}: ${guard.name}` })),
+);
+
+/** A quarter of them: four commits in a row have all. */
+export function quarter(all: readonly Mutant[]): Mutant[] {
+  const part = partOfCommit(4);
+  return all.filter((_, index) => index % 4 === part);
 }
 
 /** The table of docs/faults.md. */
 export const mutantTable = (): string =>
   [
-    '| Left out or changed | The guard | In | Killed by |',
+    '| Breaks, and how | The guard that it removes | In | Killed by |',
     '|---|---|---|---|',
     ...mutants.map(
       ({ name, guard, file, killedBy }) =>

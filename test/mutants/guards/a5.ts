@@ -1,0 +1,153 @@
+/** A5: no acknowledged write is lost, no quota is exceeded, no container runs twice. */
+import type { Guard } from '../mutant.ts';
+
+export const a5: readonly Guard[] = [
+  {
+    name: 'tenant caps not checked',
+    guard: 'No quota is exceeded by a create',
+    file: 'actors/domain/container/decide.ts',
+    changes: [{ in: 'whereTo', never: 'overTenant !== undefined' }],
+    killedBy: 'test/actors/domain/container.test.ts',
+  },
+  {
+    name: 'region caps not checked in placement',
+    guard: 'No quota is exceeded by a placement',
+    file: 'actors/domain/container/transitions.ts',
+    changes: [{ in: 'findHost', always: 'excessInRegion(tenant, region, amounts) === undefined' }],
+    killedBy: 'test/actors/domain/container.test.ts',
+  },
+  {
+    name: 'caps count the new version alone',
+    guard: 'Caps count the larger of both versions until an update is over (ADR 35)',
+    file: 'actors/domain/tenant/state.ts',
+    changes: [{ in: 'amountsOf', always: 'previous === undefined' }],
+    killedBy: 'test/actors/domain/container/updates.test.ts',
+  },
+  {
+    name: 'operation id not remembered',
+    guard: 'A write that is repeated under its operation id is executed once',
+    file: 'actors/runtime/partition.ts',
+    changes: [{ in: 'Partition.#runWrite', replace: 'operations.get(ask.op)', by: 'undefined' }],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'operation ids not loaded',
+    guard: 'The outcome of an operation id survives a load',
+    file: 'actors/runtime/serving.ts',
+    changes: [{ in: 'filling', omit: 'operations.add(operation)' }],
+    killedBy: 'simulation',
+    firstSeed: 309,
+  },
+  {
+    name: 'older report accepted',
+    guard: 'A report never replaces a newer one',
+    file: 'actors/domain/container/observe.ts',
+    changes: [{ in: 'observe', never: '!isNewer(order, known)' }],
+    killedBy: 'test/actors/domain/container.test.ts',
+  },
+  {
+    name: 'container deleted while wanted',
+    guard: 'A container record is deleted only when its removal was requested',
+    file: 'actors/domain/container/observe.ts',
+    changes: [{ in: 'observe', omit: "record.desired === 'removed'" }],
+    killedBy: 'test/actors/domain/container.test.ts',
+  },
+  {
+    name: 'container of an earlier placement adopted',
+    guard: 'A copy from an earlier placement is not adopted',
+    file: 'host-agent/reconcile/plan.ts',
+    changes: [{ in: 'isOutdated', omit: 'found.placement !== container.placement' }],
+    killedBy: 'test/host-agent/reconcile/plan.test.ts',
+  },
+  {
+    name: 'placed elsewhere before the host is silent',
+    guard: 'Containers of a fenced host are placed elsewhere only once they have certainly stopped (ADR 14)',
+    file: 'actors/domain/host/decide.ts',
+    changes: [{ in: 'hasStopped', omit: 'silentMs(key) >= untilMs' }],
+    killedBy: 'test/actors/domain/host.test.ts',
+  },
+  {
+    name: 'two versions of one container run',
+    guard: 'A version starts only after the other one is seen to be down (ADR 35)',
+    file: 'host-agent/reconcile/update.ts',
+    changes: [{ in: 'planOther', always: "update.phase === 'preparing'" }],
+    killedBy: 'test/host-agent/reconcile/update-walk.test.ts',
+  },
+  {
+    name: 'time of last contact not stored',
+    guard: 'A restart of a cut-off agent does not let containers run longer (ADR 14)',
+    file: 'host-agent/link/lease.ts',
+    changes: [
+      {
+        in: 'provenAtMs',
+        replace: 'boot === time.boot && atMs <= time.nowMs() ? atMs : undefined',
+        by: 'boot === time.boot && atMs <= time.nowMs() ? time.nowMs() : undefined',
+      },
+    ],
+    killedBy: 'test/host-agent/link/lease.test.ts',
+  },
+  {
+    name: 'stale replica loaded',
+    guard: 'A load that has not seen its own epoch is refused (ADR 4)',
+    file: 'actors/runtime/reading.ts',
+    changes: [{ in: 'Reading.readTo', always: 'seen === epoch' }],
+    killedBy: 'simulation',
+    firstSeed: 169,
+  },
+  {
+    name: 'journal not sealed',
+    guard: 'A taker seals the journal of a dead member before it reads it (ADR 28)',
+    file: 'actors/runtime/journal/read-journal.ts',
+    changes: [{ in: 'sealJournal', replace: 'await store.takeEpoch(encodeValue(record), revision)', by: 'revision' }],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'journal not named by the mark',
+    guard: 'The mark names a journal before it has a commit of the partition (ADR 28)',
+    file: 'actors/runtime/serving.ts',
+    changes: [
+      { in: 'startWriting', replace: 'encodeMark(markAt(mark))', by: 'encodeMark({ number: mark, journals })' },
+    ],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'gap between commits ignored',
+    guard: 'A partition whose commits have a gap is not served (ADR 28)',
+    file: 'actors/runtime/journal/order.ts',
+    changes: [{ in: 'inOrder', never: 'number !== mark + 1 + index' }],
+    killedBy: 'test/actors/runtime/journal/load.test.ts',
+  },
+  {
+    name: 'digest not compared',
+    guard: 'Records that differ from those of the checkpoint are not served (ADR 11)',
+    file: 'actors/runtime/journal/load.ts',
+    changes: [
+      {
+        in: 'loading',
+        omit: 'if (stored != null) yield* verifying(reading, stored)',
+      },
+    ],
+    killedBy: 'test/actors/runtime/journal/load.test.ts',
+  },
+  {
+    name: 'lost last entry not noticed',
+    guard: 'A journal whose last entry may be lost refuses partitions without a later commit (ADR 28)',
+    file: 'actors/runtime/journal/read-journal.ts',
+    changes: [{ in: 'wholeOf', always: 'replaced <= 0 || numbers.has(replaced) || (await holds(store, replaced))' }],
+    killedBy: 'test/actors/runtime/journal/read-journal.test.ts',
+  },
+  {
+    name: 'sequence of the past not noticed',
+    guard: 'An owner whose store went back in time acknowledges nothing more (ADR 48)',
+    file: 'actors/runtime/store/fence.ts',
+    changes: [{ in: 'Fence.#look', always: 'first > seen' }],
+    killedBy: 'test/actors/runtime/store/fence.test.ts',
+  },
+  {
+    name: 'parked events not loaded',
+    guard: 'The next owner publishes parked events (ADR 12)',
+    file: 'actors/runtime/journal/load.ts',
+    changes: [{ in: 'readParked', replace: 'parked.push({ key, entries: decoded.value })', by: 'void key' }],
+    killedBy: 'test/actors/runtime/journal/load.test.ts',
+  },
+];
