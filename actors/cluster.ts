@@ -5,7 +5,8 @@
 import { jetstreamManager, type JetStreamManager, type StreamConfig } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../lib/nats/answers.ts';
-import { backoffMs, jitter, sleep } from '../lib/time/backoff.ts';
+import { jittered } from '../lib/time/backoff.ts';
+import { retry } from '../lib/time/retry.ts';
 import { clusterSubject, readClusterEntry } from '../lib/nats/cluster-record.ts';
 import { DecodeError } from '../lib/decode.ts';
 import { compareAndSet } from '../lib/nats/kv-keys.ts';
@@ -75,13 +76,9 @@ export async function watchPayload(
   onUnfit: (error: Error) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(limits.clusterWatchMs, signal);
-    const fault = signal.aborted ? undefined : payloadFault(nc);
-    if (fault === undefined) continue;
-    onUnfit(fault);
-    return;
-  }
+  const look = (): Promise<ClusterError | undefined> => Promise.resolve(payloadFault(nc));
+  const fault = await retry(look, { pauseMs: () => limits.clusterWatchMs, signal });
+  if (fault !== undefined) onUnfit(fault);
 }
 
 /**
@@ -172,19 +169,20 @@ async function ensureStreams(there: Streams, partitions: number, replicas: numbe
  * @throws ClusterError if waiting does not help.
  */
 export async function joinWhenReady(nc: NatsConnection, options: JoinOptions, log: Log): Promise<Cluster> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      options.answers?.asked();
-      await checkServer(nc);
-      options.answers?.heard();
-      return await joinCluster(nc, options);
-    } catch (error) {
+  const attempt = async (): Promise<Cluster> => {
+    options.answers?.asked();
+    await checkServer(nc);
+    options.answers?.heard();
+    return await joinCluster(nc, options);
+  };
+  return retry(attempt, {
+    pauseMs: jittered({ minMs: limits.retryMinMs, maxMs: limits.retryMaxMs }),
+    onFailure: (error) => {
       const isFinal = error instanceof ClusterError || error instanceof DecodeError;
       if (isFinal || nc.isClosed()) throw error;
       log.warn('cluster_awaited', { error });
-      await sleep(jitter(backoffMs(attempt, { minMs: limits.retryMinMs, maxMs: limits.retryMaxMs })));
-    }
-  }
+    },
+  });
 }
 
 export interface JoinOptions {

@@ -1,6 +1,7 @@
 /** Builds what runs containers: the engine, images, logs, firewall, disk, and the reconciler. */
 import { availableParallelism, totalmem } from 'node:os';
-import { sleep, type BackoffBounds } from '../lib/time/backoff.ts';
+import type { BackoffBounds } from '../lib/time/backoff.ts';
+import { every } from '../lib/time/every.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Tracer } from '../lib/trace/tracer.ts';
@@ -311,6 +312,22 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
           if (id !== undefined) reconciler.enqueue(id);
         },
       };
+      const syncMs = (): number => settings.SYNC_INTERVAL;
+      /** Finds changes whose events were lost. */
+      const sweep = async (): Promise<void> => {
+        try {
+          await reconciler.sweep();
+          if (monitor.status().phase === 'up') await volumes.look();
+        } catch (error) {
+          log.debug('sweep_failed', { error });
+          monitor.suspect();
+        }
+      };
+      /** Drops sealed values that no container of this host may need again. */
+      const pruneBoxes = (): Promise<void> => {
+        const versions = workload.versions();
+        return state.boxes.prune(versions === undefined ? undefined : neededBoxes(versions));
+      };
       await Promise.all([
         monitor.run(watcher, signal),
         spool.run(publish, signal),
@@ -321,8 +338,8 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         usage.sampler.run(signal),
         usage.reports.run(signal),
         firewall.run(settings.SYNC_INTERVAL, signal),
-        sweepEvery(settings.SYNC_INTERVAL, { reconciler, volumes, monitor, log }, signal),
-        pruneBoxes(settings.SYNC_INTERVAL, state.boxes, workload, signal),
+        every(syncMs, sweep, signal),
+        every(syncMs, pruneBoxes, signal),
       ]);
     },
     stop: async () => {
@@ -421,48 +438,4 @@ function createDisk(
     log,
   });
   return { watch, evictor };
-}
-
-/** Finds changes whose events were lost. */
-async function sweepEvery(
-  intervalMs: number,
-  {
-    reconciler,
-    volumes,
-    monitor,
-    log,
-  }: {
-    readonly reconciler: Pick<Reconciler, 'sweep'>;
-    readonly volumes: Pick<Volumes, 'look'>;
-    readonly monitor: EngineMonitor;
-    readonly log: Log;
-  },
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    await sleep(intervalMs, signal);
-    if (signal.aborted) return;
-    try {
-      await reconciler.sweep();
-      if (monitor.status().phase === 'up') await volumes.look();
-    } catch (error) {
-      log.debug('sweep_failed', { error });
-      monitor.suspect();
-    }
-  }
-}
-
-/** Drops sealed values that no container of this host may need again. */
-async function pruneBoxes(
-  intervalMs: number,
-  boxes: Boxes,
-  workload: Pick<Workload, 'versions'>,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    await sleep(intervalMs, signal);
-    if (signal.aborted) return;
-    const versions = workload.versions();
-    await boxes.prune(versions === undefined ? undefined : neededBoxes(versions));
-  }
 }

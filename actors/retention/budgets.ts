@@ -6,7 +6,7 @@
 import { jetstreamManager, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../../lib/log.ts';
-import { createRounds } from '../../lib/time/rounds.ts';
+import { createRounds } from '../../lib/time/every.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import { readBatch, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';

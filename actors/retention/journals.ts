@@ -12,7 +12,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { compareAndSet } from '../../lib/nats/kv-keys.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { createRounds } from '../../lib/time/rounds.ts';
+import { createRounds } from '../../lib/time/every.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { bucketPrefix, buckets, bucketStream, keys } from '../../schemas/records/buckets.ts';

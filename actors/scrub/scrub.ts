@@ -6,7 +6,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { createRounds } from '../../lib/time/rounds.ts';
+import { createRounds } from '../../lib/time/every.ts';
 import { buckets, bucketStream, journalBuckets } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { scrubStream, type Divergence, type ScrubResult } from './scrub-stream.ts';

@@ -2,7 +2,7 @@
  * Carries out a plan, one step after another. Each may be repeated: one that was interrupted is
  * planned again from what it left, and finished.
  */
-import { sleep } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import { metadataToStore } from '../../schemas/api/fields/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { dataOf, doneOf, orNone } from '../client/api.ts';
@@ -165,17 +165,15 @@ async function untilRolled(work: Work, { found, wanted, name }: ContainerChange)
   const { context, timeoutS } = work;
   const { api, terminal } = context;
   const endMs = performance.now() + timeoutS * 1000;
-  for (;;) {
+  const look = async (): Promise<true | undefined> => {
     const params = pathOf(found.container.id);
     const { generation } = await dataOf(api.GET('/api/v2/compute/{id}/status', { params }));
-    if (generation !== found.status.generation) break;
-    if (performance.now() >= endMs)
-      throw new Refused(
-        `${name} has not got the new value of a secret after ${timeoutS} s: "longshore events ${name}"`,
-      );
-    await sleep(limits.cliLookMs, terminal.signal);
-    if (terminal.signal.aborted) throw new InterruptedError();
-  }
+    if (generation !== found.status.generation) return true;
+    if (performance.now() < endMs) return undefined;
+    throw new Refused(`${name} has not got the new value of a secret after ${timeoutS} s: "longshore events ${name}"`);
+  };
+  const { signal } = terminal;
+  if ((await retry(look, { pauseMs: () => limits.cliLookMs, signal })) !== true) throw new InterruptedError();
   await watchDone(context, found.container, { goal: goalIn(work, wanted), seconds: timeoutS });
 }
 

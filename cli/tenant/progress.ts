@@ -1,5 +1,6 @@
 /** Progress of a container, printed during a wait until it is done (done.ts). */
 import { sleep, withAbort } from '../../lib/time/backoff.ts';
+import { every } from '../../lib/time/every.ts';
 import { limits } from '../../schemas/limits.ts';
 import { oneLine } from '../../schemas/visible.ts';
 import { dataOf } from '../client/api.ts';
@@ -117,14 +118,12 @@ async function whileLooking<T>(
   look: (signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<T> {
-  const looks = async (): Promise<T> => {
-    for (;;) {
-      await sleep(limits.cliLookMs, signal);
-      if (signal.aborted) return asked;
-      await look(signal);
-    }
-  };
-  return Promise.race([asked, looks()]);
+  const looks = every(
+    () => limits.cliLookMs,
+    () => look(signal),
+    signal,
+  );
+  return Promise.race([asked, looks.then(() => asked)]);
 }
 
 export const statusOf = (

@@ -4,7 +4,8 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
-import { jitter, sleep } from '../../lib/time/backoff.ts';
+import { jitter } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import { readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import type { Log } from '../../lib/log.ts';
 import { isRestoring, type Cluster } from '../../schemas/records/cluster.ts';
@@ -31,21 +32,23 @@ export async function waitForCluster(
   { log, expectedId, answers }: ClusterWait,
   signal: AbortSignal,
 ): Promise<Cluster | undefined> {
-  for (let attempt = 0; !signal.aborted; attempt++) {
-    const isSaid = attempt % limits.clusterLogEveryAttempts === 0;
-    try {
-      answers?.asked();
-      const { entry } = await readClusterEntry(nc, subjects.read('cluster'));
-      answers?.heard();
-      const cluster = entry === undefined || isRestoring(entry) ? undefined : entry;
-      const fault = cluster === undefined ? undefined : faultOf(cluster, expectedId);
-      if (cluster !== undefined && fault === undefined) return cluster;
-      if (isSaid && fault !== undefined) log.error('wrong_cluster', { error: new Error(fault) });
-      else if (isSaid) log.info('cluster_awaited');
-    } catch (error) {
-      if (isSaid) log.info('cluster_awaited', { error });
-    }
-    await sleep(jitter(limits.clusterPollMs), signal);
-  }
-  return undefined;
+  const isSaid = (attempt: number): boolean => attempt % limits.clusterLogEveryAttempts === 0;
+  const look = async (attempt: number): Promise<Cluster | undefined> => {
+    answers?.asked();
+    const { entry } = await readClusterEntry(nc, subjects.read('cluster'));
+    answers?.heard();
+    const cluster = entry === undefined || isRestoring(entry) ? undefined : entry;
+    const fault = cluster === undefined ? undefined : faultOf(cluster, expectedId);
+    if (fault === undefined && cluster !== undefined) return cluster;
+    if (isSaid(attempt) && fault !== undefined) log.error('wrong_cluster', { error: new Error(fault) });
+    else if (isSaid(attempt)) log.info('cluster_awaited');
+    return undefined;
+  };
+  return retry(look, {
+    pauseMs: () => jitter(limits.clusterPollMs),
+    signal,
+    onFailure: (error, attempt) => {
+      if (isSaid(attempt)) log.info('cluster_awaited', { error });
+    },
+  });
 }

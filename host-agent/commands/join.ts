@@ -3,7 +3,8 @@ import { text } from 'node:stream/consumers';
 import type { Readable } from 'node:stream';
 import { ConfigurationError, readSettingFile } from '../../lib/config.ts';
 import type { Log } from '../../lib/log.ts';
-import { backoffMs, jitter, sleep } from '../../lib/time/backoff.ts';
+import { jittered } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import {
   askGateway,
@@ -111,21 +112,17 @@ const never = new AbortController();
 
 async function enrolled(options: Enrolling, { patienceMs, clock, say }: Joining): Promise<Identity> {
   const untilMs = clock.monotonicMs() + patienceMs;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await askGateway(options, never.signal);
-    } catch (error) {
-      if (error instanceof EnrolmentRefused) throw new ConfigurationError([error.message]);
-      const why = `the gateway at ${options.gatewayUrl} does not enrol this host (${reasonOf(error)})`;
-      if (clock.monotonicMs() >= untilMs) {
-        throw new ConfigurationError([
-          `${why}: check LONGSHORE_URL (or --url), and that this machine reaches it; then join again with the same token`,
-        ]);
-      }
-      if (attempt === 0) say(`Waiting: ${why}`);
+  const onFailure = (error: unknown, attempt: number): void => {
+    if (error instanceof EnrolmentRefused) throw new ConfigurationError([error.message]);
+    const why = `the gateway at ${options.gatewayUrl} does not enrol this host (${reasonOf(error)})`;
+    if (clock.monotonicMs() >= untilMs) {
+      throw new ConfigurationError([
+        `${why}: check LONGSHORE_URL (or --url), and that this machine reaches it; then join again with the same token`,
+      ]);
     }
-    await sleep(jitter(backoffMs(attempt, options.backoff)));
-  }
+    if (attempt === 0) say(`Waiting: ${why}`);
+  };
+  return retry(() => askGateway(options, never.signal), { pauseMs: jittered(options.backoff), onFailure });
 }
 
 /** The token is used by now, but for this host's key alone: the same one enrols it again. */

@@ -4,7 +4,8 @@
  * sooner, but few hosts have one, and none counts volumes. Each container is measured at its own
  * pace (plan.ts), so a slow measurement delays no other.
  */
-import { aborted, sleep, withAbort } from '../../lib/time/backoff.ts';
+import { aborted, withAbort } from '../../lib/time/backoff.ts';
+import { every } from '../../lib/time/every.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
@@ -246,17 +247,13 @@ export function createEvictor(parts: EvictorParts): Evictor {
     look,
     unknown: () =>
       isUnknown(volumes.attempts) ? new Set([...unmeasured.keys(), ...withVolumes]).size : unmeasured.size,
-    run: async (signal) => {
-      while (!signal.aborted) {
-        await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL), signal);
-        if (signal.aborted) return;
-        try {
-          // The agent does not wait for a hanging engine when it stops.
-          await withAbort([signal], (looking) => Promise.race([look(signal), aborted(looking.signal)]));
-        } catch (error) {
-          log.debug('disk_look_failed', { error });
-        }
-      }
+    run: (signal) => {
+      // The agent does not wait for a hanging engine when it stops.
+      const looks = (): Promise<void> =>
+        withAbort([signal], (looking) => Promise.race([look(signal), aborted(looking.signal)])).catch(
+          (error: unknown) => log.debug('disk_look_failed', { error }),
+        );
+      return every(() => Math.min(limits.diskLookMs, settings.DISK_INTERVAL), looks, signal);
     },
   };
 }

@@ -1,7 +1,8 @@
 /** The agent's files: private to it, replaced as a whole or not at all. */
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { backoffMs, jitter, withAbort } from '../../lib/time/backoff.ts';
+import { jittered, withAbort } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import type { Log } from '../../lib/log.ts';
 import { createNotify } from '../../lib/notify.ts';
 import type { StateDisk } from './state-disk.ts';
@@ -96,21 +97,19 @@ export function createLazyWriter(
   let isDirty = false;
   let writing: Promise<void> | undefined;
 
+  const writeOnce = async (): Promise<true> => {
+    isDirty = false;
+    await writeNow();
+    disk.written(path);
+    return true;
+  };
+  const onFailure = (error: unknown): void => {
+    isDirty = true;
+    disk.failed(path, error);
+    failed.notify();
+  };
   const write = async (): Promise<void> => {
-    for (let failures = 0; isDirty;) {
-      isDirty = false;
-      try {
-        await writeNow();
-        disk.written(path);
-        failures = 0;
-      } catch (error) {
-        isDirty = true;
-        disk.failed(path, error);
-        failed.notify();
-        await hurry.wait(jitter(backoffMs(failures, disk.retry)));
-        failures += 1;
-      }
-    }
+    while (isDirty) await retry(writeOnce, { pauseMs: jittered(disk.retry), onFailure, pause: hurry.wait });
   };
   const start = (pauseMs: number): Promise<void> =>
     (writing ??= hurry

@@ -4,7 +4,7 @@
  * engine delays no look.
  */
 import { statfs } from 'node:fs/promises';
-import { sleep } from '../../lib/time/backoff.ts';
+import { every } from '../../lib/time/every.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './plan.ts';
@@ -124,10 +124,8 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
     usedPercent: () => last?.usedPercent ?? null,
     freeBytes: () => last?.freeBytes ?? null,
     run: async (signal) => {
-      while (!signal.aborted) {
-        await look();
-        await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL), signal);
-      }
+      await look();
+      await every(() => Math.min(limits.diskLookMs, settings.DISK_INTERVAL), look, signal);
     },
   };
 }

@@ -6,7 +6,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
 import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
-import { sleep } from '../../lib/time/backoff.ts';
+import { every } from '../../lib/time/every.ts';
 import type { Beat } from '../../schemas/wire/host.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
@@ -83,11 +83,21 @@ export function createLink(parts: LinkParts): Link {
         syncs.ring('all');
         reporter.repeat();
       });
+      // A new hello renews credentials that are about to expire.
+      const renew = (): void => {
+        if (credentials.renewKey() !== undefined) session.renew();
+      };
+      const running = Promise.all([session.run(signal), syncs.run(nc, signal)]);
+      beat(nc);
       await Promise.all([
-        session.run(signal),
-        syncs.run(nc, signal),
-        keepBeating(() => beat(nc), parts.beatMs, signal),
-        keepCredentials(credentials, session.renew, signal),
+        running,
+        // Not in step with other hosts, which may have connected in the same moment.
+        every(
+          () => parts.beatMs * (0.9 + Math.random() / 5),
+          () => beat(nc),
+          signal,
+        ),
+        every(() => credentials.checkEveryMs, renew, signal),
       ]);
     },
     leave: async () => {
@@ -134,20 +144,4 @@ function requestIdOf(data: Uint8Array): string | undefined {
 
 async function watchReconnects(nc: NatsConnection, onReconnect: () => void): Promise<void> {
   for await (const status of nc.status()) if (status.type === 'reconnect') onReconnect();
-}
-
-async function keepBeating(beat: () => void, everyMs: number, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    beat();
-    // Not in step with other hosts, which may have connected in the same moment.
-    await sleep(everyMs * (0.9 + Math.random() / 5), signal);
-  }
-}
-
-/** A new hello renews credentials that are about to expire. */
-async function keepCredentials(credentials: Credentials, renew: () => void, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(credentials.checkEveryMs, signal);
-    if (credentials.renewKey() !== undefined) renew();
-  }
 }

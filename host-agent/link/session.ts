@@ -6,7 +6,8 @@
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import Type from 'typebox';
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
+import { jittered, type BackoffBounds } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import { decoder, messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { createNotify } from '../../lib/notify.ts';
@@ -76,29 +77,28 @@ export async function hello(
   signal: AbortSignal,
 ): Promise<Greeting | undefined> {
   const { sessions, lease, connection, log } = parts;
-  for (let attempt = 0; !signal.aborted; attempt++) {
-    try {
-      const answer = await ask(parts, held);
-      const fault = faultOf(answer, parts.cluster, sessions.highest());
-      if (answer.ok && fault === undefined) {
-        sessions.used(answer.session);
-        lease.superseded(false);
-        // The server knows this connection by the earlier credentials, and ends it when their
-        // signing key is revoked: all hosts at once. Here each connects again when it has others.
-        if (answer.jwt !== undefined && parts.credentials.renewed(answer.jwt))
-          void connection.reopen().catch((error: unknown) => log.warn('not_reconnected', { error }));
-        return answer;
-      }
-      if (!answer.ok && answer.error === 'fenced') lease.fenced();
-      if (!answer.ok && answer.error === 'superseded') lease.superseded(true);
-      else log.error('hello_refused', { why: fault, answer });
-    } catch (error) {
-      if (error instanceof ProtocolError) log.error('protocol_refused', { error });
-      else log.debug('hello_unanswered', { error });
+  const helloOnce = async (): Promise<Greeting | undefined> => {
+    const answer = await ask(parts, held);
+    const fault = faultOf(answer, parts.cluster, sessions.highest());
+    if (answer.ok && fault === undefined) {
+      sessions.used(answer.session);
+      lease.superseded(false);
+      // The server knows this connection by the earlier credentials, and ends it when their signing
+      // key is revoked: all hosts at once. Here each connects again when it has others.
+      if (answer.jwt !== undefined && parts.credentials.renewed(answer.jwt))
+        void connection.reopen().catch((error: unknown) => log.warn('not_reconnected', { error }));
+      return answer;
     }
-    await sleep(jitter(backoffMs(attempt, parts.retry)), signal);
-  }
-  return undefined;
+    if (!answer.ok && answer.error === 'fenced') lease.fenced();
+    if (!answer.ok && answer.error === 'superseded') lease.superseded(true);
+    else log.error('hello_refused', { why: fault, answer });
+    return undefined;
+  };
+  const onFailure = (error: unknown): void => {
+    if (error instanceof ProtocolError) log.error('protocol_refused', { error });
+    else log.debug('hello_unanswered', { error });
+  };
+  return retry(helloOnce, { pauseMs: jittered(parts.retry), signal, onFailure });
 }
 
 function faultOf(answer: HelloAnswer, cluster: string, highest: number): string | undefined {

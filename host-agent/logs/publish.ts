@@ -3,7 +3,8 @@
  * acknowledges it.
  */
 import Type from 'typebox';
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
+import { jittered, type BackoffBounds } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
@@ -46,28 +47,28 @@ export interface PublishParts {
 const storedBytes = 30;
 
 export function createPublish({ host, request, turns, backoff, clock, metrics, log }: PublishParts): Publish {
+  const pauseMs = jittered(backoff);
   return async (source, block, lines, signal) => {
     const { tenant, id } = source;
     const subject = subjects.hostLog(host, tenant, id);
     const scope = await turns.turn(source, Buffer.byteLength(block) + subject.length + storedBytes, signal);
     if (scope !== undefined) metrics.logHeldUp(scope);
     const startMs = clock.monotonicMs();
-    for (let attempt = 0; !signal.aborted; attempt++) {
-      try {
-        const ack = decodePubAck(await request(subject, block, limits.logAckTimeoutMs));
-        if (ack.stream === undefined || ack.seq === undefined) {
-          throw new Error(ack.error?.description ?? 'not acknowledged');
-        }
-        metrics.logBlocks('acknowledged');
-        metrics.logLines(lines);
-        if (scope !== undefined) return 'rate';
-        return clock.monotonicMs() - startMs > limits.logLateMs ? 'late' : undefined;
-      } catch (error) {
-        metrics.logBlocks('retried');
-        log.debug('log_block_retried', { container: id, attempt, error });
+    const send = async (): Promise<true> => {
+      const ack = decodePubAck(await request(subject, block, limits.logAckTimeoutMs));
+      if (ack.stream === undefined || ack.seq === undefined) {
+        throw new Error(ack.error?.description ?? 'not acknowledged');
       }
-      await sleep(jitter(backoffMs(attempt, backoff)), signal);
-    }
-    return undefined;
+      metrics.logBlocks('acknowledged');
+      metrics.logLines(lines);
+      return true;
+    };
+    const onFailure = (error: unknown, attempt: number): void => {
+      metrics.logBlocks('retried');
+      log.debug('log_block_retried', { container: id, attempt, error });
+    };
+    if ((await retry(send, { pauseMs, signal, onFailure })) === undefined) return undefined;
+    if (scope !== undefined) return 'rate';
+    return clock.monotonicMs() - startMs > limits.logLateMs ? 'late' : undefined;
   };
 }

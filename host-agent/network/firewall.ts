@@ -6,7 +6,7 @@
  * is a fault of the host.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { sleep } from '../../lib/time/backoff.ts';
+import { every } from '../../lib/time/every.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Network } from '../docker/answers.ts';
@@ -262,12 +262,13 @@ export function createFirewall(parts: FirewallParts): Firewall {
         log.warn('container_firewall_off', { why, remove: `nft delete table inet ${table}` });
         return;
       }
-      while (!signal.aborted) {
+      const lookAndCheck = async (): Promise<void> => {
         await look();
         const checked = check(signal).catch((error: unknown) => log.debug('container_firewall_not_seen', { error }));
         await untilAborted(checked, signal);
-        await sleep(intervalMs, signal);
-      }
+      };
+      await lookAndCheck();
+      await every(() => intervalMs, lookAndCheck, signal);
     },
     state: () => state,
     refusal: () =>

@@ -3,19 +3,15 @@
  * is in no container's cgroup, so no tenant's limits cover it. The engine's API does not say; the
  * process list of this machine does.
  */
-import { sleep } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import type { Log } from '../../lib/log.ts';
 import { processesOf } from '../processes.ts';
 
 /** Says so once. */
 export async function watchPortProxies(intervalMs: number, log: Log, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const proxies = (await processesOf('docker-proxy')).length;
-    if (proxies > 0) {
-      const why = 'each is outside of its container’s limits; set "userland-proxy": false in daemon.json';
-      log.warn('userland_proxy_seen', { proxies, why });
-      return;
-    }
-    await sleep(intervalMs, signal);
-  }
+  const look = async (): Promise<number | undefined> => (await processesOf('docker-proxy')).length || undefined;
+  const proxies = await retry(look, { pauseMs: () => intervalMs, signal });
+  if (proxies === undefined) return;
+  const why = 'each is outside of its container’s limits; set "userland-proxy": false in daemon.json';
+  log.warn('userland_proxy_seen', { proxies, why });
 }

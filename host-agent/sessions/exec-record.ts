@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
-import { sleep } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import { limits } from '../../schemas/limits.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
@@ -43,17 +43,14 @@ export async function loadExecRecord(stateDir: string, disk: StateDisk, log: Log
     ended,
     endLeft: async (kill, signal) => {
       for (const name of left) {
-        while (!signal.aborted) {
-          try {
-            await kill(name);
-            log.info('exec_left_ended', { exec: name.id, container: name.dockerId });
-            ended(name);
-            break;
-          } catch (error) {
-            log.debug('exec_left_not_ended', { exec: name.id, error });
-            await sleep(limits.execLeftRetryMs, signal);
-          }
-        }
+        const endOnce = async (): Promise<true> => {
+          await kill(name);
+          log.info('exec_left_ended', { exec: name.id, container: name.dockerId });
+          ended(name);
+          return true;
+        };
+        const onFailure = (error: unknown): void => log.debug('exec_left_not_ended', { exec: name.id, error });
+        await retry(endOnce, { pauseMs: () => limits.execLeftRetryMs, signal, onFailure });
       }
     },
     flush: () => file.flush(),

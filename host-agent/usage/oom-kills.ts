@@ -20,7 +20,7 @@
  * just after its child was killed does not.
  */
 import { setImmediate } from 'node:timers/promises';
-import { sleep } from '../../lib/time/backoff.ts';
+import { every } from '../../lib/time/every.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Inspection } from '../docker/answers.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
@@ -91,11 +91,12 @@ export class OomKills {
     };
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(limits.oomLookMs, signal);
-      await this.look();
-    }
+  run(signal: AbortSignal): Promise<void> {
+    return every(
+      () => limits.oomLookMs,
+      () => this.look(),
+      signal,
+    );
   }
 
   /** Reads the counters of running containers where the machine's has grown. */

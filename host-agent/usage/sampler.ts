@@ -5,7 +5,7 @@
  * sample is lost if it ends by itself.
  */
 import { setImmediate } from 'node:timers/promises';
-import { sleep } from '../../lib/time/backoff.ts';
+import { every } from '../../lib/time/every.ts';
 import type { Log } from '../../lib/log.ts';
 import { createPlaces } from '../../lib/places.ts';
 import { isTenantId } from '../../schemas/ids.ts';
@@ -155,17 +155,16 @@ export function createSampler(parts: SamplerParts): Sampler {
   return {
     sampled: engine,
     sample,
-    run: async (signal) => {
-      while (!signal.aborted) {
-        // Not in step with other hosts.
-        await sleep(parts.intervalMs * (0.95 + Math.random() / 10), signal);
-        if (signal.aborted || !parts.isEngineUp()) continue;
+    run: (signal) => {
+      const look = async (): Promise<void> => {
         try {
-          await sample();
+          if (parts.isEngineUp()) await sample();
         } catch (error) {
           log.debug('usage_samples_failed', { error });
         }
-      }
+      };
+      // Not in step with other hosts.
+      return every(() => parts.intervalMs * (0.95 + Math.random() / 10), look, signal);
     },
   };
 }

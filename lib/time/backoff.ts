@@ -18,6 +18,11 @@ export const backoffMs = (attempt: number, { minMs, maxMs }: BackoffBounds): num
  */
 export const jitter = (ms: number, random: () => number = Math.random): number => ms * (0.5 + random() / 2);
 
+/** Pauses with jitter that grow, for `retry`. */
+export function jittered(bounds: BackoffBounds): (attempt: number) => number {
+  return (attempt) => jitter(backoffMs(attempt, bounds));
+}
+
 /** Resolves after `ms`, or at once when the signal aborts; never rejects. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   try {

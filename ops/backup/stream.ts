@@ -12,7 +12,8 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import Type, { type Static } from 'typebox';
 import { isNoResponders } from '../../lib/nats/kv-keys.ts';
-import { sleep, within } from '../../lib/time/backoff.ts';
+import { within } from '../../lib/time/backoff.ts';
+import { retry } from '../../lib/time/retry.ts';
 import { BackupError, reasonOf } from './error.ts';
 import { limits } from '../../schemas/limits.ts';
 
@@ -207,16 +208,13 @@ export async function digestOf(
  * subscribes to `target`. "No responders" means that the chunk was not delivered, so sending it
  * again is safe.
  */
-async function sendChunk(nc: NatsConnection, target: string, chunk: Buffer): Promise<Msg> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await nc.request(target, chunk, { timeout: limits.backupChunkMs });
-    } catch (error) {
-      if (attempt === limits.restoreChunkAttempts || !isNoResponders(error)) throw error;
-      await sleep(limits.restoreChunkPauseMs);
-    }
-  }
-}
+const sendChunk = (nc: NatsConnection, target: string, chunk: Buffer): Promise<Msg> =>
+  retry(() => nc.request(target, chunk, { timeout: limits.backupChunkMs }), {
+    pauseMs: () => limits.restoreChunkPauseMs,
+    onFailure: (error, attempt) => {
+      if (attempt + 1 === limits.restoreChunkAttempts || !isNoResponders(error)) throw error;
+    },
+  });
 
 /** Advice for a server that gives up because it syncs each message that it restores. */
 export const slowDisk =
@@ -247,15 +245,16 @@ export async function restoreStream(
 
 /** In a cluster of NATS servers a new stream answers only after its replicas elect a leader. */
 async function waitForLeader(nc: NatsConnection, name: string): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const { cluster } = await api<StreamInfo>(nc, `STREAM.INFO.${name}`, undefined, limits.restoreLeaderPauseMs);
-      if (cluster === undefined || (cluster.leader ?? '') !== '') return;
-    } catch (error) {
-      if (attempt >= limits.restoreLeaderAttempts) throw error;
-    }
-    if (attempt >= limits.restoreLeaderAttempts)
-      throw new BackupError(`${name} is restored but has no leader: check the NATS servers, then restore again`);
-    await sleep(limits.restoreLeaderPauseMs);
-  }
+  const look = async (attempt: number): Promise<true | undefined> => {
+    const { cluster } = await api<StreamInfo>(nc, `STREAM.INFO.${name}`, undefined, limits.restoreLeaderPauseMs);
+    if (cluster === undefined || (cluster.leader ?? '') !== '') return true;
+    if (attempt + 1 < limits.restoreLeaderAttempts) return undefined;
+    throw new BackupError(`${name} is restored but has no leader: check the NATS servers, then restore again`);
+  };
+  await retry(look, {
+    pauseMs: () => limits.restoreLeaderPauseMs,
+    onFailure: (error, attempt) => {
+      if (attempt + 1 >= limits.restoreLeaderAttempts) throw error;
+    },
+  });
 }

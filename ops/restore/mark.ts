@@ -8,6 +8,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { clusterSubject, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { compareAndSet } from '../../lib/nats/kv-keys.ts';
 import { sleep } from '../../lib/time/backoff.ts';
+import { every } from '../../lib/time/every.ts';
 import { isRestoring, type Cluster, type Restoring } from '../../schemas/records/cluster.ts';
 import { BackupError } from '../backup/error.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -51,14 +52,11 @@ export async function markRestoring(
   const ending = new AbortController();
   const lost = new AbortController();
 
-  const renewing = (async () => {
-    for (;;) {
-      await sleep(limits.restoreMarkRenewMs, ending.signal);
-      if (ending.signal.aborted) return;
-      renewal += 1;
-      revision = (await write(nc, mark(), revision)) ?? raise(another());
-    }
-  })();
+  const renew = async (): Promise<void> => {
+    renewal += 1;
+    revision = (await write(nc, mark(), revision)) ?? raise(another());
+  };
+  const renewing = every(() => limits.restoreMarkRenewMs, renew, ending.signal);
   renewing.catch((error: unknown) => lost.abort(error));
   const stop = async (): Promise<void> => {
     ending.abort();

@@ -7,7 +7,7 @@ import { readMark, readPartition } from '../../actors/runtime/journal/load.ts';
 import { LoadError } from '../../actors/runtime/journal/load-error.ts';
 import type { Store } from '../../actors/runtime/store/store.ts';
 import { isNoResponders } from '../../lib/nats/kv-keys.ts';
-import { sleep } from '../../lib/time/backoff.ts';
+import { retry, type Retrying } from '../../lib/time/retry.ts';
 import type { HostRecord } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { buckets } from '../../schemas/records/buckets.ts';
@@ -41,10 +41,10 @@ export async function fenceAndLoad(
   if (value === null) return { kind: 'loads', lastEntry: 0, quarantined: [], hosts: [] };
   // A process that owned it at the time of the backup, and is still running, would pass the fence
   // at the old revision.
-  const epoch = await repeated(
-    () => store.takeEpoch(value, revision),
+  const epoch = await retry(
+    async () => (await store.takeEpoch(value, revision)) ?? 'refused',
     // The stream's leader has just changed. Nothing was written, so the epoch can still be taken.
-    (error) => isNoResponders(error),
+    whilePassing((error) => isNoResponders(error)),
   );
   if (epoch !== lastRevision + 1) {
     throw new BackupError(
@@ -54,6 +54,14 @@ export async function fenceAndLoad(
   return load(nc, partition, store, epoch);
 }
 
+/** Attempts while the failure may be passing, `limits.restoreAttempts` in all. */
+const whilePassing = (isPassing: (error: unknown) => boolean): Retrying => ({
+  pauseMs: () => limits.restorePauseMs,
+  onFailure: (error, attempt) => {
+    if (attempt + 1 === limits.restoreAttempts || !isPassing(error)) throw error;
+  },
+});
+
 const isAtWork = ({ publicKey, fencedAtMs }: HostRecord): boolean => publicKey !== null && fencedAtMs === undefined;
 
 async function load(nc: NatsConnection, partition: number, store: Store, epoch: number): Promise<LoadedPartition> {
@@ -62,30 +70,18 @@ async function load(nc: NatsConnection, partition: number, store: Store, epoch: 
       last,
       quarantined,
       records: loaded,
-    } = await repeated(
+    } = await retry(
       async () => {
         const values = await store.load(epoch);
         return readPartition(values, await restoredCommits(nc, partition, readMark(values)), records);
       },
       // A replica that lags behind may have answered.
-      (error) => !(error instanceof LoadError),
+      whilePassing((error) => !(error instanceof LoadError)),
     );
     const hosts = loaded.flatMap((record) => (record.kind === 'host' && isAtWork(record) ? [record.key] : []));
     return { kind: 'loads', lastEntry: last, quarantined, hosts };
   } catch (error) {
     if (error instanceof LoadError) return { kind: 'refuses', why: error.message };
     throw error;
-  }
-}
-
-/** Tries again after a pause while the failure may be passing, `limits.restoreAttempts` in all. */
-async function repeated<T>(attempt: () => Promise<T>, isPassing: (error: unknown) => boolean): Promise<T> {
-  for (let count = 1; ; count++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (count === limits.restoreAttempts || !isPassing(error)) throw error;
-      await sleep(limits.restorePauseMs);
-    }
   }
 }

@@ -15,6 +15,7 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { backoffMs, sleep, withAbort } from '../../../lib/time/backoff.ts';
+import { retry } from '../../../lib/time/retry.ts';
 import { fill } from '../../../lib/fill.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { EventBody } from '../../../schemas/api/event.ts';
@@ -365,22 +366,22 @@ export class EventOutbox<Item extends Identified = EventBody> {
 
   async #run(): Promise<void> {
     const { kind, sink, onFailure } = this.#options;
-    for (let attempt = 0; !this.#stopped.signal.aborted; attempt++) {
-      if (!this.#hasWanted) return;
+    const { signal } = this.#stopped;
+    const publish = async (): Promise<readonly EntryEvents<Item>[]> => {
       const batch = takeEntries(kind, this.#unpublished, this.#wanted);
-      try {
-        await sink.publish(eventMessages(kind, batch));
-      } catch (error) {
-        this.#isFailing = true;
-        this.#progress();
-        onFailure(error);
-        await sleep(
-          backoffMs(attempt, { minMs: limits.storeRetryMinMs, maxMs: limits.storeRetryMaxMs }),
-          this.#stopped.signal,
-        );
-        continue;
-      }
-      attempt = -1;
+      await sink.publish(eventMessages(kind, batch));
+      return batch;
+    };
+    const onFailed = (error: unknown): void => {
+      this.#isFailing = true;
+      this.#progress();
+      onFailure(error);
+    };
+    const pauseMs = (attempt: number): number =>
+      backoffMs(attempt, { minMs: limits.storeRetryMinMs, maxMs: limits.storeRetryMaxMs });
+    while (this.#hasWanted) {
+      const batch = await retry(publish, { pauseMs, signal, onFailure: onFailed });
+      if (batch === undefined) return;
       this.#unpublished = this.#unpublished.slice(batch.length);
       this.#isFailing = false;
       this.#recent.published(batch.flatMap(({ events }) => events));

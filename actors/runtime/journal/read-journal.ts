@@ -7,7 +7,7 @@
  * commit in a later entry, which shows by its number that none is missing in between. A commit that
  * was put again shows nothing.
  */
-import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
+import { retry } from '../../../lib/time/retry.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
@@ -15,7 +15,7 @@ import type { Slices } from '../../../lib/time/slices.ts';
 import { decodeValue, encodeValue, type Commit } from './codec.ts';
 import { decodeEntry, decodeSection, type StoredEntry, type StoredSection } from './entry.ts';
 import { LoadError } from './load-error.ts';
-import { epochShape, type EpochRecord } from '../store/epoch.ts';
+import { epochPauseMs, epochShape, type EpochRecord } from '../store/epoch.ts';
 import type { Store, StoredValue } from '../store/store.ts';
 
 export interface SealOptions {
@@ -40,21 +40,16 @@ export type Sealing = { readonly kind: 'sealed'; readonly revision: number } | {
 export async function sealJournal(options: SealOptions): Promise<Sealing> {
   const { store, member, newToken, nowMs, signal, onFailure } = options;
   const record: EpochRecord = { token: newToken(), owner: member, takenAtMs: nowMs(), sealed: true };
-  for (let attempt = 0; ; attempt++) {
-    signal.throwIfAborted();
-    try {
-      const { revision, value } = await store.readEpoch();
-      if (value === null) return { kind: 'gone' };
-      if (value === '') return { kind: 'given up' };
-      const decoded = decodeValue(value, epochShape);
-      if (decoded.ok && decoded.value.sealed === true) return { kind: 'sealed', revision };
-      const sealed = await store.takeEpoch(encodeValue(record), revision);
-      if (sealed !== undefined) return { kind: 'sealed', revision: sealed };
-    } catch (error) {
-      onFailure(error);
-    }
-    await sleep(backoffMs(attempt, { minMs: limits.epochRetryMinMs, maxMs: limits.epochRetryMaxMs }), signal);
-  }
+  const attempt = async (): Promise<Sealing | undefined> => {
+    const { revision, value } = await store.readEpoch();
+    if (value === null) return { kind: 'gone' };
+    if (value === '') return { kind: 'given up' };
+    const decoded = decodeValue(value, epochShape);
+    if (decoded.ok && decoded.value.sealed === true) return { kind: 'sealed', revision };
+    const sealed = await store.takeEpoch(encodeValue(record), revision);
+    return sealed === undefined ? undefined : { kind: 'sealed', revision: sealed };
+  };
+  return (await retry(attempt, { pauseMs: epochPauseMs, signal, onFailure })) ?? Promise.reject(signal.reason as Error);
 }
 
 /** A sealed journal, as one process has read it. */

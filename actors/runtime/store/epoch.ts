@@ -4,7 +4,8 @@
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
+import { backoffMs } from '../../../lib/time/backoff.ts';
+import { retry } from '../../../lib/time/retry.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { decodeValue, encodeValue } from '../journal/codec.ts';
 import type { Store } from './store.ts';
@@ -33,6 +34,10 @@ export type MovableFrom =
   /** `undefined`: there is no record, or none that can be read. */
   | { readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean> };
 
+/** Between attempts to move an epoch. */
+export const epochPauseMs = (attempt: number): number =>
+  backoffMs(attempt, { minMs: limits.epochRetryMinMs, maxMs: limits.epochRetryMaxMs });
+
 /**
  * Moves the epoch to a new revision. Retries while the store does not answer, until the signal
  * aborts.
@@ -46,30 +51,24 @@ export async function moveEpoch(
     readonly onFailure: (error: unknown) => void;
   },
 ): Promise<Moved> {
-  const { from, signal } = options;
+  const { from, signal, onFailure } = options;
   const value = encodeValue(record);
   let stale = 0;
-  for (let attempt = 0; !signal.aborted; attempt++) {
-    try {
-      const current = await store.readEpoch();
-      if (current.value === value) return { kind: 'moved', epoch: current.revision };
-      // From before our own epoch: a leader that is cut off does not know who has the partition
-      // now.
-      if ('epoch' in from && current.revision < from.epoch) {
-        // For good, if the store went back in time; then nobody knows whose it was since.
-        if (stale++ === limits.epochStaleReads) return { kind: 'refused' };
-        throw new Error('a stale replica returned an older epoch');
-      }
-      const mayMove = 'epoch' in from ? current.revision === from.epoch : await from.mayTake(recordOf(current.value));
-      if (!mayMove) return { kind: 'refused' };
-      const epoch = await store.takeEpoch(value, current.revision);
-      if (epoch !== undefined) return { kind: 'moved', epoch };
-    } catch (error) {
-      options.onFailure(error);
+  const attempt = async (): Promise<Moved | undefined> => {
+    const current = await store.readEpoch();
+    if (current.value === value) return { kind: 'moved', epoch: current.revision };
+    // From before our own epoch: a leader that is cut off does not know who has the partition now.
+    if ('epoch' in from && current.revision < from.epoch) {
+      // For good, if the store went back in time; then nobody knows whose it was since.
+      if (stale++ === limits.epochStaleReads) return { kind: 'refused' };
+      throw new Error('a stale replica returned an older epoch');
     }
-    await sleep(backoffMs(attempt, { minMs: limits.epochRetryMinMs, maxMs: limits.epochRetryMaxMs }), signal);
-  }
-  return { kind: 'refused' };
+    const mayMove = 'epoch' in from ? current.revision === from.epoch : await from.mayTake(recordOf(current.value));
+    if (!mayMove) return { kind: 'refused' };
+    const epoch = await store.takeEpoch(value, current.revision);
+    return epoch === undefined ? undefined : { kind: 'moved', epoch };
+  };
+  return (await retry(attempt, { pauseMs: epochPauseMs, signal, onFailure })) ?? { kind: 'refused' };
 }
 
 function recordOf(value: string | null): EpochRecord | undefined {

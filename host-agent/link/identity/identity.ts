@@ -6,7 +6,8 @@
 import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
 import { join } from 'node:path';
-import { backoffMs, jitter, sleep, withAbort, type BackoffBounds } from '../../../lib/time/backoff.ts';
+import { jittered, withAbort, type BackoffBounds } from '../../../lib/time/backoff.ts';
+import { retry } from '../../../lib/time/retry.ts';
 import { ConfigurationError } from '../../../lib/config.ts';
 import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
@@ -143,17 +144,15 @@ export interface Enrolling {
  * @throws EnrolmentRefused
  */
 export async function enrol(options: Enrolling, log: Log, signal: AbortSignal): Promise<Identity> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const identity = await askGateway(options, signal);
-      log.info('enrolled', { host: identity.host, region: identity.region, cluster: identity.cluster });
-      return identity;
-    } catch (error) {
-      if (error instanceof EnrolmentRefused || signal.aborted) throw error;
-      log.warn('enrolment_delayed', { url: options.gatewayUrl, error });
-    }
-    await sleep(jitter(backoffMs(attempt, options.backoff)), signal);
-  }
+  const onFailure = (error: unknown): void => {
+    if (error instanceof EnrolmentRefused || signal.aborted) throw error;
+    log.warn('enrolment_delayed', { url: options.gatewayUrl, error });
+  };
+  const pauseMs = jittered(options.backoff);
+  const identity = await retry(() => askGateway(options, signal), { pauseMs, signal, onFailure });
+  if (identity === undefined) throw signal.reason;
+  log.info('enrolled', { host: identity.host, region: identity.region, cluster: identity.cluster });
+  return identity;
 }
 
 /**

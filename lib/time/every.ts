@@ -1,6 +1,19 @@
 /** Work at intervals. It begins with a pause and never overlaps with itself. */
 import { jitter, sleep } from './backoff.ts';
 
+/** Does the work after each pause, until the signal aborts or the work throws. */
+export async function every(
+  pauseMs: () => number,
+  work: () => Promise<unknown> | void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await sleep(pauseMs(), signal);
+    if (signal.aborted) return;
+    await work();
+  }
+}
+
 export interface Rounds {
   /** Aborts when `stop` is called. */
   readonly signal: AbortSignal;
@@ -17,18 +30,10 @@ export function createRounds(intervalMs: number): Rounds {
   const ending = new AbortController();
   const { signal } = ending;
   let running: Promise<void> = Promise.resolve();
-
-  async function run(round: () => Promise<void>): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(jitter(intervalMs), signal);
-      if (!signal.aborted) await round();
-    }
-  }
-
   return {
     signal,
     start(round) {
-      running = run(round);
+      running = every(() => jitter(intervalMs), round, signal);
     },
     async stop() {
       ending.abort();
