@@ -32,7 +32,7 @@ import { createEngine } from './http/engine/choose.ts';
 import type { HttpEngine } from './http/engine/engine.ts';
 import { drain } from './http/engine/shutdown.ts';
 import { publicRoutes } from './openapi/routes.ts';
-import { Seats } from './http/seats.ts';
+import { Seats } from '../lib/seats.ts';
 import { ascendingIds } from './ids.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { SigningKeys, ownTokens } from './keys/signing-keys.ts';
@@ -366,7 +366,7 @@ function dispatcherOf(
 ): Dispatcher {
   const { gate } = access;
   const publicSeats = () =>
-    new Seats({ inAll: limits.publicRequestsInFlight, perClient: limits.publicRequestsPerClient, perTenant: 0 });
+    new Seats({ inAll: limits.publicRequestsInFlight, perClient: limits.publicRequestsPerClient });
   return new Dispatcher({
     routes,
     handlers,

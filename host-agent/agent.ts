@@ -13,6 +13,7 @@ import { connectNats, countMoves } from '../lib/nats/connection.ts';
 import { createProver } from '../lib/nats/host-proof.ts';
 import { jwtAuthenticator } from '../lib/nats/quick-pair.ts';
 import { version } from '../lib/version.ts';
+import { Seats } from '../lib/seats.ts';
 import type { ContainerStatus } from '../schemas/api/container.ts';
 import { limits } from '../schemas/limits.ts';
 import { engineAway } from '../schemas/wire/host.ts';
@@ -36,7 +37,6 @@ import { createMetrics, registerGauges, type Gauges } from './metrics.ts';
 import { ExecProcess } from './sessions/exec-process.ts';
 import { execKind } from './sessions/exec.ts';
 import { forwardKind } from './sessions/forward.ts';
-import { createSessionPlaces } from './sessions/places.ts';
 import { createProcessTree, type ProcessTree } from './sessions/process-tree.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
 import { statsKind } from './sessions/stats.ts';
@@ -141,7 +141,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     log,
   });
   const processes = processesOf(settings);
-  const places = createSessionPlaces({ perHost: limits.sessionsPerHost, perContainer: limits.sessionsPerContainer });
+  const places = new Seats({ inAll: limits.sessionsPerHost, perClient: limits.sessionsPerContainer });
   const sessions = createSessions({
     kinds: [
       execKind({ engine: containers.engine, processes, record: state.execs, places, log }),

@@ -1,29 +1,67 @@
 /** Bounds how much work of one kind is under way at a time; the rest waits in turn. */
 export interface Places {
+  /** No work is under way. */
+  readonly isIdle: boolean;
+  /** Does the work once it has a place. `ms`: the longest wait for one. */
+  run<T>(work: () => Promise<T>, ms?: number): Promise<T>;
   /** Resolves with the end of this work, once it has a place. The end may be called repeatedly. */
-  take(): Promise<() => void>;
+  take(ms?: number): Promise<() => void>;
 }
 
-export function createPlaces(most: number): Places {
+export interface Waits {
+  /** As many may wait. */
+  readonly most: number;
+  /** The error for work that would be one too many, or has waited too long. */
+  readonly refuse: (why: 'full' | 'late') => Error;
+}
+
+const unbounded: Waits = { most: Infinity, refuse: (why) => new Error(`no place: ${why}`) };
+
+export function createPlaces(most: number, waits: Waits = unbounded): Places {
   const waiting: (() => void)[] = [];
   let under = 0;
 
-  const end = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) under -= 1;
-    else next();
+  const wait = (ms: number | undefined): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const late = (): void => {
+        waiting.splice(waiting.indexOf(begin), 1);
+        reject(waits.refuse('late'));
+      };
+      const timer = ms === undefined ? undefined : setTimeout(late, Math.max(0, ms));
+      const begin = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      waiting.push(begin);
+    });
+
+  const take = async (ms?: number): Promise<() => void> => {
+    if (under < most) under += 1;
+    else if (waiting.length >= waits.most) throw waits.refuse('full');
+    else await wait(ms);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      // The next takes this place.
+      const next = waiting.shift();
+      if (next === undefined) under -= 1;
+      else next();
+    };
   };
 
   return {
-    take: async () => {
-      if (under < most) under += 1;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      let isOver = false;
-      return () => {
-        if (isOver) return;
-        isOver = true;
-        end();
-      };
+    get isIdle() {
+      return under === 0;
     },
+    run: async (work, ms) => {
+      const end = await take(ms);
+      try {
+        return await work();
+      } finally {
+        end();
+      }
+    },
+    take,
   };
 }

@@ -34,7 +34,10 @@ export interface UsageStore {
 }
 
 export function createUsageStore(nc: NatsConnection): UsageStore {
-  const places = createPlaces(limits.usagePutsAtOnce);
+  const places = createPlaces(limits.usagePutsAtOnce, {
+    most: limits.usagePutsWaiting - limits.usagePutsAtOnce,
+    refuse: () => new Error('too many puts wait for the stream USAGE'),
+  });
   const known = new LRUCache<string, Stored>({
     max: limits.usageRemembered,
     maxSize: limits.usageRememberedBytes,
@@ -72,20 +75,8 @@ export function createUsageStore(nc: NatsConnection): UsageStore {
     }
   };
 
-  let waiting = 0;
-  const inPlace = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (waiting >= limits.usagePutsWaiting) throw new Error('too many puts wait for the stream USAGE');
-    waiting += 1;
-    const leave = await places.take();
-    try {
-      return await work();
-    } finally {
-      waiting -= 1;
-      leave();
-    }
-  };
   return {
-    put: (subject, items) => inPlace(() => put(subject, items)),
-    read: async (subject) => (await inPlace(() => read(subject))).day,
+    put: (subject, items) => places.run(() => put(subject, items)),
+    read: async (subject) => (await places.run(() => read(subject))).day,
   };
 }

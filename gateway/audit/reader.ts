@@ -54,13 +54,8 @@ export class AuditReader {
     this.#onMalformed = onMalformed;
   }
 
-  async find(range: AuditRange): Promise<AuditFound> {
-    const leave = await this.#places.take();
-    try {
-      return await this.#find(range);
-    } finally {
-      leave();
-    }
+  find(range: AuditRange): Promise<AuditFound> {
+    return this.#places.run(() => this.#find(range));
   }
 
   async #find(range: AuditRange): Promise<AuditFound> {

@@ -2,7 +2,7 @@
 import { limits } from '../../schemas/limits.ts';
 import type { BodyRefusal } from './engine/body.ts';
 import { failure, rateLimited, type Result } from './respond.ts';
-import type { Unseated } from './seats.ts';
+import type { Unseated } from '../../lib/seats.ts';
 
 export const notFound = failure('not_found');
 export const forbidden = failure('forbidden');

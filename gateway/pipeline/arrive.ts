@@ -3,7 +3,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Access } from '../../schemas/routes.ts';
 import { options, seatRefusals, tooLongUrl } from '../http/refusals.ts';
 import type { Match } from '../http/router.ts';
-import type { Seats } from '../http/seats.ts';
+import type { Seats } from '../../lib/seats.ts';
 import type { AppRoute } from './app-route.ts';
 import type { RequestContext, Step } from './request.ts';
 

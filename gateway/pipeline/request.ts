@@ -16,7 +16,7 @@ import type { BodyRefusal } from '../http/engine/body.ts';
 import type { Exchange } from '../http/engine/engine.ts';
 import type { Result } from '../http/respond.ts';
 import type { Match, Router } from '../http/router.ts';
-import type { Seat, Seats } from '../http/seats.ts';
+import type { Seat, Seats } from '../../lib/seats.ts';
 import type { Meters } from '../metrics.ts';
 import type { AccessLog, Caller } from './access-log.ts';
 import type { AppRoute } from './app-route.ts';
@@ -33,7 +33,10 @@ export interface Server {
   readonly tracer?: Tracer | undefined;
   readonly clock: Clock;
   readonly requestDeadlineMs: number;
-  /** Seats of requests with credentials. */
+  /**
+   * Seats of requests with credentials. Streams and waits give theirs up when they have a place of
+   * their own (streams/host.ts), and probes need none.
+   */
   readonly seats: Seats;
   /** Seats of public requests without a body. */
   readonly publicSeats: Seats;

@@ -20,7 +20,7 @@ import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import type { Identity } from '../auth/claims.ts';
 import { noPlaceFor } from '../http/refusals.ts';
 import type { Result } from '../http/respond.ts';
-import { Seats } from '../http/seats.ts';
+import { Seats } from '../../lib/seats.ts';
 
 const decodeAsk = messageDecoder(SessionAsk);
 

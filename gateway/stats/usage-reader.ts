@@ -38,15 +38,12 @@ export class UsageReader {
       }
     };
     await Promise.all(
-      daysBetween(hours.from, hours.to).map(async (day) => {
-        const leave = await this.#places.take();
-        try {
+      daysBetween(hours.from, hours.to).map((day) =>
+        this.#places.run(async () => {
           const firstHour = firstHourOf(day);
           for (const message of await this.#ofDay(tenant, day)) add(firstHour, message);
-        } finally {
-          leave();
-        }
-      }),
+        }),
+      ),
     );
     return sums;
   }

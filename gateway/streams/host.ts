@@ -13,7 +13,7 @@ import type { Exchange, Sink } from '../http/engine/engine.ts';
 import type { Meters } from '../metrics.ts';
 import { noPlaceFor } from '../http/refusals.ts';
 import type { Result } from '../http/respond.ts';
-import type { Seats, Unseated } from '../http/seats.ts';
+import type { Seats, Unseated } from '../../lib/seats.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
 
 /** The frames that a source has now. `more`: ask again at once. `ended`: nothing will follow. */

@@ -76,14 +76,10 @@ export function createUnseal({ key, sender, prove, request, backoff, steadyMs, m
     }
   };
 
-  return async (who, what) => {
-    const leave = await places.take();
-    try {
+  return (who, what) =>
+    places.run(async () => {
       const answer = await ask(who, what);
       metrics.unseal(answer.kind === 'box' ? 'answered' : answer.kind);
       return answer;
-    } finally {
-      leave();
-    }
-  };
+    });
 }

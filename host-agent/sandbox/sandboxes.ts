@@ -301,13 +301,8 @@ export class SandboxPool implements Sandboxes {
     }
   }
 
-  async #make(shape: Shape): Promise<Sandbox> {
-    const end = await this.#places.take();
-    try {
-      return await this.#makeNow(shape);
-    } finally {
-      end();
-    }
+  #make(shape: Shape): Promise<Sandbox> {
+    return this.#places.run(() => this.#makeNow(shape));
   }
 
   async #makeNow(shape: Shape): Promise<Sandbox> {

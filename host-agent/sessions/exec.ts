@@ -5,6 +5,7 @@
 import type { Log } from '../../lib/log.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
+import type { Seats } from '../../lib/seats.ts';
 import { ClientControl, type ExecSignal, type HostControl } from '../../schemas/api/sessions/control.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { ExecAbout } from '../../schemas/wire/session.ts';
@@ -13,7 +14,6 @@ import { Demultiplexer } from '../docker/demux.ts';
 import { ExecProcess, type ExecName } from './exec-process.ts';
 import type { ExecRecord } from './exec-record.ts';
 import { firstOutput, loggedFault, sessionFault } from './faults.ts';
-import type { SessionPlaces } from './places.ts';
 import type { ProcessTree } from './process-tree.ts';
 import { Pump, type Piece } from './pump.ts';
 import type { SessionKind } from './sessions.ts';
@@ -23,7 +23,7 @@ const stdout = 1;
 const stderr = 2;
 
 export interface ExecParts {
-  readonly places: SessionPlaces;
+  readonly places: Seats;
   readonly engine: ExecCalls;
   /** Absent: the engine is on another machine, whose processes the agent does not see. */
   readonly processes: ProcessTree | undefined;

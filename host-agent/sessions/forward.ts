@@ -2,11 +2,11 @@
 import { connect } from 'node:net';
 import { decoder } from '../../lib/decode.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
+import type { Seats } from '../../lib/seats.ts';
 import { ClientControl } from '../../schemas/api/sessions/control.ts';
 import { limits } from '../../schemas/limits.ts';
 import { endpointAt } from '../health/checks.ts';
 import { wordsOf } from '../health/probe.ts';
-import type { SessionPlaces } from './places.ts';
 import { Pump } from './pump.ts';
 import type { SessionKind } from './sessions.ts';
 
@@ -15,7 +15,7 @@ const decodeControl = decoder(ClientControl);
 const channel = 0;
 
 /** @param isLocal false: the engine is on another machine, reached by published ports alone */
-export const forwardKind = (isLocal: boolean, places: SessionPlaces): SessionKind => ({
+export const forwardKind = (isLocal: boolean, places: Seats): SessionKind => ({
   name: 'forward',
   places,
   logLevel: 'info',

@@ -8,6 +8,7 @@ import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
 import { Tunnels } from '../../lib/tunnel/tunnels.ts';
+import type { Seat, Seats, Unseated } from '../../lib/seats.ts';
 import { limits } from '../../schemas/limits.ts';
 import {
   isSessionId,
@@ -21,7 +22,6 @@ import { spoken } from '../../schemas/wire/version.ts';
 import type { Request } from '../link/connection.ts';
 import type { Metrics } from '../metrics.ts';
 import { loggedFault, sessionFault } from './faults.ts';
-import type { SessionPlaces } from './places.ts';
 import type { SessionTarget } from './target.ts';
 
 const decodeAnswer = messageDecoder(SessionAnswer);
@@ -32,7 +32,7 @@ export interface SessionKind {
   readonly name: string;
   isOf(about: SessionAbout): boolean;
   /** Of this host and of each container; kinds may share them. */
-  readonly places: SessionPlaces;
+  readonly places: Seats;
   /** At which the end of such a session is logged. */
   readonly logLevel: 'info' | 'debug';
   /**
@@ -92,13 +92,13 @@ export function createSessions(parts: SessionsParts): Sessions {
     const kind = kinds.find((one) => one.isOf(about));
     const name = kind?.name ?? 'unknown';
     const subject = subjects.tunnel(gateway, agent, session);
-    let leave: (() => void) | undefined;
+    let place: Seat | Unseated | undefined;
     const tunnel = tunnels.add({
       publish: (message) => nc.publish(subject, message),
       clock,
       onEnded: (end) => {
         open.delete(session);
-        leave?.();
+        if (typeof place === 'object') place.leave();
         metrics.tunnelEnded(name, end.reason);
         const { tenant, id: container } = about;
         log[kind?.logLevel ?? 'info']('session_ended', {
@@ -120,13 +120,13 @@ export function createSessions(parts: SessionsParts): Sessions {
     } else if (isStopping) {
       tunnel.end({ reason: 'stopping', message: 'the agent of the host stops' });
     } else {
-      const place = kind.places.take(about.id);
-      if (typeof place === 'string') {
-        tunnel.end({ reason: 'too_many', message: place });
-      } else {
-        leave = place;
-        void takeUp(about, kind, tunnel);
-      }
+      const { inAll, perClient } = kind.places.bounds;
+      place = kind.places.take(about.id);
+      if (place === 'full') {
+        tunnel.end({ reason: 'too_many', message: `the host has ${inAll} sessions; close one` });
+      } else if (typeof place === 'string') {
+        tunnel.end({ reason: 'too_many', message: `the container has ${perClient} sessions; close one` });
+      } else void takeUp(about, kind, tunnel);
     }
   };
 

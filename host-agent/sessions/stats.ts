@@ -1,14 +1,14 @@
 /** What a container uses, once a second, to a gateway that somebody asked (usage/live-stats.ts). */
 import { limits } from '../../schemas/limits.ts';
+import { Seats } from '../../lib/seats.ts';
 import type { StatsMessage } from '../../schemas/wire/session.ts';
 import type { LiveStats } from '../usage/live-stats.ts';
-import { createSessionPlaces } from './places.ts';
 import type { SessionKind } from './sessions.ts';
 
 export const statsKind = (liveStats: Pick<LiveStats, 'watch'>): SessionKind => ({
   name: 'stats',
   // Of their own: people who watch leave room for a shell.
-  places: createSessionPlaces({ perHost: limits.statsPerHost, perContainer: limits.statsPerContainer }),
+  places: new Seats({ inAll: limits.statsPerHost, perClient: limits.statsPerContainer }),
   logLevel: 'debug',
   isOf: ({ stats }) => stats !== undefined,
   open: ({ dockerId }, _about, tunnel) => {

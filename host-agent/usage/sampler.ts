@@ -136,18 +136,15 @@ export function createSampler(parts: SamplerParts): Sampler {
     const running = containers.filter(({ state }) => state === undefined || isRunning(state));
     parts.board?.keepOnly(new Set(running.map(({ dockerId }) => dockerId)));
     await Promise.all(
-      running.map(async (container) => {
-        const leave = await places.take();
-        try {
+      running.map((container) =>
+        places.run(async () => {
           // The files are read synchronously: other work of the agent comes in between.
           await setImmediate();
           const inspection = await engine.inspect(container.dockerId);
           if (inspection === undefined || !isRunning(inspection.State.Status)) return;
           await sampleOne(inspection, isEngineAsked ? limits.usageSampleMs : undefined, container);
-        } finally {
-          leave();
-        }
-      }),
+        }),
+      ),
     );
     await store.close();
   };

@@ -4,6 +4,7 @@
  * step.
  */
 import { limits } from '../../schemas/limits.ts';
+import { Seats } from '../seats.ts';
 
 export interface Slices {
   /**
@@ -70,9 +71,8 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
     return result.value;
   }
 
-  /** Works that have begun and not ended. */
-  let begun = 0;
-  const begunOf = new Map<string, number>();
+  /** Of works that have begun and not ended. */
+  const seats = new Seats({ inAll: limits.worksBegun, perClient: limits.worksBegunPerHost });
   /** Time spent in this turn of the event loop on works that began in it. */
   let spentMs = 0;
   let isNewTurnComing = false;
@@ -102,35 +102,25 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
     }
   }
 
-  /** @returns what gives its place back. */
-  function takePlace(host: string | undefined): () => void {
-    begun++;
-    if (host === undefined) return () => begun--;
-    begunOf.set(host, (begunOf.get(host) ?? 0) + 1);
-    return () => {
-      begun--;
-      const left = (begunOf.get(host) ?? 0) - 1;
-      if (left > 0) begunOf.set(host, left);
-      else begunOf.delete(host);
-    };
-  }
-
   function begin(
     name: string,
     work: Generator<void, void, void>,
     onFault: (error: unknown) => void,
     host?: string,
   ): boolean {
-    if (begun >= limits.worksBegun) return false;
-    if (host !== undefined && (begunOf.get(host) ?? 0) >= limits.worksBegunPerHost) return false;
+    const seat = seats.take(host);
+    if (typeof seat === 'string') return false;
+    let isOver = true;
     try {
-      if (startNow(name, work)) return true;
+      isOver = startNow(name, work);
     } catch (error) {
       onFault(error);
-      return true;
     }
-    const leave = takePlace(host);
-    run(name, work).catch(onFault).finally(leave);
+    if (isOver) seat.leave();
+    else
+      run(name, work)
+        .catch(onFault)
+        .finally(() => seat.leave());
     return true;
   }
 

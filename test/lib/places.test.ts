@@ -23,3 +23,20 @@ t.test('no more than that many are under way, and the next begins when one ends'
   const again = [await places.take(), await places.take()];
   t.equal(again.length, 2);
 });
+
+t.test('work that would wait behind too many, or has waited too long, is refused', async (t) => {
+  const places = createPlaces(1, { most: 1, refuse: (why) => new Error(why) });
+  t.ok(places.isIdle);
+  const end = await places.take();
+  t.notOk(places.isIdle);
+  const late = places.run(() => Promise.resolve('late'), 5);
+  await t.rejects(
+    places.run(() => Promise.resolve('full')),
+    { message: 'full' },
+  );
+  await t.rejects(late, { message: 'late' });
+  const next = places.run(() => Promise.reject(new Error('broken')), 60_000);
+  end();
+  await t.rejects(next, { message: 'broken' });
+  t.ok(places.isIdle, 'a failure gives its place back');
+});

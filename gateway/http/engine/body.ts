@@ -10,7 +10,7 @@
  */
 import type { Clock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { Seats, type Unseated } from '../seats.ts';
+import { Seats, type Unseated } from '../../../lib/seats.ts';
 import { HeldBytes } from './held-bytes.ts';
 
 /**

@@ -1,7 +1,7 @@
 /**
  * The bytes of one body that have arrived, in one buffer that counts against the memory for bodies.
  */
-import type { Seat, Seats, Unseated } from '../seats.ts';
+import type { Seat, Seats, Unseated } from '../../../lib/seats.ts';
 
 const nothing = new Uint8Array(0);
 

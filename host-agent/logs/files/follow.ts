@@ -18,13 +18,7 @@ export interface FilePassOptions extends PassOptions {
 
 /** @throws where its files cannot be read, or were removed meanwhile (`isUnreadable`) */
 export async function filePass(options: FilePassOptions): Promise<PassResult> {
-  const end = await options.openings.take();
-  let file: LogFile;
-  try {
-    file = await LogFile.open(options.path, options.cursor, options.nowMs);
-  } finally {
-    end();
-  }
+  const file = await options.openings.run(() => LogFile.open(options.path, options.cursor, options.nowMs));
   try {
     return await transfer(options, (queue, progress, signal) => readOn(file, queue, options, progress, signal));
   } finally {

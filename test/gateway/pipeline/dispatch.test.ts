@@ -4,7 +4,7 @@ import type { Admission } from '../../../gateway/auth/gate.ts';
 import type { Call, Handler } from '../../../gateway/call.ts';
 import { Dispatcher, type DispatcherOptions } from '../../../gateway/pipeline/dispatch.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
-import { Seats } from '../../../gateway/http/seats.ts';
+import { Seats } from '../../../lib/seats.ts';
 import { createMeters } from '../../../gateway/metrics.ts';
 import { createBodyValidators } from '../../../gateway/validation/bodies.ts';
 import { systemClock } from '../../../lib/time/clock.ts';

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import t from 'tap';
-import { Seats } from '../../../gateway/http/seats.ts';
+import { Seats } from '../../../lib/seats.ts';
 import { createMeters } from '../../../gateway/metrics.ts';
 import { StreamHost } from '../../../gateway/streams/host.ts';
 import { systemClock } from '../../../lib/time/clock.ts';

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import { Seats, type Seat } from '../../../gateway/http/seats.ts';
+import { Seats, type Seat } from '../../lib/seats.ts';
 
 const bounds = { inAll: 5, perClient: 3, perTenant: 2 };
 

@@ -1,7 +1,6 @@
 /**
- * Shares of a limited resource: in all, per client and per tenant. A request in flight takes one
- * seat. Streams and waits give it up when they have a place of their own (streams/host.ts), and
- * probes need none. A body takes one for each byte that it holds (engine/held-bytes.ts).
+ * Shares of a limited resource: in all, per client and per tenant. Who finds no room does not wait.
+ * A client is who takes it: an address, a host, a container.
  */
 
 /** Why there is no room: all seats are taken, or this client or tenant has its whole share. */
@@ -10,7 +9,8 @@ export type Unseated = 'full' | 'client' | 'tenant';
 export interface SeatBounds {
   readonly inAll: number;
   readonly perClient: number;
-  readonly perTenant: number;
+  /** Default: 0. */
+  readonly perTenant?: number;
 }
 
 /** A client or tenant with seats, and their number; dropped with its last seat. */
@@ -42,8 +42,10 @@ export class Seats {
     this.bounds = bounds;
   }
 
-  take(client: string, size = 1): Seat | Unseated {
+  /** `undefined`: of no client, within what there is in all. */
+  take(client: string | undefined, size = 1): Seat | Unseated {
     if (this.taken + size > this.bounds.inAll) return 'full';
+    if (client === undefined) return new Seat(this, undefined, size);
     const holder = this.clients.get(client);
     if ((holder?.count ?? 0) + size > this.bounds.perClient) return 'client';
     return new Seat(this, holder ?? holderOf(this.clients, client), size);
@@ -62,11 +64,11 @@ export class Seats {
 
 export class Seat {
   readonly #seats: Seats;
-  readonly #client: Holder;
+  readonly #client: Holder | undefined;
   #tenant: Holder | undefined;
   #size = 0;
 
-  constructor(seats: Seats, client: Holder, size: number) {
+  constructor(seats: Seats, client: Holder | undefined, size: number) {
     this.#seats = seats;
     this.#client = client;
     this.#add(size);
@@ -76,7 +78,7 @@ export class Seat {
     const { clients, tenants } = this.#seats;
     this.#size += size;
     this.#seats.taken += size;
-    add(clients, this.#client, size);
+    if (this.#client !== undefined) add(clients, this.#client, size);
     if (this.#tenant !== undefined) add(tenants, this.#tenant, size);
   }
 
@@ -84,7 +86,7 @@ export class Seat {
   claim(tenant: string): Unseated | undefined {
     const { tenants, bounds } = this.#seats;
     const holder = tenants.get(tenant);
-    if ((holder?.count ?? 0) + this.#size > bounds.perTenant) return 'tenant';
+    if ((holder?.count ?? 0) + this.#size > (bounds.perTenant ?? 0)) return 'tenant';
     this.#tenant = holder ?? holderOf(tenants, tenant);
     add(tenants, this.#tenant, this.#size);
     return undefined;
@@ -94,8 +96,8 @@ export class Seat {
   grow(more: number): Unseated | undefined {
     const { bounds, taken } = this.#seats;
     if (taken + more > bounds.inAll) return 'full';
-    if (this.#client.count + more > bounds.perClient) return 'client';
-    if (this.#tenant !== undefined && this.#tenant.count + more > bounds.perTenant) return 'tenant';
+    if (this.#client !== undefined && this.#client.count + more > bounds.perClient) return 'client';
+    if (this.#tenant !== undefined && this.#tenant.count + more > (bounds.perTenant ?? 0)) return 'tenant';
     this.#add(more);
     return undefined;
   }
