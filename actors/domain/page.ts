@@ -1,5 +1,5 @@
 /** Pages of lists: as many items as a page may have and a message holds. Pure. */
-import { fill, line } from '../../lib/fill.ts';
+import { fill, line, type Bounds } from '../../lib/fill.ts';
 import { encodeCursor, type ListCursor } from '../../schemas/api/cursor.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Listed, ListView } from './order.ts';
@@ -32,7 +32,12 @@ export function pageByKey<T>(
   const rest = [...all]
     .filter((item) => keyOf(item) > after)
     .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
-  const { values, next } = fill(rest, { bytes: maxBytes, items: limit }, (item) => line(render(item)));
+  return pageOf(rest, { bytes: maxBytes, items: limit }, render);
+}
+
+/** As many of the items as there is room for, and whether there are more. */
+export function pageOf<T>(items: Iterable<T>, bounds: Bounds, render: (item: T) => string): Turn {
+  const { values, next } = fill(items, bounds, (item) => line(render(item)));
   return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"more":${next !== undefined}}` });
 }
 

@@ -9,7 +9,7 @@ import type { Log } from '../../lib/log.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Handlers } from '../call.ts';
-import { wrongCursor } from '../http/pages.ts';
+import { pageResult, wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import { AskError, readNow } from '../streams/requests.ts';
 import { meant } from '../../lib/validation/misspelt.ts';
@@ -133,8 +133,7 @@ export function auditRoutes(options: AuditRoutesOptions) {
     const range: AuditRange = { subject, ...times, cursor, matches, wanted: limit + 1 };
     return readNow(options, call, async (): Promise<Result> => {
       const { lines, next } = await (tenant === undefined ? ofAll(range) : ofTenant(call, tenant, range));
-      const more = next === undefined ? {} : { next_cursor: encodeAuditCursor(next) };
-      return { code: 'ok', body: JSON.stringify({ data: lines.map(shown), ...more }) };
+      return pageResult(lines.map(shown), next === undefined ? undefined : encodeAuditCursor(next));
     });
   };
 

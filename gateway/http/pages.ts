@@ -23,11 +23,11 @@ export function mergePages<T>(pages: readonly KeyPage<T>[], limit: number, keyOf
   return { data: shown, more: end !== undefined || shown.length < all.length };
 }
 
-function pageResult<T>({ data, more }: KeyPage<T>, keyOf: (item: T) => string): TextResult {
-  const last = data.at(-1);
-  const cursor = more && last !== undefined ? { next_cursor: encodeKeyCursor(keyOf(last)) } : {};
-  return { code: 'ok', body: JSON.stringify({ data, ...cursor }) };
-}
+/** @param cursor of the next page; `undefined`: this one is the last */
+export const pageResult = (data: unknown, cursor: string | undefined): TextResult => ({
+  code: 'ok',
+  body: JSON.stringify({ data, next_cursor: cursor }),
+});
 
 export interface Keys<T> {
   readonly isKey: (text: string) => boolean;
@@ -47,5 +47,8 @@ export async function listByKey<T>(
   const after = cursor === undefined ? '' : decodeKeyCursor(cursor, isKey);
   if (after === undefined) return wrongCursor;
   const pages = await pagesAfter(after);
-  return 'code' in pages ? pages : pageResult(mergePages(pages, limit, keyOf), keyOf);
+  if ('code' in pages) return pages;
+  const { data, more } = mergePages(pages, limit, keyOf);
+  const last = data.at(-1);
+  return pageResult(data, more && last !== undefined ? encodeKeyCursor(keyOf(last)) : undefined);
 }

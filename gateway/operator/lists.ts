@@ -7,7 +7,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { AnswerOf, Question } from '../../schemas/wire/asks.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { succeeded, type Call, type CallOf, type HandlerOf } from '../call.ts';
-import { listByKey, wrongCursor, type Keys } from '../http/pages.ts';
+import { listByKey, pageResult, wrongCursor, type Keys } from '../http/pages.ts';
 import { failure, type Result } from '../http/respond.ts';
 
 type KeyList = 'host.list' | 'tenant.list';
@@ -84,8 +84,7 @@ export function findContainers({
       bytes += outcome.body.length;
       place = next === null ? { partition: partition + 1, from: null } : { partition, from: next };
     }
-    const cursor = place.partition < end ? { next_cursor: encodePlaceCursor(place) } : {};
-    return { code: 'ok', body: JSON.stringify({ data: found, ...cursor }) };
+    return pageResult(found, place.partition < end ? encodePlaceCursor(place) : undefined);
   };
 
   return (call) => {

@@ -11,7 +11,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { timestamp } from '../../lib/time/timestamp.ts';
 import { tenantOf, type HandlerOf } from '../call.ts';
 import { metadataOf } from '../compute/metadata.ts';
-import { wrongCursor } from '../http/pages.ts';
+import { pageResult, wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
 import { readNow } from '../streams/requests.ts';
 import type { UsageReader } from './usage-reader.ts';
@@ -99,11 +99,10 @@ export function usageRoutes(options: UsageRoutesOptions): { readonly 'usage.get'
     return readNow(options, call, async (): Promise<Result> => {
       const sums = await options.usage.sums(tenantOf(call), hours.value);
       const { view, next } = viewOf(sums, hours.value, { after, limit });
-      const more = next === undefined ? {} : { next_cursor: encodeKeyCursor(next) };
       const ids = view.containers.map(({ id }) => id);
       const metadata = await metadataOf(options, call, ids, { kind: 'read', deadlineMs: call.deadlineMs });
       const containers = view.containers.map((one) => ({ ...one, ...metadata.get(one.id) }));
-      return { code: 'ok', body: JSON.stringify({ data: { ...view, containers }, ...more }) };
+      return pageResult({ ...view, containers }, next === undefined ? undefined : encodeKeyCursor(next));
     });
   };
   return { 'usage.get': get };

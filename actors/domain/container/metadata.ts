@@ -2,7 +2,6 @@
  * What a container has beside what runs, such as its labels. A change makes an event and no
  * generation, and no host hears of it. Pure.
  */
-import { fill, line } from '../../../lib/fill.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { metadataEvent } from '../../../schemas/api/event.ts';
 import {
@@ -17,7 +16,7 @@ import {
 } from '../../../schemas/api/fields/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { page } from '../page.ts';
+import { page, pageOf } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, invalid, noChanges, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
 import { find } from './decide.ts';
@@ -75,8 +74,7 @@ export function list(state: PartitionView, ask: Of<'metadata.list'>): Turn {
       containers.get(id)?.spec ?? (tombstones.has(id) ? (tombstones.get(id)?.metadata ?? {}) : undefined);
     return stored === undefined ? [] : [{ id, ...metadataOf(stored) }];
   });
-  const { values, next } = fill(found, { bytes: limits.answerPartBytes }, (one) => line(JSON.stringify(one)));
-  return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"more":${next !== undefined}}` });
+  return pageOf(found, { bytes: limits.answerPartBytes }, (one) => JSON.stringify(one));
 }
 
 /** The tenant's containers, each with its metadata. */

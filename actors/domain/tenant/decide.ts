@@ -15,7 +15,7 @@ import {
   type TenantView,
 } from '../../../schemas/api/tenant.ts';
 import type { PartitionView } from '../state.ts';
-import { pageByKey } from '../page.ts';
+import { pageByKey, pageOf } from '../page.ts';
 import {
   answer,
   data,
@@ -107,11 +107,10 @@ function* storedAfter(state: PartitionView, after: string): Generator<KnownTenan
   for (const tenant of state.tenantsFrom(after)) if (tenant.tenant !== after && isStored(tenant)) yield tenant;
 }
 
-export function list(state: PartitionView, { limit, after }: Of<'tenant.list'>): Turn {
-  const bounds = { bytes: limits.answerPartBytes, items: limit };
-  const { values, next } = fill(storedAfter(state, after), bounds, (tenant) => line(JSON.stringify(summary(tenant))));
-  return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"more":${next !== undefined}}` });
-}
+export const list = (state: PartitionView, { limit, after }: Of<'tenant.list'>): Turn =>
+  pageOf(storedAfter(state, after), { bytes: limits.answerPartBytes, items: limit }, (tenant) =>
+    JSON.stringify(summary(tenant)),
+  );
 
 const damagedUntilRepaired = refuse(
   'conflict',
