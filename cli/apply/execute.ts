@@ -19,6 +19,9 @@ import type { Values } from './file/values.ts';
 import type { ContainerChange, ContainerCreate, PeerChange, PeerCreate, Removal, SetStep, Step } from './plan.ts';
 import type { Done, Outcome } from './show.ts';
 
+/** The question whether a container that `apply` keeps is done already. */
+const cliKeptLookMs = 1000;
+
 export interface Work {
   readonly context: Context;
   readonly values: Values;
@@ -139,7 +142,7 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
 /** True if the change was done before; it then needs no line. */
 async function isLongDone({ context: { api } }: Work, { found }: ContainerChange, goal: Goal): Promise<boolean> {
   const { generation } = found.status;
-  const view = await settled(api, found.container.id, { ...goal, generation }, limits.cliKeptLookMs);
+  const view = await settled(api, found.container.id, { ...goal, generation }, cliKeptLookMs);
   return view?.outcome === 'done';
 }
 

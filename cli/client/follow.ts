@@ -8,6 +8,9 @@ import { answerOf, type Answer } from './api.ts';
 import { ApiError, ConnectionError, InterruptedError, isPassing } from './errors.ts';
 import { frameReader, type Frame } from './frames.ts';
 
+/** A gateway sends something every 15 s; a stream that is silent for longer is opened again. */
+const clientStreamSilentMs = 45_000;
+
 /** Opens the stream, after the frame with this id. */
 export type Open = (
   header: { readonly 'Last-Event-ID'?: string },
@@ -16,7 +19,7 @@ export type Open = (
 
 const bounds = { minMs: limits.clientRetryMinMs, maxMs: limits.clientRetryMaxMs };
 
-const silent = `the stream was silent for ${limits.clientStreamSilentMs / 1000} s`;
+const silent = `the stream was silent for ${clientStreamSilentMs / 1000} s`;
 
 /** Frames of one connection. */
 async function* framesOf(open: Open, lastId: string | undefined, signal: AbortSignal): AsyncGenerator<Frame, void> {
@@ -30,7 +33,7 @@ async function* framesOf(open: Open, lastId: string | undefined, signal: AbortSi
     const read = frameReader();
     const heard = (): void => {
       clearTimeout(timer);
-      timer = setTimeout(() => connection.abort(new Error(silent)), limits.clientStreamSilentMs);
+      timer = setTimeout(() => connection.abort(new Error(silent)), clientStreamSilentMs);
     };
     heard();
     // The signal ends this pipe itself: Node forgets that it belongs to a request whose `Request`

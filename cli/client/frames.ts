@@ -1,5 +1,8 @@
 /** Server-Sent Events as text becomes frames. Pure (HTML standard, section 9.2.6). */
-import { limits } from '../../schemas/limits.ts';
+import { MiB } from '../../schemas/limits/units.ts';
+
+/** One line of a stream, as of an event with the longest message, and more. */
+const clientFrameChars = 1 * MiB;
 
 export interface Frame {
   /** Empty: the frame has none. */
@@ -26,7 +29,7 @@ export function frameReader(): (piece: string) => Frame[] {
   return (piece) => {
     const lines = (rest + piece).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > limits.clientFrameChars) throw new Error('a line of the stream is too long');
+    if (rest.length > clientFrameChars) throw new Error('a line of the stream is too long');
     return lines.flatMap((line) => take(line.endsWith('\r') ? line.slice(0, -1) : line));
   };
 }

@@ -7,6 +7,13 @@ import { backoffMs, jitter, sleep } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import { ConnectionError, InterruptedError } from './errors.ts';
 
+/** One attempt of a request; routes that make keys take up to a minute. */
+const clientRequestMs = 75_000;
+/** Beyond the `timeout` of a request that waits. */
+const clientWaitMarginMs = 15_000;
+/** A longer `Retry-After` is for a person to decide about. */
+const clientRetryAfterMs = 30_000;
+
 export type Send = (request: Request) => Promise<Response>;
 
 export interface RepeatOptions {
@@ -33,7 +40,7 @@ const isStream = (request: Request): boolean => new URL(request.url).searchParam
 /** The answer to a wait comes when it is over. */
 function deadlineOf(request: Request): number {
   const seconds = Number(new URL(request.url).searchParams.get('timeout') ?? 0);
-  return seconds > 0 ? seconds * 1000 + limits.clientWaitMarginMs : limits.clientRequestMs;
+  return seconds > 0 ? seconds * 1000 + clientWaitMarginMs : clientRequestMs;
 }
 
 /** Pause before the request is sent again; `undefined` if the answer is final. */
@@ -44,7 +51,7 @@ function pauseAfter(request: Request, answer: Response, attempt: number): number
   const isUnknown = status === 504 && request.method !== 'GET' && isRepeatable(request);
   if (!isRefused && !isUnknown) return undefined;
   const asked = 1000 * Number(answer.headers.get('retry-after') ?? 0) || 0;
-  if (asked > limits.clientRetryAfterMs) return undefined;
+  if (asked > clientRetryAfterMs) return undefined;
   return Math.max(asked, jitter(backoffMs(attempt, bounds)));
 }
 

@@ -8,6 +8,10 @@ import { WrongUsage } from '../terminal/errors.ts';
 import { pastText, pastTime, wholeNumber } from '../terminal/arguments.ts';
 import { tableOf } from '../terminal/table.ts';
 
+/** `audit`: lines shown. */
+const cliAuditLines = 10_000;
+const cliAuditLinesDefault = 50;
+
 type Line = Schemas['AuditLine'];
 
 interface AuditOptions {
@@ -73,8 +77,8 @@ export function addAudit(program: Command, terminal: Terminal): void {
     .option(
       '-n, --lines <count>',
       'Number of newest lines to show',
-      wholeNumber(1, limits.cliAuditLines),
-      limits.cliAuditLinesDefault,
+      wholeNumber(1, cliAuditLines),
+      cliAuditLinesDefault,
     )
     .option('--from <time>', `Start of the period, ${pastText}`, time)
     .option('--to <time>', 'End of the period (default: now)', time)

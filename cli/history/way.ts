@@ -8,6 +8,7 @@ import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import { compareEvents } from '../../schemas/api/event.ts';
 import { limits } from '../../schemas/limits.ts';
+import { MiB } from '../../schemas/limits/units.ts';
 import { dataOf, type Schemas } from '../client/api.ts';
 import { InterruptedError } from '../client/errors.ts';
 import type { Context, Terminal } from '../context.ts';
@@ -15,6 +16,10 @@ import { Refused } from '../terminal/errors.ts';
 import { unreadable } from '../terminal/input.ts';
 import { joined } from '../terminal/output.ts';
 import { tableOf } from '../terminal/table.ts';
+
+/** `trace`: steps on the way of a request, and a log line. */
+const traceMoments = 10_000;
+const traceLineChars = 1 * MiB;
 
 type Event = Schemas['Event'];
 
@@ -70,7 +75,7 @@ async function* linesIn(stream: Readable): AsyncGenerator<string, void> {
   let rest = '';
   for await (const chunk of stream.setEncoding('utf8')) {
     const lines = `${rest}${String(chunk)}`.split('\n');
-    rest = (lines.pop() ?? '').slice(0, limits.traceLineChars);
+    rest = (lines.pop() ?? '').slice(0, traceLineChars);
     yield* lines;
   }
   yield rest;
@@ -87,8 +92,8 @@ async function momentsInLogs(
       for await (const line of linesIn(addAbortSignal(signal, file === '-' ? stdin : createReadStream(file)))) {
         const moment = momentIn(line, requestId);
         if (moment !== undefined) moments.push(moment);
-        if (moments.length > limits.traceMoments)
-          throw new Refused(`more than ${limits.traceMoments} lines name the request: give fewer files`);
+        if (moments.length > traceMoments)
+          throw new Refused(`more than ${traceMoments} lines name the request: give fewer files`);
       }
     } catch (error) {
       if (signal.aborted) throw new InterruptedError();

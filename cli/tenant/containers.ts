@@ -1,6 +1,5 @@
 /** `ps`, `inspect`, `start`, `stop`, `rm`, `wait`, `quota` and `usage`. */
 import { Argument, type Command } from 'commander';
-import { limits } from '../../schemas/limits.ts';
 import { oneLine } from '../../schemas/visible.ts';
 import { containerStatuses } from '../../schemas/words.ts';
 import { dataOf } from '../client/api.ts';
@@ -17,6 +16,9 @@ import { cannotCome, goalOf } from './done.ts';
 import { findContainer, NotFound, overviewOf, type Container } from './find.ts';
 import { storedPolicy, storedUses } from './prepare.ts';
 import { endText, statusOf, watchDone } from './progress.ts';
+
+/** `wait`: how often it looks whether the status can still come. */
+const cliWaitLookMs = 5000;
 
 const statuses = [...containerStatuses, 'removed'] as const;
 
@@ -90,7 +92,7 @@ async function untilStatus(context: Context, name: string, status: WaitedStatus,
     const leftMs = endMs - performance.now();
     if (leftMs <= 0) return undefined;
     try {
-      const found = await waitFor(context.api, container.id, status, Math.min(leftMs, limits.cliWaitLookMs));
+      const found = await waitFor(context.api, container.id, status, Math.min(leftMs, cliWaitLookMs));
       if (found !== undefined) return found;
     } catch (error) {
       const isRefused = error instanceof ApiError && error.status === 409;

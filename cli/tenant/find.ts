@@ -1,7 +1,6 @@
 /** The container or peer that a person means: by its name, its id, or the beginning of its id. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { limits } from '../../schemas/limits.ts';
 import { uuidPattern } from '../../schemas/words.ts';
 import type { Context } from '../context.ts';
 import { dataOf, orNone, type Schemas } from '../client/api.ts';
@@ -9,6 +8,9 @@ import { ApiError } from '../client/errors.ts';
 import { allOf } from '../client/pages.ts';
 import { composeFiles } from '../compose-files.ts';
 import { Refused } from '../terminal/errors.ts';
+
+/** The beginning of an id names a container if it is this long. */
+const cliPrefixChars = 4;
 
 export type Container = Schemas['Container'];
 export type Peer = Schemas['Peer'];
@@ -58,7 +60,7 @@ export function oneOf<T extends { readonly id: string; readonly name: string }>(
   name: string,
 ): T | undefined {
   const named = all.find((one) => one.name === name || one.id === name);
-  if (named !== undefined || name.length < limits.cliPrefixChars) return named;
+  if (named !== undefined || name.length < cliPrefixChars) return named;
   const begun = all.filter(({ id }) => id.startsWith(name));
   if (begun.length > 1) throw new Refused(`several ids begin with "${name}": ${begun.map(({ id }) => id).join(', ')}`);
   return begun[0];

@@ -12,6 +12,10 @@ import { joined } from '../terminal/output.ts';
 import { bytesText } from '../terminal/table.ts';
 import type { Goal } from './done.ts';
 
+/** Lines of the log of one that failed, and the time for the first of them to arrive. */
+const cliEndLines = 10;
+const cliEndLogMs = 1000;
+
 interface Why {
   readonly reason?: string | null;
   readonly message?: string | null;
@@ -36,12 +40,12 @@ export function lineOf({ status, reason, message, pull, update }: StatusView): s
 export async function endText({ api, terminal }: Context, { id, name }: Named, view: StatusView): Promise<string> {
   const code = view.exit_code === null ? '' : `, exit code ${view.exit_code}`;
   const ask = () =>
-    dataOf(api.GET('/api/v2/compute/{id}/logs', { params: { path: { id }, query: { limit: limits.cliEndLines } } }));
+    dataOf(api.GET('/api/v2/compute/{id}/logs', { params: { path: { id }, query: { limit: cliEndLines } } }));
   // The lines of a short run are on their way; a token may lack the right to read them.
   const lines = async () => ask().catch(() => []);
   let found = await lines();
   if (found.length === 0 && (view.exit_code !== null || view.reason === 'unhealthy')) {
-    await sleep(limits.cliEndLogMs, terminal.signal);
+    await sleep(cliEndLogMs, terminal.signal);
     found = await lines();
   }
   const log = found.length === 0 ? [] : ['Its log ends with:', ...found.map(({ line }) => `  ${line}`)];

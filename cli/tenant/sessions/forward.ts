@@ -1,13 +1,17 @@
 /** `forward`: a port of a container on this machine. */
 import { createServer, isIPv6, type Socket } from 'node:net';
 import { aborted } from '../../../lib/time/backoff.ts';
-import { limits } from '../../../schemas/limits.ts';
 import { oneLine } from '../../../schemas/visible.ts';
 import { forwardProtocol } from '../../../schemas/words.ts';
 import type { Context } from '../../context.ts';
 import { Refused, wordsOf } from '../../terminal/errors.ts';
 import { findContainer } from '../find.ts';
 import { endOf, openSession, pour, saidIn, Upstream } from './session.ts';
+
+/** Connections of one `forward` at once; a container has as many sessions at each gateway. */
+const cliForwardConnections = 8;
+/** Connections of programs on this machine that wait to be accepted. */
+const cliForwardBacklog = 64;
 
 export interface Ports {
   /** 0: any free one. */
@@ -76,10 +80,10 @@ export async function forward(
       connection.destroy();
     });
   });
-  server.maxConnections = limits.cliForwardConnections;
+  server.maxConnections = cliForwardConnections;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(refusalOf(error, address, { local, remote })));
-    server.listen({ host: address, port: local, backlog: limits.cliForwardBacklog }, resolve);
+    server.listen({ host: address, port: local, backlog: cliForwardBacklog }, resolve);
   });
   const bound = server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : local;

@@ -9,6 +9,9 @@ import { ApiError, ConnectionError, InterruptedError } from '../../client/errors
 import { numberIn, textIn, valuesIn } from '../../../lib/values.ts';
 import type { Context } from '../../context.ts';
 
+/** The time for a WebSocket to open. */
+const clientSessionOpenMs = 20_000;
+
 export interface SessionEnd {
   readonly code: number;
   readonly reason: string;
@@ -26,7 +29,7 @@ export function openSession(
   const url = `${server.replace(/^http/, 'ws')}${path}`;
   const socket = new WebSocket(url, protocol, {
     headers: { authorization: `Bearer ${token}` },
-    handshakeTimeout: limits.clientSessionOpenMs,
+    handshakeTimeout: clientSessionOpenMs,
     perMessageDeflate: false,
   });
   const leave = (): void => socket.terminate();
