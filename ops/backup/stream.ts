@@ -16,6 +16,28 @@ import { within } from '../../lib/time/backoff.ts';
 import { retry } from '../../lib/time/retry.ts';
 import { BackupError, reasonOf } from './error.ts';
 import { limits } from '../../schemas/limits.ts';
+import { KiB, MiB, minutes, seconds } from '../../schemas/limits/units.ts';
+
+/** Bytes of one message of a stream that is saved or restored. */
+const backupChunkBytes = 128 * KiB;
+/** Unacknowledged bytes of a stream that is being saved, in flight and in memory. */
+const backupWindowBytes = 4 * MiB;
+/** The wait for the next chunk, or its acknowledgement. */
+const backupChunkMs = 30 * seconds;
+/**
+ * The wait for the first answer, before which the server reads the whole stream (`jsck`), and for
+ * that after a restore.
+ */
+const backupWholeMs = 10 * minutes;
+/**
+ * Attempts to send a chunk that no server accepts yet. With the pauses they take less than the 5
+ * s after which a server gives up an idle restore.
+ */
+const restoreChunkAttempts = 80;
+const restoreChunkPauseMs = 50;
+/** Attempts to find the leader of a restored stream. */
+const restoreLeaderAttempts = 60;
+const restoreLeaderPauseMs = 500;
 
 /** The fields of a stream's state that backup and restore read. */
 export const StreamState = Type.Object({
@@ -115,12 +137,12 @@ export async function saveStream(nc: NatsConnection, name: string, path: string)
       `STREAM.SNAPSHOT.${name}`,
       {
         deliver_subject: chunks.getSubject(),
-        chunk_size: limits.backupChunkBytes,
-        window_size: limits.backupWindowBytes,
+        chunk_size: backupChunkBytes,
+        window_size: backupWindowBytes,
         no_consumers: true,
         jsck: true,
       },
-      limits.backupWholeMs,
+      backupWholeMs,
     );
     const written = await writeChunks(name, chunks, (chunk) => withPath(path, () => file.appendFile(chunk)));
     await withPath(path, () => file.sync());
@@ -140,7 +162,7 @@ async function writeChunks(
   const arriving = chunks[Symbol.asyncIterator]();
   let bytes = 0;
   for (let index = 1; ; index++) {
-    const next = await within(arriving.next(), limits.backupChunkMs, `chunk ${index} of ${name}`);
+    const next = await within(arriving.next(), backupChunkMs, `chunk ${index} of ${name}`);
     if (next.done === true)
       throw new BackupError(`${name}: the connection to NATS closed before the snapshot was complete`);
     const { data, reply, headers } = next.value;
@@ -176,7 +198,7 @@ async function* chunksOf(path: string): AsyncGenerator<Buffer, void, void> {
   try {
     file = await withPath(path, () => openRegular(path));
     for (;;) {
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(limits.backupChunkBytes), 0, limits.backupChunkBytes);
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(backupChunkBytes), 0, backupChunkBytes);
       if (bytesRead === 0) return;
       yield buffer.subarray(0, bytesRead);
     }
@@ -209,10 +231,10 @@ export async function digestOf(
  * again is safe.
  */
 const sendChunk = (nc: NatsConnection, target: string, chunk: Buffer): Promise<Msg> =>
-  retry(() => nc.request(target, chunk, { timeout: limits.backupChunkMs }), {
-    pauseMs: () => limits.restoreChunkPauseMs,
+  retry(() => nc.request(target, chunk, { timeout: backupChunkMs }), {
+    pauseMs: () => restoreChunkPauseMs,
     onFailure: (error, attempt) => {
-      if (attempt + 1 === limits.restoreChunkAttempts || !isNoResponders(error)) throw error;
+      if (attempt + 1 === restoreChunkAttempts || !isNoResponders(error)) throw error;
     },
   });
 
@@ -238,7 +260,7 @@ export async function restoreStream(
       throw new BackupError(`${name}: the server ended the restore: ${answer.string()}${hint}`);
     }
   }
-  const end = answerOf<StreamInfo>(subject, await nc.request(target, '', { timeout: limits.backupWholeMs }));
+  const end = answerOf<StreamInfo>(subject, await nc.request(target, '', { timeout: backupWholeMs }));
   await waitForLeader(nc, name);
   return end.state;
 }
@@ -246,15 +268,15 @@ export async function restoreStream(
 /** In a cluster of NATS servers a new stream answers only after its replicas elect a leader. */
 async function waitForLeader(nc: NatsConnection, name: string): Promise<void> {
   const look = async (attempt: number): Promise<true | undefined> => {
-    const { cluster } = await api<StreamInfo>(nc, `STREAM.INFO.${name}`, undefined, limits.restoreLeaderPauseMs);
+    const { cluster } = await api<StreamInfo>(nc, `STREAM.INFO.${name}`, undefined, restoreLeaderPauseMs);
     if (cluster === undefined || (cluster.leader ?? '') !== '') return true;
-    if (attempt + 1 < limits.restoreLeaderAttempts) return undefined;
+    if (attempt + 1 < restoreLeaderAttempts) return undefined;
     throw new BackupError(`${name} is restored but has no leader: check the NATS servers, then restore again`);
   };
   await retry(look, {
-    pauseMs: () => limits.restoreLeaderPauseMs,
+    pauseMs: () => restoreLeaderPauseMs,
     onFailure: (error, attempt) => {
-      if (attempt + 1 >= limits.restoreLeaderAttempts) throw error;
+      if (attempt + 1 >= restoreLeaderAttempts) throw error;
     },
   });
 }

@@ -4,8 +4,15 @@
  */
 import type { Export, Import, OperatorLimits, User } from '@nats-io/jwt';
 import { clusterSubject } from '../../lib/nats/cluster-record.ts';
-import { limits } from '../../schemas/limits.ts';
 import { anySender, subjects } from '../../schemas/wire/subjects.ts';
+
+/**
+ * Connections of all hosts together: by default a server accepts 65,536, and the control plane
+ * needs some of them.
+ */
+const hostConnections = 32_768;
+/** Time after a request of a host in which a gateway may answer it. */
+const answerTtlMs = 15_000;
 
 const unlimited = -1;
 const nanosecondsOfMs = 1_000_000;
@@ -20,7 +27,7 @@ export const accountLimits: OperatorLimits = {
   leaf: unlimited,
 };
 /** A hostile host can neither exhaust the servers' connections nor attach a leaf node. */
-export const hostsLimits: OperatorLimits = { ...accountLimits, conn: limits.hostConnections, leaf: 0 };
+export const hostsLimits: OperatorLimits = { ...accountLimits, conn: hostConnections, leaf: 0 };
 export const jetStreamLimits: OperatorLimits = {
   mem_storage: unlimited,
   disk_storage: unlimited,
@@ -97,7 +104,7 @@ export const gatewayPermissions = (publicKey: string): Partial<User> => ({
     ],
     deny: [],
   },
-  resp: { max: 1, ttl: limits.answerTtlMs * nanosecondsOfMs },
+  resp: { max: 1, ttl: answerTtlMs * nanosecondsOfMs },
 });
 
 /** The subjects on which agents send. */

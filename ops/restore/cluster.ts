@@ -33,6 +33,12 @@ import { fenceAndLoad, type LoadedPartition } from './partition.ts';
 import { requirePossible } from './possible.ts';
 import { restoreSaved, withReplicas, type SavedOptions } from './saved.ts';
 import { limits } from '../../schemas/limits.ts';
+import { days, seconds } from '../../schemas/limits/units.ts';
+
+/** A restore waits this long for an actors process to answer, and refuses to run if one does. */
+const restoreListenersMs = 1 * seconds;
+/** No host is believed that has seen a restore so long after the clock and the backup. */
+const restoreAheadMs = 10 * 365 * days;
 
 export interface RestoreOptions extends HistoryOptions {
   /** If true, the state that NATS holds now is deleted. */
@@ -84,7 +90,7 @@ export async function restoreCluster(nc: NatsConnection, options: RestoreOptions
     const members = await streamInfo(nc, membersStream);
     for (const listed of [...inTheWay, ...(members === undefined ? [] : [members])]) await remove(nc, listed, mark);
     const partitions = await restoreState(nc, manifest, options, mark);
-    const notAfterMs = Math.max(options.clock.nowMs(), Date.parse(manifest.takenAt)) + limits.restoreAheadMs;
+    const notAfterMs = Math.max(options.clock.nowMs(), Date.parse(manifest.takenAt)) + restoreAheadMs;
     const hosts = await askHosts(nc, partitions.flatMap(hostsOf), notAfterMs);
     const aboveMs = Math.max(options.clock.nowMs(), above, hosts.incarnation);
     const revisions = manifest.partitions.map(({ state }) => state.last_seq);
@@ -172,7 +178,7 @@ async function requireNoActors(nc: NatsConnection): Promise<void> {
 async function hasSubscriber(nc: NatsConnection, subject: string): Promise<boolean> {
   try {
     const nothingHeld = JSON.stringify({ ...spoken, versions: {} } satisfies DirectoryVersions);
-    await nc.request(subject, nothingHeld, { timeout: limits.restoreListenersMs });
+    await nc.request(subject, nothingHeld, { timeout: restoreListenersMs });
     return true;
   } catch (error) {
     // A timeout means that a subscriber exists: actors do not answer on this subject.

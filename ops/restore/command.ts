@@ -4,11 +4,13 @@
 import type { Terminal } from '../../cli/context.ts';
 import { took } from '../../lib/terminal.ts';
 import { systemClock } from '../../lib/time/clock.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { Manifest, SavedStream } from '../backup/folder.ts';
 import { withTarget, type FindTarget } from '../backup/target.ts';
 import { continueHistory, restoreCluster, type Servable } from './cluster.ts';
 import type { RestoredHistory } from './history.ts';
+
+/** Hosts that the output names. */
+const restoreHostsNamed = 20;
 
 /** The options of the command, by their names. */
 export interface RestoreFlags {
@@ -38,10 +40,10 @@ function reportServable(say: Say, { cluster, partitions, hosts }: Servable): voi
 }
 
 function named(hosts: readonly string[]): string {
-  const some = hosts.slice(0, limits.restoreHostsNamed).join(', ');
+  const some = hosts.slice(0, restoreHostsNamed).join(', ');
   return hosts.length === 1
     ? `host ${some}`
-    : `${hosts.length} hosts (${some}${hosts.length > limits.restoreHostsNamed ? ', …' : ''})`;
+    : `${hosts.length} hosts (${some}${hosts.length > restoreHostsNamed ? ', …' : ''})`;
 }
 
 function reportHistory(say: Say, { eventsDropped, linesDropped }: RestoredHistory): void {

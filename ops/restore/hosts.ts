@@ -6,11 +6,16 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { messageDecoder } from '../../lib/decode.ts';
 import { sleep } from '../../lib/time/backoff.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { incarnationOfEpoch } from '../../schemas/records/cluster.ts';
 import { SyncAsk } from '../../schemas/wire/host.ts';
 import { anySender, senderOfSubject, subjects } from '../../schemas/wire/subjects.ts';
+
+/**
+ * Time that a restore waits for hosts to say what they have seen, and the interval of its rings.
+ */
+const restoreHostsMs = 6000;
+const restoreHostsRingMs = 1000;
 
 const decodeAsk = messageDecoder(SyncAsk);
 
@@ -24,7 +29,7 @@ export interface HeardHosts {
 }
 
 /**
- * Waits until each host has asked, and no longer than `limits.restoreHostsMs`.
+ * Waits until each host has asked, and no longer than `restoreHostsMs`.
  * @param notAfterMs a host that names a later incarnation is not believed
  */
 export async function askHosts(nc: NatsConnection, hosts: readonly HostKey[], notAfterMs: number): Promise<HeardHosts> {
@@ -54,11 +59,11 @@ export async function askHosts(nc: NatsConnection, hosts: readonly HostKey[], no
     },
   });
   try {
-    const untilMs = performance.now() + limits.restoreHostsMs;
+    const untilMs = performance.now() + restoreHostsMs;
     while (silent.size > 0 && performance.now() < untilMs) {
       // A doorbell may be lost, as while an agent reconnects.
       for (const host of hosts) if (silent.has(host)) nc.publish(subjects.desired(host, everyPartition));
-      await sleep(limits.restoreHostsRingMs, allHeard.signal);
+      await sleep(restoreHostsRingMs, allHeard.signal);
     }
   } finally {
     asks.unsubscribe();

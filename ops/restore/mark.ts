@@ -13,6 +13,9 @@ import { isRestoring, type Cluster, type Restoring } from '../../schemas/records
 import { BackupError } from '../backup/error.ts';
 import { limits } from '../../schemas/limits.ts';
 
+/** A restore renews its mark in the cluster record this often. */
+const restoreMarkRenewMs = 500;
+
 export interface RestoreMark {
   /**
    * Reads the mark. Called before each step that deletes or writes: a process that was suspended
@@ -56,7 +59,7 @@ export async function markRestoring(
     renewal += 1;
     revision = (await write(nc, mark(), revision)) ?? raise(another());
   };
-  const renewing = every(() => limits.restoreMarkRenewMs, renew, ending.signal);
+  const renewing = every(() => restoreMarkRenewMs, renew, ending.signal);
   renewing.catch((error: unknown) => lost.abort(error));
   const stop = async (): Promise<void> => {
     ending.abort();

@@ -15,6 +15,9 @@ import { BackupError } from '../backup/error.ts';
 import { restoredCommits } from './journals.ts';
 import { limits } from '../../schemas/limits.ts';
 
+/** Attempts to fence off and load a restored partition; its stream may lack a leader for now. */
+const restoreAttempts = 20;
+
 export type LoadedPartition =
   | {
       readonly kind: 'loads';
@@ -54,11 +57,11 @@ export async function fenceAndLoad(
   return load(nc, partition, store, epoch);
 }
 
-/** Attempts while the failure may be passing, `limits.restoreAttempts` in all. */
+/** Attempts while the failure may be passing, `restoreAttempts` in all. */
 const whilePassing = (isPassing: (error: unknown) => boolean): Retrying => ({
   pauseMs: () => limits.restorePauseMs,
   onFailure: (error, attempt) => {
-    if (attempt + 1 === limits.restoreAttempts || !isPassing(error)) throw error;
+    if (attempt + 1 === restoreAttempts || !isPassing(error)) throw error;
   },
 });
 

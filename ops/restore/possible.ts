@@ -8,6 +8,17 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { BackupError } from '../backup/error.ts';
 import { api, ApiRefusal, slowDisk, type Snapshot } from '../backup/stream.ts';
 import { limits } from '../../schemas/limits.ts';
+import { KiB, MiB, seconds } from '../../schemas/limits/units.ts';
+
+/**
+ * nats-server 2.15 compresses a snapshot in blocks of this size, and gives up a restore when one
+ * takes it this long.
+ */
+const snapshotBlockBytes = 1 * MiB;
+const restoreBlockMs = 5 * seconds;
+/** Messages that show how long a server takes to store one, and room for them. */
+const restoreProbeMessages = 32;
+const restoreProbeBytes = 64 * KiB;
 
 type Sized = Pick<Snapshot, 'config' | 'state'>;
 
@@ -37,7 +48,7 @@ export async function requirePossible(
     subjects: [subject],
     storage: 'file',
     num_replicas: replicas,
-    max_bytes: Math.max(limits.restoreProbeBytes, missing),
+    max_bytes: Math.max(restoreProbeBytes, missing),
   };
   try {
     await api(nc, `STREAM.CREATE.${name}`, probe);
@@ -55,11 +66,11 @@ export async function requirePossible(
 /** Time that a single server takes to store a message of a stream. */
 async function messageMs(nc: NatsConnection, subject: string): Promise<number> {
   const startMs = performance.now();
-  const stored = Array.from({ length: limits.restoreProbeMessages }, () =>
+  const stored = Array.from({ length: restoreProbeMessages }, () =>
     nc.request(subject, '', { timeout: limits.backupRequestMs }),
   );
   await Promise.all(stored);
-  return (performance.now() - startMs) / limits.restoreProbeMessages;
+  return (performance.now() - startMs) / restoreProbeMessages;
 }
 
 /**
@@ -70,8 +81,8 @@ async function messageMs(nc: NatsConnection, subject: string): Promise<number> {
 export function requireFastDisk(backedUp: readonly Sized[], perMessageMs: number): void {
   for (const { config, state } of backedUp) {
     const messageBytes = state.bytes / Math.max(1, state.messages);
-    const inBlock = Math.min(state.messages, limits.snapshotBlockBytes / Math.max(1, messageBytes));
-    if (inBlock * perMessageMs <= limits.restoreBlockMs) continue;
+    const inBlock = Math.min(state.messages, snapshotBlockBytes / Math.max(1, messageBytes));
+    if (inBlock * perMessageMs <= restoreBlockMs) continue;
     throw new BackupError(
       `the NATS server takes ${perMessageMs.toFixed(1)} ms to store a message: it would give up restoring ` +
         `${config.name}; nothing was changed: ${slowDisk}`,

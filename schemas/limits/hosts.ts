@@ -58,11 +58,6 @@ export const hosts = {
   /** Bytes of one message of an agent: the largest is a full report, encoded as JSON. */
   hostPayloadBytes: 768 * KiB,
   /**
-   * Connections of all hosts together: by default a server accepts 65,536, and the control plane
-   * needs some of them.
-   */
-  hostConnections: 32_768,
-  /**
    * Keys of removed hosts, and replaced keys, in the claims of the account HOSTS, which must fit
    * into one message.
    */

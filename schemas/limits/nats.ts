@@ -14,8 +14,6 @@ export const nats = {
   /** After a connection that lasted so long, the first dial is quick again. */
   natsSettledMs: 5 * seconds,
   natsConnectMs: 5 * seconds,
-  /** Time after a request of a host in which a gateway may answer it. */
-  answerTtlMs: 15 * seconds,
   /** The same for gateways and actors, whose callers wait meanwhile. */
   natsPingUrgentMs: 1 * seconds,
   natsConnectUrgentMs: 2 * seconds,
