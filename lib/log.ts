@@ -5,7 +5,11 @@
  */
 import pino from 'pino';
 import { timestamp } from './time/timestamp.ts';
-import { limits } from '../schemas/limits.ts';
+import { KiB } from '../schemas/limits/units.ts';
+
+/** Log lines below `warn` are written together: at this length, or this long after the first. */
+const logBufferChars = 32 * KiB;
+const logBufferMs = 200;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -34,7 +38,7 @@ class Lines {
 
   write(line: string): void {
     this.#waiting += line;
-    if (this.#waiting.length >= limits.logBufferChars) this.flush();
+    if (this.#waiting.length >= logBufferChars) this.flush();
   }
 
   flush(): void {
@@ -85,7 +89,7 @@ export function createLog(program: string, level: LogLevel, destinationFd = 2): 
   };
   const lines = new Lines(pino.destination({ fd: destinationFd, sync: true }));
   const flush = (): void => lines.flush();
-  setInterval(flush, limits.logBufferMs).unref();
+  setInterval(flush, logBufferMs).unref();
   process.on('exit', flush);
   return wrap(pino(options, lines), lines);
 }

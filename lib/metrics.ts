@@ -14,6 +14,9 @@ import { commonPrefix, label, reading, readAtScrapes } from './metric-table.ts';
 import { limits } from '../schemas/limits.ts';
 import { errorBody } from '../schemas/errors.ts';
 
+/** Tokens in METRICS_TOKEN_FILE. */
+const metricsTokens = 8;
+
 interface ProcessReadings {
   readonly program: string;
   readonly version: string;
@@ -113,14 +116,10 @@ export function metricsListenerOf(given: {
   if (path === undefined) return { host, port, tokens: [] };
   const lines = readSettingFile('METRICS_TOKEN_FILE', path).split('\n');
   const tokens = lines.map((line) => line.trim()).filter((line) => line !== '');
-  if (
-    tokens.length === 0 ||
-    tokens.length > limits.metricsTokens ||
-    !tokens.every((token) => tokenPattern.test(token))
-  ) {
+  if (tokens.length === 0 || tokens.length > metricsTokens || !tokens.every((token) => tokenPattern.test(token))) {
     const form = 'each of 16 characters or more, letters, digits and ._~+/-=';
     throw new ConfigurationError([
-      `METRICS_TOKEN_FILE: ${path} must hold 1 to ${limits.metricsTokens} tokens, one a line, ${form}`,
+      `METRICS_TOKEN_FILE: ${path} must hold 1 to ${metricsTokens} tokens, one a line, ${form}`,
     ]);
   }
   return { host, port, tokens };

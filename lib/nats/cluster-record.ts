@@ -18,6 +18,9 @@ import { jitter, sleep, withAbort } from '../time/backoff.ts';
 import { DecodeError, decoder } from '../decode.ts';
 import { isNoResponders, readLast } from './kv-keys.ts';
 
+/** Times in a row that the record must be missing to count as deleted. */
+const clusterAbsences = 10;
+
 export const clusterStream = bucketStream(buckets.cluster.bucket);
 export const clusterSubject = bucketPrefix(buckets.cluster.bucket) + clusterKey;
 
@@ -131,7 +134,7 @@ async function otherCluster(
     const { entry } = found;
     // A server that has just come back may not have the record yet.
     absences = entry === undefined ? absences + 1 : 0;
-    if (absences > 0 && absences < limits.clusterAbsences) continue;
+    if (absences > 0 && absences < clusterAbsences) continue;
     if (isOther(entry, joined)) return entry;
   }
   return undefined;

@@ -23,6 +23,19 @@ import type { Log } from '../log.ts';
 import Type from 'typebox';
 import { decoder } from '../decode.ts';
 
+/** A server that does not answer two pings in a row is away, and another is tried. */
+const natsPingMs = 5000;
+/** The same for gateways and actors, whose callers wait meanwhile. */
+const natsPingUrgentMs = 1000;
+const natsConnectUrgentMs = 2000;
+/**
+ * If requests have no answer for this long, the server may be cut off from the others, and
+ * another is tried.
+ */
+const natsSilentMs = 20_000;
+/** Unanswered pings in a row after which a server counts as away. */
+const natsPingsUnanswered = 2;
+
 export interface NatsOptions {
   readonly servers: readonly string[];
   readonly name: string;
@@ -97,9 +110,9 @@ export async function connectNats(options: NatsOptions, log: Log): Promise<NatsC
     waitOnFirstConnect: true,
     maxReconnectAttempts: -1,
     reconnectDelayHandler: dials.waitMs,
-    pingInterval: options.isUrgent === true ? limits.natsPingUrgentMs : limits.natsPingMs,
-    maxPingOut: limits.natsPingsUnanswered,
-    timeout: options.isUrgent === true ? limits.natsConnectUrgentMs : limits.natsConnectMs,
+    pingInterval: options.isUrgent === true ? natsPingUrgentMs : natsPingMs,
+    maxPingOut: natsPingsUnanswered,
+    timeout: options.isUrgent === true ? natsConnectUrgentMs : limits.natsConnectMs,
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,
     reconnectToServer: dials.next,
@@ -130,7 +143,7 @@ function leaveWhenSilent(
   answers: Answers,
   log: Log,
 ): void {
-  const silentMs = isUrgent === true ? limits.natsSilentUrgentMs : limits.natsSilentMs;
+  const silentMs = isUrgent === true ? limits.natsSilentUrgentMs : natsSilentMs;
   // The only server is busy, not cut off from others. To connect again would cost it more than the
   // answers that it owes, and a fleet that does brings it down.
   const isAlone = (): boolean => Math.max(servers.length, nc.info?.connect_urls?.length ?? 0) <= 1;

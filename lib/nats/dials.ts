@@ -6,6 +6,12 @@ import type { ReconnectToServerHandler } from '@nats-io/transport-node';
 import { limits } from '../../schemas/limits.ts';
 import { backoffMs, jitter } from '../time/backoff.ts';
 
+/** The wait between two dials of a server: it doubles while none connects. */
+const natsDialMinMs = 250;
+const natsDialMaxMs = 5000;
+/** The longest wait of gateways and actors, whose callers wait meanwhile. */
+const natsDialUrgentMaxMs = 500;
+
 export interface DialsOptions {
   /** Callers wait for this program's answers. */
   readonly isUrgent: boolean;
@@ -22,7 +28,7 @@ export class Dials {
   /** In a row, without a connection that lasted. */
   #failed = 0;
   #refused = 0;
-  #waitMs: number = limits.natsDialMinMs;
+  #waitMs: number = natsDialMinMs;
   /** Verdict of the server on the credentials in this dial. */
   #verdict: 'none' | 'asked' | 'refused' = 'none';
   #hasConnected = false;
@@ -56,7 +62,7 @@ export class Dials {
    * How long after its last dial a server is dialled again. The same until the next dial, because
    * nats.js asks several times.
    */
-  readonly waitMs = (): number => (this.#hasSettled() ? limits.natsDialMinMs : this.#waitMs);
+  readonly waitMs = (): number => (this.#hasSettled() ? natsDialMinMs : this.#waitMs);
 
   /** The server asks for the credentials. */
   asked(): void {
@@ -94,11 +100,11 @@ export class Dials {
     this.#verdict = 'none';
     this.#connectedAtMs = undefined;
     const round = Math.floor(this.#failed++ / Math.max(1, servers));
-    const maxMs = isUrgent ? limits.natsDialUrgentMaxMs : limits.natsDialMaxMs;
+    const maxMs = isUrgent ? natsDialUrgentMaxMs : natsDialMaxMs;
     const ms =
       this.#refused > 0
-        ? backoffMs(this.#refused - 1, { minMs: limits.natsDialMinMs, maxMs: limits.natsRefusedMaxMs })
-        : backoffMs(round, { minMs: limits.natsDialMinMs, maxMs });
+        ? backoffMs(this.#refused - 1, { minMs: natsDialMinMs, maxMs: limits.natsRefusedMaxMs })
+        : backoffMs(round, { minMs: natsDialMinMs, maxMs });
     this.#waitMs = jitter(ms, random);
   }
 }

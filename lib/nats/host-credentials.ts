@@ -11,6 +11,12 @@ import { limits } from '../../schemas/limits.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { quickPair } from './quick-pair.ts';
 
+/**
+ * Subscriptions of one connection of an agent, which needs four: its doorbells, its answers, and
+ * a sync or two.
+ */
+const hostSubscriptions = 32;
+
 export interface HostsAccount {
   /** Public key of the account (`A...`). */
   readonly publicKey: string;
@@ -54,7 +60,7 @@ export const signingKeyOf = (account: HostsAccount): string => signerOf(account)
  * node.
  */
 const hostLimits = {
-  subs: limits.hostSubscriptions,
+  subs: hostSubscriptions,
   payload: limits.hostPayloadBytes,
   data: -1,
   allowed_connection_types: ['STANDARD'],

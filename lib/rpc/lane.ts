@@ -12,6 +12,9 @@ import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { isSettled, settle, unanswered, type Item } from './item.ts';
 
+/** Waits and streams poll through a lane of their own. */
+const watchLaneMessagesInFlight = 1;
+
 export type LaneKind = 'read' | 'write' | 'watch';
 export const laneKinds: readonly LaneKind[] = ['read', 'write', 'watch'];
 
@@ -44,7 +47,7 @@ export interface Backlog {
 }
 
 export function laneOf(kind: LaneKind, subject: string, owner?: string): Lane {
-  const maxInFlight = kind === 'watch' ? limits.watchLaneMessagesInFlight : limits.laneMessagesInFlight;
+  const maxInFlight = kind === 'watch' ? watchLaneMessagesInFlight : limits.laneMessagesInFlight;
   return { kind, subject, owner, maxInFlight, inFlight: 0, waiting: new Set() };
 }
 

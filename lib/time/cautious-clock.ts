@@ -5,8 +5,13 @@
  * something stamped by the wall clock is a week old by this clock only after a week has passed,
  * however wrong any clock was meanwhile (ADR 13).
  */
-import { limits } from '../../schemas/limits.ts';
+import { hours, minutes } from '../../schemas/limits/units.ts';
 import type { Clock } from './clock.ts';
+
+/** Two readings of wall clocks agree if the second is at most this much later than the first. */
+const clockTrustMs = 2 * hours;
+/** A change of the wall clock against the monotonic one that counts as a jump. */
+const clockStepMs = 1 * minutes;
 
 /**
  * Clocks differ in speed by less than this. At this rate the clock catches up with a wall clock
@@ -46,7 +51,7 @@ export class CautiousClock {
     this.#readAtMs = clock.monotonicMs();
     this.#offsetMs = wallMs - this.#readAtMs;
     const sinceMs = wallMs - (from?.wallMs ?? wallMs);
-    const isAgreed = sinceMs >= -limits.clockStepMs && sinceMs <= limits.clockTrustMs;
+    const isAgreed = sinceMs >= -clockStepMs && sinceMs <= clockTrustMs;
     this.#agreedMs = isAgreed ? (from?.agreedMs ?? 0) : 0;
     this.#trustedMs = Math.min(wallMs, from?.atMs ?? wallMs);
   }
@@ -62,7 +67,7 @@ export class CautiousClock {
     this.#readAtMs = monotonicMs;
     this.#agreedMs += passedMs;
     const offsetMs = wallMs - monotonicMs;
-    if (Math.abs(offsetMs - this.#offsetMs) > limits.clockStepMs) {
+    if (Math.abs(offsetMs - this.#offsetMs) > clockStepMs) {
       this.#offsetMs = offsetMs;
       this.#agreedMs = 0;
     }

@@ -6,6 +6,9 @@
 import { limits } from '../../schemas/limits.ts';
 import { Seats } from '../seats.ts';
 
+/** A sort in slices sorts runs of this many items at once. */
+const sortRunItems = 64;
+
 export interface Slices {
   /**
    * Runs the work to its end, one slice in each turn; a step goes from one `yield` to the next.
@@ -138,11 +141,11 @@ export function runAtOnce<T>(work: Generator<void, T, void>): T {
 /** Sorts in steps: sorts short runs, then merges them. Stable. */
 export function* sorting<T>(items: readonly T[], compare: (one: T, other: T) => number): Generator<void, T[], void> {
   let from: T[] = [];
-  for (let start = 0; start < items.length; start += limits.sortRunItems) {
-    from.push(...items.slice(start, start + limits.sortRunItems).sort(compare));
+  for (let start = 0; start < items.length; start += sortRunItems) {
+    from.push(...items.slice(start, start + sortRunItems).sort(compare));
     yield;
   }
-  for (let width = limits.sortRunItems; width < from.length; width *= 2) {
+  for (let width = sortRunItems; width < from.length; width *= 2) {
     const to: T[] = [];
     for (let start = 0; start < from.length; start += 2 * width) {
       const middle = Math.min(start + width, from.length);
@@ -150,7 +153,7 @@ export function* sorting<T>(items: readonly T[], compare: (one: T, other: T) => 
       for (let [left, right] = [start, middle]; left < middle || right < end;) {
         const isLeft = right >= end || (left < middle && compare(from[left] as T, from[right] as T) <= 0);
         to.push(from[isLeft ? left++ : right++] as T);
-        if (to.length % limits.sortRunItems === 0) yield;
+        if (to.length % sortRunItems === 0) yield;
       }
     }
     from = to;

@@ -50,11 +50,6 @@ export const hosts = {
   renewTimeoutMs: 10 * seconds,
   /** The longest wait of an agent that the gateway refuses new credentials. */
   renewRefusedMaxMs: 5 * minutes,
-  /**
-   * Subscriptions of one connection of an agent, which needs four: its doorbells, its answers, and
-   * a sync or two.
-   */
-  hostSubscriptions: 32,
   /** Bytes of one message of an agent: the largest is a full report, encoded as JSON. */
   hostPayloadBytes: 768 * KiB,
   /**

@@ -2,26 +2,11 @@
 import { MiB, seconds, minutes } from './units.ts';
 
 export const nats = {
-  /** A server that does not answer two pings in a row is away, and another is tried. */
-  natsPingMs: 5 * seconds,
-  /** The wait between two dials of a server: it doubles while none connects. */
-  natsDialMinMs: 250,
-  natsDialMaxMs: 5 * seconds,
-  /** The longest wait of gateways and actors, whose callers wait meanwhile. */
-  natsDialUrgentMaxMs: 500,
   /** The longest wait while servers refuse the credentials. */
   natsRefusedMaxMs: 30 * seconds,
   /** After a connection that lasted so long, the first dial is quick again. */
   natsSettledMs: 5 * seconds,
   natsConnectMs: 5 * seconds,
-  /** The same for gateways and actors, whose callers wait meanwhile. */
-  natsPingUrgentMs: 1 * seconds,
-  natsConnectUrgentMs: 2 * seconds,
-  /**
-   * If requests have no answer for this long, the server may be cut off from the others, and
-   * another is tried.
-   */
-  natsSilentMs: 20 * seconds,
   /**
    * The same for gateways and actors. Longer than it takes to elect another leader of a stream,
    * when there are no answers either.
@@ -37,8 +22,6 @@ export const nats = {
   clusterReadMs: 2 * seconds,
   clusterPollMs: 500,
   clusterWatchMs: 1 * seconds,
-  /** Times in a row that the record must be missing to count as deleted. */
-  clusterAbsences: 10,
   /**
    * The least `max_payload` of a NATS server, which is its own default: a journal entry or a batch
    * of asks fits, with the protocol's headers.
@@ -48,8 +31,6 @@ export const nats = {
   natsBatchMessages: 1000,
   /** Failed reads of the cluster record that make one log line. */
   clusterLogEveryAttempts: 20,
-  /** Unanswered pings in a row after which a server counts as away. */
-  natsPingsUnanswered: 2,
   /** The time to ask JetStream for its API level and its streams. As short for the same reason. */
   natsInfoMs: 2 * seconds,
   /** The time to make a stream. */

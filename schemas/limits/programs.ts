@@ -1,12 +1,7 @@
 /** Parts that every program has: log, metrics, shutdown. */
-import { KiB, seconds } from './units.ts';
+import { seconds } from './units.ts';
 
 export const programs = {
-  /** Log lines below `warn` are written together: at this length, or this long after the first. */
-  logBufferChars: 32 * KiB,
-  logBufferMs: 200,
-  /** Tokens in METRICS_TOKEN_FILE. */
-  metricsTokens: 8,
   /** Spans that wait for their receiver; more are dropped. One takes half a kilobyte. */
   traceQueuedSpans: 4096,
   traceBatchSpans: 512,
@@ -15,8 +10,6 @@ export const programs = {
   traceExportTimeoutMs: 5 * seconds,
   traceExportAttempts: 4,
   traceStopMs: 1 * seconds,
-  /** A sort in slices sorts runs of this many items at once. */
-  sortRunItems: 64,
   /** Faults that one decoding names. */
   decodeErrors: 512,
   /** Time in which each part of a program stops: the listener of metrics, a NATS connection. */

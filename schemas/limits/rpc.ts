@@ -4,8 +4,6 @@ import { KiB, seconds } from './units.ts';
 export const rpc = {
   /** Messages of a lane without any answer yet; messages under way with asks for one partition. */
   laneMessagesInFlight: 2,
-  /** Waits and streams poll through a lane of their own. */
-  watchLaneMessagesInFlight: 1,
   /** A message without an answer for so long leaves its place in the lane to others. */
   laneStallMs: 100,
   /** In each lane, for each partition. */

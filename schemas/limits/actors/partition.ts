@@ -4,10 +4,6 @@ import { KiB, MiB, seconds, minutes, hours, days } from '../units.ts';
 export const partition = {
   /** Partitions of a new cluster. A cluster keeps the number it was initialised with. */
   partitions: 16,
-  /** Two readings of wall clocks agree if the second is at most this much later than the first. */
-  clockTrustMs: 2 * hours,
-  /** A change of the wall clock against the monotonic one that counts as a jump. */
-  clockStepMs: 1 * minutes,
   /** A gateway trusts a wall clock that has not jumped for this long. */
   clockSettleMs: 24 * hours,
   /**
