@@ -47,6 +47,14 @@ import { loadState, type State } from './state.ts';
 import { observeContainers } from './usage/container-metrics.ts';
 import { roomOf } from './desired/capacity.ts';
 
+/** The time between two reports of the progress of pulls. */
+const pullReportMs = 1000;
+/**
+ * An agent waits for the acknowledgement of its log blocks (`logAckTimeoutMs`), then for its
+ * farewell and its connection (`farewellMs` each).
+ */
+const stopAgentMs = 14_000;
+
 export interface AgentParts {
   readonly settings: AgentSettings;
   readonly identity: Identity;
@@ -203,7 +211,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         session: reporter.session,
         sender,
         request,
-        everyMs: limits.pullReportMs,
+        everyMs: pullReportMs,
         log,
       },
       signal,
@@ -229,7 +237,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 
   life.onStop({
     name: 'agent',
-    deadlineMs: limits.stopAgentMs,
+    deadlineMs: stopAgentMs,
     stop: async () => {
       ending.abort();
       sessions.stop();

@@ -7,7 +7,7 @@ import type { Log } from '../lib/log.ts';
 import type { Tracer } from '../lib/trace/tracer.ts';
 import type { Capacity } from '../schemas/api/host.ts';
 import type { ContainerId } from '../schemas/ids.ts';
-import { limits } from '../schemas/limits.ts';
+import { minutes } from '../schemas/limits/units.ts';
 import type { PullItem } from '../schemas/wire/host.ts';
 import type { Sender } from '../schemas/wire/subjects.ts';
 import type { Request } from './link/connection.ts';
@@ -58,6 +58,9 @@ import { createSampler, type Sampler, type UseBoard } from './usage/sampler.ts';
 import { createVolumes, type Volumes } from './volumes/volumes.ts';
 import { capacityOf, type Machine } from './desired/capacity.ts';
 import { createWorkload, type Workload } from './desired/workload.ts';
+
+/** The time between two looks at the processes of the host: each reads a file of every one. */
+const portProxyLookMs = 5 * minutes;
 
 export interface ContainersParts {
   readonly settings: AgentSettings;
@@ -333,7 +336,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         spool.run(publish, signal),
         share.watch.run(signal),
         share.evictor.run(signal),
-        ...(isHere(settings.DOCKER_HOST) ? [watchPortProxies(limits.portProxyLookMs, log, signal)] : []),
+        ...(isHere(settings.DOCKER_HOST) ? [watchPortProxies(portProxyLookMs, log, signal)] : []),
         oomKills?.run(signal),
         usage.sampler.run(signal),
         usage.reports.run(signal),

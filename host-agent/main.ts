@@ -13,7 +13,10 @@ import { reasonOf } from './commands/reason.ts';
 import { runAgent } from './commands/run.ts';
 import { doctor } from './doctor/doctor.ts';
 import { checkSettings, settings } from './settings.ts';
-import { limits } from '../schemas/limits.ts';
+import { minutes } from '../schemas/limits/units.ts';
+
+/** Time that `host-agent join` waits for the gateway. */
+const joinMs = 1 * minutes;
 
 const command = parseCommand(process.argv.slice(2));
 
@@ -34,7 +37,7 @@ switch (command.kind) {
     try {
       const given = checkSettings(readSettings(settings, process.env));
       const log = createLog('host-agent', 'error');
-      const parts = { stdin: process.stdin, clock: systemClock, patienceMs: limits.joinMs, say, log };
+      const parts = { stdin: process.stdin, clock: systemClock, patienceMs: joinMs, say, log };
       await join({ ...parts, settings: given, token: command.token, url: command.url });
     } catch (error) {
       const faults = error instanceof ConfigurationError ? error.faults : [reasonOf(error)];

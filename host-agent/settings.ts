@@ -18,6 +18,7 @@ import {
 import { logLevels } from '../lib/log.ts';
 import { traceSettings } from '../lib/trace/settings.ts';
 import { limits } from '../schemas/limits.ts';
+import { hours, MiB, minutes, seconds } from '../schemas/limits/units.ts';
 import { isRegistryRule } from '../schemas/api/registry.ts';
 import { defaultCapabilities, grantableCapabilities, parseCapabilities, type Capability } from './spec/confinement.ts';
 import { parsePortRange, type PortRange } from './sandbox/shape.ts';
@@ -25,6 +26,25 @@ import { egressForm, parseEgressRules } from './network/egress.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
 import type { LogRates } from './logs/rates.ts';
 import { imagePolicies } from './images/collector.ts';
+
+/** Two weeks. */
+const imagesUnusedMs = 336 * hours;
+/** Ports of one Linux bridge; all tenants' containers of a host are on one. */
+const bridgePorts = 1023;
+const containersPerHost = 500;
+/**
+ * Encoded bytes a second that a host sends by default: of a container, of a tenant's containers
+ * there, of all.
+ */
+const logRateContainerBytes = 2 * MiB;
+const logRateTenantBytes = 12 * MiB;
+const logRateHostBytes = 24 * MiB;
+/** Time of an unused rate that may be sent at once. */
+const logRateBurstMs = 10 * seconds;
+/** The time between two samples of all running containers. */
+const usageIntervalMs = 15 * seconds;
+/** The time between two reports of the hours that are still open. */
+const usageReportMs = 5 * minutes;
 
 const engineAddress: Setting<EngineAddress> = {
   form: 'unix:///path/to/docker.sock or tcp://host:port',
@@ -122,7 +142,7 @@ export const settings = {
   ),
   IMAGES_UNUSED: duration(
     'Images that the agent pulled and that no container used for this long are removed, however much room there is; `off`: never.',
-    { orOff: true, min: 3_600_000, max: 3650 * 86_400_000, fallback: limits.imagesUnusedMs, replaces: '_HOURS' },
+    { orOff: true, min: 3_600_000, max: 3650 * 86_400_000, fallback: imagesUnusedMs, replaces: '_HOURS' },
   ),
   NATS_URLS: natsServers('NATS servers to use in place of those that the gateway names.', []),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
@@ -144,8 +164,8 @@ export const settings = {
   ),
   CAPACITY_CONTAINERS: integer('Most containers that this host takes.', {
     min: 0,
-    max: limits.bridgePorts,
-    fallback: limits.containersPerHost,
+    max: bridgePorts,
+    fallback: containersPerHost,
   }),
   CPU_OVERCOMMIT: number(
     'How far CPU limits may add up beyond the cores of the host. A cpu_limit is a limit, not a reservation.',
@@ -207,16 +227,16 @@ export const settings = {
     ['files', 'engine'] as const,
     'files',
   ),
-  LOG_RATE_CONTAINER_BYTES: bytesPerSecond('of one container', limits.logRateContainerBytes),
-  LOG_RATE_TENANT_BYTES: bytesPerSecond('of one tenant’s containers on this host together', limits.logRateTenantBytes),
-  LOG_RATE_HOST_BYTES: bytesPerSecond('of all containers of this host together', limits.logRateHostBytes),
-  LOG_RATE_BURST: time('Burst: a log rate that was unused for this long may be used at once.', limits.logRateBurstMs),
+  LOG_RATE_CONTAINER_BYTES: bytesPerSecond('of one container', logRateContainerBytes),
+  LOG_RATE_TENANT_BYTES: bytesPerSecond('of one tenant’s containers on this host together', logRateTenantBytes),
+  LOG_RATE_HOST_BYTES: bytesPerSecond('of all containers of this host together', logRateHostBytes),
+  LOG_RATE_BURST: time('Burst: a log rate that was unused for this long may be used at once.', logRateBurstMs),
   USAGE_INTERVAL: time(
     'Time between samples of what containers use. Where the agent cannot read their cgroups, it asks the engine in every fourth.',
-    limits.usageIntervalMs,
+    usageIntervalMs,
     100,
   ),
-  USAGE_REPORT_INTERVAL: time('Time between reports of what containers have used.', limits.usageReportMs, 100),
+  USAGE_REPORT_INTERVAL: time('Time between reports of what containers have used.', usageReportMs, 100),
   RETRY_MIN: time('Shortest pause before the agent asks the control plane or the engine again.', limits.retryMinMs),
   RETRY_MAX: time('Longest pause before the agent asks the control plane or the engine again.', limits.retryMaxMs),
 } as const;

@@ -8,12 +8,17 @@ import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { ContainerId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import { DesiredContainer } from '../../schemas/wire/host.ts';
 import { changed, emptyDesired, isOfVersion, isOlder, type DesiredSet, type PartitionSet } from './desired-set.ts';
 import { createChangeLog, readChangeLog } from '../disk/change-log.ts';
 import { readDecoded, removeFile, writeAtomically, type LazyFile } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
+
+/**
+ * Delay with which the desired set is written after a change: with others, where many containers
+ * start.
+ */
+const desiredFlushMs = 100;
 
 const Count = Type.Integer({ minimum: 0 });
 const decodeCluster = decoder(
@@ -126,7 +131,7 @@ export function createDesiredStore(stateDir: string, cluster: string, disk: Stat
         bytes: read.bytes,
         // Without the file of the cluster, nothing in the log would be read.
         isWholeDue: read.end !== 'whole' || !isOurs,
-        intervalMs: limits.desiredFlushMs,
+        intervalMs: desiredFlushMs,
         disk,
       });
       return current;

@@ -35,6 +35,9 @@ import { EngineError } from '../docker/errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Metrics } from '../metrics.ts';
 
+/** Measurements at a time, of containers of different tenants or of the volumes. */
+const diskMeasurements = 2;
+
 export interface EvictorParts {
   readonly engine: Pick<CachedEngine, 'containers' | 'written' | 'volumeBytes'>;
   readonly isEngineUp: () => boolean;
@@ -218,7 +221,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
 
   const dispatch = (signal: AbortSignal): void => {
     const running = (): number => measuring.size + Number(isMeasuringVolumes);
-    while (!signal.aborted && parts.isEngineUp() && running() < limits.diskMeasurements) {
+    while (!signal.aborted && parts.isEngineUp() && running() < diskMeasurements) {
       const work = nextWork();
       if (work === undefined) return;
       void work()

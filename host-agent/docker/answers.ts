@@ -7,7 +7,9 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Shape } from './sieve.ts';
 import { labels } from './ownership.ts';
-import { limits } from '../../schemas/limits.ts';
+
+/** Bytes of an event's action that are read: `exec_create` repeats a whole command after it. */
+const engineActionBytes = 64;
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Labels = Type.Record(Type.String(), Type.String());
@@ -307,7 +309,7 @@ export const shapes = {
   imageDetails: { Id: true, Config: true, ContainerConfig: true, Author: true, Comment: true },
   history: [{ CreatedBy: true, Comment: true }],
   event: {
-    Action: limits.engineActionBytes,
+    Action: engineActionBytes,
     Actor: { ID: true, Attributes: { ...ourLabels, exitCode: true } },
     timeNano: true,
   },

@@ -22,6 +22,11 @@ import type { Engine } from './engine.ts';
 import { createMemo } from './memo.ts';
 import { containerIn, isOwnedBy, labels, ownerLabels, tenantIn, type Owner } from './ownership.ts';
 
+/** References whose images are known without asking the engine. */
+const imagesRemembered = 1000;
+/** Images whose configuration is known without asking; each is at most `imageConfigBytes`. */
+const imageDetailsRemembered = 16;
+
 export interface CachedEngine extends Engine {
   /** All containers of this host, asked of the engine. @throws EngineError */
   listAll(): Promise<Summary[]>;
@@ -96,8 +101,8 @@ export function createCachedEngine(engine: Engine, owner: Owner, steadyMs: () =>
   const isTrusted = (): boolean => isWatched && isListed;
 
   const isKnown = <T>(answer: T | undefined): boolean => answer !== undefined;
-  const imageIds = createMemo<string | undefined>(limits.imagesRemembered, isKnown);
-  const imageDetails = createMemo<ImageDetails | undefined>(limits.imageDetailsRemembered, isKnown);
+  const imageIds = createMemo<string | undefined>(imagesRemembered, isKnown);
+  const imageDetails = createMemo<ImageDetails | undefined>(imageDetailsRemembered, isKnown);
   const networks = createMemo<Network[]>(1, (found) => found.length > 0);
   const forgetAll = (): void => {
     for (const memo of [imageIds, imageDetails, networks]) memo.clear();

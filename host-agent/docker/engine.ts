@@ -9,6 +9,9 @@ import { networkCalls, type NetworkCalls } from './calls/networks.ts';
 import { volumeCalls, type VolumeCalls } from './calls/volumes.ts';
 import type { Transport } from './transport.ts';
 
+/** A pull ends after this time without progress. */
+const enginePullIdleMs = 60_000;
+
 export interface Engine extends ContainerCalls, ExecCalls, ImageCalls, NetworkCalls, VolumeCalls {
   /**
    * The engine's version. Negotiates the API version too, each time, since the engine may have been
@@ -25,7 +28,7 @@ export interface Engine extends ContainerCalls, ExecCalls, ImageCalls, NetworkCa
 }
 
 /** `pullIdleMs`: a pull that makes no progress for this long has stalled. */
-export function createEngine(transport: Transport, pullIdleMs: number = limits.enginePullIdleMs): Engine {
+export function createEngine(transport: Transport, pullIdleMs: number = enginePullIdleMs): Engine {
   const client = createEngineClient(transport);
   return {
     ...containerCalls(client),

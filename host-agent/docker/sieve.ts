@@ -4,7 +4,12 @@
  * makers of images decide how large its answers are; the sieve bounds what the agent keeps. Many
  * streaming parsers hold each string whole before they drop it; this one only finds its end.
  */
-import { limits } from '../../schemas/limits.ts';
+/**
+ * Bytes of a member's name in an answer of the engine: no member that is kept has a longer one.
+ */
+const engineNameBytes = 256;
+/** Levels of nesting in an answer of the engine. */
+const engineAnswerLevels = 64;
 
 /**
  * `true`: keep all. An array: its shape for each element. An object: only these members. A number:
@@ -170,7 +175,7 @@ export class Sieve {
     const isKept = this.#frames.at(-1)?.shape === true;
     if (isKept && this.#nameLength > this.#maxBytes) this.#refuse();
     // Copied, because the caller may reuse the chunk.
-    if (isKept || this.#nameLength <= limits.engineNameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
+    if (isKept || this.#nameLength <= engineNameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
   }
 
   #endOfPrefix(chunk: Buffer, from: number, to: number): number {
@@ -192,8 +197,7 @@ export class Sieve {
     const shape = this.#next;
     this.#begin();
     this.#keep(chunk, at, at + 1);
-    if (this.#frames.length >= limits.engineAnswerLevels)
-      throw new Error(`more than ${limits.engineAnswerLevels} levels`);
+    if (this.#frames.length >= engineAnswerLevels) throw new Error(`more than ${engineAnswerLevels} levels`);
     this.#frames.push({ isObject, shape, isEmpty: true });
     this.#expectsName = isObject;
     this.#next = isObject ? undefined : elementOf(shape);
@@ -227,7 +231,7 @@ export class Sieve {
       this.#next = true;
       return;
     }
-    const text = this.#nameLength > limits.engineNameBytes ? undefined : Buffer.concat(this.#name).toString('utf8');
+    const text = this.#nameLength > engineNameBytes ? undefined : Buffer.concat(this.#name).toString('utf8');
     this.#next = memberOf(frame.shape, text && String(JSON.parse(`"${text}"`)));
   }
 

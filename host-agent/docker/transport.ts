@@ -15,6 +15,9 @@ import { limits } from '../../schemas/limits.ts';
 import { asEngineError, EngineError } from './errors.ts';
 import { Sieve, TooLarge, type Shape } from './sieve.ts';
 
+/** An unused connection to the engine is closed after so long. */
+const engineIdleMs = 30_000;
+
 /** Where an engine listens, from `DOCKER_HOST`. */
 export type EngineAddress =
   | { readonly kind: 'unix'; readonly socketPath: string }
@@ -95,7 +98,7 @@ const headersOf = ({ headers, body }: Call): OutgoingHttpHeaders => ({
 export function createTransport(
   address: EngineAddress,
   observeCall: ObserveCall,
-  idleMs: number = limits.engineIdleMs,
+  idleMs: number = engineIdleMs,
 ): Transport {
   const target: RequestOptions =
     address.kind === 'unix' ? { socketPath: address.socketPath } : { host: address.host, port: address.port };

@@ -1,9 +1,12 @@
 /** The disks under the state folder and under the engine's data. */
 import { access, constants, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { limits } from '../../schemas/limits.ts';
+import { MiB } from '../../schemas/limits/units.ts';
 import { fillOf, type DiskFill } from '../disk/plan.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
+
+/** Free bytes of the state folder's disk, below which the agent soon cannot write. */
+const doctorStateBytes = 64 * MiB;
 
 export interface DiskFacts {
   readonly path: string;
@@ -51,7 +54,7 @@ export function judgeStateDisk(disk: DiskFacts | undefined, stateDir: string): F
       'make it writable for the agent’s user; the agent otherwise works from memory alone',
     );
   }
-  if (disk.fill.freeBytes < limits.doctorStateBytes || disk.freeInodes === 0) {
+  if (disk.fill.freeBytes < doctorStateBytes || disk.freeInodes === 0) {
     return fail(check, words(disk), 'free space: the agent cannot write its state');
   }
   return ok(check, words(disk));

@@ -14,6 +14,11 @@ import { reasonOf } from '../commands/reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { judgeShims, leftShims, type Shim } from './shims.ts';
 
+/** Running containers, the newest, that the engine is asked for figures of. */
+const doctorContainersAsked = 3;
+/** Layers that the engine may fetch at a time: eight pulls of many layers. */
+const doctorDownloads = 64;
+
 const Texts = Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()]));
 
 /** `GET /info`. */
@@ -92,7 +97,7 @@ async function hasFiguresOf(
   { stats }: Pick<ContainerCalls, 'stats'>,
   running: readonly { readonly Id: string }[],
 ): Promise<boolean | undefined> {
-  const newest = running.slice(0, limits.doctorContainersAsked);
+  const newest = running.slice(0, doctorContainersAsked);
   const asked = newest.map(({ Id }) => stats(Id, limits.engineProbeMs).catch(() => undefined));
   if (asked.length === 0) return undefined;
   return (await Promise.all(asked)).some((each) => each?.memory_stats.usage !== undefined);
@@ -231,7 +236,7 @@ function daemonSettings({ concurrentDownloads, userlandProxy, source }: DaemonSe
     return [warn('daemon.json', says, 'run the doctor on the engine’s machine')];
   }
   return [
-    concurrentDownloads >= limits.doctorDownloads
+    concurrentDownloads >= doctorDownloads
       ? ok('max-concurrent-downloads', `${concurrentDownloads}`)
       : warn(
           'max-concurrent-downloads',

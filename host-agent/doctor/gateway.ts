@@ -1,7 +1,11 @@
 /** The gateway: whether this host reaches it, and whether its clock and this one agree. */
-import { limits } from '../../schemas/limits.ts';
+import { minutes, seconds } from '../../schemas/limits/units.ts';
 import { isOfCertificate, reasonOf } from '../commands/reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
+
+/** Offsets of the host's clock that are a warning, and a failure. */
+const doctorClockWarnMs = 5 * seconds;
+const doctorClockFailMs = 5 * minutes;
 
 export type GatewayFacts =
   | {
@@ -65,7 +69,7 @@ export function judgeClock(facts: GatewayFacts, issuedMs: number | undefined, no
   const check = 'clock';
   const remedy = 'set the clock and keep it right: systemctl status systemd-timesyncd (or chrony)';
   const behindMs = issuedMs === undefined ? 0 : issuedMs - nowMs;
-  if (behindMs > limits.doctorClockWarnMs) {
+  if (behindMs > doctorClockWarnMs) {
     return fail(check, `at least ${inWords(behindMs)} behind: this host’s credentials are from the future`, remedy);
   }
   if (facts.kind !== 'answered' || facts.aheadMs === undefined) {
@@ -73,10 +77,10 @@ export function judgeClock(facts: GatewayFacts, issuedMs: number | undefined, no
   }
   const offMs = Math.abs(facts.aheadMs);
   const says = `${inWords(offMs)} ${facts.aheadMs > 0 ? 'ahead of' : 'behind'} the gateway’s clock`;
-  if (offMs >= limits.doctorClockFailMs) {
+  if (offMs >= doctorClockFailMs) {
     return fail(check, `${says}: credentials and the times of log lines are wrong`, remedy);
   }
-  return offMs >= limits.doctorClockWarnMs ? warn(check, says, remedy) : ok(check, 'agrees with the gateway’s clock');
+  return offMs >= doctorClockWarnMs ? warn(check, says, remedy) : ok(check, 'agrees with the gateway’s clock');
 }
 
 function inWords(ms: number): string {

@@ -1,7 +1,9 @@
 /** PUBLISH_PORTS against the ports that this machine uses or gives to outgoing connections. */
-import { limits } from '../../schemas/limits.ts';
 import type { PortRange } from '../sandbox/shape.ts';
 import { ok, warn, type Finding } from './finding.ts';
+
+/** Ports in use that one line of the doctor names. */
+const doctorPortsNamed = 8;
 
 /** Local ports of `/proc/net/tcp` and its like that listen, or of UDP, that are bound (proc(5)). */
 export function portsIn(table: string): number[] {
@@ -51,9 +53,8 @@ export function judgePorts({ range, outgoing, listening, published }: PortFacts)
     .filter((port) => port >= range.first && port <= range.last && !published.has(port))
     .toSorted((left, right) => left - right);
   if (foreign.length > 0) {
-    const shown = foreign.slice(0, limits.doctorPortsNamed).join(', ');
-    const more =
-      foreign.length > limits.doctorPortsNamed ? ` and ${foreign.length - limits.doctorPortsNamed} more` : '';
+    const shown = foreign.slice(0, doctorPortsNamed).join(', ');
+    const more = foreign.length > doctorPortsNamed ? ` and ${foreign.length - doctorPortsNamed} more` : '';
     findings.push(
       warn('ports', `other programs listen within ${name}: ${shown}${more}`, `${remedy}, or move these programs`),
     );

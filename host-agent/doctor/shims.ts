@@ -2,9 +2,11 @@
  * Shims of containerd whose container the engine does not have: an engine that was killed while it
  * started containers leaves them behind, and they use memory for nothing.
  */
-import { limits } from '../../schemas/limits.ts';
 import { commandsOf } from './daemon.ts';
 import { ok, warn, type Finding } from './finding.ts';
+
+/** Processes that one line of the doctor names. */
+const doctorShimsNamed = 8;
 
 export interface Shim {
   readonly pid: string;
@@ -48,9 +50,7 @@ export async function leftShims(list: () => Promise<ReadonlySet<string>>, proc =
 /** Pure. */
 export function judgeShims(left: readonly Shim[]): Finding {
   if (left.length === 0) return ok('shims', 'each containerd-shim of the engine has its container');
-  const named = left
-    .slice(0, limits.doctorShimsNamed)
-    .map(({ pid, container }) => `${pid} (${container.slice(0, 12)})`);
+  const named = left.slice(0, doctorShimsNamed).map(({ pid, container }) => `${pid} (${container.slice(0, 12)})`);
   const more = left.length > named.length ? ` and ${left.length - named.length} more` : '';
   return warn(
     'shims',

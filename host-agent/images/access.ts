@@ -16,6 +16,9 @@ import { limits } from '../../schemas/limits.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 
+/** Proofs that a full record gives up for a new one: each takes a look at all of it. */
+const imageProofsGoing = 8;
+
 export interface ImageAccess {
   /** Whether the tenant may use the image under this reference without a pull. */
   isProved(tenant: TenantId, imageId: string, reference: string): boolean;
@@ -176,7 +179,7 @@ export async function loadImageAccess(stateDir: string, disk: StateDisk, log: Lo
   const shrink = (): void => {
     let size = 0;
     for (const { tenants } of proofs.values()) size += weightOf(tenants);
-    for (let gone = 0; size > limits.imageProofs && gone < limits.imageProofsGoing; gone += 1, size -= 1) {
+    for (let gone = 0; size > limits.imageProofs && gone < imageProofsGoing; gone += 1, size -= 1) {
       const next = nextToGo();
       if (next === undefined) return;
       const { isPublic = false, tenants = new Set<TenantId>() } = proofs.get(next.key) ?? {};

@@ -17,6 +17,9 @@ import type { Metrics } from '../metrics.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 import type { ImageAccess } from './access.ts';
 
+/** Images in an agent's record of those that it pulled. */
+const imagesRecorded = 5000;
+
 export const imagePolicies = ['pulled', 'all', 'none'] as const;
 export type ImagePolicy = (typeof imagePolicies)[number];
 
@@ -127,7 +130,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
     pulled.set(key(id, reference), { id, reference, usedAtMs: nowMs() });
     // Images that fall out of the record are never collected.
     for (const oldest of pulled.keys()) {
-      if (pulled.size <= limits.imagesRecorded) break;
+      if (pulled.size <= imagesRecorded) break;
       pulled.delete(oldest);
     }
     file.touch();

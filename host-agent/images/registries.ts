@@ -7,9 +7,11 @@
  * (the realm of its `WWW-Authenticate`, a redirect), and a name may resolve to another address when
  * the engine asks a moment later. An egress proxy for the engine stops both (docs/deploy.md).
  */
-import { limits } from '../../schemas/limits.ts';
 import { hostsOfRegistry, judgeRegistry } from '../../schemas/api/registry.ts';
 import { isPublicAddress } from '../network/addresses.ts';
+
+/** Time in which a registry's name must resolve, before the pull that needs it is postponed. */
+const registryLookupMs = 10_000;
 
 export type RegistryFault =
   /** No rule of this host allows it. */
@@ -57,7 +59,7 @@ export type Permit = (registry: string) => Promise<void>;
 export function createPermit(allowed: readonly string[], resolve: Resolve): Permit {
   const addressesOf = async (name: string): Promise<readonly string[]> => {
     try {
-      const addresses = await resolve(name, AbortSignal.timeout(limits.registryLookupMs));
+      const addresses = await resolve(name, AbortSignal.timeout(registryLookupMs));
       if (addresses.length > 0) return addresses;
     } catch (error) {
       throw new RegistryError('unresolved', `${name} does not resolve`, error);

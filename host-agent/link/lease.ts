@@ -20,6 +20,9 @@ import type { StateDisk } from '../disk/state-disk.ts';
 import type { Faults } from '../faults.ts';
 import type { MachineTime } from './machine-time.ts';
 
+/** Greatest age of the last contact on an agent's disk. */
+const contactWriteMs = 10_000;
+
 const Count = Type.Integer({ minimum: 0 });
 const decodeRecord = decoder(
   Type.Object({
@@ -122,7 +125,7 @@ export async function loadContact(
     JSON.stringify({ v: 1, toldMs: toldMs ?? setMs, boot: time.boot ?? '', atMs: atMs ?? 0 } satisfies ContactRecord);
   const allowedMs = () => (toldMs === undefined ? setMs : strictest(toldMs, setMs));
   // An older contact on disk than in memory stops containers sooner, never later.
-  const file = createLazyFile(path, content, Math.min(limits.contactWriteMs, setMs / 8), disk);
+  const file = createLazyFile(path, content, Math.min(contactWriteMs, setMs / 8), disk);
   const silence = (): Silence => {
     const nowMs = time.nowMs();
     const silentMs = atMs === undefined ? undefined : nowMs - atMs;

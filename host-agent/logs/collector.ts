@@ -7,6 +7,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { MiB, seconds } from '../../schemas/limits/units.ts';
 import { detailOf, EngineError, isRefusal, isUnreachable } from '../docker/errors.ts';
 import type { LossCause, Metrics } from '../metrics.ts';
 import type { RunId } from '../docker/observed.ts';
@@ -16,6 +17,14 @@ import type { Publish } from './publish.ts';
 import type { Spool } from './spool.ts';
 import { createTail } from './tail.ts';
 import type { LogSource } from './source.ts';
+
+/** Bytes of the newest lines of one container in the spool. */
+const logSpoolContainerBytes = 8 * MiB;
+/**
+ * The time between two reads of a log that is behind: for each, the engine reads all files of
+ * that log.
+ */
+const logCatchUpMs = 10 * seconds;
 
 export interface LogCollector {
   /** Level-triggered: the reconciler calls it at every look at a container that runs or has run. */
@@ -97,7 +106,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
   const rest = async (follower: Follower): Promise<void> => {
     if (follower.heldUpBy === undefined) return;
     await sleep(follower.catchUpFromMs - clock.monotonicMs(), follower.controller.signal);
-    follower.catchUpFromMs = clock.monotonicMs() + limits.logCatchUpMs;
+    follower.catchUpFromMs = clock.monotonicMs() + logCatchUpMs;
   };
 
   /** Repeats passes until one finds nothing new: the container is down, and its lines are safe. */
@@ -160,7 +169,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
 
   /** Writes to disk the lines that the control plane did not acknowledge in time. */
   const spoolRest = async (source: LogSource, dockerId: string): Promise<void> => {
-    const tail = createTail(limits.logSpoolContainerBytes);
+    const tail = createTail(logSpoolContainerBytes);
     const before = cursors.of(source.id, dockerId);
     let cursor = before;
     const expired = AbortSignal.timeout(limits.engineCallMs);

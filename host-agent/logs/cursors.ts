@@ -11,6 +11,12 @@ import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.
 import type { StateDisk } from '../disk/state-disk.ts';
 import type { Cursor } from './resume.ts';
 
+/**
+ * Copies of a container whose places in their logs are kept. An update has two, and a second one
+ * before its end has three; an agent removes all others before it makes one more.
+ */
+const logCursorCopies = 16;
+
 const Count = Type.Integer({ minimum: 0 });
 const StreamPlace = Type.Object({
   ts: Type.String(),
@@ -116,7 +122,7 @@ export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): 
     },
     set: (id, cursor) => {
       const others = (cursors.get(id) ?? []).filter(({ dockerId }) => dockerId !== cursor.dockerId);
-      cursors.set(id, [cursor, ...others].slice(0, limits.logCursorCopies));
+      cursors.set(id, [cursor, ...others].slice(0, logCursorCopies));
       touch(id);
     },
     keep: (id, dockerIds) => {

@@ -8,6 +8,12 @@ import { limits } from '../../schemas/limits.ts';
 import { Demultiplexer, type Frame } from '../docker/demux.ts';
 import type { FilePlace } from './files/place.ts';
 
+/**
+ * Times of lines remembered for each container (64 KiB): more than an engine repeats after a
+ * reconnect.
+ */
+const logTimesRemembered = 8192;
+
 export type StreamName = Frame['stream'];
 
 /** The place of a line in the log of one of the engine's containers. */
@@ -147,7 +153,7 @@ class StreamState {
   }
 
   #note(): void {
-    if (this.#ts !== this.#newest.ts) this.#recent[this.#given++ % limits.logTimesRemembered] = withinMinute(this.#ts);
+    if (this.#ts !== this.#newest.ts) this.#recent[this.#given++ % logTimesRemembered] = withinMinute(this.#ts);
     this.#newest = { ts: this.#ts, nth: this.#nth };
   }
 }

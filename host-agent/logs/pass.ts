@@ -13,6 +13,11 @@ import type { LossCause } from '../metrics.ts';
 import { Resume, sinceOf, type Cursor } from './resume.ts';
 
 /**
+ * Lines that wait for the cursor's own line count as new when the engine is silent for this long.
+ */
+const logSearchQuietMs = 1000;
+
+/**
  * Resolves when the block is safe, with the cause of a delay, if any; rejects only when the signal
  * aborts.
  */
@@ -81,7 +86,7 @@ export async function enginePass(options: EnginePassOptions): Promise<PassResult
   const { engine, cursor, follow, signal } = options;
   const opened = await options.openings.take();
   // A quiet log sends nothing when the engine has found the place.
-  const patience = setTimeout(opened, limits.logSearchQuietMs);
+  const patience = setTimeout(opened, logSearchQuietMs);
   try {
     const since = sinceOf(cursor.place, options.nowMs);
     const { stream } = await engine.logs(cursor.dockerId, { follow, since }, signal);
@@ -120,7 +125,7 @@ async function read(
       clearTimeout(quiet);
       queue.push(reader.push(chunk).flatMap((line) => resume.push(line)));
       if (reader.failure !== undefined) break;
-      if (resume.isWaiting) quiet = setTimeout(() => queue.push(resume.release()), limits.logSearchQuietMs);
+      if (resume.isWaiting) quiet = setTimeout(() => queue.push(resume.release()), logSearchQuietMs);
       while (queue.isFull && !isOver() && !signal.aborted) await queue.change(signal);
       if (signal.aborted || isOver()) return;
     }

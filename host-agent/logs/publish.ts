@@ -16,6 +16,12 @@ import type { Request } from '../link/connection.ts';
 import type { LogTurns } from './rates.ts';
 import type { LogSource } from './source.ts';
 
+/**
+ * A block that takes longer than this is late: meanwhile its container may write more than a
+ * follower can read.
+ */
+const logLateMs = 1000;
+
 const decodePubAck = decoder(
   Type.Object({
     stream: Type.Optional(Type.String()),
@@ -69,6 +75,6 @@ export function createPublish({ host, request, turns, backoff, clock, metrics, l
     };
     if ((await retry(send, { pauseMs, signal, onFailure })) === undefined) return undefined;
     if (scope !== undefined) return 'rate';
-    return clock.monotonicMs() - startMs > limits.logLateMs ? 'late' : undefined;
+    return clock.monotonicMs() - startMs > logLateMs ? 'late' : undefined;
   };
 }

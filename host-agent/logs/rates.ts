@@ -5,9 +5,16 @@
  */
 import type { Clock } from '../../lib/time/clock.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { RateScope } from '../metrics.ts';
 import type { LogSource } from './source.ts';
+
+/**
+ * Containers and tenants whose rates are in memory; with more, those that are not over their
+ * rates are dropped.
+ */
+const logBucketsHeld = 2048;
+/** Longest interval at which blocks that wait for a rate are checked. */
+const logTurnLookMs = 100;
 
 /** Encoded bytes a second; 0: no limit. */
 export interface LogRates {
@@ -77,7 +84,7 @@ class Buckets<Key> {
 
   take(key: Key, bytes: number, nowMs: number): void {
     if (this.#bytesPerSecond === 0) return;
-    if (!this.#buckets.has(key) && this.#buckets.size >= limits.logBucketsHeld) this.#dropFull(nowMs);
+    if (!this.#buckets.has(key) && this.#buckets.size >= logBucketsHeld) this.#dropFull(nowMs);
     const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#bytesPerSecond, this.#burstMs, nowMs);
     bucket.take(bytes, nowMs);
     this.#buckets.set(key, bucket);
@@ -162,7 +169,7 @@ export function createLogTurns(rates: LogRates, clock: Pick<Clock, 'monotonicMs'
     for (const [tenant, ofTenant] of waiting) {
       for (const id of ofTenant.keys()) soonestMs = Math.min(soonestMs, waitMs(tenant, id, atMs));
     }
-    if (soonestMs < Infinity) timer = setTimeout(serve, Math.min(limits.logTurnLookMs, Math.ceil(soonestMs)));
+    if (soonestMs < Infinity) timer = setTimeout(serve, Math.min(logTurnLookMs, Math.ceil(soonestMs)));
   };
 
   return {

@@ -8,6 +8,12 @@ import { limits } from '../../schemas/limits.ts';
 import type { FilePlace } from './files/place.ts';
 import { microsOf, type Line, type Place } from './lines.ts';
 
+/**
+ * Greatest distance at which the two streams of one container are written out of order into the
+ * engine's log.
+ */
+const logSkewMs = 2000;
+
 /** The last safe line: its container on the engine, its place and its number. */
 export interface Cursor {
   readonly dockerId: string;
@@ -34,7 +40,7 @@ const fractionOf = (micros: number): string => String(micros % 1_000_000).padSta
 
 function sinceMicros(place: Place | null, nowMs: number): number | undefined {
   if (place === null) return undefined;
-  const micros = microsOf(place.ts) - limits.logSkewMs * 1000;
+  const micros = microsOf(place.ts) - logSkewMs * 1000;
   // The clock was set back: new lines have earlier times than the cursor.
   return micros > nowMs * 1000 || micros <= 0 ? undefined : micros;
 }
@@ -71,7 +77,7 @@ export class Resume {
     // Later than the cursor: the line is new, or was written out of order just before it. Hold it.
     this.#held.push(line);
     this.#heldBytes += line.bytes;
-    const isBeyond = aheadMicros > limits.logSkewMs * 1000 || this.#heldBytes > limits.logQueueBytes;
+    const isBeyond = aheadMicros > logSkewMs * 1000 || this.#heldBytes > limits.logQueueBytes;
     return isBeyond ? this.release() : [];
   }
 

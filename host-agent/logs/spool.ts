@@ -16,6 +16,9 @@ import { createNotify } from '../../lib/notify.ts';
 import type { Publish } from './publish.ts';
 import type { LogSource } from './source.ts';
 
+/** Spool files that are sent at a time, each of another tenant. */
+const logSpoolSenders = 4;
+
 const decodeHead = decoder(
   Type.Object({ v: Type.Literal(1), tenant: TenantId, id: ContainerId, lines: Type.Integer() }),
 );
@@ -73,7 +76,7 @@ export async function openSpool(
   };
   /** The oldest file of the tenants that send nothing now. */
   const nextToSend = (): Entry | undefined =>
-    sending.size < limits.logSpoolSenders ? entries.find(({ source }) => !sending.has(source.tenant)) : undefined;
+    sending.size < logSpoolSenders ? entries.find(({ source }) => !sending.has(source.tenant)) : undefined;
 
   return {
     add: async (source, blocks, lines) => {

@@ -6,9 +6,11 @@
 import type { RestartState } from './restart/restart-state.ts';
 import type { Found, Observed } from '../docker/observed.ts';
 import { isMade, type Declared, type Wanted } from '../desired/wanted.ts';
-import { limits } from '../../schemas/limits.ts';
 import { referenceOf } from '../spec/reference.ts';
 import { isGivenUp, isOverDisk, type Step, type Why } from './step.ts';
+
+/** The time between two checks of a removal that the engine itself carries out. */
+const removalLookMs = 1000;
 
 const none: Step = { kind: 'none' };
 
@@ -151,7 +153,7 @@ function clear(wanted: Wanted, { dockerId, state }: Found, restart: RestartState
     case 'dead':
       return { kind: 'remove', dockerId };
     case 'removing':
-      return { kind: 'wait', untilMs: nowMs + limits.removalLookMs };
+      return { kind: 'wait', untilMs: nowMs + removalLookMs };
   }
 }
 

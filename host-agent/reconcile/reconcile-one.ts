@@ -7,7 +7,6 @@ import type { Log } from '../../lib/log.ts';
 import type { Span, Tracer } from '../../lib/trace/tracer.ts';
 import { policyOf, type HealthCheck } from '../../schemas/api/policy.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { Reporter } from '../link/reporter.ts';
 import type { CachedEngine } from '../docker/cached-engine.ts';
@@ -31,6 +30,9 @@ import { blank, endOperation, settle, withStep, type RestartState } from './rest
 import type { RestartStore } from './restart/restart-store.ts';
 import type { LongStep, Operation, Outcome, Step } from './step.ts';
 import { isUpdating, lookAtVersions, planVersions, preparationOf, unverifiedMs, type Watch } from './update.ts';
+
+/** Characters of an engine's text in one line of the agent's log. */
+const engineDetailChars = 1000;
 
 export interface ReconcileOneParts extends Omit<StepParts, 'onBegun' | 'onEnded'> {
   readonly engine: CachedEngine;
@@ -261,7 +263,7 @@ export function createCarryOut(parts: StepParts): (seen: Seen, step: Step) => Pr
     metrics.step(step.kind, outcome.kind);
     if (step.kind === 'start' && step.again && outcome.kind === 'done') metrics.restart();
     const why = 'why' in outcome ? { reason: outcome.why.reason, message: outcome.why.message } : {};
-    const detail = 'detail' in outcome ? { detail: outcome.detail.slice(0, limits.engineDetailChars) } : {};
+    const detail = 'detail' in outcome ? { detail: outcome.detail.slice(0, engineDetailChars) } : {};
     log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail, ...cause?.fields });
     const attributes = { 'longshore.result': outcome.kind, 'longshore.reason': why.reason };
     span?.end({ attributes, isError: 'why' in outcome || outcome.kind === 'outage' });

@@ -16,6 +16,13 @@ import type { PresentContainers, PresenceMap } from './observe/present.ts';
 import { createQueue } from './queue.ts';
 import { createReports, type ReportsParts } from './reports.ts';
 
+/**
+ * The wait before another step for a container whose last engine call had no answer, or hit a
+ * bug.
+ */
+const stepOutageRetryMs = 1000;
+const stepBugRetryMs = 5000;
+
 export interface Reconciler {
   /** From now on it hears what changes. */
   start(): void;
@@ -67,7 +74,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   const onOutage = (id: ContainerId): void => {
     monitor.suspect();
-    queue.later(id, limits.stepOutageRetryMs);
+    queue.later(id, stepOutageRetryMs);
   };
   const reconcileOne = createReconcileOne({
     ...parts,
@@ -78,7 +85,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       if (outcome.kind === 'outage') onOutage(id);
       // What has ended has no back-off.
       else if (outcome.kind === 'retry' && restartStore.of(id).attempt.phase === 'ended')
-        queue.later(id, limits.stepBugRetryMs);
+        queue.later(id, stepBugRetryMs);
       else queue.enqueue(id);
     },
   });
@@ -95,7 +102,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
         return;
       }
       complain(id, error);
-      queue.later(id, limits.stepBugRetryMs);
+      queue.later(id, stepBugRetryMs);
     }
   };
 

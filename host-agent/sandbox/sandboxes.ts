@@ -22,6 +22,9 @@ import type { Metrics, SandboxCounts } from '../metrics.ts';
 import { sandboxImage, sandboxTar } from './image.ts';
 import { choosePorts, portsOf, sandboxBody, sandboxName, shapeOf, type PortRange, type Shape } from './shape.ts';
 
+/** Ports of the host that are tried for one sandbox. */
+const sandboxPortTries = 8;
+
 /** A sandbox as the engine lists it. */
 export interface ListedSandbox {
   readonly dockerId: string;
@@ -320,7 +323,7 @@ export class SandboxPool implements Sandboxes {
         for (const port of this.#published.get(dockerId) ?? []) avoided.add(port);
         await this.#remove(dockerId);
         // A port of the host that somebody else has: others are tried.
-        if (!isPortTaken(error) || attempt === limits.sandboxPortTries) throw error;
+        if (!isPortTaken(error) || attempt === sandboxPortTries) throw error;
       }
     }
   }

@@ -3,11 +3,14 @@
  * used. Pure.
  */
 import type { Port } from '../../schemas/api/fields/container.ts';
-import { limits } from '../../schemas/limits.ts';
+import { MiB } from '../../schemas/limits/units.ts';
 import type { ContainerBody } from '../docker/calls/containers.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 import { portKey } from '../spec/create-body.ts';
 import { sandboxImage, sandboxProgram } from './image.ts';
+
+/** Its program needs a few pages; the engine refuses less than 6 MiB. */
+const sandboxMemoryBytes = 16 * MiB;
 
 /** The container's ports in the order of their names, such as `53/udp,80/tcp`; empty: none. */
 export type Shape = string;
@@ -80,8 +83,8 @@ export const sandboxBody = (
       Array.from(published, ([port, at]) => [port, [{ HostIp: publishAddress, HostPort: String(at) }]]),
     ),
     RestartPolicy: { Name: 'no' },
-    Memory: limits.sandboxMemoryBytes,
-    MemorySwap: limits.sandboxMemoryBytes,
+    Memory: sandboxMemoryBytes,
+    MemorySwap: sandboxMemoryBytes,
     PidsLimit: 1,
     ReadonlyRootfs: true,
     CapDrop: ['ALL'],

@@ -8,9 +8,12 @@ import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../lib/log.ts';
 import type { TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
+import { MiB } from '../../schemas/limits/units.ts';
 import type { SecretUse } from '../../schemas/api/secret.ts';
 import { readIfPresent, removeFile, writeAtomically } from '../disk/files.ts';
+
+/** Bytes of sealed values on the state disk; what is over is asked for at each use. */
+const boxesBytes = 512 * MiB;
 
 /** What a box is of: one version of a secret, or the newest login of a registry. */
 export type BoxKey =
@@ -35,7 +38,7 @@ export const boxName = (key: BoxKey): string => {
   return createHash('sha256').update(JSON.stringify(of)).digest('hex');
 };
 
-export async function openBoxes(stateDir: string, log: Log, mostBytes: number = limits.boxesBytes): Promise<Boxes> {
+export async function openBoxes(stateDir: string, log: Log, mostBytes: number = boxesBytes): Promise<Boxes> {
   const folder = join(stateDir, 'boxes');
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) =>
     log.warn('boxes_unwritable', { error }),

@@ -3,11 +3,14 @@
  * has no call for that.
  */
 import { sleep } from '../../lib/time/backoff.ts';
-import { limits } from '../../schemas/limits.ts';
 import type { ExecSignal } from '../../schemas/api/sessions/control.ts';
 import type { ExecState } from '../docker/answers.ts';
 import type { ExecCalls } from '../docker/calls/exec.ts';
 import type { ProcessTree } from './process-tree.ts';
+
+/** Number and intervals of questions to the engine about the process of an exec. */
+const execLooks = 100;
+const execLookMs = 50;
 
 export interface ExecName {
   /** Of the exec, as the engine names it. */
@@ -57,10 +60,10 @@ export class ExecProcess {
   }
 
   async #stateWhen(isSo: (state: ExecState) => boolean): Promise<ExecState | undefined> {
-    for (let look = 0; look < limits.execLooks; look++) {
+    for (let look = 0; look < execLooks; look++) {
       const state = await this.#engine.inspectExec(this.#name.id);
       if (state === undefined || isSo(state)) return state;
-      await sleep(limits.execLookMs);
+      await sleep(execLookMs);
     }
     return undefined;
   }

@@ -6,10 +6,12 @@ import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { retry } from '../../lib/time/retry.ts';
-import { limits } from '../../schemas/limits.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 import type { ExecName } from './exec-process.ts';
+
+/** The time between two attempts to end a process that an earlier agent has left. */
+const execLeftRetryMs = 2000;
 
 const Name = Type.Object({ id: Type.String({ maxLength: 128 }), dockerId: Type.String({ maxLength: 128 }) });
 const decodeRecord = decoder(Type.Object({ v: Type.Literal(1), execs: Type.Array(Name) }));
@@ -50,7 +52,7 @@ export async function loadExecRecord(stateDir: string, disk: StateDisk, log: Log
           return true;
         };
         const onFailure = (error: unknown): void => log.debug('exec_left_not_ended', { exec: name.id, error });
-        await retry(endOnce, { pauseMs: () => limits.execLeftRetryMs, signal, onFailure });
+        await retry(endOnce, { pauseMs: () => execLeftRetryMs, signal, onFailure });
       }
     },
     flush: () => file.flush(),

@@ -4,11 +4,13 @@ import { decoder } from '../../lib/decode.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
 import type { Seats } from '../../lib/seats.ts';
 import { ClientControl } from '../../schemas/api/sessions/control.ts';
-import { limits } from '../../schemas/limits.ts';
 import { endpointAt } from '../health/checks.ts';
 import { wordsOf } from '../health/probe.ts';
 import { Pump } from './pump.ts';
 import type { SessionKind } from './sessions.ts';
+
+/** Time in which the port of a container must open. */
+const forwardConnectMs = 5000;
 
 const decodeControl = decoder(ClientControl);
 /** There is one stream each way. */
@@ -33,8 +35,8 @@ function portTo(endpoint: { readonly host: string; readonly port: number }, port
   // Each side may end what it sends and go on reading.
   const stream = connect({ ...endpoint, allowHalfOpen: true });
   const timer = setTimeout(
-    () => stream.destroy(new Error(`did not open in ${limits.forwardConnectMs / 1000} s`)),
-    limits.forwardConnectMs,
+    () => stream.destroy(new Error(`did not open in ${forwardConnectMs / 1000} s`)),
+    forwardConnectMs,
   );
   stream.once('connect', () => clearTimeout(timer));
   stream.once('close', () => clearTimeout(timer));

@@ -24,6 +24,9 @@ import type { Metrics } from '../metrics.ts';
 import { loggedFault, sessionFault } from './faults.ts';
 import type { SessionTarget } from './target.ts';
 
+/** The time of an agent's request for what a session is about. */
+const sessionFetchMs = 3000;
+
 const decodeAnswer = messageDecoder(SessionAnswer);
 
 /** Takes up sessions of one kind. */
@@ -73,7 +76,7 @@ export function createSessions(parts: SessionsParts): Sessions {
 
   const fetchAbout = async (agent: Sender, session: string): Promise<SessionAnswer> => {
     const ask: SessionAsk = { v: 1, ...spoken, session };
-    return decodeAnswer(await request(subjects.hostSession(agent), JSON.stringify(ask), limits.sessionFetchMs));
+    return decodeAnswer(await request(subjects.hostSession(agent), JSON.stringify(ask), sessionFetchMs));
   };
 
   const takeUp = async (about: SessionAbout, kind: SessionKind, tunnel: Tunnel): Promise<void> => {

@@ -1,14 +1,17 @@
 /** What a container uses, once a second, to a gateway that somebody asked (usage/live-stats.ts). */
-import { limits } from '../../schemas/limits.ts';
 import { Seats } from '../../lib/seats.ts';
 import type { StatsMessage } from '../../schemas/wire/session.ts';
 import type { LiveStats } from '../usage/live-stats.ts';
 import type { SessionKind } from './sessions.ts';
 
+/** Gateways that watch the stats of one container, and watches of one host. */
+const statsPerContainer = 64;
+const statsPerHost = 2048;
+
 export const statsKind = (liveStats: Pick<LiveStats, 'watch'>): SessionKind => ({
   name: 'stats',
   // Of their own: people who watch leave room for a shell.
-  places: new Seats({ inAll: limits.statsPerHost, perClient: limits.statsPerContainer }),
+  places: new Seats({ inAll: statsPerHost, perClient: statsPerContainer }),
   logLevel: 'debug',
   isOf: ({ stats }) => stats !== undefined,
   open: ({ dockerId }, _about, tunnel) => {

@@ -10,6 +10,9 @@ import { confinement, type Capability } from './confinement.ts';
 import { policyCheckOf, sentCheck } from './health-check.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 
+/** The engine refuses less than a hundredth of a CPU. */
+const engineCpuMillisMin = 10;
+
 /**
  * A hash of what a running container cannot change: when it differs, the agent makes the container
  * again. It begins with the version of this function, so that a later agent can adopt what this one
@@ -39,7 +42,7 @@ export const portKey = (port: Port): string => (String(port).includes('/') ? Str
 
 /** @param hostCpuMillis what the engine's host has: the engine refuses more */
 export function limitsOf({ cpu_millis, mem_bytes }: DesiredContainer, hostCpuMillis: number): EngineLimits {
-  const cpuMillis = Math.max(limits.engineCpuMillisMin, Math.min(cpu_millis, hostCpuMillis));
+  const cpuMillis = Math.max(engineCpuMillisMin, Math.min(cpu_millis, hostCpuMillis));
   return { Memory: mem_bytes, NanoCpus: cpuMillis * 1_000_000 };
 }
 

@@ -11,6 +11,10 @@ import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { Cgroups } from './cgroups.ts';
 import { isRunning, startIn, useFromEngine, useFromFiles, type Use } from './use.ts';
 
+/** The time between two samples of a container that somebody watches; to the second one, less. */
+const statsEveryMs = 1000;
+const statsFirstMs = 500;
+
 export interface StatsWatcher {
   onStats(stats: ContainerStats): void;
   /** It does not run any more; nothing follows. */
@@ -106,7 +110,7 @@ class Reader {
     }
     if (this.#isDone) return;
     // The first sample is only what the second one is compared with.
-    const everyMs = isFirst ? limits.statsFirstMs : limits.statsEveryMs;
+    const everyMs = isFirst ? statsFirstMs : statsEveryMs;
     const waitMs = everyMs - (this.#parts.clock.monotonicMs() - startMs);
     this.#timer = setTimeout(() => void this.#round(), Math.max(0, waitMs));
   }

@@ -27,6 +27,9 @@ import type { CachedEngine } from '../docker/cached-engine.ts';
 import type { Cgroups } from './cgroups.ts';
 import { isRunning, startIn } from './use.ts';
 
+/** The time between two looks at the kernel's count of processes that it killed. */
+const oomLookMs = 1000;
+
 type KernelCounters = Pick<Cgroups, 'oomKills' | 'machineOomKills'>;
 
 interface Run {
@@ -93,7 +96,7 @@ export class OomKills {
 
   run(signal: AbortSignal): Promise<void> {
     return every(
-      () => limits.oomLookMs,
+      () => oomLookMs,
       () => this.look(),
       signal,
     );

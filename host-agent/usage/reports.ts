@@ -17,6 +17,9 @@ import type { Request } from '../link/connection.ts';
 import type { HourEntries } from './ledger.ts';
 import type { KeptHour, UsageStore } from './store.ts';
 
+/** Ends of runs, and of an hour, wait for others. */
+const usageReportSoonMs = 10_000;
+
 const decodeAnswer = messageDecoder(UsageAnswer);
 
 interface UsageReportsParts {
@@ -163,7 +166,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
 
   let hasEnded = false;
   /** Between two reports, and from the end of a run to its report. */
-  const soonMs = Math.min(limits.usageReportSoonMs, parts.everyMs);
+  const soonMs = Math.min(usageReportSoonMs, parts.everyMs);
   return {
     ended: () => {
       hasEnded = true;

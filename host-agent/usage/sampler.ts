@@ -18,6 +18,11 @@ import type { Cgroups } from './cgroups.ts';
 import type { UsageStore } from './store.ts';
 import { isRunning, startIn, useFromEngine, useFromFiles, type Use } from './use.ts';
 
+/** A container whose cgroup the agent can't read is asked of the engine in one of so many. */
+const usageEngineEvery = 4;
+/** Questions to the engine at a time. */
+const usageSamplesAtOnce = 4;
+
 interface SamplerParts {
   readonly engine: CachedEngine;
   /** Undefined: the engine is on another machine. */
@@ -51,7 +56,7 @@ export interface UseBoard {
 export function createSampler(parts: SamplerParts): Sampler {
   const { cgroups, store, log } = parts;
   const { ledger, moment } = store;
-  const places = createPlaces(limits.usageSamplesAtOnce);
+  const places = createPlaces(usageSamplesAtOnce);
   let rounds = 0;
 
   /** The engine has said this of a container. */
@@ -127,7 +132,7 @@ export function createSampler(parts: SamplerParts): Sampler {
   };
 
   const sample = async (): Promise<void> => {
-    const isEngineAsked = rounds++ % limits.usageEngineEvery === 0;
+    const isEngineAsked = rounds++ % usageEngineEvery === 0;
     // What the ledger learns of while the engine lists may not be in the list.
     const known = ledger.dockerIds();
     const containers = await engine.containers();

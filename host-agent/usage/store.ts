@@ -16,6 +16,7 @@ import type { Log } from '../../lib/log.ts';
 import { nullable } from '../../schemas/api/nullable.ts';
 import { ContainerId, TenantId, isContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { minutes } from '../../schemas/limits/units.ts';
 import { StoredAmounts, UsageSource, fromStored, hourOf, isInTime, toStored } from '../../schemas/records/usage.ts';
 import type { MachineTime } from '../link/machine-time.ts';
 import { fileMarks, lineMarks, readContinuedFile } from '../disk/continued-file.ts';
@@ -23,6 +24,11 @@ import { readDecoded, removeFile, syncFolder, writeAtomically } from '../disk/fi
 import type { StateDisk } from '../disk/state-disk.ts';
 import { Ledger, beginLedger, type Entry, type HourEntries, type LedgerState, type Run } from './ledger.ts';
 import type { Moment } from './wall-clock.ts';
+
+/**
+ * Delay with which the sums are written to the disk after a change; always before they are sent.
+ */
+const usageFlushMs = 1 * minutes;
 
 const Count = Type.Integer({ minimum: 0 });
 const byHour = <T extends Type.TSchema>(schema: T) => Type.Record(Type.String({ pattern: '^\\d+$' }), schema);
@@ -155,7 +161,7 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
     name: 'usage',
     decodeFile,
     decodeLine,
-    intervalMs: limits.usageFlushMs,
+    intervalMs: usageFlushMs,
     disk,
     log,
   });

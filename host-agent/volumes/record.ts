@@ -7,9 +7,12 @@ import Type, { type Static } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { ContainerId, TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
+import { minutes } from '../../schemas/limits/units.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
+
+/** Delay with which the time that they were kept is written after a change. */
+const volumesFlushMs = 10 * minutes;
 
 const Adopted = Type.Object({
   id: ContainerId,
@@ -44,7 +47,7 @@ export async function loadVolumeRecord(stateDir: string, disk: StateDisk, log: L
       adopted: [...adopted.values()],
       left: Array.from(left, ([id, keptMs]) => ({ id, keptMs })),
     });
-  const file = createLazyFile(path, content, limits.volumesFlushMs, disk);
+  const file = createLazyFile(path, content, volumesFlushMs, disk);
   return {
     adopted,
     left,

@@ -48,8 +48,6 @@ export const hosts = {
   /** Renewals of a host whose nonces are kept, and so the most within twice that time. */
   renewalsKept: 8,
   renewTimeoutMs: 10 * seconds,
-  /** The longest wait of an agent that the gateway refuses new credentials. */
-  renewRefusedMaxMs: 5 * minutes,
   /** Bytes of one message of an agent: the largest is a full report, encoded as JSON. */
   hostPayloadBytes: 768 * KiB,
   /**

@@ -26,43 +26,8 @@ export const logs = {
   /** Attempts in a row to read the last lines of a container, before it is removed without them. */
   logDrainAttempts: 5,
   logSpoolBytes: 64 * MiB,
-  /** Bytes of the newest lines of one container in the spool. */
-  logSpoolContainerBytes: 8 * MiB,
-  /** Spool files that are sent at a time, each of another tenant. */
-  logSpoolSenders: 4,
-  /**
-   * Greatest distance at which the two streams of one container are written out of order into the
-   * engine's log.
-   */
-  logSkewMs: 2 * seconds,
   /** With this much of one container read and not yet sent, an agent stops reading. */
   logQueueBytes: 256 * KiB,
-  /**
-   * Encoded bytes a second that a host sends by default: of a container, of a tenant's containers
-   * there, of all.
-   */
-  logRateContainerBytes: 2 * MiB,
-  logRateTenantBytes: 12 * MiB,
-  logRateHostBytes: 24 * MiB,
-  /** Time of an unused rate that may be sent at once. */
-  logRateBurstMs: 10 * seconds,
-  /**
-   * Containers and tenants whose rates are in memory; with more, those that are not over their
-   * rates are dropped.
-   */
-  logBucketsHeld: 2048,
-  /** Longest interval at which blocks that wait for a rate are checked. */
-  logTurnLookMs: 100,
-  /**
-   * A block that takes longer than this is late: meanwhile its container may write more than a
-   * follower can read.
-   */
-  logLateMs: 1 * seconds,
-  /**
-   * The time between two reads of a log that is behind: for each, the engine reads all files of
-   * that log.
-   */
-  logCatchUpMs: 10 * seconds,
   /** The time between two mentions of one container's rate in the agent's log. */
   logOverRateMentionMs: 60 * seconds,
   logFrameBytes: 1 * MiB,
@@ -92,18 +57,4 @@ export const logs = {
   /** Logs in which the agent looks for its place at a time. */
   logReadersOpening: 8,
   logCursorFlushMs: 500,
-  /**
-   * Copies of a container whose places in their logs are kept. An update has two, and a second one
-   * before its end has three; an agent removes all others before it makes one more.
-   */
-  logCursorCopies: 16,
-  /**
-   * Times of lines remembered for each container (64 KiB): more than an engine repeats after a
-   * reconnect.
-   */
-  logTimesRemembered: 8192,
-  /**
-   * Lines that wait for the cursor's own line count as new when the engine is silent for this long.
-   */
-  logSearchQuietMs: 1 * seconds,
 } as const;

@@ -19,11 +19,6 @@ export const programs = {
   stopWorkMs: 5 * seconds,
   /** A part that only ends a wait. */
   stopPartMs: 1 * seconds,
-  /**
-   * An agent waits for the acknowledgement of its log blocks (`logAckTimeoutMs`), then for its
-   * farewell and its connection (`farewellMs` each).
-   */
-  stopAgentMs: 14 * seconds,
   /** An actors process hands its partitions over (`leaveMs`), and commits before. */
   stopPartitionsMs: 15 * seconds,
 } as const;

@@ -23,8 +23,6 @@ export const sessions = {
   sessionOpenMs: 5 * seconds,
   /** The time between two rings while the agent does not ask. */
   sessionRingMs: 1 * seconds,
-  /** The time of an agent's request for what a session is about. */
-  sessionFetchMs: 3 * seconds,
   /** Requests under way of one agent: anyone who can make it hear a ring could cause them. */
   sessionFetches: 32,
   /** 128 random bits: nobody guesses the id of a session. */
@@ -46,12 +44,6 @@ export const sessions = {
   sessionsPerTenant: 16,
   sessionsPerHost: 256,
   sessionsPerContainer: 8,
-  /** Gateways that watch the stats of one container, and watches of one host. */
-  statsPerContainer: 64,
-  statsPerHost: 2048,
-  /** The time between two samples of a container that somebody watches; to the second one, less. */
-  statsEveryMs: 1 * seconds,
-  statsFirstMs: 500,
   /** An older sample answers no request. */
   statsFreshMs: 2 * seconds,
   /** A follower whose container does not run asks its owner no more often than this. */
@@ -71,15 +63,8 @@ export const sessions = {
   /** Part of the first output of an exec that is looked at for a fault of the engine. */
   execFaultBytes: 1 * KiB,
   execWorkdirChars: 1024,
-  /** Number and intervals of questions to the engine about the process of an exec. */
-  execLooks: 100,
-  execLookMs: 50,
-  /** The time between two attempts to end a process that an earlier agent has left. */
-  execLeftRetryMs: 2 * seconds,
   /** Looks for the processes below one before they are killed. */
   killLooks: 8,
-  /** Time in which the port of a container must open. */
-  forwardConnectMs: 5 * seconds,
   /** Small messages of a client are joined up to this. */
   sessionPieceBytes: 4 * KiB,
   /** Columns or rows of a terminal. */

@@ -6,30 +6,14 @@ export const usage = {
   usageHourMs: 1 * hours,
   /** Runs of one container at a time, at most. */
   usageRunsAtOnce: 2,
-  /** The time between two samples of all running containers. */
-  usageIntervalMs: 15 * seconds,
-  /** A container whose cgroup the agent can't read is asked of the engine in one of so many. */
-  usageEngineEvery: 4,
   /** The wait for one answer of the engine; and for the one before a stop. */
   usageSampleMs: 10 * seconds,
   usageLastSampleMs: 1 * seconds,
-  /** Questions to the engine at a time. */
-  usageSamplesAtOnce: 4,
-  /** The time between two looks at the kernel's count of processes that it killed. */
-  oomLookMs: 1 * seconds,
   /**
    * A container whose cgroup can't be read and that still runs after so many looks has not lost its
    * first process: the engine tells of an end sooner.
    */
   oomLooksUnread: 30,
-  /**
-   * Delay with which the sums are written to the disk after a change; always before they are sent.
-   */
-  usageFlushMs: 1 * minutes,
-  /** The time between two reports of the hours that are still open. */
-  usageReportMs: 5 * minutes,
-  /** Ends of runs, and of an hour, wait for others. */
-  usageReportSoonMs: 10 * seconds,
   /** An hour is closed so long after its end, when every run was sampled since. */
   usageHourGraceMs: 2 * minutes,
   /** Closed hours that no owner has taken yet, on the agent's disk: 35 days. */

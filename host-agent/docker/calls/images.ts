@@ -7,6 +7,9 @@ import { lines } from '../ndjson.ts';
 import { PullLines } from '../pull-progress.ts';
 import { parse, type EngineClient } from './client.ts';
 
+/** Multiple of that time that it may wait for other pulls of the engine. */
+const enginePullQueuedTimes = 30;
+
 export interface ImageCalls {
   /** The id of an image; undefined: it is not present. */
   imageId(reference: string): Promise<string | undefined>;
@@ -156,7 +159,7 @@ function createIdle(ms: number, isExcused: () => boolean) {
   let times = 0;
   const timer: NodeJS.Timeout = setTimeout(() => {
     times += 1;
-    if (isExcused() && times < limits.enginePullQueuedTimes) timer.refresh();
+    if (isExcused() && times < enginePullQueuedTimes) timer.refresh();
     else controller.abort();
   }, ms);
   return {

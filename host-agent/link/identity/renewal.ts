@@ -11,8 +11,12 @@ import { renewalText } from '../../../lib/nats/renewal.ts';
 import { quickPair } from '../../../lib/nats/quick-pair.ts';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { minutes } from '../../../schemas/limits/units.ts';
 import type { Credentials } from './credentials.ts';
 import { decodeEnrolled, post, type Identity } from './identity.ts';
+
+/** The longest wait of an agent that the gateway refuses new credentials. */
+const renewRefusedMaxMs = 5 * minutes;
 
 export interface Renewal {
   run(signal: AbortSignal): Promise<void>;
@@ -72,7 +76,7 @@ export function createRenewal(parts: RenewalParts): Renewal {
         } else {
           say(answer.reason, answer.kind);
         }
-        const maxMs = answer.kind === 'away' ? backoff.maxMs : Math.max(backoff.maxMs, limits.renewRefusedMaxMs);
+        const maxMs = answer.kind === 'away' ? backoff.maxMs : Math.max(backoff.maxMs, renewRefusedMaxMs);
         // Also after success: a server that refuses what the gateway gives is not asked for more.
         await sleep(jitter(backoffMs(attempt++, { minMs: backoff.minMs, maxMs })), signal);
       }

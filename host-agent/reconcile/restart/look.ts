@@ -11,6 +11,9 @@ import type { EngineState, Exit, Found, Observed, RunId } from '../../docker/obs
 import { failed, type RestartState } from './restart-state.ts';
 import { isGivenUp, isOverDisk, unhealthyWhy, type Why } from '../step.ts';
 
+/** Quick exits in a row before they are called a loop. */
+const crashLoopExits = 3;
+
 export interface Look {
   readonly wanted: Wanted;
   readonly observed: Observed;
@@ -214,6 +217,6 @@ function explainExit({ exitCode, oomKilled, error }: Exit, failures: number): Wh
     return { reason: 'oom_killed', message: `out of memory: ${what} at its mem_limit, ${code}`, exitCode };
   }
   if (error !== '') return { ...startWords(error), exitCode };
-  if (failures < limits.crashLoopExits) return { reason: 'exited', message: code, exitCode };
+  if (failures < crashLoopExits) return { reason: 'exited', message: code, exitCode };
   return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };
 }

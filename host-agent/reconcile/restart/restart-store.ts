@@ -12,7 +12,9 @@ import { fileMarks, lineMarks, readContinuedFile } from '../../disk/continued-fi
 import { blank, lastingOf, type RestartState } from './restart-state.ts';
 import { noOrphans, type OrphanState } from '../../desired/orphans.ts';
 import type { StateDisk } from '../../disk/state-disk.ts';
-import { limits } from '../../../schemas/limits.ts';
+
+/** Delay with which restart states are written after a change. */
+const restartStateFlushMs = 500;
 
 const Count = Type.Integer({ minimum: 0 });
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -143,7 +145,7 @@ export async function loadRestartStore(
     name: 'memory',
     decodeFile,
     decodeLine,
-    intervalMs: limits.restartStateFlushMs,
+    intervalMs: restartStateFlushMs,
     disk,
     log,
   });
