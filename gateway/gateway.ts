@@ -56,6 +56,9 @@ import { vpnRoutes } from './vpn/routes.ts';
 import { Vault } from './vault/vault.ts';
 import { createForage, type Forage } from './vpn/vpn.ts';
 
+/** Of these, the requests of one tenant. */
+const requestsPerTenant = 2048;
+
 export interface GatewayDependencies {
   readonly configuration: GatewayConfiguration;
   readonly issuers: readonly IssuerSetting[];
@@ -389,7 +392,7 @@ function dispatcherOf(
     seats: new Seats({
       inAll: limits.requestsInFlight,
       perClient: configuration.LIMIT_REQUESTS_PER_ADDRESS,
-      perTenant: limits.requestsPerTenant,
+      perTenant: requestsPerTenant,
     }),
     publicSeats: publicSeats(),
     enrolSeats: publicSeats(),

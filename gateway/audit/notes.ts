@@ -14,6 +14,9 @@ import { detailOf, leavesLine, outcomeOf, type Cause, type Note } from '../../sc
 import type { Identity } from '../auth/claims.ts';
 import { failure, type Result } from '../http/respond.ts';
 
+/** The same for the line of the end of a session, which nobody waits for. */
+const auditLastNoteMs = 30_000;
+
 export interface AuditNotesOptions {
   readonly ask: AskOwner;
   readonly newOperationId: () => OperationId;
@@ -95,7 +98,7 @@ export class AuditNotes {
 
   /** The same for a line that nobody waits for: it has more time. */
   noteLater(tenant: TenantId, note: Note, origin: Origin): void {
-    const untilMs = this.#options.clock.monotonicMs() + limits.auditLastNoteMs;
+    const untilMs = this.#options.clock.monotonicMs() + auditLastNoteMs;
     const written = this.#write(tenant, note, origin, untilMs);
     this.#pending.add(written);
     void written.finally(() => this.#pending.delete(written));

@@ -11,7 +11,17 @@ import Type from 'typebox';
 import { AuditLine } from '../../schemas/api/audit/line.ts';
 import type { AuditCursor } from '../../schemas/api/cursor.ts';
 import { limits } from '../../schemas/limits.ts';
+import { days } from '../../schemas/limits/units.ts';
 import { SubjectReader } from '../streams/subject-reader.ts';
+
+/** Messages of the stream that one request looks at: filters may match few of them. */
+const auditReadMessages = 2048;
+/** Such requests at a time. */
+const auditReadsAtOnce = 8;
+/** Positions of the stream that a page looks at first; then more and more. */
+const auditWindow = 256;
+/** A line is in the stream by then, however long the stream was away. */
+const auditLateMs = 1 * days;
 
 const decodeLines = decoder(Type.Array(Type.Object(AuditLine.properties)));
 
@@ -47,7 +57,7 @@ const few = 32;
 export class AuditReader {
   readonly #reader: SubjectReader;
   readonly #onMalformed: () => void;
-  readonly #places = createPlaces(limits.auditReadsAtOnce);
+  readonly #places = createPlaces(auditReadsAtOnce);
 
   constructor(nc: Promise<NatsConnection>, clock: Clock, onMalformed: () => void) {
     this.#reader = new SubjectReader(nc, 'audit', clock);
@@ -63,14 +73,14 @@ export class AuditReader {
     const [floor, ceiling] = await Promise.all([this.#floorOf(range), this.#ceilingOf(range)]);
     let lines: readonly PlacedLine[] = [];
     let high = ceiling;
-    let width: number = limits.auditWindow;
+    let width: number = auditWindow;
     let above = ceiling <= floor ? 0 : await this.#reader.countFrom(subject, ceiling);
-    for (let looked = 0; high > floor && lines.length < wanted && looked < limits.auditReadMessages;) {
+    for (let looked = 0; high > floor && lines.length < wanted && looked < auditReadMessages;) {
       const low = Math.max(floor, high - width);
       const from = await this.#reader.countFrom(subject, low);
       const inside = from - above;
-      if (inside > many && high - low > limits.auditWindow) {
-        width = Math.max(limits.auditWindow, Math.floor((high - low) / growth));
+      if (inside > many && high - low > auditWindow) {
+        width = Math.max(auditWindow, Math.floor((high - low) / growth));
         continue;
       }
       if (inside > 0) lines = [...lines, ...(await this.#linesIn(range, low, high))];
@@ -94,7 +104,7 @@ export class AuditReader {
     if (cursor?.seq !== undefined) return cursor.seq + 1;
     const end = ((await this.#reader.last(subject))?.sequence ?? 0) + 1;
     if (toMs === undefined) return end;
-    return Math.min(end, await this.#reader.firstSince(subject, toMs + limits.auditLateMs));
+    return Math.min(end, await this.#reader.firstSince(subject, toMs + auditLateMs));
   }
 
   async #linesIn(range: AuditRange, low: number, high: number): Promise<readonly PlacedLine[]> {

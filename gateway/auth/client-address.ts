@@ -6,6 +6,9 @@ import type { Fields, Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { plainAddress, type RequestHead } from '../http/engine/engine.ts';
 
+/** Entries of X-Forwarded-For that are checked, from the last on. */
+const forwardedHops = 16;
+
 type Origin = Pick<RequestHead, 'address' | 'headers'>;
 
 const lastHop = (list: string): string => list.slice(list.lastIndexOf(',') + 1).trim();
@@ -37,7 +40,7 @@ function clientAddress(socket: string, forwardedFor: string, isTrusted: (address
   if (!isTrusted(socket)) return { address: socket };
   let proxy = socket;
   let rest = forwardedFor;
-  for (let hops = 0; hops < limits.forwardedHops; hops++) {
+  for (let hops = 0; hops < forwardedHops; hops++) {
     const hop = lastHop(rest);
     const address = addressOfHop(hop);
     if (address === undefined) return { address: proxy, malformed: hop };

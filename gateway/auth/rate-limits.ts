@@ -2,11 +2,17 @@
  * Token buckets: requests per second of a tenant, failed authentications of an address. Each
  * gateway decides from its own memory. It learns from Redis how many requests of the same tenant
  * the others admitted (redis.ts) and charges these a fraction of a second later. Redis may lie: a
- * charge never takes the last `limits.rateLocalShare` of a tenant's rate, and never adds to it.
+ * charge never takes the last `rateLocalShare` of a tenant's rate, and never adds to it.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
+
+/**
+ * The part of its rate and burst that a tenant keeps at each gateway, whatever counts Redis
+ * reports.
+ */
+const rateLocalShare = 0.1;
 
 export interface Rate {
   readonly perSecond: number;
@@ -88,15 +94,14 @@ export class RateLimiter {
     if (tokens >= 1 && (common >= 1 || floor >= 1)) return 0;
     const { perSecond } = this.#rate;
     const waitS = (left: number, rate: number): number => Math.max(0, 1 - left) / rate;
-    const shared =
-      common >= 1 ? 0 : Math.min(waitS(common, perSecond), waitS(floor, perSecond * limits.rateLocalShare));
+    const shared = common >= 1 ? 0 : Math.min(waitS(common, perSecond), waitS(floor, perSecond * rateLocalShare));
     return Math.max(1, Math.ceil(Math.max(waitS(tokens, perSecond), shared)));
   }
 
   #filled(key: string): Bucket {
     const nowMs = this.#clock.monotonicMs();
     const { perSecond, burst } = this.#rate;
-    const floorBurst = Math.max(1, burst * limits.rateLocalShare);
+    const floorBurst = Math.max(1, burst * rateLocalShare);
     const known = this.#buckets.get(key);
     if (known === undefined) {
       const bucket: Bucket = { tokens: burst, common: burst, floor: floorBurst, filledAtMs: nowMs, takenUntold: 0 };
@@ -106,7 +111,7 @@ export class RateLimiter {
     const grown = ((nowMs - known.filledAtMs) / 1000) * perSecond;
     known.tokens = Math.min(burst, known.tokens + grown);
     known.common = Math.min(burst, known.common + grown);
-    known.floor = Math.min(floorBurst, known.floor + grown * limits.rateLocalShare);
+    known.floor = Math.min(floorBurst, known.floor + grown * rateLocalShare);
     known.filledAtMs = nowMs;
     return known;
   }

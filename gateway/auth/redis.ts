@@ -13,7 +13,20 @@ import { backoffMs, jitter } from '../../lib/time/backoff.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
+import { MiB, seconds } from '../../schemas/limits/units.ts';
 import type { RateLimiter } from './rate-limits.ts';
+
+/**
+ * Bytes that may arrive from Redis without completing a message or a round of counts, which has
+ * at most `rateBuckets` counts.
+ */
+const redisUnreadBytes = 2 * MiB;
+/** The time to connect to Redis, and for the answer to one command. */
+const redisConnectMs = 2 * seconds;
+const redisCommandMs = 1 * seconds;
+/** The wait between two attempts to connect to Redis. */
+const redisRetryMinMs = 100;
+const redisRetryMaxMs = 5 * seconds;
 
 /** The address of Redis, and the user. */
 export interface RedisAccess {
@@ -48,7 +61,7 @@ function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs
   const { host, port, database, username, password, tls } = access;
   class Connector extends AbstractConnector {
     constructor() {
-      super(limits.redisConnectMs);
+      super(redisConnectMs);
     }
 
     connect(): Promise<Socket> {
@@ -73,12 +86,12 @@ function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs
     // Makes ioredis wait for the handshake, which the connector performs.
     ...(tls === undefined ? {} : { tls }),
     lazyConnect: true,
-    connectTimeout: limits.redisConnectMs,
-    commandTimeout: limits.redisCommandMs,
+    connectTimeout: redisConnectMs,
+    commandTimeout: redisCommandMs,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (times) =>
-      Math.max(pauseMs(), jitter(backoffMs(times, { minMs: limits.redisRetryMinMs, maxMs: limits.redisRetryMaxMs }))),
+      Math.max(pauseMs(), jitter(backoffMs(times, { minMs: redisRetryMinMs, maxMs: redisRetryMaxMs }))),
   });
 }
 
@@ -119,7 +132,7 @@ class Guarded {
 
   #count(bytes: number): void {
     this.#unreadBytes += bytes;
-    if (this.#unreadBytes > limits.redisUnreadBytes) this.leave('a reply that does not end');
+    if (this.#unreadBytes > redisUnreadBytes) this.leave('a reply that does not end');
   }
 
   /** Logs once that Redis is away, and once that it is back. */

@@ -17,11 +17,19 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { hours, seconds } from '../../schemas/limits/units.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { PartitionClient } from '../../lib/rpc/partition-client.ts';
 import type { RevocationPage } from '../../schemas/wire/answers.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { Revocations } from './revocations.ts';
+
+/** A gateway trusts a wall clock that has not jumped for this long. */
+const clockSettleMs = 24 * hours;
+/** The wait after a failed read of the revocations of one owner. */
+const revocationRetryMs = 500;
+/** The deadline for a page of revocations. */
+const revocationReadMs = 5 * seconds;
 
 export type FeedClient = Pick<PartitionClient, 'partitions' | 'partitionFor' | 'ask'>;
 
@@ -65,7 +73,7 @@ export class RevocationFeed {
     this.#client = client;
     this.#revocations = revocations;
     this.#clock = dependencies.clock;
-    this.#expiry = new CautiousClock(dependencies.clock, limits.clockSettleMs, noReading);
+    this.#expiry = new CautiousClock(dependencies.clock, clockSettleMs, noReading);
     this.#log = dependencies.log;
     this.#heard = Array.from({ length: client.partitions }, nothingHeard);
   }
@@ -126,7 +134,7 @@ export class RevocationFeed {
       const isWhole = await this.#hear(partition, heard);
       // A ring from here on is kept: its revocation may be newer than the answer.
       await sleep(limits.revocationDoorbellMs, this.#stop.signal);
-      await heard.doorbell.wait(jitter(isWhole ? limits.revocationPollMs : limits.revocationRetryMs));
+      await heard.doorbell.wait(jitter(isWhole ? limits.revocationPollMs : revocationRetryMs));
     }
   }
 
@@ -145,11 +153,7 @@ export class RevocationFeed {
 
   async #ask(partition: number, after: string | null): Promise<RevocationPage | undefined> {
     const question = { type: 'revocation.list', partition, after, rid: 'revocations' } as const;
-    const { code, body } = await this.#client.ask(
-      'watch',
-      question,
-      this.#clock.monotonicMs() + limits.revocationReadMs,
-    );
+    const { code, body } = await this.#client.ask('watch', question, this.#clock.monotonicMs() + revocationReadMs);
     if (code !== 'ok') return undefined;
     try {
       return decodeAnswer('revocation.list', body);

@@ -23,6 +23,9 @@ import { probePartitions } from './prober.ts';
 import type { RateLimiter } from '../auth/rate-limits.ts';
 import { connectSharedMemory, type RedisAccess, type SharedMemory } from '../auth/redis.ts';
 
+/** A gateway is ready when the owner of a partition has answered it within this time. */
+const gatewayAnsweredMs = 7500;
+
 export interface BackendOptions {
   /** Undefined: there is no Redis. */
   readonly redis: RedisAccess | undefined;
@@ -90,7 +93,7 @@ export class Backend {
   ready(): boolean {
     if (this.#up === undefined) return false;
     const { client, feed } = this.#up;
-    return client.connected() && client.unansweredMs() <= limits.gatewayAnsweredMs && feed.complete();
+    return client.connected() && client.unansweredMs() <= gatewayAnsweredMs && feed.complete();
   }
 
   /** A request that makes keys may take long; each of its asks takes no longer than any other's. */

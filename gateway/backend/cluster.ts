@@ -12,6 +12,9 @@ import { isRestoring, type Cluster } from '../../schemas/records/cluster.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 
+/** Failed reads of the cluster record that make one log line. */
+const clusterLogEveryAttempts = 20;
+
 export interface ClusterWait {
   readonly log: Log;
   /** The cluster to wait for; any other is ignored. */
@@ -32,7 +35,7 @@ export async function waitForCluster(
   { log, expectedId, answers }: ClusterWait,
   signal: AbortSignal,
 ): Promise<Cluster | undefined> {
-  const isSaid = (attempt: number): boolean => attempt % limits.clusterLogEveryAttempts === 0;
+  const isSaid = (attempt: number): boolean => attempt % clusterLogEveryAttempts === 0;
   const look = async (attempt: number): Promise<Cluster | undefined> => {
     answers?.asked();
     const { entry } = await readClusterEntry(nc, subjects.read('cluster'));

@@ -12,9 +12,14 @@ import {
 import { logLevels } from '../../lib/log.ts';
 import { samplerSettings, traceSettings } from '../../lib/trace/settings.ts';
 import { limits } from '../../schemas/limits.ts';
+import { days, hours } from '../../schemas/limits/units.ts';
 import { algorithms } from '../auth/claims.ts';
 import { engineNames } from '../http/engine/engine.ts';
 import { defaultTenantClaim } from './issuers.ts';
+
+/** The client that began it may be somebody else than the person: shorter. */
+const deviceSessionLifeMs = 4 * hours;
+const sessionLifeMaxMs = 30 * days;
 
 export const settings = {
   HTTP_HOST: text('Address that the API listens on.', { fallback: '127.0.0.1' }),
@@ -66,7 +71,7 @@ export const settings = {
   ),
   SIGN_IN_SESSION: duration('How long a session lasts; then its user signs in again.', {
     min: 60_000,
-    max: limits.sessionLifeMaxMs,
+    max: sessionLifeMaxMs,
     fallback: limits.sessionLifeMs,
   }),
   SIGN_IN_DEVICE: choice(
@@ -76,8 +81,8 @@ export const settings = {
   ),
   SIGN_IN_DEVICE_SESSION: duration('How long a session of a command line lasts, up to SIGN_IN_SESSION.', {
     min: 60_000,
-    max: limits.sessionLifeMaxMs,
-    fallback: limits.deviceSessionLifeMs,
+    max: sessionLifeMaxMs,
+    fallback: deviceSessionLifeMs,
   }),
   SIGN_IN_LINK_FOLDER: optionalText(
     'Folder of one-time sign-in links, for development; `npm start` sets it. Refused with NODE_ENV=production.',

@@ -1,9 +1,11 @@
 /** Public routes: whether the process lives, whether it serves, and what the API is. */
-import { limits } from '../../schemas/limits.ts';
 import { routes } from '../../schemas/routes.ts';
 import type { Handler } from '../call.ts';
 import { openApiDocument } from './document.ts';
 import { failure } from '../http/respond.ts';
+
+/** `Cache-Control` of the OpenAPI document. */
+const openApiMaxAgeSeconds = 300;
 
 export function publicRoutes(options: { readonly version: string; readonly ready: () => boolean }) {
   const openApi = JSON.stringify(openApiDocument(routes, options.version));
@@ -12,7 +14,7 @@ export function publicRoutes(options: { readonly version: string; readonly ready
   const openapi: Handler = () => ({
     code: 'ok',
     body: openApi,
-    headers: ['cache-control', `public, max-age=${limits.openApiMaxAgeSeconds}`],
+    headers: ['cache-control', `public, max-age=${openApiMaxAgeSeconds}`],
   });
   return { healthz, readyz, openapi };
 }

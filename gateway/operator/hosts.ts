@@ -16,6 +16,9 @@ import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isSignedRenewal } from '../../lib/nats/renewal.ts';
 import { askAll, listOfAll, type AskerOfAll } from './lists.ts';
 
+/** Time that a gateway waits for the owners that count the containers of a host. */
+const drainAskMs = 2000;
+
 /** Undefined: one of them did not answer. */
 export function mergeDrain(outcomes: readonly Outcome[]): DrainShare | undefined {
   if (outcomes.length === 0 || !outcomes.every(succeeded)) return undefined;
@@ -55,7 +58,7 @@ export function hostRoutes(options: HostRoutesOptions) {
 
   /** What all partitions have on the host; undefined: not all have answered. */
   const drainOf = async (call: Call, of: HostKey): Promise<DrainShare | undefined> => {
-    const deadlineMs = Math.min(call.deadlineMs, clock.monotonicMs() + limits.drainAskMs);
+    const deadlineMs = Math.min(call.deadlineMs, clock.monotonicMs() + drainAskMs);
     const asked = askAll(options, { deadlineMs }, (partition) => ({
       type: 'host.drain',
       partition,

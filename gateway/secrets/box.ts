@@ -3,7 +3,10 @@
  * that is used once. Behind the sender's public key, because the agent needs it to open the box.
  */
 import { createCurve } from '@nats-io/nkeys';
-import { limits } from '../../schemas/limits.ts';
+import { KiB } from '../../schemas/limits/units.ts';
+
+/** Steps of the values with which the box of agents is warmed up. */
+const boxWarmUpBytes = 8 * KiB;
 
 /** @throws an error if the key is none */
 export function sealTo(publicKey: string, plain: Uint8Array): string {
@@ -22,7 +25,7 @@ export function sealTo(publicKey: string, plain: Uint8Array): string {
  */
 export async function warmUp(turn: () => Promise<void>): Promise<void> {
   const key = createCurve();
-  for (const bytes of [0, 1, 2, 4].map((times) => times * limits.boxWarmUpBytes)) {
+  for (const bytes of [0, 1, 2, 4].map((times) => times * boxWarmUpBytes)) {
     await turn();
     sealTo(key.getPublicKey(), Buffer.alloc(bytes));
   }

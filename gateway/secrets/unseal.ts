@@ -31,6 +31,14 @@ import { sealTo, warmUp } from './box.ts';
 import type { HostIssuers } from './host-issuers.ts';
 import { faultOfProof } from './proof.ts';
 
+/** The time for the answer of an owner: an agent waits longer. */
+const unsealMs = 4000;
+/** Asks of agents under way in a gateway. Each holds a value of at most `secretBytes`. */
+const unsealsUnderWay = 512;
+/** Of one host; a burst serves a full host that has lost all it kept. */
+const unsealsPerSecond = 50;
+const unsealBurst = 4000;
+
 const decodeUnseal = messageDecoder(UnsealAsk);
 const decodeError = decoder(Type.Object({ message: Type.Optional(Type.String()) }));
 
@@ -70,7 +78,7 @@ export class UnsealService {
   constructor(options: UnsealOptions) {
     const { clock, log } = options;
     this.#options = options;
-    const rate = { perSecond: limits.unsealsPerSecond, burst: limits.unsealBurst };
+    const rate = { perSecond: unsealsPerSecond, burst: unsealBurst };
     this.#rates = new RateLimiter(rate, clock, { shared: false });
     this.#refusals = sparing(log, limits.refusalLogMs, clock);
   }
@@ -119,7 +127,7 @@ export class UnsealService {
     const sender = senderOfSubject(subject);
     if (!isHostKey(sender.host)) return refused('invalid', 'no such host');
     const agent: Sender = { host: sender.host, user: sender.user };
-    if (this.#underWay.size > limits.unsealsUnderWay) return limited('too many asks are under way');
+    if (this.#underWay.size > unsealsUnderWay) return limited('too many asks are under way');
     if (this.#rates.take(agent.host) > 0) return limited('this host asks too often');
     let ask: UnsealAsk;
     try {
@@ -150,11 +158,7 @@ export class UnsealService {
 
   async #unseal(agent: Sender, ask: UnsealAsk): Promise<Answered> {
     const { clock } = this.#options;
-    const outcome = await this.#options.ask(
-      'read',
-      this.#questionOf(agent, ask),
-      clock.monotonicMs() + limits.unsealMs,
-    );
+    const outcome = await this.#options.ask('read', this.#questionOf(agent, ask), clock.monotonicMs() + unsealMs);
     if (!succeeded(outcome)) return this.#refusedByOwner(agent, ask, outcome);
     const { data: found } = decodeAnswer('secret.unseal', outcome.body);
     if (found === null) return ['no_login', { ok: true, box: null }];

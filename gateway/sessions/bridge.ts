@@ -8,10 +8,14 @@ import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { Tunnel, TunnelPort } from '../../lib/tunnel/tunnel.ts';
 import { HostControl } from '../../schemas/api/sessions/control.ts';
 import { limits } from '../../schemas/limits.ts';
+import { KiB } from '../../schemas/limits/units.ts';
 import type { SessionEnd } from '../../schemas/wire/session.ts';
 import type { ClientSocket, ClientSocketListener } from '../http/engine/sockets/client-socket.ts';
 import { closeOf } from './close.ts';
 import type { Framing } from './framing.ts';
+
+/** Small messages of a client are joined up to this. */
+const sessionPieceBytes = 4 * KiB;
 
 const decodeHostControl = decoder(HostControl);
 
@@ -152,7 +156,7 @@ export class Bridge implements ClientSocketListener, TunnelPort {
     }
     this.#bytesIn += bytes.length;
     const last = this.#waiting.at(-1);
-    if (last === undefined || last === 'end' || last.length + bytes.length > limits.sessionPieceBytes) {
+    if (last === undefined || last === 'end' || last.length + bytes.length > sessionPieceBytes) {
       if (bytes.length > 0) this.#waiting.push(bytes);
     } else this.#waiting[this.#waiting.length - 1] = Buffer.concat([last, bytes]);
     this.#pumpSoon();

@@ -22,6 +22,13 @@ import { noPlaceFor } from '../http/refusals.ts';
 import type { Result } from '../http/respond.ts';
 import { Seats } from '../../lib/seats.ts';
 
+/** From the ring at the host to its word that the session is open. */
+const sessionOpenMs = 5000;
+/** The time between two rings while the agent does not ask. */
+const sessionRingMs = 1000;
+/** 128 random bits: nobody guesses the id of a session. */
+const sessionIdBytes = 16;
+
 const decodeAsk = messageDecoder(SessionAsk);
 
 export type Opening = { readonly ok: true; readonly tunnel: Tunnel } | { readonly ok: false; readonly end: SessionEnd };
@@ -139,7 +146,7 @@ export class Sessions {
     if (line === undefined || line.nc.isClosed() || this.#isStopping)
       return Promise.resolve(away('this gateway is not ready'));
     const { nc, token } = line;
-    const id = randomBytes(limits.sessionIdBytes).toString('base64url');
+    const id = randomBytes(sessionIdBytes).toString('base64url');
     const agent: Sender = { host, user };
     const subject = subjects.session(agent, id);
     this.#rung.set(id, { agent, about });
@@ -148,8 +155,8 @@ export class Sessions {
       if (this.#rung.has(id) && !nc.isClosed()) nc.publish(subject);
     };
     return new Promise((resolve) => {
-      const ringing = setInterval(ring, limits.sessionRingMs);
-      const timer = setTimeout(() => tunnel.end(silent), limits.sessionOpenMs);
+      const ringing = setInterval(ring, sessionRingMs);
+      const timer = setTimeout(() => tunnel.end(silent), sessionOpenMs);
       const settle = (opening: Opening): void => {
         clearInterval(ringing);
         clearTimeout(timer);
@@ -202,5 +209,5 @@ export class Sessions {
 
 const silent: SessionEnd = {
   reason: 'lost',
-  message: `the host did not answer within ${limits.sessionOpenMs / 1000} seconds; its agent may be away`,
+  message: `the host did not answer within ${sessionOpenMs / 1000} seconds; its agent may be away`,
 };

@@ -6,10 +6,13 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import Type, { type Static, type TSchema } from 'typebox';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import { TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
+import { KiB } from '../../schemas/limits/units.ts';
 import type { PassingPlace, Sealed } from '../../schemas/records/sealed.ts';
 import { SealError, type Vault } from '../vault/vault.ts';
 import type { Grant } from './mapping.ts';
+
+/** Content that is sealed in either, inflated. */
+const signInKeptBytes = 64 * KiB;
 
 const untilMs = Type.Number();
 
@@ -74,7 +77,7 @@ export class Envelopes {
   open<S extends Step>(step: S, text: string): Kept<S> | undefined {
     try {
       const bytes = this.#vault.openBytes({ of: 'sign_in', step }, text as Sealed);
-      const kept = decoders[step](inflateRawSync(bytes, { maxOutputLength: limits.signInKeptBytes })) as Kept<S>;
+      const kept = decoders[step](inflateRawSync(bytes, { maxOutputLength: signInKeptBytes })) as Kept<S>;
       return kept.untilMs > this.#nowMs() ? kept : undefined;
     } catch (error) {
       // One of another release is one that says nothing.

@@ -7,9 +7,17 @@
 import * as client from 'openid-client';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { limits } from '../../schemas/limits.ts';
+import { MiB, seconds } from '../../schemas/limits/units.ts';
 import { clockToleranceS } from '../auth/claims.ts';
 import { lacksClaims, type ProviderClaims, type Rule } from './mapping.ts';
+
+/** The time for each answer of the identity provider, and the size of it. */
+const providerMs = 5 * seconds;
+const providerBytes = 1 * MiB;
+/** A provider that answered in this time is there. */
+const providerFreshMs = 10 * seconds;
+/** The time between two asks whether it is there. */
+const providerRetryMs = 1 * seconds;
 
 /** The provider, and what its people may do here. */
 export interface SignInSettings {
@@ -57,7 +65,7 @@ async function boundedFetch(url: string, options: client.CustomFetchOptions): Pr
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += (chunk as Uint8Array).byteLength;
-    if (bytes > limits.providerBytes) throw new TooLarge(`the answer is larger than ${limits.providerBytes} bytes`);
+    if (bytes > providerBytes) throw new TooLarge(`the answer is larger than ${providerBytes} bytes`);
     chunks.push(chunk as Uint8Array);
   }
   const { status, headers } = response;
@@ -152,7 +160,7 @@ export class Provider {
   /** Asks a provider that answers now. */
   async #begin<T>(ask: Ask<T>): Promise<Answer<T>> {
     const { clock } = this.#options;
-    const isFresh = clock.monotonicMs() - this.#knownAtMs < limits.providerFreshMs;
+    const isFresh = clock.monotonicMs() - this.#knownAtMs < providerFreshMs;
     return this.#answer(isFresh ? this.#known : await this.#discovered(), ask);
   }
 
@@ -176,7 +184,7 @@ export class Provider {
   /** Undefined if the provider does not answer, or did not a moment ago. */
   async #discovered(): Promise<client.Configuration | undefined> {
     const sinceMs = this.#options.clock.monotonicMs() - this.#askedAtMs;
-    if (this.#asking === undefined && sinceMs < limits.providerRetryMs) return undefined;
+    if (this.#asking === undefined && sinceMs < providerRetryMs) return undefined;
     return (this.#asking ??= this.#discover().finally(() => {
       this.#asking = undefined;
     }));
@@ -194,7 +202,7 @@ export class Provider {
         clientSecret === undefined ? client.None() : client.ClientSecretBasic(clientSecret),
         {
           [client.customFetch]: boundedFetch,
-          timeout: limits.providerMs / 1000,
+          timeout: providerMs / 1000,
           execute: [
             client.enableNonRepudiationChecks,
             // The configuration lets http through for a loopback address alone.

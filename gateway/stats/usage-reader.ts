@@ -10,13 +10,17 @@ import { streams } from '../../schemas/records/buckets.ts';
 import { addHours, daysBetween, firstHourOf, UsageDay, type Sum } from '../../schemas/records/usage.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 
+/** Days that a gateway reads at a time, and messages of one page of a day. */
+const usageDaysAtOnce = 4;
+const usageReadMessages = 64;
+
 const decodeDay = decoder(UsageDay);
 
 export class UsageReader {
   readonly #nc: Promise<NatsConnection>;
   readonly #onMalformed: () => void;
   /** Over all requests: a day of a large tenant may be megabytes. */
-  readonly #places = createPlaces(limits.usageDaysAtOnce);
+  readonly #places = createPlaces(usageDaysAtOnce);
 
   constructor(nc: Promise<NatsConnection>, onMalformed: () => void) {
     this.#nc = nc;
@@ -57,7 +61,7 @@ export class UsageReader {
       filter: subjects.usageOfDay(tenant, day),
       timeoutMs: limits.streamReadMs,
       attempts: limits.streamReadAttempts,
-      batchMessages: limits.usageReadMessages,
+      batchMessages: usageReadMessages,
       batchBytes: limits.streamBufferBytes,
     };
     const messages = new Map<string, ReadMessage>();

@@ -3,7 +3,7 @@ import { decodeKeyCursor, encodeKeyCursor } from '../../schemas/api/cursor.ts';
 import type { UsageView } from '../../schemas/api/usage/usage.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
+import { days } from '../../schemas/limits/units.ts';
 import { added, hourMs, hourOf, noAmounts, type Amounts, type Sum } from '../../schemas/records/usage.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AskOwner } from '../../lib/rpc/partition-client.ts';
@@ -18,6 +18,9 @@ import type { UsageReader } from './usage-reader.ts';
 import { forms } from '../../lib/validation/words.ts';
 import type { Validated } from '../validation/faults.ts';
 import { parseTimestamp } from '../validation/timestamp.ts';
+
+/** The longest time that one request may ask for. */
+const usageRangeMs = 31 * days;
 
 /** Hours from 1970: from one to before the other. */
 export interface Hours {
@@ -50,7 +53,7 @@ export function hoursOf(
     const end = toGiven === undefined ? 'now, since `to` is not given' : '`to`';
     return { ok: false, faults: { from: [`must be before ${end}`] } };
   }
-  if (toMs - fromMs > limits.usageRangeMs) {
+  if (toMs - fromMs > usageRangeMs) {
     return { ok: false, faults: { from: ['must be at most 31 days before `to`: ask for each month by itself'] } };
   }
   return { ok: true, value: { from: hourOf(fromMs), to: Math.ceil(toMs / hourMs) } };

@@ -1,5 +1,6 @@
 /** Server-Sent Events (HTML Living Standard, section 9.2): the frames. Pure. */
-import { limits } from '../../schemas/limits.ts';
+/** A client waits this long before it resumes a stream (`retry:`). */
+const streamRetryMs = 2000;
 
 export interface Frame {
   /** What a client sends back as `Last-Event-ID`. */
@@ -18,7 +19,7 @@ export const heartbeat = ':\n\n';
 /**
  * Sent first: shows that the stream has begun, and says how long a client waits before it resumes.
  */
-export const preamble = `retry: ${limits.streamRetryMs}\n\n`;
+export const preamble = `retry: ${streamRetryMs}\n\n`;
 
 /**
  * Why a stream ended, as its last frame says. A client that resumes after `done` only gets `done`

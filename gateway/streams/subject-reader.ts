@@ -12,6 +12,12 @@ import { limits } from '../../schemas/limits.ts';
 import { subjects, type Readable } from '../../schemas/wire/subjects.ts';
 
 /**
+ * A search for the last lines begins with a window of this length, which grows by this factor.
+ */
+const tailWindowMs = 4000;
+const tailWindowGrowth = 8;
+
+/**
  * The factor by which a read reaches further back than the one before, and its limits; the factor
  * follows from how much the read before found.
  */
@@ -100,7 +106,7 @@ export class SubjectReader {
    */
   async positionBefore(subject: string, before: (message: ReadMessage) => boolean): Promise<number> {
     const nowMs = this.#clock.nowMs();
-    for (let windowMs = limits.tailWindowMs; windowMs < limits.logAgeMs; windowMs *= limits.tailWindowGrowth) {
+    for (let windowMs = tailWindowMs; windowMs < limits.logAgeMs; windowMs *= tailWindowGrowth) {
       const from = { start_time: new Date(nowMs - windowMs).toISOString() };
       const [message] = (await this.#batch(subject, from, 1)).messages;
       if (message !== undefined && before(message)) return message.sequence;

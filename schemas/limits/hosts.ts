@@ -83,8 +83,6 @@ export const hosts = {
   drainStopMs: 1 * minutes,
   /** Containers that are named as blocked. */
   drainBlocked: 100,
-  /** Time that a gateway waits for the owners that count the containers of a host. */
-  drainAskMs: 2 * seconds,
   /** Time in which another host makes a copy ready; progress of its pull begins this time again. */
   preparationMs: 12 * minutes,
   /** Faults in one heartbeat, and characters in the message of each. */

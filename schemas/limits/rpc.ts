@@ -15,11 +15,6 @@ export const rpc = {
   attemptMaxMs: 4 * seconds,
   laneRetryMinMs: 10,
   laneRetryMaxMs: 500,
-  /** A gateway is ready when the owner of a partition has answered it within this time. */
-  gatewayAnsweredMs: 7.5 * seconds,
-  /** An idle gateway probes a partition this often. */
-  gatewayProbeMs: 1 * seconds,
-  gatewayProbeDeadlineMs: 5 * seconds,
   /** If NATS has been away for longer than this, asks are refused at once. */
   natsAwayMs: 2 * seconds,
   /** Asks that reached their deadline are settled this often, and silence is noticed. */

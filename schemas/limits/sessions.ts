@@ -19,14 +19,8 @@ export const sessions = {
   tunnelSilentMs: 10 * seconds,
   /** Interval at which ends look at the time, and whether the token of a session is still valid. */
   sessionLookMs: 250,
-  /** From the ring at the host to its word that the session is open. */
-  sessionOpenMs: 5 * seconds,
-  /** The time between two rings while the agent does not ask. */
-  sessionRingMs: 1 * seconds,
   /** Requests under way of one agent: anyone who can make it hear a ring could cause them. */
   sessionFetches: 32,
-  /** 128 random bits: nobody guesses the id of a session. */
-  sessionIdBytes: 16,
   /**
    * One message of a WebSocket; its client has no window for more. The room for what a client has
    * not read yet: a window, and the frames around it.
@@ -37,8 +31,6 @@ export const sessions = {
   webSocketPingMs: 30 * seconds,
   webSocketSilentMs: 90 * seconds,
   webSocketIdleMs: 120 * seconds,
-  /** The time of a gateway's connection to itself, and between two attempts to have one. */
-  lentCorkMs: 1 * seconds,
   /** Sessions of one gateway, of one tenant at one gateway, of one host, and of one container. */
   sessions: 512,
   sessionsPerTenant: 16,
@@ -65,8 +57,6 @@ export const sessions = {
   execWorkdirChars: 1024,
   /** Looks for the processes below one before they are killed. */
   killLooks: 8,
-  /** Small messages of a client are joined up to this. */
-  sessionPieceBytes: 4 * KiB,
   /** Columns or rows of a terminal. */
   terminalSize: 4096,
   /** Bytes of the reason in a close frame of a WebSocket. */

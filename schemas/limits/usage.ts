@@ -45,9 +45,4 @@ export const usage = {
   /** Newest messages of subjects that an owner remembers, so that it need not read them again. */
   usageRemembered: 20_000,
   usageRememberedBytes: 32 * MiB,
-  /** The longest time that one request may ask for. */
-  usageRangeMs: 31 * days,
-  /** Days that a gateway reads at a time, and messages of one page of a day. */
-  usageDaysAtOnce: 4,
-  usageReadMessages: 64,
 } as const;

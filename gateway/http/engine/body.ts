@@ -10,8 +10,15 @@
  */
 import type { Clock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { MiB } from '../../../schemas/limits/units.ts';
 import { Seats, type Unseated } from '../../../lib/seats.ts';
 import { HeldBytes } from './held-bytes.ts';
+
+/**
+ * A body that is refused is read up to this length, so that its sender reads the reply; then the
+ * connection ends.
+ */
+const bodyDiscardBytes = 8 * MiB;
 
 /**
  * `too_late`: the body was not complete in time. `Unseated`: unfinished bodies take too much
@@ -141,7 +148,7 @@ export class Body {
       if (refusal !== undefined) this.#drop(refusal);
     }
     if (isWhole) this.#end(true);
-    else if (isInPieces || this.#seenBytes > limits.bodyDiscardBytes) this.#end(false);
+    else if (isInPieces || this.#seenBytes > bodyDiscardBytes) this.#end(false);
   }
 
   #hold(piece: Uint8Array, isWhole: boolean): BodyRefusal | undefined {
@@ -209,7 +216,7 @@ export class Body {
   drain(): void {
     if (this.#state.phase === 'ended') return;
     this.discard();
-    const isHopeless = this.declaredBytes === undefined || this.declaredBytes > limits.bodyDiscardBytes;
+    const isHopeless = this.declaredBytes === undefined || this.declaredBytes > bodyDiscardBytes;
     if (isHopeless || this.#bodies.draining.size >= limits.bodiesDraining) {
       this.#end(false);
       return;

@@ -22,6 +22,10 @@ import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } f
 import { handshakeOf, type Handshake } from './sockets/handshake.ts';
 import { giveBack, NodeSockets, responseOn, type TakenConnection } from './sockets/node-upgrade.ts';
 
+/** With node:http, the time for the head of a request, and for all of it. */
+const requestHeadMs = 10_000;
+const requestWholeMs = 30_000;
+
 const nothing = new Uint8Array(0);
 
 function headersOf(request: IncomingMessage): HeaderBag {
@@ -199,8 +203,8 @@ export function nodeEngine(
   const server: Server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.requestHeadMs,
-      requestTimeout: limits.requestWholeMs,
+      headersTimeout: requestHeadMs,
+      requestTimeout: requestWholeMs,
       keepAliveTimeout: limits.idleTimeoutMs,
       connectionsCheckingInterval: 2_000,
       noDelay: true,

@@ -8,6 +8,9 @@ import type { Clock } from '../../../lib/time/clock.ts';
 import type { HttpEngine } from './engine.ts';
 import { limits } from '../../../schemas/limits.ts';
 
+/** The time between two checks for requests in flight at a shutdown. */
+const shutdownLookMs = 20;
+
 export async function drain(
   engine: HttpEngine,
   clock: Clock,
@@ -27,7 +30,7 @@ export async function drain(
     // quiet time, and requests may have arrived meanwhile.
     if (engine.inFlight() > 0) busyMs = nowMs;
     if (nowMs >= endMs || nowMs - busyMs >= limits.shutdownQuietMs) break;
-    await sleep(limits.shutdownLookMs);
+    await sleep(shutdownLookMs);
   }
   engine.close();
 }

@@ -1,6 +1,6 @@
 /** One request on uWebSockets.js: its reply or its stream. The rules are in uws.ts. */
 import { STATUS_CODES } from 'node:http';
-import { limits } from '../../../schemas/limits.ts';
+import { KiB } from '../../../schemas/limits/units.ts';
 import type { Body } from './body.ts';
 import type { ClientSocket, ClientSocketListener } from './sockets/client-socket.ts';
 import { isBodiless, type Reply, type RequestHead, type Sink } from './engine.ts';
@@ -10,6 +10,12 @@ import type { Handshake } from './sockets/handshake.ts';
 import type { Cork } from './sockets/uws-cork.ts';
 import { UwsSocket } from './sockets/uws-socket.ts';
 import type { HttpResponse, SocketContext } from './uws-module.ts';
+
+/**
+ * A larger reply is written as fast as the socket accepts it; a smaller one is copied into the
+ * socket's buffer at once.
+ */
+const replyWholeBytes = 64 * KiB;
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
 
@@ -80,7 +86,7 @@ export class UwsExchange extends EngineExchange {
     this.#writeHead(reply);
     if (isBodiless(reply) || this.head.method === 'HEAD') {
       this.#sendNoBody(reply, ending);
-    } else if (ending === 'ended' || reply.body.length < limits.replyWholeBytes) {
+    } else if (ending === 'ended' || reply.body.length < replyWholeBytes) {
       response.end(reply.body, ending === 'ended');
     } else {
       this.#sendLarge(typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body);

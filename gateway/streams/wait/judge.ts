@@ -1,11 +1,13 @@
 /** Whether a wait has its answer, by a look at the status. Pure. */
 import type { WaitOutcome } from '../../../schemas/api/container.ts';
-import { limits } from '../../../schemas/limits.ts';
 import type { StatusSeen } from '../../../schemas/wire/answers.ts';
 import type { Outcome } from '../../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../../lib/rpc/decode.ts';
 import { succeeded } from '../../call.ts';
 import { failure, ok } from '../../http/respond.ts';
+
+/** For how long an unhealthy container may become healthy again before it counts as failed. */
+const waitUnhealthyMs = 5000;
 
 export type Goal =
   | { readonly until: 'status'; readonly status: string }
@@ -104,7 +106,7 @@ function settledAs(
   // The run before the change is still up. An owner of the release before names no generation.
   if (status !== 'running' || (view.observed_generation ?? of) < of) return undefined;
   // One that is started again for that is not seen running for so long.
-  if (reason === 'unhealthy') return upMs >= Math.max(stableMs, limits.waitUnhealthyMs) ? 'failed' : undefined;
+  if (reason === 'unhealthy') return upMs >= Math.max(stableMs, waitUnhealthyMs) ? 'failed' : undefined;
   if (reason !== null || isJob) return undefined;
   return phase === 'done' || upMs >= stableMs ? 'done' : undefined;
 }

@@ -7,11 +7,15 @@
 import { LRUCache } from 'lru-cache';
 import type { Outcome } from '../../../lib/rpc/partition-client.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
+import { MiB } from '../../../schemas/limits/units.ts';
 import type { NetworkRecord } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import { bodyOf, type Asker, type VpnActors } from './actors.ts';
 import type { PeerOwner } from './peers/owner.ts';
+
+/** Copies of the records of peers, and again of networks. */
+const materialCacheBytes = 32 * MiB;
+const materialCacheEntries = 20_000;
 
 /** A peer and its network as they are now. */
 export interface Material {
@@ -34,8 +38,8 @@ interface Copy<T> {
 
 class Copies<T> {
   readonly #kept = new LRUCache<string, Copy<T>>({
-    max: limits.materialCacheEntries,
-    maxSize: limits.materialCacheBytes,
+    max: materialCacheEntries,
+    maxSize: materialCacheBytes,
   });
 
   of(key: string): Copy<T> | undefined {

@@ -4,8 +4,6 @@ import { KiB, MiB, seconds, minutes, hours, days } from '../units.ts';
 export const partition = {
   /** Partitions of a new cluster. A cluster keeps the number it was initialised with. */
   partitions: 16,
-  /** A gateway trusts a wall clock that has not jumped for this long. */
-  clockSettleMs: 24 * hours,
   /**
    * A partition trusts wall clocks that have agreed for this long, which is the longest that it
    * keeps anything by default.

@@ -49,8 +49,6 @@ export const auth = {
   signingKeysUnknownMs: 250,
   signingKeysReadMs: 5 * seconds,
   rateBuckets: 50_000,
-  /** Entries of X-Forwarded-For that are checked, from the last on. */
-  forwardedHops: 16,
   /**
    * The time between two warnings about an X-Forwarded-For that is not trusted, or names no
    * address.
@@ -64,29 +62,9 @@ export const auth = {
   /** Addresses for which a gateway caches whether they are trusted proxies, and their networks. */
   addressesRemembered: 4096,
   rateShareMs: 200,
-  /**
-   * The part of its rate and burst that a tenant keeps at each gateway, whatever counts Redis
-   * reports.
-   */
-  rateLocalShare: 0.1,
   /** Doorbells a second; at a higher rate a gateway disconnects from Redis for `redisPauseMs`. */
   redisDoorbellsPerSecond: 1000,
   redisPauseMs: 5 * seconds,
-  /**
-   * Bytes that may arrive from Redis without completing a message or a round of counts, which has
-   * at most `rateBuckets` counts.
-   */
-  redisUnreadBytes: 2 * MiB,
-  /** The time to connect to Redis, and for the answer to one command. */
-  redisConnectMs: 2 * seconds,
-  redisCommandMs: 1 * seconds,
   /** Redis drops the count of a gateway that no longer renews it. */
   redisCountTtlSeconds: 60,
-  /** The wait after a failed read of the revocations of one owner. */
-  revocationRetryMs: 500,
-  /** The deadline for a page of revocations. */
-  revocationReadMs: 5 * seconds,
-  /** The wait between two attempts to connect to Redis. */
-  redisRetryMinMs: 100,
-  redisRetryMaxMs: 5 * seconds,
 } as const;

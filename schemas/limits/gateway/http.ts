@@ -5,11 +5,6 @@ export const http = {
   bodyBytes: 512 * KiB,
   headerBytes: 16 * KiB,
   urlBytes: 8 * KiB,
-  /**
-   * A body that is refused is read up to this length, so that its sender reads the reply; then the
-   * connection ends.
-   */
-  bodyDiscardBytes: 8 * MiB,
   /** The bound of routes that set none of their own. */
   bodyDefaultBytes: 16 * KiB,
   enrolBodyBytes: 4 * KiB,
@@ -42,8 +37,6 @@ export const http = {
   bodiesHeldPerTenantBytes: 16 * MiB,
   /** Requests with credentials in flight, without streams and waits. */
   requestsInFlight: 4096,
-  /** Of these, the requests of one tenant. */
-  requestsPerTenant: 2048,
   /**
    * Requests without credentials, in all and of one client. Enrolments have as many places of their
    * own, because their bodies may come slowly.
@@ -53,23 +46,11 @@ export const http = {
   requestDeadlineMs: 10 * seconds,
   shutdownGraceMs: 15 * seconds,
   idleTimeoutMs: 10 * seconds,
-  /** With node:http, the time for the head of a request, and for all of it. */
-  requestHeadMs: 10 * seconds,
-  requestWholeMs: 30 * seconds,
-  /** The time between two checks for requests in flight at a shutdown. */
-  shutdownLookMs: 20,
   /**
    * A gateway stops when nothing was in flight for this long: the kernel has the last byte, and a
    * client that connected at the last moment has its answer.
    */
   shutdownQuietMs: 100,
-  /**
-   * A larger reply is written as fast as the socket accepts it; a smaller one is copied into the
-   * socket's buffer at once.
-   */
-  replyWholeBytes: 64 * KiB,
-  /** `Cache-Control` of the OpenAPI document. */
-  openApiMaxAgeSeconds: 300,
   /** Container ids whose random bytes are drawn at once. */
   idsDrawn: 256,
   /** Characters of an unknown field's name in an answer. */

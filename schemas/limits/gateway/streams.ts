@@ -27,19 +27,10 @@ export const streams = {
   /** Time for which a container without a health check is up before it counts as done. */
   waitStableSeconds: 5,
   waitStableMaxSeconds: 300,
-  /** For how long an unhealthy container may become healthy again before it counts as failed. */
-  waitUnhealthyMs: 5 * seconds,
   /** The deadline of one ask to the owner by a stream or a wait. */
   watchAskMs: 5 * seconds,
   /** `Retry-After` if every place for streams is taken. */
   streamRetryAfterSeconds: 5,
-  /** A client waits this long before it resumes a stream (`retry:`). */
-  streamRetryMs: 2 * seconds,
-  /**
-   * A search for the last lines begins with a window of this length, which grows by this factor.
-   */
-  tailWindowMs: 4 * seconds,
-  tailWindowGrowth: 8,
   /**
    * The newest log lines that a gateway keeps, and again the newest events, and the time after
    * which it reads all of them again. The bytes of an event, of its author, and of a line besides

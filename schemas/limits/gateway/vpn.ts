@@ -95,9 +95,6 @@ export const vpn = {
   keyDeadlineMs: 60 * seconds,
   artifactCacheBytes: 64 * MiB,
   artifactCacheEntries: 20_000,
-  /** Copies of the records of peers, and again of networks. */
-  materialCacheBytes: 32 * MiB,
-  materialCacheEntries: 20_000,
   /** ISO/IEC 18004 table 7: bytes in a version 40 symbol at level L. */
   qrBytes: 2953,
   p12Iterations: 2048,

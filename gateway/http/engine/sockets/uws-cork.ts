@@ -8,9 +8,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
-import { limits } from '../../../../schemas/limits.ts';
 import { sleep, within } from '../../../../lib/time/backoff.ts';
 import type { HttpResponse, TemplatedApp } from '../uws-module.ts';
+
+/** The time of a gateway's connection to itself, and between two attempts to have one. */
+const lentCorkMs = 1000;
 
 /** What handshakes are written in. */
 export interface Cork {
@@ -57,7 +59,7 @@ export class LentCork implements Cork {
   async open(url: string): Promise<void> {
     const lent = new Promise<void>((resolve) => (this.#onLender = resolve));
     void this.#stayConnected(new URL(url));
-    await within(lent, limits.lentCorkMs, 'a connection to ourselves').catch(() => undefined);
+    await within(lent, lentCorkMs, 'a connection to ourselves').catch(() => undefined);
   }
 
   connections(): number {
@@ -82,7 +84,7 @@ export class LentCork implements Cork {
       connection.on('error', () => undefined);
       connection.resume().write(`GET ${this.#path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
       await new Promise((resolve) => connection.once('close', resolve));
-      await sleep(limits.lentCorkMs, signal);
+      await sleep(lentCorkMs, signal);
     }
   }
 }
