@@ -14,8 +14,14 @@ import type { Log } from '../lib/log.ts';
 import { bucketPrefix, buckets, bucketStream, journalBuckets, streams } from '../schemas/records/buckets.ts';
 import { isRestoring, type Cluster } from '../schemas/records/cluster.ts';
 import { limits } from '../schemas/limits.ts';
+import { MiB, seconds } from '../schemas/limits/units.ts';
 import Type from 'typebox';
 import { decoder } from '../lib/decode.ts';
+
+/** About two million lines. */
+const auditStreamBytes = 1024 * MiB;
+/** The time to ask JetStream for its API level and its streams. As short for the same reason. */
+const natsInfoMs = 2 * seconds;
 
 const millisToNanos = (ms: number): number => ms * 1_000_000;
 
@@ -44,7 +50,7 @@ const decodeInfo = decoder(
  * another error if JetStream does not answer, or not yet.
  */
 export async function checkServer(nc: NatsConnection): Promise<void> {
-  const answer = await nc.request('$JS.API.INFO', '', { timeout: limits.natsInfoMs });
+  const answer = await nc.request('$JS.API.INFO', '', { timeout: natsInfoMs });
   const info = decodeInfo(answer.data);
   if (info.error !== undefined) throw new Error(`JetStream: ${info.error.description}`);
   const level = info.api?.level ?? 0;
@@ -86,7 +92,7 @@ export async function watchPayload(
  * after a lost server some have none for seconds.
  */
 async function streamNames(nc: NatsConnection): Promise<ReadonlySet<string>> {
-  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: limits.natsInfoMs });
+  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: natsInfoMs });
   const names = new Set<string>();
   for await (const name of jsm.streams.names()) names.add(name);
   return names;
@@ -152,7 +158,7 @@ async function ensureStreams(there: Streams, partitions: number, replicas: numbe
   await ensureStream(there, {
     ...shared(streams.audit),
     max_age: millisToNanos(limits.auditAgeMs),
-    max_bytes: limits.auditStreamBytes,
+    max_bytes: auditStreamBytes,
     allow_atomic: true,
   });
   await ensureStream(there, {

@@ -23,6 +23,11 @@ import { createScrub } from './scrub/scrub.ts';
 import { settings } from './settings.ts';
 import { limits } from '../schemas/limits.ts';
 
+/** Work in rounds, such as a scrub, which finishes its request; a connection that drains. */
+const stopWorkMs = 5000;
+/** An actors process hands its partitions over (`leaveMs`), and commits before. */
+const stopPartitionsMs = 15_000;
+
 const log = createLog('actors', logLevelOf(process.env));
 
 await runProgram(log, async (life) => {
@@ -50,7 +55,7 @@ await runProgram(log, async (life) => {
     },
     log,
   );
-  life.onStop({ name: 'NATS connection', deadlineMs: limits.stopWorkMs, stop: () => nc.close() });
+  life.onStop({ name: 'NATS connection', deadlineMs: stopWorkMs, stop: () => nc.close() });
 
   const cluster = await joinWhenReady(
     nc,
@@ -166,15 +171,15 @@ await runProgram(log, async (life) => {
   life.onStop(metrics);
   log.info('listening', { metrics: metrics.url });
 
-  life.onStop({ name: 'partitions', deadlineMs: limits.stopPartitionsMs, stop: () => owner.stop() });
+  life.onStop({ name: 'partitions', deadlineMs: stopPartitionsMs, stop: () => owner.stop() });
   // Before the partitions: a partition without an owner holds up `owner.start`, and may be what the
   // scrub has to find.
   scrub.start();
-  life.onStop({ name: 'scrub', deadlineMs: limits.stopWorkMs, stop: () => scrub.stop() });
+  life.onStop({ name: 'scrub', deadlineMs: stopWorkMs, stop: () => scrub.stop() });
   budgets.start();
-  life.onStop({ name: 'budgets', deadlineMs: limits.stopWorkMs, stop: () => budgets.stop() });
+  life.onStop({ name: 'budgets', deadlineMs: stopWorkMs, stop: () => budgets.stop() });
   journals.start();
-  life.onStop({ name: 'journals', deadlineMs: limits.stopWorkMs, stop: () => journals.stop() });
+  life.onStop({ name: 'journals', deadlineMs: stopWorkMs, stop: () => journals.stop() });
   await owner.start();
   log.info('serving', { cluster: cluster.id, member: owner.manager.membership.id, partitions: owner.serving() });
 });

@@ -51,6 +51,9 @@ import type { Store } from './runtime/store/store.ts';
 import { Sweeper } from './sweeper.ts';
 import { createUsageStore } from './usage/store.ts';
 
+/** Time for which a process answers `not_owner` after it gave a partition away. */
+const notOwnerLingerMs = 500;
+
 export interface OwnerOptions {
   readonly nc: NatsConnection;
   /** Tracks the answers of that connection. */
@@ -430,7 +433,7 @@ class OwnerProcess implements Owner {
 
   /** Some asks still arrive here for a while, and get the answer `not_owner`. */
   async #leave(subscription: Subscription): Promise<void> {
-    await sleep(limits.notOwnerLingerMs);
+    await sleep(notOwnerLingerMs);
     if (!this.#options.nc.isClosed()) await subscription.drain();
   }
 }

@@ -13,8 +13,17 @@ import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { RevokedKeyRecord } from '../schemas/api/host.ts';
 import { limits } from '../schemas/limits.ts';
+import { minutes, seconds } from '../schemas/limits/units.ts';
 import { wholeSeconds } from '../schemas/quantity.ts';
 import type { Partition } from './partition.ts';
+
+/**
+ * The time that an agent has to learn that its host is fenced, before its credentials are
+ * revoked.
+ */
+const fenceNoticeMs = 3 * seconds;
+/** Interval at which actors ask the NATS servers whether they have all revoked keys. */
+const revocationLookMs = 1 * minutes;
 
 /** Lowering the setting does not shorten credentials that were signed before. */
 export const keptForMs = (ttlMs: number): number => Math.max(ttlMs, limits.hostCredentialsTtlMs);
@@ -82,7 +91,7 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
       failures = 0;
       // Another process may have read the claims before this push, and may push claims without
       // these keys after it.
-      againMs = clock.monotonicMs() + (isPushed ? limits.revocationAskMs : limits.revocationLookMs);
+      againMs = clock.monotonicMs() + (isPushed ? limits.revocationAskMs : revocationLookMs);
       if (news.length > 0) log.info('host_credentials_revoked', { keys: news.map(([key]) => key) });
     } catch (error) {
       if (isStopped) return;
@@ -98,7 +107,7 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
     look(partition) {
       partition.survey(
         // A connected agent learns of its fence first, and stops its containers.
-        (state, nowMs) => [...state.revokedKeys().values()].filter(({ atMs }) => atMs + limits.fenceNoticeMs <= nowMs),
+        (state, nowMs) => [...state.revokedKeys().values()].filter(({ atMs }) => atMs + fenceNoticeMs <= nowMs),
         (records) => {
           wanted.set(partition, records);
           void settle();

@@ -9,12 +9,18 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { hours } from '../../schemas/limits/units.ts';
 import { encodeValue } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { WentBack } from '../runtime/store/fence.ts';
 import type { MemberStore, StoredMember } from './member-store.ts';
 import { claims, isRenewing, isSilent, Others } from './others.ts';
 import { contentOf, deadRecord, heardIn, noticeOf, recordOf, type MemberRecord } from './record.ts';
+
+/**
+ * The record that tells a process that its lease ended. An absent record says the same.
+ */
+const deadMemberTtlMs = 1 * hours;
 
 export interface MembershipOptions {
   readonly store: MemberStore;
@@ -407,7 +413,7 @@ export class Membership {
   async #declareDead(id: MemberId, expected: number): Promise<boolean> {
     const { store, announce } = this.#options;
     const value = deadRecord(id);
-    const revision = await store.replace(id, value, expected, { ttlMs: limits.deadMemberTtlMs });
+    const revision = await store.replace(id, value, expected, { ttlMs: deadMemberTtlMs });
     if (revision === undefined) return false;
     this.#learn([{ id, value, revision }]);
     announce(noticeOf({ value, revision }));

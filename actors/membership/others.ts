@@ -7,6 +7,12 @@ import { limits } from '../../schemas/limits.ts';
 import type { StoredMember } from './member-store.ts';
 import { contentOf, recordOf, type MemberRecord } from './record.ts';
 
+/**
+ * The same of a member that was never seen to renew. It counts for nothing but what is read
+ * ahead.
+ */
+const unknownDoubtedMs = 200;
+
 export interface Other {
   readonly revision: number;
   /** Undefined: the record is unreadable. */
@@ -36,7 +42,7 @@ const silentMs = ({ seenAtMs, unchangedSinceMs }: Other, succeedingSinceMs: numb
  */
 export function isSilent(other: Other, succeedingSinceMs: number | undefined): boolean {
   if (isDead(other)) return false;
-  return silentMs(other, succeedingSinceMs) >= (isRenewing(other) ? limits.memberDoubtedMs : limits.unknownDoubtedMs);
+  return silentMs(other, succeedingSinceMs) >= (isRenewing(other) ? limits.memberDoubtedMs : unknownDoubtedMs);
 }
 
 export const claims = (other: Other, partition: number): boolean =>

@@ -4,7 +4,12 @@
  * containers on it, subjects without a tenant, quotes and wildcards. Pure.
  */
 import { isHostKey, isTenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
+
+/**
+ * Tenants of a host, which are at most its containers; messages of further ones count for no
+ * tenant.
+ */
+const budgetTenantsPerHost = 1000;
 
 /** The count of one host, or of all tenants in a stream that no host writes to. */
 export interface HostCount {
@@ -75,7 +80,7 @@ export function addTo(counts: Counts, subject: string, messages: number): void {
   counts.set(host, count);
   count.subjects += 1;
   const known = tenant === undefined ? undefined : count.tenants.get(tenant);
-  const isCrowd = host !== '' && known === undefined && count.tenants.size >= limits.budgetTenantsPerHost;
+  const isCrowd = host !== '' && known === undefined && count.tenants.size >= budgetTenantsPerHost;
   if (tenant === undefined || isCrowd) count.nameless += messages;
   else count.tenants.set(tenant, (known ?? 0) + messages);
 }

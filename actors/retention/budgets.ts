@@ -11,11 +11,38 @@ import type { Slices } from '../../lib/time/slices.ts';
 import { readBatch, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
+import { KiB, seconds } from '../../schemas/limits/units.ts';
 import { authorsHeader } from '../../schemas/records/event-authors.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { addTo, ownerOfSubject, subjectsOfPage, type Counts } from './budgets-count.ts';
 import { purgeInSteps } from './purge.ts';
 import { cutsOf, keptBy, scaledTo, type Cut, type Use } from './budgets-decide.ts';
+
+const budgetIntervalMs = 5 * seconds;
+/** Pages of STREAM.INFO with subjects; the server puts 100,000 subjects into one. */
+const budgetSubjectPages = 20;
+/**
+ * Subjects of a stream: above the first bound, hosts with more than their share are trimmed,
+ * however few bytes they have.
+ */
+const budgetSubjects = 1_000_000;
+const budgetSubjectsPerHost = 100_000;
+/**
+ * Messages that are read for their sizes, each at a random place of the stream, and how many at a
+ * time.
+ */
+const budgetSamples = 256;
+const budgetSamplesAtOnce = 16;
+const budgetSampleBytes = 128 * KiB;
+/**
+ * Parts of a host or tenant that are trimmed separately; if more are over their share, the whole
+ * is trimmed.
+ */
+const budgetCuts = 2000;
+/** Messages that one purge removes. */
+const budgetPurgeMessages = 10_000;
+/** Invalid names of tenants whose messages are purged for one host in one check. */
+const budgetNamelessPurges = 100;
 
 /** Whose messages were removed. `nobody`: no agent writes such subjects. */
 export type TrimmedOf = 'host' | 'tenant' | 'container' | 'nobody';
@@ -92,7 +119,7 @@ const sizeOf = ({ subject, head, data }: ReadMessage): number =>
 type MeanSize = (...keys: string[]) => number;
 
 export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: BudgetsOptions): Budgets {
-  const rounds = createRounds(limits.budgetIntervalMs);
+  const rounds = createRounds(budgetIntervalMs);
   const { signal } = rounds;
   const timeoutMs = limits.budgetRequestMs;
 
@@ -129,7 +156,7 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
     };
     const one = async (): Promise<void> => {
       const seq = state.first_seq + Math.floor(random() * (state.last_seq - state.first_seq + 1));
-      const bounds = { batchMessages: 1, batchBytes: limits.budgetSampleBytes };
+      const bounds = { batchMessages: 1, batchBytes: budgetSampleBytes };
       const { messages } = await readBatch(nc, {
         stream,
         filter: all,
@@ -144,9 +171,9 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
         for (const key of new Set(['', message.subject, ...keys])) note(key, sizeOf(message));
       }
     };
-    for (let taken = 0; taken < limits.budgetSamples; taken += limits.budgetSamplesAtOnce) {
+    for (let taken = 0; taken < budgetSamples; taken += budgetSamplesAtOnce) {
       signal.throwIfAborted();
-      await Promise.all(Array.from({ length: limits.budgetSamplesAtOnce }, one));
+      await Promise.all(Array.from({ length: budgetSamplesAtOnce }, one));
     }
     return (...keys) => {
       const known = [...keys, ''].map((key) => sums.get(key)).find((each) => each !== undefined);
@@ -182,15 +209,15 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
       const bytes = messages * meanSize(filter, `${use.host} ${use.tenant}`);
       parts.push({ ...use, of: 'container', filter, messages, bytes, parts: [] });
     });
-    if (parts.length > limits.budgetCuts || parts.some(({ filter }) => /[*>]/.test(filter))) return [cut];
+    if (parts.length > budgetCuts || parts.some(({ filter }) => /[*>]/.test(filter))) return [cut];
     const whole: NamedUse = { ...use, parts: scaledTo(parts, use.bytes) };
-    return cutsOf([whole], toBytes, limits.budgetCuts);
+    return cutsOf([whole], toBytes, budgetCuts);
   }
 
   async function trim(manager: JetStreamManager, { stream }: Shared, cut: Cut<NamedUse>): Promise<void> {
     const { of, filter, host, tenant, messages } = cut.use;
     const keep = keptBy(cut);
-    const purge = { filter, from: messages, to: keep, step: limits.budgetPurgeMessages };
+    const purge = { filter, from: messages, to: keep, step: budgetPurgeMessages };
     const removed = await purgeInSteps(manager, stream, purge, signal);
     if (removed === 0) return;
     onTrimmed(stream, of, removed);
@@ -207,12 +234,12 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
     let removed = 0;
     for (const host of hosts) {
       const wrong = new Set<string>([`host.${host}.log.*`, `host.${host}.log.*.*.>`]);
-      await list(one.stream, one.filterOfHost(host), limits.budgetSubjectPages, (subject) => {
+      await list(one.stream, one.filterOfHost(host), budgetSubjectPages, (subject) => {
         const isWrong = ownerOfSubject(subject)?.tenant === undefined;
         // A wildcard subject, used as a filter, matches other subjects too; and the server lists
         // subjects outside ASCII in another form.
         const isPlain = /^[!-~]+$/.test(subject) && !/[*>]/.test(subject);
-        if (isWrong && isPlain && wrong.size < limits.budgetNamelessPurges) wrong.add(subject);
+        if (isWrong && isPlain && wrong.size < budgetNamelessPurges) wrong.add(subject);
       });
       let ofHost = 0;
       for (const filter of wrong) ofHost += (await manager.streams.purge(one.stream, { filter })).purged;
@@ -225,7 +252,7 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
 
   const count = async (one: Shared): Promise<Counts> => {
     const counts: Counts = new Map();
-    await list(one.stream, one.all, limits.budgetSubjectPages, (subject, messages) => addTo(counts, subject, messages));
+    await list(one.stream, one.all, budgetSubjectPages, (subject, messages) => addTo(counts, subject, messages));
     return counts;
   };
 
@@ -236,7 +263,7 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
   const isCrowded = ({ config, state }: StreamInfo): boolean =>
     config.name !== streams.events.name &&
     config.name !== streams.audit.name &&
-    (state.num_subjects ?? 0) > limits.budgetSubjects;
+    (state.num_subjects ?? 0) > budgetSubjects;
 
   async function lookAt(manager: JetStreamManager, one: Shared): Promise<void> {
     const before = await manager.streams.info(one.stream);
@@ -249,12 +276,12 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
     const meanSize = await sample(one, info);
     const uses = scaledTo(usesOf(one, counts, meanSize), state.bytes);
     for (const use of isCrowded(info) ? uses : []) {
-      const isOver = (counts.get(use.host)?.subjects ?? 0) > limits.budgetSubjectsPerHost;
-      const toBytes = (use.bytes / use.messages) * limits.budgetSubjectsPerHost;
+      const isOver = (counts.get(use.host)?.subjects ?? 0) > budgetSubjectsPerHost;
+      const toBytes = (use.bytes / use.messages) * budgetSubjectsPerHost;
       if (isOver) await trim(manager, one, { use, toBytes });
     }
     if (!isFilling(info)) return;
-    for (const cut of cutsOf(uses, config.max_bytes * limits.budgetTo, limits.budgetCuts)) {
+    for (const cut of cutsOf(uses, config.max_bytes * limits.budgetTo, budgetCuts)) {
       const cuts = cut.use.of === 'tenant' ? await cutsOfContainers(one, cut, meanSize) : [cut];
       for (const each of cuts) await trim(manager, one, each);
     }

@@ -15,6 +15,7 @@ import type { Log } from '../../lib/log.ts';
 import { createRounds } from '../../lib/time/every.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
+import { days, minutes } from '../../schemas/limits/units.ts';
 import { bucketPrefix, buckets, bucketStream, keys } from '../../schemas/records/buckets.ts';
 import { decodeValue, encodeValue } from '../runtime/journal/codec.ts';
 import { decodeMark } from '../runtime/journal/mark.ts';
@@ -27,6 +28,13 @@ import {
   membersWithJournals,
 } from '../runtime/store/jetstream-store.ts';
 import { purgeInSteps } from './purge.ts';
+
+/** Journals of dead members are looked for this often. */
+const journalSweepMs = 1 * minutes;
+/** Entries that one purge removes. */
+const journalPurgeMessages = 128;
+/** The seal of an emptied journal stays for this long: a late put still meets it. */
+const journalSealTtlMs = 1 * days;
 
 export interface JournalRetentionOptions {
   readonly nc: NatsConnection;
@@ -47,7 +55,7 @@ export interface JournalRetention {
 
 export function createJournalRetention(options: JournalRetentionOptions): JournalRetention {
   const { nc, partitions, isDead, newToken, clock, log } = options;
-  const rounds = createRounds(limits.journalSweepMs);
+  const rounds = createRounds(journalSweepMs);
   /** When this process first saw the journal sealed (monotonic). */
   const sealedAtMs = new Map<MemberId, number>();
 
@@ -81,7 +89,7 @@ export function createJournalRetention(options: JournalRetentionOptions): Journa
     const bucket = journalBucketOf(member);
     const manager = await jetstreamManager(nc, { timeout: limits.jetstreamSetupMs });
     const filter = `${bucketPrefix(bucket)}${member}.${keys.anyEntry}`;
-    const whole = { filter, from: limits.journalSlots, to: 0, step: limits.journalPurgeMessages };
+    const whole = { filter, from: limits.journalSlots, to: 0, step: journalPurgeMessages };
     await purgeInSteps(manager, bucketStream(bucket), whole, rounds.signal);
   }
 
@@ -95,7 +103,7 @@ export function createJournalRetention(options: JournalRetentionOptions): Journa
       emptied: true,
     };
     const subject = `${bucketPrefix(journalBucketOf(member))}${member}.${keys.epoch}`;
-    const until = { timeoutMs: limits.commitTimeoutMs, ttlMs: limits.journalSealTtlMs };
+    const until = { timeoutMs: limits.commitTimeoutMs, ttlMs: journalSealTtlMs };
     await compareAndSet(nc, subject, encodeValue(record), seal, until);
     sealedAtMs.delete(member);
     log.info('journal_emptied', { member });

@@ -23,6 +23,9 @@ import { Fence, type WentBack } from './store/fence.ts';
 import type { StoreWrite } from './store/store.ts';
 import { WaitingTurns } from './waiting-turns.ts';
 
+/** Loads that fail for any reason before it is released, such as no replica answering. */
+const loadAttemptsMax = 20;
+
 export interface OwnershipOptions<D extends DomainTypes> extends ServingOptions<D> {
   readonly lease: Lease;
   /**
@@ -312,7 +315,7 @@ export class Ownership<D extends DomainTypes> {
         if (signal.aborted) break;
         log.error('load_failed', { partition: number, attempt, error });
         if (error instanceof LoadError) refusals++;
-        if (refusals === limits.loadAttempts || attempt === limits.loadAttemptsMax) {
+        if (refusals === limits.loadAttempts || attempt === loadAttemptsMax) {
           await this.#giveUp(moved.epoch, error);
           break;
         }

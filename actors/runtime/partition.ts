@@ -12,7 +12,6 @@ import type { Span, Tracer } from '../../lib/trace/tracer.ts';
 import type { Slices } from '../../lib/time/slices.ts';
 import type { OperationRecord } from '../../schemas/records/operation.ts';
 import { errorBody } from '../../schemas/errors.ts';
-import { limits } from '../../schemas/limits.ts';
 import { traceIdOf } from '../../schemas/wire/trace.ts';
 import type { Ask, Origin, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
@@ -38,6 +37,9 @@ import type { Reading } from './reading.ts';
 import { causeOf, type Serving } from './serving.ts';
 import type { MadeAnswer } from './waiting-answers.ts';
 import type { EventSink, Store } from './store/store.ts';
+
+/** The `Retry-After` for a tenant of which as many wait as may, while the stream is away. */
+const eventsRetryMs = 10_000;
 
 export interface PartitionOptions<D extends DomainTypes> {
   readonly number: number;
@@ -314,7 +316,7 @@ export class Partition<D extends DomainTypes> {
     const full = 'tenant' in ask ? outbox.fullFor(ask.tenant) : undefined;
     if (full !== undefined) {
       const message = `the stream ${full} takes no events, and as many of yours wait as may: try again later`;
-      const retry_after_seconds = limits.eventsRetryMs / 1000;
+      const retry_after_seconds = eventsRetryMs / 1000;
       respond('rate_limited', errorBody({ error: 'rate_limited', message, retry_after_seconds }));
       return;
     }

@@ -19,6 +19,29 @@ import {
 } from './scrub-compare.ts';
 import { readReplica } from './scrub-read.ts';
 
+/**
+ * The pause after each read of a page: so many times as long as the read took, within these
+ * bounds.
+ */
+const scrubRest = 4;
+const scrubPaceMinMs = 20;
+const scrubPaceMaxMs = 200;
+/**
+ * Reads of a page until each replica has answered: any of the three may answer, so about eight
+ * usually suffice. A replica that never answers is away.
+ */
+const scrubAttempts = 60;
+/**
+ * The leader has heard from a replica within this time, and the replica lacks fewer entries than
+ * this: so it has them long before the second comparison.
+ */
+const scrubSilenceMs = 5000;
+const scrubLag = 1000;
+/**
+ * A replica that diverges in so many pages is to be replaced, whatever its other pages contain.
+ */
+const scrubDivergentPages = 16;
+
 export type Divergence = Record<Finding['what'], number>;
 
 export type ScrubResult =
@@ -57,7 +80,7 @@ const nanosPerMs = 1_000_000;
  * copies the whole stream, is away.
  */
 const follows = ({ current, offline, active, lag = 0 }: PeerInfo): boolean =>
-  offline !== true && active < limits.scrubSilenceMs * nanosPerMs && (current || lag <= limits.scrubLag);
+  offline !== true && active < scrubSilenceMs * nanosPerMs && (current || lag <= scrubLag);
 
 async function groupOf({ nc, stream }: StreamScrub): Promise<Group> {
   const manager = await jetstreamManager(nc, { checkAPI: false, timeout: limits.scrubReadMs });
@@ -75,13 +98,12 @@ const isEnough = (reads: readonly ReplicaRead[], servers: readonly string[]): bo
   return servers.every((server) => answered.includes(server)) && (agree(reads) || isConclusive(reads, servers));
 };
 
-const restMs = (tookMs: number): number =>
-  Math.min(Math.max(limits.scrubPaceMinMs, tookMs * limits.scrubRest), limits.scrubPaceMaxMs);
+const restMs = (tookMs: number): number => Math.min(Math.max(scrubPaceMinMs, tookMs * scrubRest), scrubPaceMaxMs);
 
 /** Reads the page until each server has answered: a reader cannot choose which one answers. */
 async function readPage(scrub: StreamScrub, from: number, servers: readonly string[]): Promise<ReplicaRead[]> {
   const reads: ReplicaRead[] = [];
-  for (let attempt = 0; attempt < limits.scrubAttempts && !isEnough(reads, servers); attempt++) {
+  for (let attempt = 0; attempt < scrubAttempts && !isEnough(reads, servers); attempt++) {
     scrub.signal.throwIfAborted();
     const startMs = scrub.clock.monotonicMs();
     const read = await readReplica(scrub.nc, scrub.stream, from).catch(() => undefined);
@@ -131,7 +153,7 @@ export async function scrubStream(scrub: StreamScrub): Promise<ScrubResult> {
   const away = new Set(group.away);
   const divergent = new Map(group.current.map((server) => [server, { missing: 0, extra: 0, different: 0 }]));
   let divergentPages = 0;
-  for (let from = 1; from < Infinity && divergentPages < limits.scrubDivergentPages;) {
+  for (let from = 1; from < Infinity && divergentPages < scrubDivergentPages;) {
     const servers = group.current.filter((server) => !away.has(server));
     if (servers.length < 2) break;
     const { findings, end, silent } = await comparePage(scrub, from, servers);

@@ -8,8 +8,10 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { createRounds } from '../../lib/time/every.ts';
 import { buckets, bucketStream, journalBuckets } from '../../schemas/records/buckets.ts';
-import { limits } from '../../schemas/limits.ts';
 import { scrubStream, type Divergence, type ScrubResult } from './scrub-stream.ts';
+
+/** The time between a suspicion and the second comparison. */
+const scrubConfirmMs = 10_000;
 
 export interface ScrubOptions {
   readonly nc: NatsConnection;
@@ -50,7 +52,7 @@ function streamsOf(owned: Iterable<number>): string[] {
 const total = ({ missing, extra, different }: Divergence): number => missing + extra + different;
 
 export function createScrub(options: ScrubOptions): Scrub {
-  const { nc, owned, clock, log, confirmMs = limits.scrubConfirmMs } = options;
+  const { nc, owned, clock, log, confirmMs = scrubConfirmMs } = options;
   const rounds = createRounds(options.intervalMs);
   const { signal } = rounds;
   const results = new Map<string, Scrubbed>();

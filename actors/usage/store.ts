@@ -9,9 +9,21 @@ import { decoder } from '../../lib/decode.ts';
 import { readLast } from '../../lib/nats/direct-reads.ts';
 import { compareAndSet } from '../../lib/nats/kv-keys.ts';
 import { createPlaces } from '../../lib/places.ts';
-import { limits } from '../../schemas/limits.ts';
+import { KiB, MiB, seconds } from '../../schemas/limits/units.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { UsageDay, merged, noUsage, type OwnedItem } from '../../schemas/records/usage.ts';
+
+/** A message that a report would make larger is refused. */
+const usageMessageBytes = 768 * KiB;
+/** One put, and how often it is tried when another was first. */
+const usagePutMs = 3 * seconds;
+const usagePutAttempts = 5;
+const usagePutsAtOnce = 16;
+/** With more, reports are refused, and sent again. */
+const usagePutsWaiting = 10_000;
+/** Newest messages of subjects that an owner remembers, so that it need not read them again. */
+const usageRemembered = 20_000;
+const usageRememberedBytes = 32 * MiB;
 
 const decodeDay = decoder(UsageDay);
 
@@ -34,13 +46,13 @@ export interface UsageStore {
 }
 
 export function createUsageStore(nc: NatsConnection): UsageStore {
-  const places = createPlaces(limits.usagePutsAtOnce, {
-    most: limits.usagePutsWaiting - limits.usagePutsAtOnce,
+  const places = createPlaces(usagePutsAtOnce, {
+    most: usagePutsWaiting - usagePutsAtOnce,
     refuse: () => new Error('too many puts wait for the stream USAGE'),
   });
   const known = new LRUCache<string, Stored>({
-    max: limits.usageRemembered,
-    maxSize: limits.usageRememberedBytes,
+    max: usageRemembered,
+    maxSize: usageRememberedBytes,
     sizeCalculation: ({ bytes }, subject) => bytes + subject.length,
   });
 
@@ -48,7 +60,7 @@ export function createUsageStore(nc: NatsConnection): UsageStore {
     const stored = await readLast(nc, {
       stream: streams.usage.name,
       filter: subject,
-      timeoutMs: limits.usagePutMs,
+      timeoutMs: usagePutMs,
     });
     if (stored === undefined) return { sequence: 0, day: noUsage, bytes: 1 };
     return { sequence: stored.sequence, day: decodeDay(stored.data), bytes: stored.data.length };
@@ -65,13 +77,13 @@ export function createUsageStore(nc: NatsConnection): UsageStore {
         return 'stored';
       }
       const text = JSON.stringify(day);
-      if (text.length > limits.usageMessageBytes) return 'too large';
-      const sequence = await compareAndSet(nc, subject, text, before.sequence, { timeoutMs: limits.usagePutMs });
+      if (text.length > usageMessageBytes) return 'too large';
+      const sequence = await compareAndSet(nc, subject, text, before.sequence, { timeoutMs: usagePutMs });
       if (sequence !== undefined) {
         known.set(subject, { sequence, day, bytes: text.length });
         return 'stored';
       }
-      if (attempt >= limits.usagePutAttempts) throw new Error(`${subject} was always put by another first`);
+      if (attempt >= usagePutAttempts) throw new Error(`${subject} was always put by another first`);
     }
   };
 

@@ -1,10 +1,8 @@
 /** The audit, and the stream AUDIT. */
-import { MiB, seconds, days, minutes } from './units.ts';
+import { seconds, days, minutes } from './units.ts';
 
 export const audit = {
   auditAgeMs: 90 * days,
-  /** About two million lines. */
-  auditStreamBytes: 1024 * MiB,
   /** Texts that a client chose are cut to this length in a line, and its faults to this number. */
   auditTextChars: 256,
   auditFields: 20,

@@ -56,17 +56,10 @@ export const hosts = {
    */
   revokedKeys: 4096,
   /**
-   * The time that an agent has to learn that its host is fenced, before its credentials are
-   * revoked.
-   */
-  fenceNoticeMs: 3 * seconds,
-  /**
    * The time between two log lines of one kind about refused messages, of which a sender can send
    * many.
    */
   refusalLogMs: 10 * seconds,
-  /** Interval at which actors ask the NATS servers whether they have all revoked keys. */
-  revocationLookMs: 1 * minutes,
   /** The wait for the answers of all NATS servers; and after each answer, for the next. */
   revocationAskMs: 5 * seconds,
   revocationStallMs: 500,

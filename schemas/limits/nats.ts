@@ -29,8 +29,6 @@ export const nats = {
   natsPayloadBytes: 1 * MiB,
   /** Messages of an atomic batch, of which a server takes no more (NATS ADR-50). */
   natsBatchMessages: 1000,
-  /** The time to ask JetStream for its API level and its streams. As short for the same reason. */
-  natsInfoMs: 2 * seconds,
   /** The time to make a stream. */
   jetstreamSetupMs: 10 * seconds,
 } as const;

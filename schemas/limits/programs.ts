@@ -15,10 +15,6 @@ export const programs = {
   /** Time in which each part of a program stops: the listener of metrics, a NATS connection. */
   stopListenerMs: 2 * seconds,
   stopConnectionMs: 2 * seconds,
-  /** Work in rounds, such as a scrub, which finishes its request; a connection that drains. */
-  stopWorkMs: 5 * seconds,
   /** A part that only ends a wait. */
   stopPartMs: 1 * seconds,
-  /** An actors process hands its partitions over (`leaveMs`), and commits before. */
-  stopPartitionsMs: 15 * seconds,
 } as const;

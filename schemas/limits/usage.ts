@@ -1,5 +1,5 @@
 /** Usage of containers: the agent's samples and sums, and the stream USAGE. */
-import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
+import { MiB, seconds, minutes, hours, days } from './units.ts';
 
 export const usage = {
   /** The grain of a bill. */
@@ -34,15 +34,4 @@ export const usage = {
   usageAheadMs: 1 * hours,
   usageAgeMs: 90 * days,
   usageStreamBytes: 2 * 1024 * MiB,
-  /** A message that a report would make larger is refused. */
-  usageMessageBytes: 768 * KiB,
-  /** One put, and how often it is tried when another was first. */
-  usagePutMs: 3 * seconds,
-  usagePutAttempts: 5,
-  usagePutsAtOnce: 16,
-  /** With more, reports are refused, and sent again. */
-  usagePutsWaiting: 10_000,
-  /** Newest messages of subjects that an owner remembers, so that it need not read them again. */
-  usageRemembered: 20_000,
-  usageRememberedBytes: 32 * MiB,
 } as const;

@@ -10,6 +10,7 @@ import { Compile } from 'typebox/compile';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { OperationRecord } from '../../../schemas/records/operation.ts';
 import { limits } from '../../../schemas/limits.ts';
+import { minutes, seconds } from '../../../schemas/limits/units.ts';
 import { jitter, sleep } from '../../../lib/time/backoff.ts';
 import { noReading, type CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
@@ -29,6 +30,14 @@ import type { Outboxes } from '../events/outboxes.ts';
 import type { Journal } from './journal.ts';
 import type { Fence } from '../store/fence.ts';
 import type { Store, StoreWrite } from '../store/store.ts';
+
+/**
+ * Time that a checkpoint waits for its events; then they are parked in the bucket, and the mark
+ * moves.
+ */
+const eventsPatienceMs = 2 * seconds;
+/** Interval at which an idle partition commits its clock. */
+const clockKeptMs = 10 * minutes;
 
 export interface Checkpointer {
   /** The number of the last entry whose values are in their own keys. */
@@ -163,7 +172,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
    */
   async function keepEvents(entry: number): Promise<readonly StoreWrite[]> {
     while (!stopped.signal.aborted) {
-      await outbox.publishTo(entry, limits.eventsPatienceMs);
+      await outbox.publishTo(entry, eventsPatienceMs);
       const writes = outbox.park(entry);
       if (writes !== undefined) return writes;
       await sleep(limits.checkpointLookMs, stopped.signal);
@@ -193,7 +202,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     }
   }
 
-  const isStale = (): boolean => clock.monotonicMs() - keptAtMs >= limits.clockKeptMs;
+  const isStale = (): boolean => clock.monotonicMs() - keptAtMs >= clockKeptMs;
   const isNeeded = (): boolean => queue.length > 0 || outbox.hasFreed || isStale();
 
   async function run(): Promise<void> {

@@ -16,6 +16,9 @@ import { Journal, type JournalObserver } from './journal.ts';
 import { LoadError } from './load-error.ts';
 import { readSealed, sealJournal, SealedJournal } from './read-journal.ts';
 
+/** The time to seal and read a journal; then the load of a partition tries again. */
+const journalReadMs = 20_000;
+
 export interface JournalsOptions {
   readonly storeOf: (member: MemberId) => Store;
   readonly clock: Clock;
@@ -169,8 +172,8 @@ export class Journals {
   /** Its deadline is its own: several partitions wait for it. */
   async #seal(member: MemberId): Promise<SealedJournal> {
     const deadline = new AbortController();
-    const late = new DeadlineError(`sealing and reading the journal of member ${member}`, limits.journalReadMs);
-    const timer = setTimeout(() => deadline.abort(late), limits.journalReadMs);
+    const late = new DeadlineError(`sealing and reading the journal of member ${member}`, journalReadMs);
+    const timer = setTimeout(() => deadline.abort(late), journalReadMs);
     try {
       return await this.#sealAndRead(member, deadline.signal);
     } finally {

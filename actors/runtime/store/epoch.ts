@@ -9,7 +9,15 @@ import { retry } from '../../../lib/time/retry.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { decodeValue, encodeValue } from '../journal/codec.ts';
 import type { Store } from './store.ts';
-import { limits } from '../../../schemas/limits.ts';
+
+/**
+ * Reads of an epoch before the own one, in about ten seconds: a leader that is cut off notices it
+ * by then, or the store went back in time.
+ */
+const epochStaleReads = 20;
+/** The wait between two attempts to take an epoch. */
+const epochRetryMinMs = 50;
+const epochRetryMaxMs = 500;
 
 const EpochRecord = Type.Object({
   /** Unique to this move: tells our own compare-and-set, whose answer was lost, from another's. */
@@ -36,7 +44,7 @@ export type MovableFrom =
 
 /** Between attempts to move an epoch. */
 export const epochPauseMs = (attempt: number): number =>
-  backoffMs(attempt, { minMs: limits.epochRetryMinMs, maxMs: limits.epochRetryMaxMs });
+  backoffMs(attempt, { minMs: epochRetryMinMs, maxMs: epochRetryMaxMs });
 
 /**
  * Moves the epoch to a new revision. Retries while the store does not answer, until the signal
@@ -60,7 +68,7 @@ export async function moveEpoch(
     // From before our own epoch: a leader that is cut off does not know who has the partition now.
     if ('epoch' in from && current.revision < from.epoch) {
       // For good, if the store went back in time; then nobody knows whose it was since.
-      if (stale++ === limits.epochStaleReads) return { kind: 'refused' };
+      if (stale++ === epochStaleReads) return { kind: 'refused' };
       throw new Error('a stale replica returned an older epoch');
     }
     const mayMove = 'epoch' in from ? current.revision === from.epoch : await from.mayTake(recordOf(current.value));

@@ -26,6 +26,16 @@ import {
 } from '../../../lib/nats/kv-keys.ts';
 import type { EventSink, Store, StoreWrite, StoredEvent, StoredValue, WriteOutcome } from './store.ts';
 
+/**
+ * The deadline of one page of a load: a replica that is away does not answer, and the next
+ * attempt may reach another.
+ */
+const loadReadMs = 1500;
+const loadReadAttempts = 6;
+/** The wait between two of `checkInFlightRetries`. */
+const checkInFlightMinMs = 1;
+const checkInFlightMaxMs = 16;
+
 const expectedSequenceSubject = 'Nats-Expected-Last-Subject-Sequence-Subject';
 
 /** Makes a message one of an atomic batch, which the last one commits (NATS ADR-50). */
@@ -57,7 +67,7 @@ async function acknowledged(send: () => Promise<Msg>): Promise<WriteOutcome> {
       // The client itself refuses a message above the server's `max_payload`.
       return { kind: cause instanceof InvalidArgumentError ? 'refused' : 'unknown', cause };
     }
-    await sleep(backoffMs(attempt, { minMs: limits.checkInFlightMinMs, maxMs: limits.checkInFlightMaxMs }));
+    await sleep(backoffMs(attempt, { minMs: checkInFlightMinMs, maxMs: checkInFlightMaxMs }));
   }
 }
 
@@ -95,8 +105,8 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
     from: { seq: sequence },
     batchMessages: limits.loadReadMessages,
     batchBytes: limits.loadReadBytes,
-    timeoutMs: limits.loadReadMs,
-    attempts: limits.loadReadAttempts,
+    timeoutMs: loadReadMs,
+    attempts: loadReadAttempts,
   });
 
   function storedIn({ subject, sequence, operation, data }: ReadMessage): StoredValue {
@@ -143,7 +153,7 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
     },
 
     async read(key) {
-      const { value } = await readLast(nc, stream, prefix + key, limits.loadReadMs);
+      const { value } = await readLast(nc, stream, prefix + key, loadReadMs);
       return value === null ? null : Buffer.from(value);
     },
 
@@ -187,7 +197,7 @@ export async function membersWithJournals(nc: NatsConnection): Promise<MemberId[
       from: { seq: 1 },
       batchMessages: limits.membersPerRead,
       batchBytes: limits.answerPartBytes,
-      timeoutMs: limits.loadReadMs,
+      timeoutMs: loadReadMs,
     };
     for await (const { subject } of readStream(nc, read)) {
       members.push(subject.slice(bucketPrefix(bucket).length, -`.${keys.epoch}`.length) as MemberId);

@@ -14,17 +14,10 @@ export const events = {
   /** Bytes of one page of recent events between gateway and actor. */
   recentEventsBytes: 512 * KiB,
   /**
-   * Time that a checkpoint waits for its events; then they are parked in the bucket, and the mark
-   * moves.
-   */
-  eventsPatienceMs: 2 * seconds,
-  /**
    * Bytes of parked events in a partition, about 20,000 events. Beyond this, the mark does not move
    * until some are published.
    */
   eventsParkedBytes: 16 * MiB,
-  /** The `Retry-After` for a tenant of which as many wait as may, while the stream is away. */
-  eventsRetryMs: 10 * seconds,
   /** Bytes of one key of parked events, which is written again until it is full. */
   eventsParkedKeyBytes: 128 * KiB,
   /**

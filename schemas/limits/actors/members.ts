@@ -1,5 +1,5 @@
 /** Members (actors processes), their leases, and hand-overs. */
-import { seconds, hours } from '../units.ts';
+import { seconds } from '../units.ts';
 
 export const members = {
   /**
@@ -14,11 +14,6 @@ export const members = {
   membersWatched: 3,
   /** A member that was seen unchanged for so long may be dead, and counts for no watch. */
   memberDoubtedMs: 600,
-  /**
-   * The same of a member that was never seen to renew. It counts for nothing but what is read
-   * ahead.
-   */
-  unknownDoubtedMs: 200,
   /** A member lists all of them every so often, times their number. */
   memberListPaceMs: 50,
   /**
@@ -26,14 +21,8 @@ export const members = {
    * it as a margin.
    */
   leaseUnchangedMs: 1.5 * seconds,
-  /**
-   * The record that tells a process that its lease ended. An absent record says the same.
-   */
-  deadMemberTtlMs: 1 * hours,
   /** Time for which a member must have been live before it gets partitions. */
   memberSettledMs: 1 * seconds,
-  /** Time for which a process answers `not_owner` after it gave a partition away. */
-  notOwnerLingerMs: 500,
   /** Time in which a process that stops gives its partitions away. */
   leaveMs: 8 * seconds,
   /** Time for which a hand-over checkpoints while turns still run. */

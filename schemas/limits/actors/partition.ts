@@ -9,8 +9,6 @@ export const partition = {
    * keeps anything by default.
    */
   clockAgreedMs: 30 * days,
-  /** Interval at which an idle partition commits its clock. */
-  clockKeptMs: 10 * minutes,
   /** Entries in the ring of a journal. Part of a cluster's storage format; never change it. */
   journalSlots: 2048,
   /**
@@ -34,18 +32,10 @@ export const partition = {
    */
   journalReadWindow: 512,
   journalReadGrowth: 8,
-  /** The time to seal and read a journal; then the load of a partition tries again. */
-  journalReadMs: 20 * seconds,
   /** Time for which a journal that was read serves the partitions that are loaded next. */
   journalReadKeptMs: 30 * seconds,
-  /** Journals of dead members are looked for this often. */
-  journalSweepMs: 1 * minutes,
   /** A journal that no mark names is emptied when it was sealed for this long. */
   journalKeptMs: 1 * minutes,
-  /** Entries that one purge removes. */
-  journalPurgeMessages: 128,
-  /** The seal of an emptied journal stays for this long: a late put still meets it. */
-  journalSealTtlMs: 1 * days,
   /**
    * Bytes of the records that one turn may change. With its events, its lines and its outcome it
    * has at most `journalEntryBytes`.
@@ -84,12 +74,6 @@ export const partition = {
   watchedContainers: 50_000,
   /** After this long without an acknowledgement the owner writes again, under a new epoch. */
   commitTimeoutMs: 1 * seconds,
-  /**
-   * The deadline of one page of a load: a replica that is away does not answer, and the next
-   * attempt may reach another.
-   */
-  loadReadMs: 1.5 * seconds,
-  loadReadAttempts: 6,
   /** Attempts of a load, and their pause, while the replica that answered lacks the own epoch. */
   loadTailAttempts: 4,
   loadTailMinMs: 20,
@@ -104,8 +88,6 @@ export const partition = {
   readAheadBytes: 256 * MiB,
   /** Loads that find records missing before the partition is released. */
   loadAttempts: 4,
-  /** Loads that fail for any reason before it is released, such as no replica answering. */
-  loadAttemptsMax: 20,
   /** The pause between two such series of one process. */
   loadRestMinMs: 5 * seconds,
   loadRestMaxMs: 5 * minutes,
@@ -197,18 +179,7 @@ export const partition = {
   /** One page of a load. */
   loadReadMessages: 500,
   loadReadBytes: 4 * MiB,
-  /**
-   * Reads of an epoch before the own one, in about ten seconds: a leader that is cut off notices it
-   * by then, or the store went back in time.
-   */
-  epochStaleReads: 20,
-  /** The wait between two attempts to take an epoch. */
-  epochRetryMinMs: 50,
-  epochRetryMaxMs: 500,
   /** The wait between two attempts to load a partition or to publish its events. */
   storeRetryMinMs: 100,
   storeRetryMaxMs: 5 * seconds,
-  /** The wait between two of `checkInFlightRetries`. */
-  checkInFlightMinMs: 1,
-  checkInFlightMaxMs: 16,
 } as const;
