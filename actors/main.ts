@@ -169,7 +169,7 @@ await runProgram(log, async (life) => {
 
   const metrics = await serveMetrics(registry, metricsListenerOf(config), log, () => owner.manager.fault());
   life.onStop(metrics);
-  log.info('listening', { metrics: metrics.url });
+  log.info('metrics_listening', { url: metrics.url });
 
   life.onStop({ name: 'partitions', deadlineMs: stopPartitionsMs, stop: () => owner.stop() });
   // Before the partitions: a partition without an owner holds up `owner.start`, and may be what the

@@ -22,7 +22,7 @@ await runProgram(log, async (life) => {
   const registry = createRegistry('gateway', version);
   const metrics = await serveMetrics(registry, metricsListenerOf(configuration), log);
   life.onStop(metrics);
-  log.info('metrics', { url: metrics.url });
+  log.info('metrics_listening', { url: metrics.url });
 
   const sampler = configuredSampler(configuration);
   const parts = { program: 'gateway', version, registry, sampler, clock: systemClock, log, life };

@@ -241,7 +241,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
   present.events.on('listed', (list) => {
     void sandboxes
       ?.look(list, workload.knows)
-      .catch((error: unknown) => log.debug('sandboxes_not_looked_at', { error }));
+      .catch((error: unknown) => log.debug('sandboxes_check_failed', { error }));
   });
   const health = createHealthChecks({ probe, isLocal: isHere(settings.DOCKER_HOST), steadyMs, metrics });
   const reconciler = createReconciler({

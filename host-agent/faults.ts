@@ -31,7 +31,7 @@ export function createFaults(log: Log): Faults {
   const restate: Faults['restate'] = (kind, message) => {
     const isNew = !raised.has(kind);
     raised.set(kind, message.slice(0, limits.hostFaultChars));
-    if (isNew) log.error('host_fault', { kind, message });
+    if (isNew) log.error('host_fault_raised', { kind, message });
   };
   return {
     raise: (kind, message) => {
@@ -39,7 +39,7 @@ export function createFaults(log: Log): Faults {
     },
     restate,
     clear: (kind) => {
-      if (raised.delete(kind)) log.warn('host_fault_over', { kind });
+      if (raised.delete(kind)) log.warn('host_fault_cleared', { kind });
     },
     list: () => [...raised].slice(0, limits.hostFaults).map(([kind, message]) => ({ kind, message })),
   };

@@ -43,7 +43,7 @@ export async function runProgram(log: Log, start: (life: Lifecycle) => Promise<v
     })());
 
   const sayFaults = ({ faults }: ConfigurationError): void => {
-    for (const fault of faults) log.error('configuration', { fault });
+    for (const fault of faults) log.error('configuration_invalid', { fault });
   };
 
   const life: Lifecycle = {
@@ -63,7 +63,7 @@ export async function runProgram(log: Log, start: (life: Lifecycle) => Promise<v
     });
   }
   process.on('uncaughtException', (error) => {
-    log.error('uncaught', { error });
+    log.error('uncaught_exception', { error });
     process.exit(1);
   });
 

@@ -1,7 +1,8 @@
 /**
- * Structured logs: one JSON object a line on standard error. An event has a name in `event` and its
- * data in fields, and a failure is logged once, where it is handled. Tokens, query strings and
- * bodies never go into a field.
+ * Structured logs: one JSON object a line on standard error. An event has its name in `event` and
+ * its data in fields. A name is `<object>_<what happened>`, as in `lease_revoked`; an action that
+ * failed is `<object>_<verb>_failed`. A failure is logged once, where it is handled. Tokens, query
+ * strings and bodies never go into a field.
  */
 import pino from 'pino';
 import { timestamp } from './time/timestamp.ts';

@@ -136,7 +136,7 @@ export async function serveMetrics(
 ): Promise<Stoppable & { readonly url: string }> {
   if (listener.tokens.length === 0 && !isLoopback(listener.host)) {
     const why = 'anyone who can reach METRICS_HOST can read the metrics; set METRICS_TOKEN_FILE';
-    log.warn('metrics_open', { host: listener.host, why });
+    log.warn('metrics_unprotected', { host: listener.host, why });
   }
   const server = createServer((request, response) => {
     const json = (status: number, body: string): void => {

@@ -174,7 +174,7 @@ export function collectAnswers(
     try {
       message.respond(payload);
     } catch (error) {
-      log.error('answer_not_sent', { bytes: payload.length, error });
+      log.error('answer_send_failed', { bytes: payload.length, error });
     }
   };
   const encode = (answer: Answer): Piece<string> => {

@@ -132,7 +132,7 @@ export class DirectoryExchange {
     const { slices, log } = this.#options;
     slices
       .run('directory', this.#sending())
-      .catch((error: unknown) => log.error('directory_not_sent', { error }))
+      .catch((error: unknown) => log.error('directory_send_failed', { error }))
       .finally(() => {
         this.#isSending = false;
         if (this.#isStopped) return;

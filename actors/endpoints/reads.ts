@@ -35,7 +35,7 @@ export function serveReads(nc: NatsConnection, log: SparingLog): Subscription[] 
         try {
           nc.publish(apiOf[what], data, { reply });
         } catch (cause) {
-          log.warn('read_not_sent', { what, error: cause });
+          log.warn('read_send_failed', { what, error: cause });
         }
       },
     }),

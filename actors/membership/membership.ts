@@ -164,7 +164,7 @@ export class Membership {
     try {
       await this.#declareDead(this.#id, this.#revision);
     } catch (error) {
-      this.#options.log.warn('lease_not_ended', { member: this.#id, error });
+      this.#options.log.warn('lease_end_failed', { member: this.#id, error });
     }
   }
 
@@ -185,7 +185,7 @@ export class Membership {
     try {
       await this.#declareDead(member, revision);
     } catch (error) {
-      log.warn('lease_not_ended', { member, error });
+      log.warn('lease_end_failed', { member, error });
     }
   }
 
@@ -291,7 +291,7 @@ export class Membership {
       this.#tell({ value, revision }, contentOf(record));
     } catch (error) {
       this.#succeedingSinceMs = undefined;
-      log.warn('lease_not_renewed', { member: id, error });
+      log.warn('lease_renew_failed', { member: id, error });
     }
   }
 
@@ -354,7 +354,7 @@ export class Membership {
       try {
         await this.#lookOnce();
       } catch (error) {
-        this.#options.log.warn('members_not_seen', { error });
+        this.#options.log.warn('members_read_failed', { error });
       }
     } while (this.#wantsAll && !this.#ended.signal.aborted);
     this.#options.onLooked();
@@ -405,7 +405,7 @@ export class Membership {
         log.warn('member_dead', { member: id });
         onLooked();
       } catch (error) {
-        log.warn('member_not_declared_dead', { member: id, error });
+        log.warn('member_declare_failed', { member: id, error });
       }
     }
   }

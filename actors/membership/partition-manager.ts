@@ -280,7 +280,7 @@ export class PartitionManager {
     const isReleased = await partition.release();
     if (this.#owned.get(number)?.partition !== partition) return;
     if (!isReleased) {
-      log.warn('partition_not_released', { partition: number });
+      log.warn('partition_release_failed', { partition: number });
       this.#owned.set(number, { partition, phase: 'serving' });
       return;
     }

@@ -334,7 +334,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     const isTaken = outcome !== undefined && partition.change('outbox', (state, context) => [outcome(state, context)]);
     if (outcome !== undefined && problem === null) {
       round.failures.delete(about);
-      if (answer?.code === 'not_found') log.warn('network_is_gone', saidOf(partition, item));
+      if (answer?.code === 'not_found') log.warn('network_gone', saidOf(partition, item));
       return isTaken;
     }
     const before = round.failures.get(about);

@@ -67,7 +67,7 @@ export function createJournalRetention(options: JournalRetentionOptions): Journa
     const decoded = decodeValue(value, epochShape);
     if (decoded.ok && decoded.value.emptied === true) return undefined;
     if (!(await isDead(member))) return undefined;
-    const onFailure = (error: unknown): void => log.warn('journal_not_sealed', { journal: member, error });
+    const onFailure = (error: unknown): void => log.warn('journal_seal_failed', { journal: member, error });
     const nowMs = (): number => clock.nowMs();
     const sealing = await sealJournal({ store, member, newToken, nowMs, signal: rounds.signal, onFailure });
     return sealing.kind === 'sealed' ? sealing.revision : undefined;
@@ -127,7 +127,7 @@ export function createJournalRetention(options: JournalRetentionOptions): Journa
     try {
       await lookOnce();
     } catch (error) {
-      if (!rounds.signal.aborted) log.warn('journals_not_looked_at', { error });
+      if (!rounds.signal.aborted) log.warn('journals_check_failed', { error });
     }
   }
 

@@ -171,7 +171,7 @@ export class Ownership<D extends DomainTypes> {
       return true;
     } catch (error) {
       if (signal.aborted) return true;
-      log.error('partition_not_stored', { partition: number, error });
+      log.error('partition_store_failed', { partition: number, error });
       this.#phase = { kind: 'serving', serving };
       this.#waiting.run();
       await sleep(limits.storeRetryMaxMs, signal);
@@ -276,7 +276,7 @@ export class Ownership<D extends DomainTypes> {
   async #moveEpoch(from: MovableFrom, { released }: { readonly released: boolean }): Promise<Moved> {
     const { store, log, number, newToken, lease, clock } = this.#options;
     const record: EpochRecord = { token: newToken(), owner: lease.member, takenAtMs: clock.nowMs(), released };
-    const event = released ? 'epoch_not_released' : 'epoch_not_taken';
+    const event = released ? 'epoch_release_failed' : 'epoch_take_failed';
     return moveEpoch(store, record, {
       from,
       signal: this.#ended.signal,

@@ -424,7 +424,7 @@ export class Partition<D extends DomainTypes> {
   #note({ type, rid, trace }: WriteAsk, code: AnswerCode): void {
     const { log } = this.#options;
     const level = trace === undefined ? 'debug' : 'info';
-    log[level]('turn', { partition: this.number, ask: type, code, requestId: rid, traceId: traceIdOf(trace) });
+    log[level]('turn_taken', { partition: this.number, ask: type, code, requestId: rid, traceId: traceIdOf(trace) });
   }
 
   #change(

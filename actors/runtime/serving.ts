@@ -99,7 +99,7 @@ export async function startServing<D extends DomainTypes>(
   const { epoch, fence, journal, loaded, state } = start;
   if (loaded.isOverridden) {
     const { mark, records } = loaded;
-    options.log.error('records_not_verified', { partition: options.number, mark, records: records.length });
+    options.log.error('records_unverified', { partition: options.number, mark, records: records.length });
   }
   const operations = new Operations();
   const quarantined = await fill(options, start, operations);
@@ -147,7 +147,7 @@ function* filling<D extends DomainTypes>(
       // A bug of ours, or a record that is not what it seems: it harms itself, and not its
       // partition.
       const key = domain.records.keyOf(record);
-      log.error('record_not_taken', { partition: number, key, error });
+      log.error('record_load_failed', { partition: number, key, error });
       domain.remove(state, key);
       quarantine(key);
     }
@@ -168,7 +168,7 @@ async function openOutboxes<D extends DomainTypes>(
   { loaded, signal }: Start<D>,
 ): Promise<Outboxes> {
   const { last, mark, pending, checkpointed, parked, parkedLines } = loaded;
-  const onFailure = (error: unknown): void => log.warn('events_not_published', { partition: number, error });
+  const onFailure = (error: unknown): void => log.warn('events_publish_failed', { partition: number, error });
   const at = { clock, last, mark, onFailure };
   const ofEvents = EventOutbox.opening({ ...at, kind: eventKind, sink: events, pending, checkpointed, parked });
   const ofLines = EventOutbox.opening({

@@ -63,7 +63,7 @@ export function createScrub(options: ScrubOptions): Scrub {
     options.onScrubbed(outcome);
     const wholeAtMs = outcome === 'whole' ? clock.nowMs() : (results.get(stream)?.wholeAtMs ?? 0);
     results.set(stream, { stream, wholeAtMs, divergent });
-    if (away.length > 0) log.warn('replica_not_compared', { stream, servers: away });
+    if (away.length > 0) log.warn('replica_compare_failed', { stream, servers: away });
     for (const [server, counts] of divergent)
       if (total(counts) > 0) log.error('replica_divergent', { stream, server, ...counts });
   }

@@ -175,17 +175,18 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     todo: 'Rebuild the image with less, push it under a new tag, and declare the container with that tag.',
   },
   create_failed: {
-    meaning: 'The engine refused to create the container. Its message is in the agent’s log (`step`, field `detail`).',
+    meaning:
+      'The engine refused to create the container. Its message is in the agent’s log (`step_taken`, field `detail`).',
     todo: 'Operator: read the agent’s log. A permanent refusal ends in `failed`; otherwise the create is retried.',
   },
   start_failed: {
     meaning: 'The engine created the container but could not start it: the command does not exist, for example.',
-    todo: 'Read the message; fix the image or command. The start is retried with back-off. Operator: the engine’s message is in the agent’s log (`step`, field `detail`).',
+    todo: 'Read the message; fix the image or command. The start is retried with back-off. Operator: the engine’s message is in the agent’s log (`step_taken`, field `detail`).',
   },
   secret_missing: {
     meaning:
       'The host can’t get a secret of the tenant, or has no tmpfs for its file (`message` says which, and why); or a secret that the operator’s fields name is not in its secrets folder.',
-    todo: 'Wait: the start is retried with back-off, on another host if the platform chose this one. If the message says that the value is damaged, put it again. Operator: if the message says that the agent is of an older release, upgrade it; check that gateways have the vault’s keys and HOSTS_ACCOUNT_FILE, and may answer hosts (event `unseal_not_served`); run `host-agent doctor` for `SECRET_FILES_DIR`; put the operator’s file into `SECRETS_DIR` of the hosts.',
+    todo: 'Wait: the start is retried with back-off, on another host if the platform chose this one. If the message says that the value is damaged, put it again. Operator: if the message says that the agent is of an older release, upgrade it; check that gateways have the vault’s keys and HOSTS_ACCOUNT_FILE, and may answer hosts (event `unseal_unavailable`); run `host-agent doctor` for `SECRET_FILES_DIR`; put the operator’s file into `SECRETS_DIR` of the hosts.',
   },
   host_fault: {
     meaning:

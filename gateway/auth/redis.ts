@@ -126,7 +126,7 @@ class Guarded {
   leave(why: string): void {
     if (this.#isLeft) return;
     this.#isLeft = true;
-    this.#log.warn('redis_left', { role: this.#role, why, pauseMs: limits.redisPauseMs });
+    this.#log.warn('redis_disconnected', { role: this.#role, why, pauseMs: limits.redisPauseMs });
     this.#socket?.destroy();
   }
 
@@ -139,11 +139,11 @@ class Guarded {
   #logWhenAway(): void {
     let away = false;
     this.redis.on('error', (error: Error) => {
-      if (!away) this.#log.warn('redis_away', { role: this.#role, error });
+      if (!away) this.#log.warn('redis_unreachable', { role: this.#role, error });
       away = true;
     });
     this.redis.on('ready', () => {
-      this.#log.info('redis_ready', { role: this.#role });
+      this.#log.info('redis_connected', { role: this.#role });
       away = false;
     });
   }
@@ -158,7 +158,7 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
   subscriber.redis.on('ready', () => {
     subscriber.redis
       .subscribe(channel)
-      .then(options.onDoorbellsLost, (error: unknown) => log.warn('redis_subscribe', { error }));
+      .then(options.onDoorbellsLost, (error: unknown) => log.warn('redis_subscribe_failed', { error }));
   });
   const mayRing = perSecond(limits.redisDoorbellsPerSecond, options.clock);
   subscriber.redis.on('messageBuffer', (_channel: Buffer, message: Buffer) => {
@@ -177,7 +177,7 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
       if (commands.redis.status !== 'ready') return; // the others learn of it by their poll
       commands.redis
         .publish(channel, String(partition))
-        .catch((error: unknown) => log.warn('redis_publish', { error }));
+        .catch((error: unknown) => log.warn('redis_publish_failed', { error }));
     },
     stop: () => {
       clearInterval(sharer);
@@ -261,7 +261,7 @@ function shareRates(commands: Guarded, { clusterId, tenantRates, clock, log }: S
     if (busy || redis.status !== 'ready') return;
     busy = true;
     share()
-      .catch((error: unknown) => log.debug('rates_not_shared', { error }))
+      .catch((error: unknown) => log.debug('rates_share_failed', { error }))
       .finally(() => {
         busy = false;
       });

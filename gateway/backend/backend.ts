@@ -72,7 +72,7 @@ export class Backend {
     const cluster = await waitForCluster(nc, { log, expectedId, answers }, this.#stop.signal);
     if (cluster === undefined) return;
     const { partitions } = cluster;
-    log.info('cluster', { cluster: cluster.id, partitions });
+    log.info('cluster_found', { cluster: cluster.id, partitions });
     const client = new PartitionClient(nc, { partitions, requestDeadlineMs, clock, log, meters, answers });
     const feed = new RevocationFeed(client, revocations, { clock, log });
     const shared = this.#connectRedis(cluster.id, feed);
@@ -146,11 +146,11 @@ export class Backend {
   #connectRedis(clusterId: string, feed: RevocationFeed): SharedMemory | undefined {
     const { redis: access, tenantRates, clock, log } = this.#options;
     if (access === undefined) {
-      log.warn('redis_absent', { effect: 'rate limits are per gateway; revocations spread within a minute' });
+      log.warn('redis_missing', { effect: 'rate limits are per gateway; revocations spread within a minute' });
       return undefined;
     }
     if (access.password === undefined) {
-      log.warn('redis_open', {
+      log.warn('redis_unprotected', {
         effect: 'any client that reaches Redis can slow tenants down; set a password: docs/deploy.md, Redis',
       });
     }

@@ -245,7 +245,7 @@ export class SigningKeys implements KeyFinder {
       return { id, isCurrent: untilMs === null, privateKey, jwk, verificationKey: importJWK(jwk, 'EdDSA') };
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
-      if (!this.#unopened.has(id)) this.#options.log.error('signing_key_not_opened', { keyId: id, why: error.why });
+      if (!this.#unopened.has(id)) this.#options.log.error('signing_key_open_failed', { keyId: id, why: error.why });
       this.#unopened.add(id);
       return undefined;
     }

@@ -38,7 +38,7 @@ export async function resealAll(
       if (!(error instanceof SealError)) throw error;
       // Names neither peer nor tenant: no log line does.
       const field = 'field' in place ? { field: place.field } : {};
-      log.error('secret_not_opened', { requestId: asker.origin.rid, of: place.of, ...field, why: error.why });
+      log.error('secret_open_failed', { requestId: asker.origin.rid, of: place.of, ...field, why: error.why });
       return [];
     }
   };

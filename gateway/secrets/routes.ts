@@ -37,7 +37,7 @@ export function secretRoutes(options: SecretRoutesOptions) {
       return keys.openBytes(place, sealed).equals(value);
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
-      log.error('secret_not_opened', { requestId, of: place.of, why: error.why });
+      log.error('secret_open_failed', { requestId, of: place.of, why: error.why });
       return false;
     }
   };

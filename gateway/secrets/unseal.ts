@@ -60,7 +60,7 @@ interface NotServed {
 
 /** Everything else of the gateway goes on. */
 export const notServed = (log: Log, { todo, ...cause }: NotServed): void =>
-  log.error('unseal_not_served', {
+  log.error('unseal_unavailable', {
     ...cause,
     effect: 'no container gets a secret or a registry login from this gateway',
     todo: `${todo}: docs/deploy.md, Keys and accounts`,
@@ -104,7 +104,7 @@ export class UnsealService {
   #begin(message: Msg): void {
     const serving = this.#serve(message)
       // The connection was closed meanwhile; the agent asks again.
-      .catch((error: unknown) => this.#options.log.warn('unseal_not_answered', { error }))
+      .catch((error: unknown) => this.#options.log.warn('unseal_failed', { reason: 'not_sent', error }))
       .finally(() => this.#underWay.delete(serving));
     this.#underWay.add(serving);
   }
@@ -116,7 +116,7 @@ export class UnsealService {
     try {
       [result, answer] = await this.#answerTo(message);
     } catch (error) {
-      log.error('unseal_failed', { error });
+      log.error('unseal_failed', { reason: 'fault', error });
       [result, answer] = unavailable('the gateway failed; its log says why');
     }
     count(result);
@@ -206,7 +206,7 @@ export class UnsealService {
       return Buffer.from(JSON.stringify(content));
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
-      this.#options.log.error('secret_not_opened', { of: place.of, why: error.why });
+      this.#options.log.error('secret_open_failed', { of: place.of, why: error.why });
       return undefined;
     }
   }

@@ -97,7 +97,7 @@ export class Sessions {
           return;
         }
         this.#line = 'no rights';
-        this.#log.warn('sessions_not_permitted', { error });
+        this.#log.warn('sessions_subscription_failed', { error });
       },
     });
     void this.#watch(nc);

@@ -129,7 +129,7 @@ class StatsFollower {
         this.#silence = this.#share.listen(this.#ring);
       }
     } catch (error) {
-      this.#options.log.debug('stream_source', { requestId: this.#call.requestId, error });
+      this.#options.log.debug('stream_read_failed', { requestId: this.#call.requestId, error });
     } finally {
       this.#isLooking = false;
       this.#ring();

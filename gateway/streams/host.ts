@@ -151,7 +151,7 @@ export class StreamHost {
       const end = this.#endReason(identity);
       if (end !== undefined) return finish(writer, sink, end);
       const shown = await show().catch((error: unknown): undefined => {
-        log.debug('stream_source', { requestId, error });
+        log.debug('stream_read_failed', { requestId, error });
         return undefined;
       });
       if (shown !== undefined && shown.frames.length > 0) {

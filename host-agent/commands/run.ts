@@ -33,7 +33,7 @@ export async function runAgent(env: NodeJS.ProcessEnv, clock: Clock, life: Lifec
   const registry = createRegistry('host-agent', version, agentLoopTickMs);
   const listener = await serveMetrics(registry, metricsListenerOf(given), log);
   life.onStop(listener);
-  log.info('metrics', { url: listener.url });
+  log.info('metrics_listening', { url: listener.url });
 
   const seed = await writtenOrRefused(given.STATE_DIR, () => loadSeed(given.STATE_DIR));
   const identity = await identify(given, keyFrom(seed).getPublicKey(), clock, life, log);

@@ -62,7 +62,7 @@ export async function readChangeLog<T>(path: string, decode: (bytes: Uint8Array)
     log.error('state_file_unreadable', { path });
     // Not copied: Node's copy of a file that gets shorter meanwhile never ends (libuv).
     await writeFile(`${path}.unreadable`, content, { mode: 0o600 }).catch((error: unknown) =>
-      log.warn('state_file_not_set_aside', { path, error }),
+      log.warn('state_file_set_aside_failed', { path, error }),
     );
   }
   return read;

@@ -126,7 +126,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
     if (!parts.evict(use)) return false;
     parts.metrics.diskEviction();
     const { id: container, usedBytes, limitBytes } = use;
-    log.warn('disk_limit', { container, usedBytes, limitBytes, isPressed: parts.pressure().isPressed });
+    log.warn('disk_limit_exceeded', { container, usedBytes, limitBytes, isPressed: parts.pressure().isPressed });
     return true;
   };
 
@@ -173,7 +173,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
       outcome = outcomeOf(error);
       const before = containers.get(dockerId)?.attempts ?? untried;
       const isNews = !isUnknown(before) && isUnknown(attempted(before, outcome, 0, 0));
-      log[isNews ? 'warn' : 'debug']('disk_use_unknown', { container: id, tenant, error });
+      log[isNews ? 'warn' : 'debug']('disk_measure_failed', { container: id, tenant, error });
     } finally {
       measuring.delete(dockerId);
       const atMs = steadyMs();
@@ -197,7 +197,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
       // Layers that were measured still count.
       outcome = outcomeOf(error);
       const isNews = !isUnknown(volumes.attempts) && isUnknown(attempted(volumes.attempts, outcome, 0, 0));
-      log[isNews ? 'warn' : 'debug']('volume_use_unknown', { error });
+      log[isNews ? 'warn' : 'debug']('volume_measure_failed', { error });
     } finally {
       isMeasuringVolumes = false;
       volumes = { bytes, attempts: attempted(volumes.attempts, outcome, startMs, steadyMs()) };
@@ -230,7 +230,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
           settle(measured);
           dispatch(signal);
         })
-        .catch((error: unknown) => log.error('disk_look_failed', { error }));
+        .catch((error: unknown) => log.error('disk_check_failed', { error }));
     }
   };
 
@@ -254,7 +254,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
       // The agent does not wait for a hanging engine when it stops.
       const looks = (): Promise<void> =>
         withAbort([signal], (looking) => Promise.race([look(signal), aborted(looking.signal)])).catch(
-          (error: unknown) => log.debug('disk_look_failed', { error }),
+          (error: unknown) => log.debug('disk_check_failed', { error }),
         );
       return every(() => Math.min(limits.diskLookMs, settings.DISK_INTERVAL), looks, signal);
     },

@@ -65,7 +65,7 @@ export async function readDecoded<T>(path: string, decode: (bytes: Uint8Array) =
   } catch (error) {
     log.error('state_file_unreadable', { path, error });
     await rename(path, `${path}.unreadable`).catch((cause: unknown) =>
-      log.warn('state_file_not_set_aside', { path, error: cause }),
+      log.warn('state_file_set_aside_failed', { path, error: cause }),
     );
     return undefined;
   }

@@ -81,7 +81,7 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
     try {
       await collection();
     } catch (error) {
-      log.debug('images_not_collected', { error });
+      log.debug('images_collect_failed', { error });
     } finally {
       isCollecting = false;
     }

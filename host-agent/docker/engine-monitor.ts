@@ -127,7 +127,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
             () => true,
             () => false,
           );
-          if (isThere) log.warn('engine_attention_lost', { error });
+          if (isThere) log.warn('engine_events_lost', { error });
           else goAway(watcher, error);
         }
         await sleep(jitter(backoffMs(failures, parts.backoff)), signal);

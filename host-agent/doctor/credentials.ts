@@ -116,7 +116,7 @@ function lifetime(identity: Identity, nowMs: number): Finding {
   const leftMs = life.untilMs - nowMs;
   const until = new Date(life.untilMs).toISOString();
   if (leftMs <= 0) {
-    const remedy = `let the agent reach LONGSHORE_URL, where it renews them: event credentials_not_renewed says what is in the way; or ${rejoin}`;
+    const remedy = `let the agent reach LONGSHORE_URL, where it renews them: event credentials_renew_failed says what is in the way; or ${rejoin}`;
     return fail(check, `the credentials expired at ${until}`, remedy);
   }
   // The agent renews them when a third is left.

@@ -114,7 +114,7 @@ function remedyOf(why: string): string {
   if (/authorization|authentication|expired|revoked/i.test(why)) {
     return (
       'the server refuses the credentials: they expired, were revoked (the host was removed, or enrolled again with ' +
-      'another key), or belong to another cluster. The agent renews expired ones (event credentials_not_renewed: what is ' +
+      'another key), or belong to another cluster. The agent renews expired ones (event credentials_renew_failed: what is ' +
       'in the way); for others make a join token, and join again'
     );
   }

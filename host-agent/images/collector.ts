@@ -176,7 +176,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
       log.info('image_removed', { image: id, name, bytes, unusedMs });
     } catch (error) {
       // A new container uses it, or it has names that the agent does not know.
-      log[isRefusal(error, 409) ? 'debug' : 'warn']('image_not_removed', { image: id, name, error });
+      log[isRefusal(error, 409) ? 'debug' : 'warn']('image_remove_failed', { image: id, name, error });
     }
   };
 

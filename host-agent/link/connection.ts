@@ -63,7 +63,7 @@ export function createConnection(answers: Answers, log: Log): Connection {
       ];
       for (const [what, ended] of ends) {
         await within(ended, limits.farewellMs, what).catch((error: unknown) =>
-          log.warn('control_not_closed', { error }),
+          log.warn('connection_close_failed', { error }),
         );
       }
     },

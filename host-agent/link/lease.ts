@@ -262,8 +262,8 @@ export function createLease({ contact, fence, faults, lookMs, log }: LeaseParts)
   const stand = (next: Connectivity): void => {
     if (next === connectivity) return;
     const { silentMs = null } = contact.silence();
-    if (next === 'waiting') log.warn('contact_awaited', { silentMs });
-    else if (next === 'cut_off') log.warn('isolated', { silentMs });
+    if (next === 'waiting') log.warn('control_plane_awaited', { silentMs });
+    else if (next === 'cut_off') log.warn('host_isolated', { silentMs });
     else log.warn('isolation_ended', { was: connectivity });
     connectivity = next;
     judge();
@@ -275,7 +275,7 @@ export function createLease({ contact, fence, faults, lookMs, log }: LeaseParts)
     heard: contact.heard,
     fenced: () => {
       if (!fence.raise()) return;
-      log.error('fenced', { why: 'an operator removed this host by force: the agent stops its containers' });
+      log.error('host_fenced', { why: 'an operator removed this host by force: the agent stops its containers' });
       judge();
       // The agent asks until it gets a session; the control plane then accepts this host again.
       events.emit('fenced');

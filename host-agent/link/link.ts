@@ -70,7 +70,7 @@ export function createLink(parts: LinkParts): Link {
     try {
       nc.publish(subjects.hostBeat(sender), JSON.stringify(message));
     } catch (error) {
-      log.debug('beat_not_sent', { error });
+      log.debug('heartbeat_send_failed', { error });
     }
   };
 
@@ -105,7 +105,7 @@ export function createLink(parts: LinkParts): Link {
       try {
         await session.leave();
       } catch (error) {
-        log.warn('farewell_unanswered', { error });
+        log.warn('session_leave_failed', { error });
       }
     },
     syncSoon: () => syncs.ring('all'),
@@ -123,11 +123,11 @@ function hearDoorbells(
   nc.subscribe(subject, {
     callback: (error, message) => {
       if (error !== null) {
-        log.warn('bell_subscription_failed', { error });
+        log.warn('doorbell_subscription_failed', { error });
         return;
       }
       const partition = Number(message.subject.split('.')[2]);
-      log.info('bell', { partition, requestId: requestIdOf(message.data) });
+      log.info('doorbell_received', { partition, requestId: requestIdOf(message.data) });
       ring(Number.isInteger(partition) && partition >= 0 ? [partition] : 'all');
     },
   });

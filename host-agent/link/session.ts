@@ -86,7 +86,7 @@ export async function hello(
       // The server knows this connection by the earlier credentials, and ends it when their signing
       // key is revoked: all hosts at once. Here each connects again when it has others.
       if (answer.jwt !== undefined && parts.credentials.renewed(answer.jwt))
-        void connection.reopen().catch((error: unknown) => log.warn('not_reconnected', { error }));
+        void connection.reopen().catch((error: unknown) => log.warn('connection_reopen_failed', { error }));
       return answer;
     }
     if (!answer.ok && answer.error === 'fenced') lease.fenced();
@@ -96,7 +96,7 @@ export async function hello(
   };
   const onFailure = (error: unknown): void => {
     if (error instanceof ProtocolError) log.error('protocol_refused', { error });
-    else log.debug('hello_unanswered', { error });
+    else log.debug('hello_request_failed', { error });
   };
   return retry(helloOnce, { pauseMs: jittered(parts.retry), signal, onFailure });
 }
@@ -172,10 +172,10 @@ export function createSession(parts: SessionParts): Session {
         if (greeting === undefined) return;
         const { session } = greeting;
         held = { phase: 'current', session };
-        log.info('session', { session, partitions: greeting.partitions });
+        log.info('session_started', { session, partitions: greeting.partitions });
         events.emit('greeted', greeting);
         await stale.wait(undefined, signal);
-        if (!signal.aborted) log.info('session_again', { session });
+        if (!signal.aborted) log.info('session_renewing', { session });
       }
     },
     current,
@@ -193,7 +193,7 @@ export function createSession(parts: SessionParts): Session {
         const isCurrent = held.phase === 'current' && held.session === asked;
         if (isCurrent && !answer.ok && answer.error === 'stale_session') stale.notify();
       } catch (error) {
-        log.debug('session_not_checked', { error });
+        log.debug('session_check_failed', { error });
       }
     },
     leave: async () => {

@@ -185,7 +185,7 @@ export function sync(
     try {
       nc.publish(subjects.hostSync(parts.sender), JSON.stringify(ask), { reply: inbox.subject });
     } catch (error) {
-      log.debug('sync_not_sent', { error });
+      log.debug('sync_send_failed', { error });
       finish({ kind: 'silent' });
     }
   });

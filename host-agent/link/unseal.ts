@@ -69,7 +69,7 @@ export function createUnseal({ key, sender, prove, request, backoff, steadyMs, m
       const why = answer.message ?? `the control plane answers “${answer.error}”`;
       return { kind: answer.error === 'unavailable' ? 'unavailable' : 'refused', message: why };
     } catch (error) {
-      log.debug('unseal_unanswered', { container: who.id, error });
+      log.debug('unseal_failed', { container: who.id, error });
       restUntilMs = steadyMs() + backoffMs(failures, backoff);
       failures += 1;
       return { kind: 'unavailable', message: silent };

@@ -85,7 +85,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     follower.heldUpBy = heldUpBy;
     if (!isNew || clock.monotonicMs() < follower.mentionFromMs) return;
     follower.mentionFromMs = clock.monotonicMs() + limits.logOverRateMentionMs;
-    log.info('log_over_rate', { ...source });
+    log.info('log_rate_exceeded', { ...source });
   };
 
   const once = (source: LogSource, follower: Follower): Promise<PassEnd> =>

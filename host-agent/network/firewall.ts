@@ -206,7 +206,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
     looking = looking.then(work).catch((error: unknown) => {
       if (!(error instanceof NftError)) {
         // A fault of the engine says nothing about rules in the kernel.
-        log.debug('container_firewall_not_seen', { error });
+        log.debug('container_firewall_check_failed', { error });
         return;
       }
       placed = undefined;
@@ -264,7 +264,9 @@ export function createFirewall(parts: FirewallParts): Firewall {
       }
       const lookAndCheck = async (): Promise<void> => {
         await look();
-        const checked = check(signal).catch((error: unknown) => log.debug('container_firewall_not_seen', { error }));
+        const checked = check(signal).catch((error: unknown) =>
+          log.debug('container_firewall_check_failed', { error }),
+        );
         await untilAborted(checked, signal);
       };
       await lookAndCheck();

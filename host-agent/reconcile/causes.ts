@@ -71,7 +71,7 @@ export function createCauses({ workload, tracer, log }: CausesParts): Causes {
     const fields = { requestId: cause.request_id, traceId: traceIdOf(cause.trace) };
     const span = from === 'disk' ? undefined : beginSpan(id, cause.trace);
     known.set(id, { generation, fields, trace: span?.trace ?? cause.trace, span, isSettled: false });
-    if (from === 'owners') log.info('desired', { container: id, desired, generation, ...fields });
+    if (from === 'owners') log.info('desired_changed', { container: id, desired, generation, ...fields });
   };
 
   return {

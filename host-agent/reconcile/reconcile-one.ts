@@ -130,7 +130,7 @@ export function createReconcileOne(parts: ReconcileOneParts): ReconcileOne {
     const { update } = after;
     if (before.update?.since === update?.since && before.update?.phase === update?.phase) return;
     if (update !== null)
-      log.info('update', { container: id, phase: update.phase, ...update.why, ...causes.of(id)?.fields });
+      log.info('update_phase_changed', { container: id, phase: update.phase, ...update.why, ...causes.of(id)?.fields });
     endPreparation(id);
     if (update !== null) await restartStore.sync();
   };
@@ -264,7 +264,7 @@ export function createCarryOut(parts: StepParts): (seen: Seen, step: Step) => Pr
     if (step.kind === 'start' && step.again && outcome.kind === 'done') metrics.restart();
     const why = 'why' in outcome ? { reason: outcome.why.reason, message: outcome.why.message } : {};
     const detail = 'detail' in outcome ? { detail: outcome.detail.slice(0, engineDetailChars) } : {};
-    log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail, ...cause?.fields });
+    log.info('step_taken', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail, ...cause?.fields });
     const attributes = { 'longshore.result': outcome.kind, 'longshore.reason': why.reason };
     span?.end({ attributes, isError: 'why' in outcome || outcome.kind === 'outage' });
   };

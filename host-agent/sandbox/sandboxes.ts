@@ -180,7 +180,7 @@ export class SandboxPool implements Sandboxes {
     const removed = await Promise.allSettled(ready.map(({ dockerId }) => this.#remove(dockerId)));
     const failed = removed.filter(({ status }) => status === 'rejected').length;
     // The next agent finds them.
-    if (failed > 0) this.#parts.log.debug('sandboxes_left', { sandboxes: failed });
+    if (failed > 0) this.#parts.log.debug('sandboxes_remove_failed', { sandboxes: failed });
   }
 
   release(id: ContainerId): void {
@@ -358,7 +358,7 @@ export class SandboxPool implements Sandboxes {
   #fill(): void {
     if (this.#filling !== undefined || this.#claims.size > 0 || this.#isStopped) return;
     this.#filling = this.#fillOnce()
-      .catch((error: unknown) => this.#parts.log.warn('sandbox_not_made', { error }))
+      .catch((error: unknown) => this.#parts.log.warn('sandbox_create_failed', { error }))
       .finally(() => (this.#filling = undefined));
   }
 
@@ -402,7 +402,7 @@ export class SandboxPool implements Sandboxes {
   #discard(dockerId: string): void {
     this.#remove(dockerId).catch((error: unknown) => {
       // The looks find it again.
-      this.#parts.log.debug('sandbox_not_removed', { sandbox: dockerId, error });
+      this.#parts.log.debug('sandbox_remove_failed', { sandbox: dockerId, error });
     });
   }
 

@@ -41,7 +41,7 @@ export const boxName = (key: BoxKey): string => {
 export async function openBoxes(stateDir: string, log: Log, mostBytes: number = boxesBytes): Promise<Boxes> {
   const folder = join(stateDir, 'boxes');
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) =>
-    log.warn('boxes_unwritable', { error }),
+    log.warn('sealed_values_unwritable', { error }),
   );
   const pathOf = (name: string): string => join(folder, name);
   const bytesOf = new Map<string, number>();
@@ -74,20 +74,20 @@ export async function openBoxes(stateDir: string, log: Log, mostBytes: number = 
       await removeFile(pathOf(name));
       note(name, undefined);
     } catch (error) {
-      log.warn('box_not_dropped', { error });
+      log.warn('sealed_value_remove_failed', { error });
     }
   };
 
   const write = async (name: string, box: string): Promise<void> => {
     if (bytes - (bytesOf.get(name) ?? 0) + box.length > mostBytes) {
-      log.warn('box_not_kept', { error: 'there are too many boxes on the disk' });
+      log.warn('sealed_value_write_failed', { error: 'there are too many boxes on the disk' });
       return;
     }
     note(name, box.length);
     try {
       await writeAtomically(pathOf(name), box);
     } catch (error) {
-      log.warn('box_not_kept', { error });
+      log.warn('sealed_value_write_failed', { error });
     }
   };
 
@@ -96,7 +96,7 @@ export async function openBoxes(stateDir: string, log: Log, mostBytes: number = 
       try {
         return (await readIfPresent(pathOf(boxName(key))))?.toString('latin1');
       } catch (error) {
-        log.warn('box_unreadable', { error });
+        log.warn('sealed_value_unreadable', { error });
         return undefined;
       }
     },

@@ -115,7 +115,7 @@ export async function openSecretFiles(parts: SecretFilesParts): Promise<SecretFi
       return undefined;
     } catch (error) {
       folder.bytes -= length;
-      log.warn('secret_file_not_written', { container: container.id, error });
+      log.warn('secret_file_write_failed', { container: container.id, error });
       return missing(whyNot(error));
     }
   };
@@ -125,7 +125,7 @@ export async function openSecretFiles(parts: SecretFilesParts): Promise<SecretFi
       await rm(join(home, name), { recursive: true, force: true });
       folders.delete(name);
     } catch (error) {
-      log.warn('secret_files_not_removed', { error });
+      log.warn('secret_files_remove_failed', { error });
     }
   };
 

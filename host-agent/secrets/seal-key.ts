@@ -24,7 +24,7 @@ export async function loadSealKey(stateDir: string, log: Log): Promise<SealKey> 
   if (known !== undefined) return sealKeyOf(known);
   const made = createCurve();
   // A disk that takes no writes costs nothing now: what is sealed is asked for again.
-  await writeAtomically(path, made.getSeed()).catch((error: unknown) => log.warn('seal_key_not_kept', { error }));
+  await writeAtomically(path, made.getSeed()).catch((error: unknown) => log.warn('seal_key_write_failed', { error }));
   return sealKeyOf(made);
 }
 

@@ -78,7 +78,7 @@ export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts):
   };
   const damaged = ({ tenant }: BoxKey): void => {
     metrics.unseal('damaged');
-    log.warn('box_damaged', { tenant });
+    log.warn('sealed_value_damaged', { tenant });
   };
 
   const login: Values['login'] = async ({ tenant, id }, registry) => {

@@ -47,11 +47,11 @@ export async function loadExecRecord(stateDir: string, disk: StateDisk, log: Log
       for (const name of left) {
         const endOnce = async (): Promise<true> => {
           await kill(name);
-          log.info('exec_left_ended', { exec: name.id, container: name.dockerId });
+          log.info('exec_cleaned_up', { exec: name.id, container: name.dockerId });
           ended(name);
           return true;
         };
-        const onFailure = (error: unknown): void => log.debug('exec_left_not_ended', { exec: name.id, error });
+        const onFailure = (error: unknown): void => log.debug('exec_cleanup_failed', { exec: name.id, error });
         await retry(endOnce, { pauseMs: () => execLeftRetryMs, signal, onFailure });
       }
     },

@@ -153,7 +153,7 @@ class Exec {
         try {
           await engine.resizeExec(this.#name.id, next);
         } catch (error) {
-          log.info('exec_not_resized', { container: this.#name.dockerId, ...loggedFault(error) });
+          log.info('exec_resize_failed', { container: this.#name.dockerId, ...loggedFault(error) });
           this.#say({ type: 'error', message: 'the size of the terminal could not be set' });
         }
       }
@@ -165,7 +165,7 @@ class Exec {
     try {
       await this.#process.signal(signal);
     } catch (error) {
-      this.#parts.log.info('exec_not_signalled', { container: this.#name.dockerId, signal, ...loggedFault(error) });
+      this.#parts.log.info('exec_signal_failed', { container: this.#name.dockerId, signal, ...loggedFault(error) });
       this.#say({ type: 'error', message: 'the signal could not be sent: the process may have ended' });
     }
   }
@@ -177,7 +177,7 @@ class Exec {
       await this.#process.kill();
       record.ended(this.#name);
     } catch (error) {
-      log.warn('exec_not_killed', { exec: this.#name.id, container: this.#name.dockerId, error });
+      log.warn('exec_kill_failed', { exec: this.#name.id, container: this.#name.dockerId, error });
     }
   }
 }

@@ -141,7 +141,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       const answer = await fetchAbout(agent, session);
       begin(nc, agent, session, answer);
     } catch (error) {
-      log.debug('session_not_fetched', { error });
+      log.debug('session_fetch_failed', { error });
     } finally {
       early.delete(session);
     }
@@ -159,7 +159,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       nc.subscribe(subjects.sessionsOfHost(agent), {
         callback: (error, { subject, data }) => {
           if (error === null) hear(nc, agent, subject.slice(subject.lastIndexOf('.') + 1), data);
-          else log.warn('sessions_not_permitted', { error });
+          else log.warn('sessions_subscription_failed', { error });
         },
       });
       void endWhenCut(nc, tunnels);

@@ -94,7 +94,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
       );
     } catch (error) {
       parts.onReport('failed');
-      log.debug('usage_not_reported', { partition, error });
+      log.debug('usage_report_failed', { partition, error });
       return undefined;
     }
   };

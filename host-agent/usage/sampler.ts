@@ -162,7 +162,7 @@ export function createSampler(parts: SamplerParts): Sampler {
         try {
           if (parts.isEngineUp()) await sample();
         } catch (error) {
-          log.debug('usage_samples_failed', { error });
+          log.debug('usage_sample_failed', { error });
         }
       };
       // Not in step with other hosts.

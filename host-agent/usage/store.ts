@@ -222,7 +222,7 @@ export async function loadUsageStore(parts: UsageStoreParts): Promise<UsageStore
 
   const drop = async ({ hour, name }: KeptHour): Promise<void> => {
     kept.delete(name);
-    await removeFile(pathOf(name)).catch((error: unknown) => log.warn('usage_hour_not_removed', { hour, error }));
+    await removeFile(pathOf(name)).catch((error: unknown) => log.warn('usage_hour_remove_failed', { hour, error }));
   };
   const oldestFirst = (): KeptHour[] => [...kept.values()].sort((one, other) => one.hour - other.hour);
   const read = async ({ hour, name }: KeptHour): Promise<ClosedHour | undefined> => {

@@ -142,7 +142,7 @@ export function createVolumes(parts: VolumesParts): Volumes {
       log.info('volumes_removed', { container: id, volumes: names.filter((_, at) => removed[at]) });
       if (!removed.includes(false)) forget(id);
     } catch (error) {
-      log.warn('volumes_not_removed', { container: id, error });
+      log.warn('volumes_remove_failed', { container: id, error });
     }
   };
 

@@ -161,7 +161,7 @@ function leaveWhenSilent(
     dials.avoid(server);
     answers.moved();
     onMove?.();
-    nc.reconnect().catch((error: unknown) => log.warn('nats_not_left', { server, error }));
+    nc.reconnect().catch((error: unknown) => log.warn('nats_reconnect_failed', { server, error }));
   }, limits.natsSilenceLookMs).unref();
   void (async () => {
     for await (const { type } of nc.status()) {
@@ -198,12 +198,12 @@ async function watch(nc: NatsConnection, log: Log, dials: Dials): Promise<void> 
   for await (const status of nc.status()) {
     switch (status.type) {
       case 'disconnect':
-        if (isConnected) log.warn('nats_disconnect', { server: status.server });
+        if (isConnected) log.warn('nats_disconnected', { server: status.server });
         isConnected = false;
         break;
       case 'reconnect':
         dials.connected();
-        if (!isConnected) log.warn('nats_reconnect', { server: status.server });
+        if (!isConnected) log.warn('nats_reconnected', { server: status.server });
         isConnected = true;
         said = undefined;
         break;

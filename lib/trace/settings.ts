@@ -97,6 +97,6 @@ export function startTracing(given: Configuration<typeof traceSettings>, parts: 
     log,
   });
   life.onStop({ name: 'traces', deadlineMs: limits.stopConnectionMs, stop: exporter.stop });
-  log.info('tracing', { url });
+  log.info('tracing_started', { url });
   return createTracer({ sampler, clock, onEnd: exporter.take });
 }

@@ -19,10 +19,10 @@ t.test('a fault is logged when it begins and when it is over, however often it i
   t.same(faults.list(), [{ kind, message: 'full' }], 'the first message stays');
   faults.restate(kind, 'fullest');
   t.same(faults.list(), [{ kind, message: 'fullest' }], 'unless it is restated');
-  t.same(logged(), [`host_fault ${JSON.stringify({ kind, message: 'full' })}`]);
+  t.same(logged(), [`host_fault_raised ${JSON.stringify({ kind, message: 'full' })}`]);
   faults.clear(kind);
   faults.clear(kind);
-  t.same([faults.list(), logged()], [[], [`host_fault_over ${JSON.stringify({ kind })}`]]);
+  t.same([faults.list(), logged()], [[], [`host_fault_cleared ${JSON.stringify({ kind })}`]]);
   faults.restate(kind, 'again');
   t.equal(logged().length, 1, 'the next one is another');
   t.end();

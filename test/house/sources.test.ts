@@ -41,6 +41,17 @@ t.test('only main.ts and tooling read the environment', (t) => {
   t.end();
 });
 
+t.test('an event of the log says to what it happened: `lease_revoked`, `lease_renew_failed`', (t) => {
+  const states = ['started', 'serving', 'listening', 'stopping', 'stopped'];
+  const calls = /\b[lL]og(?:\[[^\]]*\])?\.(?:debug|info|warn|error)\(\s*'([^']*)'/g;
+  const faults = sources
+    .filter((path) => /^(lib|gateway|actors|host-agent)\//.test(path))
+    .flatMap((path) => [...withoutComments(read(path)).matchAll(calls)].map(([, event = '']) => ({ path, event })))
+    .filter(({ event }) => !states.includes(event) && (!/^[a-z]+(_[a-z]+)+$/.test(event) || event.includes('_not_')));
+  t.same(faults, []);
+  t.end();
+});
+
 t.test('no file names a place outside the repository or a mirror of one machine', (t) => {
   // Split in two, so that this file does not contain what it looks for.
   const outside = [

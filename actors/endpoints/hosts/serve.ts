@@ -105,7 +105,7 @@ export function serveHosts(options: UsageOptions): Subscription[] {
           .then((answer) => {
             if (answer !== undefined) respond(message, answer);
           })
-          .catch((error: unknown) => log.error('usage_failed', { host: sender.host, error }));
+          .catch((error: unknown) => log.error('usage_report_failed', { host: sender.host, error }));
       },
       refuse: refuseToTake,
     }),

@@ -143,7 +143,7 @@ export class Journals {
   #move(store: Store, member: MemberId, from: MovableFrom, signal: AbortSignal) {
     const { clock, log, newToken } = this.#options;
     const record: EpochRecord = { token: newToken(), owner: member, takenAtMs: clock.nowMs() };
-    const onFailure = (error: unknown): void => log.warn('epoch_not_taken', { journal: member, error });
+    const onFailure = (error: unknown): void => log.warn('epoch_take_failed', { journal: member, error });
     return moveEpoch(store, record, { from, signal, onFailure });
   }
 
@@ -184,7 +184,7 @@ export class Journals {
   async #sealAndRead(member: MemberId, signal: AbortSignal): Promise<SealedJournal> {
     const { storeOf, clock, log, newToken, slices } = this.#options;
     const store = storeOf(member);
-    const onFailure = (error: unknown): void => log.warn('journal_not_sealed', { journal: member, error });
+    const onFailure = (error: unknown): void => log.warn('journal_seal_failed', { journal: member, error });
     const nowMs = (): number => clock.nowMs();
     const sealing = await sealJournal({ store, member, newToken, nowMs, signal, onFailure });
     if (sealing.kind === 'sealed') return readSealed({ store, member }, sealing.revision, slices, signal);

@@ -23,7 +23,7 @@ function resultOf(error: unknown, call: Call, log: Log): Result | undefined {
   if (error instanceof Refusal) return error.result;
   if (error instanceof PoolBusy) return failure('unavailable', 'too many keys and bundles wait to be made; try again');
   if (error instanceof SealError) {
-    log.error('secret_not_opened', { requestId: call.requestId, route: call.route, why: error.why });
+    log.error('secret_open_failed', { requestId: call.requestId, route: call.route, why: error.why });
     // Another gateway may have the key.
     return error.why === 'unknown_key' ? failure('unavailable') : failure('internal');
   }

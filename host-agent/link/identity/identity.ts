@@ -151,7 +151,7 @@ export async function enrol(options: Enrolling, log: Log, signal: AbortSignal): 
   const pauseMs = jittered(options.backoff);
   const identity = await retry(() => askGateway(options, signal), { pauseMs, signal, onFailure });
   if (identity === undefined) throw signal.reason;
-  log.info('enrolled', { host: identity.host, region: identity.region, cluster: identity.cluster });
+  log.info('host_enrolled', { host: identity.host, region: identity.region, cluster: identity.cluster });
   return identity;
 }
 

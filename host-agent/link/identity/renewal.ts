@@ -56,7 +56,7 @@ export function createRenewal(parts: RenewalParts): Renewal {
 
   /** One line for each answer that differs from the last. */
   const say = (reason: string, kind: string): void => {
-    if (reason !== said) log.warn('credentials_not_renewed', { reason, kind, url: parts.gatewayUrl });
+    if (reason !== said) log.warn('credentials_renew_failed', { reason, kind, url: parts.gatewayUrl });
     said = reason;
   };
 

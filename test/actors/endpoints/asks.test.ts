@@ -71,7 +71,7 @@ t.test('a connection that is closed ends nothing else', async (t) => {
   });
   answers.add({ index: 0, code: 'ok', body: '{}' });
   await Promise.resolve();
-  t.same(events, ['answer_not_sent']);
+  t.same(events, ['answer_send_failed']);
 });
 
 t.test('answers say their version, and whose they are', async (t) => {

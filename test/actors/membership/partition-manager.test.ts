@@ -230,7 +230,7 @@ t.test('a partition that cannot be released is served on, and given away later',
   const { process, manager, members, state, warnings } = startManager(world);
   state.isHanging = false;
   const isServing = (): boolean => [...manager.serving()].length === 1;
-  const refusals = (): number => warnings.filter((event) => event === 'partition_not_released').length;
+  const refusals = (): number => warnings.filter((event) => event === 'partition_release_failed').length;
   await world.run(createFractions(1), async () => {
     void world.spawn(process, () => manager.start());
     t.ok(await world.until(isServing, limits.leaseMs));

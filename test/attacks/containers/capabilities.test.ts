@@ -70,6 +70,6 @@ t.test('the capabilities of a container', async (t) => {
   await t.test('an agent that is configured to give more does not start', async (t) => {
     const third = agent({ CONTAINER_CAPABILITIES: 'CHOWN,SYS_ADMIN' });
     t.not(await third.exited(), 0);
-    await third.logged('configuration', (line) => JSON.stringify(line).includes('CONTAINER_CAPABILITIES'));
+    await third.logged('configuration_invalid', (line) => JSON.stringify(line).includes('CONTAINER_CAPABILITIES'));
   });
 });

@@ -72,7 +72,7 @@ t.test('images with a hostile configuration', async (t) => {
     await controlPlane.reported(plain.id, isUp);
     await engine.call('POST', `/containers/${containerName(owner, plain.id)}/kill`);
     await controlPlane.reported(plain.id, ({ observation }) => observation.restart_count > 0);
-    t.notOk(process.lines.some(({ event }) => event === 'engine_attention_lost'));
+    t.notOk(process.lines.some(({ event }) => event === 'engine_events_lost'));
     t.equal((await engine.only(before.id)).Id.slice(0, 12), made.text.slice(7, 19), 'and it is not made again');
     controlPlane.desire({ id: before.id, desired: 'removed' });
     await controlPlane.reported(before.id, ({ gone }) => gone);

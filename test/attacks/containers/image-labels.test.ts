@@ -68,7 +68,7 @@ t.test('an image with a label of 4 MiB', async (t) => {
     await engine.call('POST', `/containers/${containerName(owner, second)}/kill`);
     const crashed = await controlPlane.reported(second, ({ observation }) => observation.restart_count > 0);
     t.match(crashed.observation.status, /running|starting|backoff/);
-    t.notOk(process.lines.some(({ event }) => event === 'engine_attention_lost'));
+    t.notOk(process.lines.some(({ event }) => event === 'engine_events_lost'));
   });
 
   await t.test('a new container of that image is refused, and the message says what to do', async (t) => {

@@ -52,5 +52,5 @@ t.test('a registry that is an address of the host', async (t) => {
   t.match(observation, { reason: 'image_auth', message: 'the registry refuses access to this image' });
   t.ok(allowed.asked() > 0, 'the engine asks a registry that the operator allows');
   t.notMatch(JSON.stringify(controlPlane.reports(id)), secret, 'and none of its words are reported');
-  await process.logged('step', (line) => String(line['detail']).includes('auth'));
+  await process.logged('step_taken', (line) => String(line['detail']).includes('auth'));
 });

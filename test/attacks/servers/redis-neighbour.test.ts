@@ -58,7 +58,7 @@ const ofTenant = (tenant: string): Revocation => ({
 t.test('a forged message makes the gateway ask the owners, at a limited rate, and refuses no token', async (t) => {
   const log = recordingLog();
   const { url } = await runGateway(t, ground, { env: redis.settings, log });
-  await until('connected', () => log.events.filter(({ event }) => event === 'redis_ready').length === 2);
+  await until('connected', () => log.events.filter(({ event }) => event === 'redis_connected').length === 2);
   const token = await ground.issuer.mint({ tenant_id: 'victim' });
   t.equal(await statusOf(url, token), 200);
 
@@ -83,9 +83,9 @@ t.test('a forged message makes the gateway ask the owners, at a limited rate, an
 t.test('after a flood of doorbells the gateway pauses, then asks all owners', async (t) => {
   const log = recordingLog();
   const { url } = await runGateway(t, ground, { env: redis.settings, log });
-  await until('connected', () => log.events.filter(({ event }) => event === 'redis_ready').length === 2);
+  await until('connected', () => log.events.filter(({ event }) => event === 'redis_connected').length === 2);
   const token = await ground.issuer.mint({ tenant_id: 'flooded' });
-  const isLeft = (): boolean => log.events.some(({ event }) => event === 'redis_left');
+  const isLeft = (): boolean => log.events.some(({ event }) => event === 'redis_disconnected');
   await until('the gateway leaves', async () => {
     await Promise.all(Array.from({ length: 5000 }, () => intruder.publish(channel, '1')));
     return isLeft();
@@ -100,7 +100,7 @@ t.test('forged counts leave a tenant its share of the rate', async (t) => {
   const env = { ...redis.settings, RATE_LIMIT_TENANT_PER_SECOND: '1', RATE_LIMIT_TENANT_BURST: '200' };
   const log = recordingLog();
   const { url } = await runGateway(t, ground, { env, log });
-  await until('connected', () => log.events.filter(({ event }) => event === 'redis_ready').length === 2);
+  await until('connected', () => log.events.filter(({ event }) => event === 'redis_connected').length === 2);
   const token = await ground.issuer.mint({ tenant_id: 'counted' });
   const key = `longshore:${clusterId}:rate:counted`;
   const sum = (): Promise<number> => intruder.incrby(key, 0);
@@ -156,11 +156,11 @@ t.test('a server in place of Redis cannot fill the gateway’s memory', async (t
   await until('left, or all is taken', () => closed > 0 || taken >= most);
   t.ok(taken < most, `left after ${taken} bytes`);
   t.match(
-    log.events.find(({ event }) => event === 'redis_left'),
+    log.events.find(({ event }) => event === 'redis_disconnected'),
     { fields: { role: 'subscriber', why: 'a reply that does not end' } },
   );
   t.ok(
-    log.events.some(({ event }) => event === 'redis_open'),
+    log.events.some(({ event }) => event === 'redis_unprotected'),
     'a Redis without a password is named in the log',
   );
   t.equal(await statusOf(url, await ground.issuer.mint()), 200);
@@ -259,14 +259,16 @@ t.test('with TLS, the gateway refuses a certificate of another authority', async
   const run = async (caFile: string) => {
     const log = recordingLog();
     await runGateway(t, ground, { env: { ...secured.settings, REDIS_CA_FILE: caFile }, log });
-    await until('known', () => log.events.some(({ event }) => event === 'redis_ready' || event === 'redis_away'));
+    await until('known', () =>
+      log.events.some(({ event }) => event === 'redis_connected' || event === 'redis_unreachable'),
+    );
     return log.events;
   };
-  t.ok((await run(ours.caFile)).some(({ event }) => event === 'redis_ready'));
+  t.ok((await run(ours.caFile)).some(({ event }) => event === 'redis_connected'));
   const refused = await run(others.caFile);
-  t.notOk(refused.some(({ event }) => event === 'redis_ready'));
+  t.notOk(refused.some(({ event }) => event === 'redis_connected'));
   t.match(
-    refused.find(({ event }) => event === 'redis_away'),
+    refused.find(({ event }) => event === 'redis_unreachable'),
     { fields: { error: { message: /certificate/ } } },
   );
 });

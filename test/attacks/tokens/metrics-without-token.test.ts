@@ -45,8 +45,8 @@ async function start(t: Test, program: (typeof programs)[number], env: NodeJS.Pr
   for await (const line of createInterface({ input: child.stderr })) {
     const { event, url, message, error } = JSON.parse(line) as Record<string, string | undefined>;
     events.push(event ?? '');
-    if (event === 'metrics') return { url: String(url), events };
-    if (event === 'configuration') throw new Error(JSON.stringify({ message, error }));
+    if (event === 'metrics_listening') return { url: String(url), events };
+    if (event === 'configuration_invalid') throw new Error(JSON.stringify({ message, error }));
   }
   throw new Error(`${program} ended: ${events.join()}`);
 }
@@ -62,7 +62,7 @@ for (const program of programs) {
     const file = join(temporaryFolder(t), 'token');
     writeFileSync(file, `${token}\n${next}\n`);
     const { url, events } = await start(t, program, { METRICS_HOST: '0.0.0.0', METRICS_TOKEN_FILE: file });
-    t.notOk(events.includes('metrics_open'));
+    t.notOk(events.includes('metrics_unprotected'));
     const here = url.replace('0.0.0.0', '127.0.0.1');
     const guesses = [
       undefined,
@@ -91,8 +91,8 @@ for (const program of programs) {
 }
 
 t.test('a listener beyond loopback without a token warns', async (t) => {
-  t.ok((await start(t, 'host-agent', { METRICS_HOST: '0.0.0.0' })).events.includes('metrics_open'));
-  t.notOk((await start(t, 'host-agent', {})).events.includes('metrics_open'), 'the default is loopback');
+  t.ok((await start(t, 'host-agent', { METRICS_HOST: '0.0.0.0' })).events.includes('metrics_unprotected'));
+  t.notOk((await start(t, 'host-agent', {})).events.includes('metrics_unprotected'), 'the default is loopback');
 });
 
 t.test('a token file without a token is refused at the start', (t) => {

@@ -12,9 +12,9 @@ t.test('a log line of the request', (t) => {
     what: 'request',
     details: { status: 201 },
   });
-  const step = { program: 'host-agent', host: 'eu-1', event: 'step', requestId: 'r-1', step: 'pull' };
+  const step = { program: 'host-agent', host: 'eu-1', event: 'step_taken', requestId: 'r-1', step: 'pull' };
   t.match(momentIn(line(step), 'r-1'), { from: 'host-agent eu-1', details: { step: 'pull', host: undefined } });
-  const session = { event: 'session', requestId: 'r-1', host: 'eu-1' };
+  const session = { event: 'session_started', requestId: 'r-1', host: 'eu-1' };
   t.match(momentIn(line(session), 'r-1'), { from: 'gateway', details: { host: 'eu-1' } });
   t.end();
 });

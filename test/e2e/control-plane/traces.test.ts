@@ -49,8 +49,8 @@ t.test('a request is followed through all three programs', async (t) => {
   const logged = async (t: Test, requestId: string): Promise<void> => {
     const expected = [
       [rig.gateway, ['request']],
-      [rig.actors, ['turn']],
-      [rig.agent, ['bell', 'desired', 'step']],
+      [rig.actors, ['turn_taken']],
+      [rig.agent, ['doorbell_received', 'desired_changed', 'step_taken']],
     ] as const;
     for (const [program, events] of expected) {
       await eventually(

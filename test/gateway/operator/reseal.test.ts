@@ -54,7 +54,7 @@ t.test('a secret under a key that is lost stays as it is, and is counted and log
   const { run, log } = stage([[secret('x', lost), secret('a', before)], [secret('b', before)]]);
   t.same(await run(), { key_id: 'new', resealed: 2, remaining: 1 });
   t.match(log.events[0], {
-    event: 'secret_not_opened',
+    event: 'secret_open_failed',
     fields: { requestId: 'r', of: 'network', field: 'ca', why: 'unknown_key' },
   });
   t.notMatch(JSON.stringify(log.events), '"x"', 'the log names no network and no peer');

@@ -174,7 +174,7 @@ t.test('an event stream that ends is no outage: it is read again, and everything
     await pass(backoff.minMs);
     t.same(told().slice(-2), ['1000: probed', '1000: looks at everything']);
     t.same(monitor.status(), before);
-    t.same(warnings, ['engine_attention_lost'], 'an operator sees it');
+    t.same(warnings, ['engine_events_lost'], 'an operator sees it');
     say('end');
     await pass(backoff.minMs);
     t.equal(told().at(-1), '2000: looks at everything', 'after the same pause: the look had succeeded');

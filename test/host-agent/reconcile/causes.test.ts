@@ -37,7 +37,9 @@ t.test('steps belong to the request from when it is heard until nothing is left 
   t.equal(causes.of(id), undefined);
   causes.asked();
   hear({ generation: 4, cause: traced });
-  t.same(lines, [{ event: 'desired', container: id, desired: 'running', generation: 4, requestId: 'r-1', traceId }]);
+  t.same(lines, [
+    { event: 'desired_changed', container: id, desired: 'running', generation: 4, requestId: 'r-1', traceId },
+  ]);
   t.same(causes.of(id)?.fields, { requestId: 'r-1', traceId });
   t.match(ended, [{ name: 'sync', traceId }], 'the sync is over');
 

@@ -63,7 +63,7 @@ t.test('they are bounded: what has no room is not kept', async (t) => {
   await boxes.put(secret('a', 1), '12345678');
   await boxes.put(secret('b', 1), '123');
   t.equal(await boxes.get(secret('b', 1)), undefined);
-  t.same(warnings, ['box_not_kept']);
+  t.same(warnings, ['sealed_value_write_failed']);
   await boxes.put(secret('a', 1), '1234567890');
   t.equal(await boxes.get(secret('a', 1)), '1234567890', 'one that takes the place of another');
   const again = await openBoxes(folder, log, 10);

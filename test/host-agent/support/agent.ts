@@ -118,7 +118,7 @@ export function startAgent(t: Test, { dockerHost, stateDir, controlPlane, env }:
         deadlineMs,
       ),
     metrics: async () => {
-      const { url } = await agent.logged('metrics');
+      const { url } = await agent.logged('metrics_listening');
       const answer = await fetch(String(url), { signal: AbortSignal.timeout(30_000) });
       return answer.text();
     },

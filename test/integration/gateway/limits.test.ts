@@ -210,7 +210,7 @@ t.test('with Redis', async (t) => {
   const log = recordingLog();
   const one = await runGateway(t, ground, { env, log });
   const other = await runGateway(t, ground, { env, log });
-  await until('connected', () => log.events.filter(({ event }) => event === 'redis_ready').length === 4);
+  await until('connected', () => log.events.filter(({ event }) => event === 'redis_connected').length === 4);
 
   const token = await ground.issuer.mint({ tenant_id: 'spread', jti: 'stolen' });
   t.equal((await get(other.url, token)).status, 200);
@@ -246,7 +246,7 @@ t.test('with Redis', async (t) => {
   await until('what one gateway let through, the other does not', asOther, undefined, 25_000);
 
   await redis.server().kill9();
-  await until('noticed', () => log.events.some(({ event }) => event === 'redis_away'));
+  await until('noticed', () => log.events.some(({ event }) => event === 'redis_unreachable'));
   t.equal(
     (await get(one.url, await ground.issuer.mint({ tenant_id: 'calm' }))).status,
     200,
@@ -254,5 +254,5 @@ t.test('with Redis', async (t) => {
   );
   t.equal(await revoke(one.url, 'calm', {}), 201);
   await sleep(600);
-  t.ok(log.events.filter(({ event }) => event === 'redis_away').length <= 4, 'logged once for each connection');
+  t.ok(log.events.filter(({ event }) => event === 'redis_unreachable').length <= 4, 'logged once for each connection');
 });

@@ -225,6 +225,6 @@ t.test('a wrong configuration is refused with all of its faults', async (t) => {
   const running = start(t, { HTTP_PORT: 'x', HTTP_ENGINE: 'apache', AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' });
   await until('exit', () => running.exited !== undefined);
   t.equal(running.exited, 1);
-  const faults = running.lines.filter(({ event }) => event === 'configuration').map(({ fault }) => fault);
+  const faults = running.lines.filter(({ event }) => event === 'configuration_invalid').map(({ fault }) => fault);
   t.same(faults, ['HTTP_PORT must be integer 0–65535', 'HTTP_ENGINE must be uws or node']);
 });

@@ -86,7 +86,7 @@ t.test('a gateway with the vault’s keys', async (t) => {
     answer = () => okData({ version: 1, sealed: vault.seal({ ...place, version: 2 }, 'x') });
     t.match(await unseal(), { ok: false, error: 'unavailable' }, 'of another version');
     t.match(
-      log.events.filter(({ event }) => event === 'secret_not_opened').map(({ fields }) => fields),
+      log.events.filter(({ event }) => event === 'secret_open_failed').map(({ fields }) => fields),
       [{ why: 'unknown_key' }, { why: 'damaged' }],
     );
   });
@@ -161,7 +161,7 @@ t.test('a gateway that may not hear agents says that it does not serve hosts, an
   const log = recordingLog();
   const NATS_CREDS_FILE = await narrowCredentials(temporaryFolder(t));
   const { url } = await runGateway(t, ground, { env: { ...env, NATS_CREDS_FILE }, log });
-  await until('a line in the log', () => log.events.some(({ event }) => event === 'unseal_not_served'));
+  await until('a line in the log', () => log.events.some(({ event }) => event === 'unseal_unavailable'));
   const headers = { authorization: `Bearer ${await ground.issuer.mint()}` };
   t.equal((await fetch(`${url}/api/v2/compute/secrets`, { headers })).status, 200);
 });
@@ -170,7 +170,7 @@ t.test('a gateway without the account HOSTS says so, and leaves the asks to othe
   const log = recordingLog();
   const gateway = await runGateway(t, ground, { env: { ...env, HOSTS_ACCOUNT_FILE: '' }, log });
   t.match(
-    log.events.filter(({ event }) => event === 'unseal_not_served').map(({ fields }) => fields),
+    log.events.filter(({ event }) => event === 'unseal_unavailable').map(({ fields }) => fields),
     [{ reason: 'HOSTS_ACCOUNT_FILE is not set', todo: /nats-keys/ }],
   );
   await t.rejects(unseal(), /no responders/);

@@ -48,14 +48,14 @@ t.test('credentials that end are offered ever more rarely, and used again once t
   await until('refusals that are told', () => refused >= 3);
   // A server takes credentials for the whole of the second in which they end, and ends them again
   // at once: how often that happens within the second is chance. Afterwards it takes them no more.
-  const back = of('nats_reconnect').length;
-  const losses = of('nats_disconnect').length;
+  const back = of('nats_reconnected').length;
+  const losses = of('nats_disconnected').length;
   t.equal(losses, back + 1, 'one line for each loss');
   t.ok(of('nats_refused').length <= 2 * losses, 'one line for each thing that the server says');
   t.equal(of('nats_error').length, 0);
   t.ok(of('nats_refused').every(({ fields }) => !('error' in fields) && typeof fields['reason'] === 'string'));
   jwt = await jwtUntil(nowS + 3600);
-  await until('a connection', () => of('nats_reconnect').length === back + 1);
+  await until('a connection', () => of('nats_reconnected').length === back + 1);
 });
 
 t.test('before the first connection, too', async (t) => {
@@ -86,8 +86,8 @@ t.test('gateways and actors are back soon after a server was away', async (t) =>
   t.teardown(() => nc.close());
   await nats.kill9();
   await sleep(5_000);
-  t.equal(of('nats_disconnect').length, 1, 'once, however often it was dialled');
+  t.equal(of('nats_disconnected').length, 1, 'once, however often it was dialled');
   await nats.restart();
   // How soon, test/lib/nats/dials.test.ts says.
-  await until('a connection', () => of('nats_reconnect').length === 1);
+  await until('a connection', () => of('nats_reconnected').length === 1);
 });

@@ -15,7 +15,7 @@ t.test('a step that cannot go on answers the request; a bug does not', async (t)
   t.match(await thrown(new PoolBusy('full')), { code: 'unavailable' });
   t.match(await thrown(new SealError('unknown_key')), { code: 'unavailable' }, 'another gateway may have the key');
   t.match(await thrown(new SealError('damaged')), { code: 'internal' });
-  t.match(log.events, [{ event: 'secret_not_opened' }, { event: 'secret_not_opened', fields: { why: 'damaged' } }]);
+  t.match(log.events, [{ event: 'secret_open_failed' }, { event: 'secret_open_failed', fields: { why: 'damaged' } }]);
   await t.rejects(Promise.resolve(thrown(new TypeError('bug'))), TypeError);
 });
 

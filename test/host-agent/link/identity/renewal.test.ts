@@ -61,7 +61,7 @@ function renewing(t: Test, gatewayUrl: string, expiresInMs: number) {
     ending.abort();
     await ended;
   });
-  const said = () => log.events.filter(({ event }) => event === 'credentials_not_renewed');
+  const said = () => log.events.filter(({ event }) => event === 'credentials_renew_failed');
   return { renewal, renewed, said };
 }
 

@@ -90,5 +90,5 @@ t.test('nothing is emptied while a mark can’t be read', async (t) => {
   nowMs += limits.journalKeptMs;
   await retention.look();
   t.ok(await gone.hasEntry());
-  t.same(events, ['journals_not_looked_at']);
+  t.same(events, ['journals_check_failed']);
 });

@@ -234,7 +234,7 @@ t.test(
     deletion.set('KV-Operation', 'DEL');
     await ground.nc.request(`${bucketPrefix(bucket)}${keys.digest}`, '', { headers: deletion, timeout: 5000 });
     await until('served', () => owner.serving() === 1);
-    t.match(log.events.find(({ event }) => event === 'records_not_verified')?.fields, { partition: 0 });
+    t.match(log.events.find(({ event }) => event === 'records_unverified')?.fields, { partition: 0 });
     t.match(await unserved(), [{ value: 0 }]);
   },
 );

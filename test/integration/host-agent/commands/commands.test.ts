@@ -72,7 +72,7 @@ t.test('join and doctor', async (t) => {
     t.match(
       error.split('\n').filter((line) => line.includes('"level":"error"')),
       [
-        /"event":"configuration".*credentials of release 0\.1\.0 .*enrol this host again .*host-agent join --token-file/,
+        /"event":"configuration_invalid".*credentials of release 0\.1\.0 .*enrol this host again .*host-agent join --token-file/,
       ],
     );
     writeFileSync(path, enrolled);

@@ -21,8 +21,10 @@ t.test('a first start on a full disk', { skip }, async (t) => {
   await t.test('without a key the agent ends, and the join token is not used', async (t) => {
     const refused = agent();
     t.equal(await refused.exited(), 1);
-    t.match(await refused.logged('configuration'), { fault: /ENOSPC.*free space.*the join token has not been used/ });
-    t.notOk(refused.lines.some(({ event }) => event === 'enrolled'));
+    t.match(await refused.logged('configuration_invalid'), {
+      fault: /ENOSPC.*free space.*the join token has not been used/,
+    });
+    t.notOk(refused.lines.some(({ event }) => event === 'host_enrolled'));
   });
 
   await t.test('with a key it enrols, works, and reports the fault', async (t) => {
@@ -42,14 +44,14 @@ t.test('a first start on a full disk', { skip }, async (t) => {
     t.notOk(existsSync(join(stateDir, 'identity.json')));
     await process.kill9();
     const second = agent();
-    await second.logged('session');
+    await second.logged('session_started');
     t.pass('the token is good for the key that it was spent for');
     rmSync(again);
-    await second.logged('host_fault_over');
+    await second.logged('host_fault_cleared');
     await second.stop();
     t.ok(existsSync(join(stateDir, 'identity.json')));
     const third = agent({ LONGSHORE_JOIN_TOKEN: '' });
-    await third.logged('session');
+    await third.logged('session_started');
     await third.stop();
   });
 });
@@ -71,7 +73,7 @@ t.test('a full disk', { skip }, async (t) => {
   const faultsSince = () => controlPlane.beats().slice(heard).at(-1)?.faults;
 
   await t.test('the agent starts, gets its session, sends beats, and reports the fault', async (t) => {
-    const { session } = await process.logged('session');
+    const { session } = await process.logged('session_started');
     t.ok(Number(session) > kept);
     await until(
       () => `a beat that names the fault: ${JSON.stringify(controlPlane.beats().at(-1))}`,
@@ -85,15 +87,15 @@ t.test('a full disk', { skip }, async (t) => {
   await t.test('it continues to work', async (t) => {
     const added = controlPlane.desire({ ...image, tenant: 'other' });
     await controlPlane.reported(added.id, ({ observation }) => observation.status === 'running');
-    const errors = process.lines.filter(({ event, level }) => level === 'error' && event === 'host_fault');
+    const errors = process.lines.filter(({ event, level }) => level === 'error' && event === 'host_fault_raised');
     t.equal(errors.length, 1, 'one error, however many files could not be written');
   });
 
   await t.test('with space again, all files are written and the fault ends', async (t) => {
     rmSync(ballast);
-    await process.logged('host_fault_over');
+    await process.logged('host_fault_cleared');
     await until('a beat without the fault', () => faultsSince()?.length === 0);
-    t.equal(sessionOnDisk(), Number((await process.logged('session')).session));
+    t.equal(sessionOnDisk(), Number((await process.logged('session_started')).session));
     t.match(await process.metrics(), 'longshore_agent_fault{kind="state_unwritable"} 0');
     t.same(controlPlane.faults(), []);
     await process.stop();

@@ -39,7 +39,7 @@ t.test('full disks of engine and agent', { skip: skipWithoutMounts }, async (t) 
   await t.test('heartbeats name the fault, and what runs goes on', async (t) => {
     await beatsWith('disk_pressure');
     await beatsGoOn();
-    t.equal(process.lines.filter(({ event }) => event === 'session').length, 1, 'in the same session');
+    t.equal(process.lines.filter(({ event }) => event === 'session_started').length, 1, 'in the same session');
     t.same((await engine.only(kept.id)).State, before.State);
   });
 
@@ -54,7 +54,7 @@ t.test('full disks of engine and agent', { skip: skipWithoutMounts }, async (t) 
     await process.kill9();
     const sessions = controlPlane.hellos().length;
     process = agent(env);
-    await process.logged('session');
+    await process.logged('session_started');
     t.equal(controlPlane.hellos().length, sessions + 1);
     await beatsGoOn();
     t.same((await engine.only(kept.id)).State, before.State);

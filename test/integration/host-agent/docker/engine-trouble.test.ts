@@ -43,7 +43,7 @@ t.test('an engine that hangs, dies and comes back', { skip: skipWithoutPrivateEn
   await t.test('when it hangs in the middle of calls, nothing runs twice', async (t) => {
     const added = controlPlane.desireAll(['x', 'y', 'z'].map((tenant) => ({ ...image, tenant })));
     await process.logged(
-      'step',
+      'step_taken',
       ({ container, step }) => step === 'create' && added.some((each) => each.id === container),
     );
     dockerd.pause();

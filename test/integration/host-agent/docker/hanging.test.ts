@@ -103,7 +103,7 @@ t.test('an engine that answers and lists nothing is a fault of the host, logged 
   const failed = engine.calls().length;
   await until('more calls that fail', () => engine.calls().length > failed + 30);
   engine.intercept(undefined);
-  await agent.logged('host_fault_over');
+  await agent.logged('host_fault_cleared');
   await until('a beat without the fault', () => faults().length === 0);
   t.same(
     agent.lines.filter(({ level }) => level === 'error').map(({ event }) => event),
@@ -138,7 +138,7 @@ t.test('a container whose log cannot be read to its end is removed all the same'
     ({ observation }) => observation.status === 'removing' && observation.message !== null,
   );
   t.match(removing.observation.message, /its log cannot be saved/);
-  await agent.logged('step', ({ detail }) => /unexpected end of JSON input/.test(String(detail)));
+  await agent.logged('step_taken', ({ detail }) => /unexpected end of JSON input/.test(String(detail)));
   await controlPlane.reported(id, ({ gone }) => gone, 120_000);
   t.same(engine.model.ofTenants(), []);
   t.match(await agent.logged('log_abandoned'), { level: 'error', container: id, why: /unexpected end of JSON input/ });

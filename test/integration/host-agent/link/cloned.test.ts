@@ -27,7 +27,7 @@ t.test(
     const original = await start(join(dir, 'a'), first);
     const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web' });
     await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-    await until('a session', () => original.entries.some(({ event }) => event === 'session'));
+    await until('a session', () => original.entries.some(({ event }) => event === 'session_started'));
     cpSync(join(dir, 'a'), join(dir, 'b'), { recursive: true });
     const clone = await start(join(dir, 'b'), second);
 
@@ -44,11 +44,15 @@ t.test(
       () => controlPlane.beats().length > beats + 20 && controlPlane.hellos().length > hellos,
     );
     t.same([statusesOn(first), statusesOn(second)], [['exited'], ['running']], 'the agents do not fight');
-    t.equal(clone.entries.filter(({ event }) => event === 'session').length, 1, 'the session stays with the clone');
+    t.equal(
+      clone.entries.filter(({ event }) => event === 'session_started').length,
+      1,
+      'the session stays with the clone',
+    );
 
     await clone.stop();
     await until('the first takes up its work when the other is silent', () => statusesOn(first)[0] === 'running');
-    t.ok(original.entries.some(({ event, kind }) => event === 'host_fault_over' && kind === 'cloned_state'));
+    t.ok(original.entries.some(({ event, kind }) => event === 'host_fault_cleared' && kind === 'cloned_state'));
     await original.stop();
   },
 );

@@ -66,7 +66,7 @@ t.test('an agent that restarts while it is cut off stops its containers by the o
 
   await second.stop();
   const third = await start();
-  await logged(third, 'contact_awaited');
+  await logged(third, 'control_plane_awaited');
   time.pass(limits.firstContactMs);
   await logged(third, 'isolated');
   t.same([status(), starts()], ['exited', 1], 'an agent that starts after the deadline starts nothing');
@@ -92,7 +92,7 @@ t.test('an agent that starts cut off, for an unknown time, stops its containers'
   await first.stop();
   writeFileSync(join(stateDir, 'contact.json'), 'damaged');
   const second = await start();
-  await logged(second, 'contact_awaited');
+  await logged(second, 'control_plane_awaited');
   time.pass(limits.firstContactMs);
   await becomes('exited');
   await second.stop();
@@ -105,7 +105,7 @@ t.test('after a boot, nothing starts before the control plane has answered', asy
   for (const container of engine.model.ofTenants()) engine.model.exit(container, 0);
   const time = machine('boot 2', 1000);
   const second = await start(time);
-  await logged(second, 'contact_awaited');
+  await logged(second, 'control_plane_awaited');
   time.pass(limits.firstContactMs);
   await logged(second, 'isolated');
   t.same([status(), starts()], ['exited', 1]);

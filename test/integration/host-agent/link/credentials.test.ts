@@ -54,7 +54,7 @@ t.test('a refusal is no contact: a forgotten host stops its containers', async (
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   controlPlane.forget();
   await agent.logged('hello_refused');
-  await agent.logged('isolated');
+  await agent.logged('host_isolated');
 });
 
 t.test('credentials allow all messages of an agent with hundreds of containers', async (t) => {
@@ -65,6 +65,6 @@ t.test('credentials allow all messages of an agent with hundreds of containers',
     await controlPlane.reported(id, ({ observation }) => observation.status === 'running', 240_000);
   }
   t.equal(agent.exitCode(), undefined);
-  const refused = agent.lines.filter(({ event }) => event === 'nats_error' || event === 'nats_disconnect');
+  const refused = agent.lines.filter(({ event }) => event === 'nats_error' || event === 'nats_disconnected');
   t.same(refused, [], 'the server refused nothing');
 });

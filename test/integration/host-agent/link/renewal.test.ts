@@ -128,7 +128,7 @@ t.test('an agent that was off until its credentials ended comes back, and a fenc
   const stateDir = join(temporaryFolder(t), 'agent');
   const token = await world.joinToken('h1');
   const first = startAgent(t, world, stateDir, token);
-  await first.logged('session');
+  await first.logged('session_started');
   await first.stop();
   const ended = (): boolean => (lifetimeOf(identityIn(stateDir).jwt)?.untilMs ?? Infinity) <= Date.now();
   await until('the end of its credentials', ended, undefined, 60_000);
@@ -136,7 +136,7 @@ t.test('an agent that was off until its credentials ended comes back, and a fenc
   // The token that it has joined with is still in its settings, and good for nobody now.
   t.match(await call('POST', `${operatorApi}/hosts/h1/join-token`), { status: 201 });
   const second = startAgent(t, world, stateDir, token);
-  await second.logged('session');
+  await second.logged('session_started');
   t.equal(second.of('join_token_refused').length, 1);
   t.ok(second.of('credentials_renewed').length > 0);
   t.notOk(ended());
@@ -145,16 +145,16 @@ t.test('an agent that was off until its credentials ended comes back, and a fenc
   t.match((await lines()).json, { data: [{ action: 'host.renew', outcome: 'done', target: { key: 'h1' } }] });
 
   await call('DELETE', `${operatorApi}/hosts/h1?force=true`);
-  await second.logged('fenced');
-  await second.logged('credentials_not_renewed');
+  await second.logged('host_fenced');
+  await second.logged('credentials_renew_failed');
   await second.stop();
   const third = startAgent(t, world, stateDir);
-  await third.logged('credentials_not_renewed');
+  await third.logged('credentials_renew_failed');
   await sleep(8_000);
-  t.equal(third.of('session').length, 0);
-  t.equal(third.of('credentials_not_renewed').length, 1, 'said once');
+  t.equal(third.of('session_started').length, 0);
+  t.equal(third.of('credentials_renew_failed').length, 1, 'said once');
   t.ok(third.of('nats_refused').length <= 2);
-  t.match(third.of('credentials_not_renewed')[0]?.reason, /removed or is fenced/);
+  t.match(third.of('credentials_renew_failed')[0]?.reason, /removed or is fenced/);
   const refusals = await refusalsAt(world.gateway.registry);
   t.ok(refusals >= 2 && refusals < 20, `${refusals} attempts, ever more rarely`);
 });
@@ -166,8 +166,8 @@ t.test('no host is cut off while the signing key of hosts is rotated and revoked
   const [connected, off] = ['connected', 'off'].map((name) => join(temporaryFolder(t), name)) as [string, string];
   const agent = startAgent(t, world, connected, await world.joinToken('h1'));
   const sleeper = startAgent(t, world, off, await world.joinToken('h2'));
-  await agent.logged('session');
-  await sleeper.logged('session');
+  await agent.logged('session_started');
+  await sleeper.logged('session_started');
   await sleeper.stop();
 
   t.match(await runKeys(['rotate', folder, 'hosts-signing'], env), { code: 0 });
@@ -192,7 +192,7 @@ t.test('no host is cut off while the signing key of hosts is rotated and revoked
   await until('h1 is up', () => isUp('h1'));
   t.equal(agent.of('nats_refused').length, 0, 'a host that is connected notices nothing');
   const back = startAgent(t, world, off);
-  await back.logged('session');
+  await back.logged('session_started');
   t.ok(back.of('nats_refused').length > 0, 'a host that was off is refused,');
   t.ok(back.of('credentials_renewed').length > 0, 'asks a gateway, and comes back');
   await until('h2 is up', () => isUp('h2'));
@@ -203,7 +203,7 @@ t.test('each that may not renew gets the same 401', async (t) => {
   const { call } = world;
   const stateDir = join(temporaryFolder(t), 'agent');
   const agent = startAgent(t, world, stateDir, await world.joinToken('h1'));
-  await agent.logged('session');
+  await agent.logged('session_started');
   await agent.stop();
   const seed = seedIn(stateDir);
   const h1 = 'h1' as HostKey;
@@ -254,7 +254,7 @@ t.test('renewals are limited by host, and wrong ones by address', async (t) => {
   const world = await startWorld(t);
   const stateDir = join(temporaryFolder(t), 'agent');
   const agent = startAgent(t, world, stateDir, await world.joinToken('h1'));
-  await agent.logged('session');
+  await agent.logged('session_started');
   await agent.stop();
   const renew = (body: object) => world.call('POST', '/api/v2/hosts/renew', body, false);
   const seed = seedIn(stateDir);

@@ -62,7 +62,7 @@ for (const LOG_SOURCE of ['files', 'engine']) {
       await linesOf(controlPlane, id, (read) => read.length > 100);
       await process.kill9();
       process = agent({ LOG_SOURCE });
-      await process.logged('session');
+      await process.logged('session_started');
       await sleep(700);
       await controlPlane.nats.kill9();
       await sleep(700);

@@ -20,7 +20,7 @@ const isRunning = ({ observation }: { observation: { status: string } }): boolea
 const areDeclared = ({ Memory, NanoCpus }: { readonly Memory?: unknown; readonly NanoCpus?: unknown }): boolean =>
   Memory === declared.Memory && NanoCpus === declared.NanoCpus;
 const timesSet = ({ lines }: AgentProcess): number =>
-  lines.filter(({ event, step, result }) => event === 'step' && step === 'limit' && result === 'done').length;
+  lines.filter(({ event, step, result }) => event === 'step_taken' && step === 'limit' && result === 'done').length;
 
 t.test('a simulated engine', async (t) => {
   const dir = temporaryFolder(t);

@@ -19,7 +19,7 @@ t.test('a killed agent adopts running containers when it starts again', async (t
 
   await first.kill9();
   const second = agent();
-  await second.logged('session', ({ session }) => session === 2);
+  await second.logged('session_started', ({ session }) => session === 2);
   const sessions = controlPlane.hellos().length;
   await until('the inventory in the new session', () => controlPlane.reports().length > 4 || undefined);
   t.same(await starts(), before, 'the same containers, none was restarted');
@@ -34,7 +34,7 @@ t.test('a killed agent adopts running containers when it starts again', async (t
     const third = agent();
     await until('running again', async () => (await engine.only(victim)).State.Running || undefined);
     t.equal((await engine.only(victim)).Id, Id);
-    await third.logged('session', ({ session }) => session === 3);
+    await third.logged('session_started', ({ session }) => session === 3);
     await controlPlane.reported(
       victim,
       ({ observation }) => observation.status === 'running' && observation.restart_count === 1,
@@ -87,7 +87,7 @@ t.test('enrolment', async (t) => {
     const process = agent({ LONGSHORE_JOIN_TOKEN: joinToken.replace('xxx', 'yyy') });
     t.equal(await process.exited(), 1);
     const errors = process.lines.filter(({ level }) => level === 'error');
-    t.match(errors, [{ event: 'configuration', fault: /refused the join token/ }]);
+    t.match(errors, [{ event: 'configuration_invalid', fault: /refused the join token/ }]);
     t.equal(errors.length, 1);
     t.notMatch(JSON.stringify(process.lines), /yyy/, 'the token is not logged');
   });
@@ -95,7 +95,7 @@ t.test('enrolment', async (t) => {
   await t.test('no token → an error that names the missing setting', async (t) => {
     const process = agent({ LONGSHORE_JOIN_TOKEN: '' });
     t.equal(await process.exited(), 1);
-    t.match(process.lines, [{}, { event: 'configuration', fault: /LONGSHORE_JOIN_TOKEN/ }]);
+    t.match(process.lines, [{}, { event: 'configuration_invalid', fault: /LONGSHORE_JOIN_TOKEN/ }]);
   });
 
   await t.test('a gateway that is away → the agent waits for it', async (t) => {
@@ -111,10 +111,10 @@ t.test('enrolment', async (t) => {
 
   await t.test('once enrolled, the agent needs no token, and its files are private', async (t) => {
     const process = agent();
-    await process.logged('session');
+    await process.logged('session_started');
     await process.stop();
     const again = agent({ LONGSHORE_JOIN_TOKEN: '', LONGSHORE_URL: 'http://127.0.0.1:1' });
-    await again.logged('session', ({ session }) => session === 2);
+    await again.logged('session_started', ({ session }) => session === 2);
     t.equal(statSync(stateDir).mode & 0o777, 0o700);
     for (const name of readdirSync(stateDir)) {
       const { mode } = statSync(join(stateDir, name));
@@ -123,7 +123,7 @@ t.test('enrolment', async (t) => {
 
     const rival = agent();
     t.equal(await rival.exited(), 1, 'a second agent on the same folder refuses to run');
-    t.match(rival.lines, [{ event: 'configuration', fault: /another agent runs/ }]);
+    t.match(rival.lines, [{ event: 'configuration_invalid', fault: /another agent runs/ }]);
     t.equal(again.exitCode(), undefined);
   });
   t.equal(controlPlane.hellos().length, 2);

@@ -86,7 +86,7 @@ t.test('a container runs as declared, is reported, stops, starts again and goes'
   t.match(controlPlane.hellos(), [{ capacity: { containers: 500 } }]);
   await until('a beat', () => controlPlane.beats().find(({ engine }) => engine.startsWith('docker ')));
   t.notMatch(JSON.stringify(process.lines), 'hunter2', 'no secret is logged');
-  t.ok(process.lines.some(({ event, requestId }) => event === 'bell' && requestId === 'test-request'));
+  t.ok(process.lines.some(({ event, requestId }) => event === 'doorbell_received' && requestId === 'test-request'));
   t.same(controlPlane.faults(), []);
   t.equal(await process.stop(), 0);
 });

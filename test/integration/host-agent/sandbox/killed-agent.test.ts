@@ -44,7 +44,7 @@ for (const [name, isStep] of Object.entries(steps)) {
       const { controlPlane, engine, agent } = await startGround(t);
       const { model } = engine;
       const first = agent();
-      await first.logged('session');
+      await first.logged('session_started');
       let isKilled = false;
       engine.intercept((call) => {
         if (isKilled || !isStep(call)) return undefined;

@@ -33,7 +33,7 @@ t.test('published ports stay while the container is on the host', async (t) => {
   await t.test('over a kill of the agent', async (t) => {
     await process.kill9();
     const next = rig.agent({ SANDBOX: 'on', SANDBOX_POOL: '2' });
-    await next.logged('session', ({ session }) => session === 2);
+    await next.logged('session_started', ({ session }) => session === 2);
     t.equal(await sandboxOf(rig, id), sandbox);
     t.equal(await served(rig, id), address);
     await until('what the killed agent had ready is gone, and its own is there', async () => {
@@ -138,7 +138,7 @@ t.test('without sandboxes, containers of both kinds are served', async (t) => {
   const { rig, image, process, id, address } = await startServed(t);
   await process.stop();
   const next = rig.agent({ SANDBOX: 'off' });
-  await next.logged('session', ({ session }) => session === 2);
+  await next.logged('session_started', ({ session }) => session === 2);
   t.equal(await served(rig, id), address, 'it stays in its sandbox');
   const { id: second } = rig.controlPlane.desire({ ...image, tenant: 'other', ports: [8080] });
   await served(rig, second);

@@ -202,7 +202,7 @@ t.test('secrets', { skip: skipWithoutMounts }, async (t) => {
         // The first file is there and the second is not.
         if (step === 'backoff')
           await controlPlane.reported(each, ({ observation: { status } }) => status === 'backoff');
-        else await agent.logged('step', (line) => line['container'] === each && line['step'] === step);
+        else await agent.logged('step_taken', (line) => line['container'] === each && line['step'] === step);
         await agent.kill9();
         vault.setSecret(`${tenant}-${step}`, 'slow', 1, values.other);
         agent = start();
@@ -211,7 +211,7 @@ t.test('secrets', { skip: skipWithoutMounts }, async (t) => {
         t.match(read, `${values.file}${values.other}`, step);
       }
       controlPlane.desireAll(made.map((each) => ({ id: each, desired: 'removed' })));
-      await agent.logged('step', (line) => line['container'] === made[0] && line['step'] === 'remove');
+      await agent.logged('step_taken', (line) => line['container'] === made[0] && line['step'] === 'remove');
       await agent.kill9();
       agent = start();
       await until(
