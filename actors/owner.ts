@@ -11,7 +11,7 @@ import type { Answers } from '../lib/nats/answers.ts';
 import type { HostsAccount, signHostJwt } from '../lib/nats/host-credentials.ts';
 import { PartitionClient } from '../lib/rpc/partition-client.ts';
 import { createSlices, type Slices } from '../lib/time/slices.ts';
-import { sparing, type SparingLog } from '../lib/sparing.ts';
+import { rateLimitedLog, type RateLimitedLog } from '../lib/rate-limited-log.ts';
 import type { Capacity } from '../schemas/api/host.ts';
 import type { MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
@@ -129,7 +129,7 @@ class OwnerProcess implements Owner {
   readonly manager: PartitionManager;
   readonly #options: OwnerOptions;
   readonly #slices: Slices;
-  readonly #refusals: SparingLog;
+  readonly #refusals: RateLimitedLog;
   readonly #directory: DirectoryExchange;
   readonly #hostOptions: UsageOptions;
   readonly #hearing: Hearing;
@@ -155,7 +155,7 @@ class OwnerProcess implements Owner {
     const { nc, cluster, clock, log, observer } = options;
     const { partitions } = cluster;
     this.#slices = options.slices ?? createSlices({ monotonicMs: () => clock.monotonicMs(), onSlice: observer.worked });
-    this.#refusals = sparing(log, limits.refusalLogMs, clock);
+    this.#refusals = rateLimitedLog(log, limits.refusalLogMs, clock);
     this.fleet = new Fleet({
       clock,
       partitions,

@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/trace/tracer.ts';
 import type { Slices } from '../../lib/time/slices.ts';
-import type { SparingLog } from '../../lib/sparing.ts';
+import type { RateLimitedLog } from '../../lib/rate-limited-log.ts';
 import { DecodeError } from '../../lib/decode.ts';
 import { Room, line as lineOf, type Piece } from '../../lib/fill.ts';
 import { decodeAsks } from '../../lib/rpc/decode.ts';
@@ -29,7 +29,7 @@ export interface AskOptions {
   /** Undefined: nothing is traced. */
   readonly tracer?: Tracer | undefined;
   /** Logs what senders can cause at will, but not every time. */
-  readonly refusals: SparingLog;
+  readonly refusals: RateLimitedLog;
   readonly slices: Slices;
   readonly watched: Pick<Watched, 'asked'>;
   /** Makes what this ask needs before its turn: keys are signed outside of turns. */

@@ -8,7 +8,7 @@ import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { jitter } from '../../lib/time/backoff.ts';
 import { runAtOnce, type Slices } from '../../lib/time/slices.ts';
-import type { SparingLog } from '../../lib/sparing.ts';
+import type { RateLimitedLog } from '../../lib/rate-limited-log.ts';
 import type { DirectoryEntry } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -33,7 +33,7 @@ export interface DirectoryExchangeOptions {
   readonly slices: Slices;
   readonly log: Log;
   /** Logs what others can cause at will, but not every time. */
-  readonly refusals: SparingLog;
+  readonly refusals: RateLimitedLog;
 }
 
 export class DirectoryExchange {

@@ -5,7 +5,7 @@
  * inbox as the reply subject, and the server answers there.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import type { SparingLog } from '../../lib/sparing.ts';
+import type { RateLimitedLog } from '../../lib/rate-limited-log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { isInbox, readable, subjects, type Readable } from '../../schemas/wire/subjects.ts';
 import { bucketStream, buckets, streams } from '../../schemas/records/buckets.ts';
@@ -21,8 +21,8 @@ const apiOf: Readonly<Record<Readable, string>> = {
 /** Of all processes, one serves each read. */
 const queue = 'reads';
 
-/** @param log sparing, because askers can cause its lines at will */
-export function serveReads(nc: NatsConnection, log: SparingLog): Subscription[] {
+/** @param log rateLimitedLog, because askers can cause its lines at will */
+export function serveReads(nc: NatsConnection, log: RateLimitedLog): Subscription[] {
   return readable.map((what) =>
     nc.subscribe(subjects.read(what), {
       queue,

@@ -13,7 +13,7 @@ import { DecodeError, decoder, messageDecoder } from '../../lib/decode.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { AskOwner, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { Log } from '../../lib/log.ts';
-import { sparing, type SparingLog } from '../../lib/sparing.ts';
+import { rateLimitedLog, type RateLimitedLog } from '../../lib/rate-limited-log.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { registryName } from '../../schemas/api/registry.ts';
 import type { SecretPlace } from '../../schemas/records/sealed.ts';
@@ -69,7 +69,7 @@ export const notServed = (log: Log, { todo, ...cause }: NotServed): void =>
 export class UnsealService {
   readonly #options: UnsealOptions;
   readonly #rates: RateLimiter;
-  readonly #refusals: SparingLog;
+  readonly #refusals: RateLimitedLog;
   #subscription: Subscription | undefined;
   readonly #underWay = new Set<Promise<void>>();
   /** The last of the seals, which are made one in each turn of the event loop. */
@@ -80,7 +80,7 @@ export class UnsealService {
     this.#options = options;
     const rate = { perSecond: unsealsPerSecond, burst: unsealBurst };
     this.#rates = new RateLimiter(rate, clock, { shared: false });
-    this.#refusals = sparing(log, limits.refusalLogMs, clock);
+    this.#refusals = rateLimitedLog(log, limits.refusalLogMs, clock);
   }
 
   async start(nc: NatsConnection): Promise<void> {

@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { DecodeError, messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { userOf } from '../../lib/nats/inbox.ts';
-import { sparing, type SparingLog } from '../../lib/sparing.ts';
+import { rateLimitedLog, type RateLimitedLog } from '../../lib/rate-limited-log.ts';
 import type { Tunnel } from '../../lib/tunnel/tunnel.ts';
 import { Tunnels } from '../../lib/tunnel/tunnels.ts';
 import type { TenantId } from '../../schemas/ids.ts';
@@ -62,7 +62,7 @@ export interface SessionsParts {
 export class Sessions {
   readonly #clock: SessionsParts['clock'];
   readonly #log: Log;
-  readonly #refusals: SparingLog;
+  readonly #refusals: RateLimitedLog;
   readonly stillGood: SessionsParts['stillGood'];
   readonly #tunnels = new Tunnels();
   /** Of clients; what the gateway itself opens needs none. */
@@ -79,7 +79,7 @@ export class Sessions {
     this.stillGood = stillGood;
     this.#clock = clock;
     this.#log = log;
-    this.#refusals = sparing(log, limits.refusalLogMs, clock);
+    this.#refusals = rateLimitedLog(log, limits.refusalLogMs, clock);
   }
 
   get count(): number {

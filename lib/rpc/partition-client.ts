@@ -34,7 +34,7 @@ import { addressOf, protocolOfAsk, type Question } from '../../schemas/wire/asks
 import { decodeAnswerPart, notOwner, type AnswerPart } from '../../schemas/wire/codec.ts';
 import { errorBody, isSuccessCode } from '../../schemas/errors.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
-import { sparing, type SparingLog } from '../sparing.ts';
+import { rateLimitedLog, type RateLimitedLog } from '../rate-limited-log.ts';
 import { isSettled, mayDecide, newItem, sendAgain, settle, unanswered } from './item.ts';
 import type { Item, Outcome, RetryReason } from './item.ts';
 import { isLapsed, lapsed, takeOff, type Flight, type Share } from './flight.ts';
@@ -80,7 +80,7 @@ export class PartitionClient {
   readonly partitions: number;
   readonly #nc: NatsConnection;
   readonly #options: PartitionClientOptions;
-  readonly #refusals: SparingLog;
+  readonly #refusals: RateLimitedLog;
   readonly #backlogs: Backlogs;
   readonly #inbox: string;
   readonly #subscription: Subscription;
@@ -97,7 +97,7 @@ export class PartitionClient {
   constructor(nc: NatsConnection, options: PartitionClientOptions) {
     this.#nc = nc;
     this.#options = options;
-    this.#refusals = sparing(options.log, limits.refusalLogMs, options.clock);
+    this.#refusals = rateLimitedLog(options.log, limits.refusalLogMs, options.clock);
     this.partitions = options.partitions;
     this.#backlogs = new Backlogs(options.partitions, (lane) => this.#plan(lane));
     this.#inbox = inboxOf(nc);

@@ -8,7 +8,7 @@ import { jitter, sleep, withAbort } from '../time/backoff.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Log } from '../log.ts';
 import { commonPrefix, counter, label, record } from '../metric-table.ts';
-import { sparing } from '../sparing.ts';
+import { rateLimitedLog } from '../rate-limited-log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { encodeSpans } from './otlp.ts';
 import type { Attributes, FinishedSpan } from './tracer.ts';
@@ -47,7 +47,7 @@ export interface Exporter {
 const retryableStatuses: readonly number[] = [429, 502, 503, 504];
 
 export function createExporter({ url, headers, resource, count, clock, log }: ExporterOptions): Exporter {
-  const refusals = sparing(log, limits.refusalLogMs, clock);
+  const refusals = rateLimitedLog(log, limits.refusalLogMs, clock);
   const queue: FinishedSpan[] = [];
   const ending = new AbortController();
   /** Nothing more is sent. */

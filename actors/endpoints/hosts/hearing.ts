@@ -9,7 +9,7 @@ import { messageDecoder } from '../../../lib/decode.ts';
 import { inParts, partText } from '../../../lib/rpc/parts.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import { runAtOnce } from '../../../lib/time/slices.ts';
-import type { SparingLog } from '../../../lib/sparing.ts';
+import type { RateLimitedLog } from '../../../lib/rate-limited-log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { BeatsMessage } from '../../../schemas/wire/directory.ts';
@@ -31,7 +31,7 @@ export interface HearingOptions {
   readonly hear: (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) => Subscription;
   readonly clock: Clock;
   /** Logs what others can cause at will, but not every time. */
-  readonly refusals: SparingLog;
+  readonly refusals: RateLimitedLog;
 }
 
 export class Hearing {

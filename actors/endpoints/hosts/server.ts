@@ -3,7 +3,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../../../lib/log.ts';
 import type { Clock } from '../../../lib/time/clock.ts';
 import type { Slices } from '../../../lib/time/slices.ts';
-import type { SparingLog } from '../../../lib/sparing.ts';
+import type { RateLimitedLog } from '../../../lib/rate-limited-log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { Cluster } from '../../../schemas/records/cluster.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
@@ -27,7 +27,7 @@ export interface HostServerOptions {
   readonly onRefused: (kind: HostMessage, sender: Sender) => void;
   readonly log: Log;
   /** Logs what hosts can cause at will, but not every time. */
-  readonly refusals: SparingLog;
+  readonly refusals: RateLimitedLog;
 }
 
 export type HostMessage = 'hello' | 'sync' | 'report' | 'beat' | 'usage';

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { directoryEntry } from '../../../actors/domain/host/decide.ts';
 import { DirectoryExchange, type DirectorySource } from '../../../actors/endpoints/directory-exchange.ts';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';
-import { sparing } from '../../../lib/sparing.ts';
+import { rateLimitedLog } from '../../../lib/rate-limited-log.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -94,7 +94,7 @@ class Ground {
         fleet,
         slices: createSlices({ monotonicMs: () => clock.monotonicMs() }),
         log: quietLog,
-        refusals: sparing(quietLog, limits.refusalLogMs, clock),
+        refusals: rateLimitedLog(quietLog, limits.refusalLogMs, clock),
       });
       const actors: Actors = { process, fleet, exchange, owned: new Map(), leave: () => {} };
       this.all.push(actors);

@@ -3,7 +3,7 @@ import t from 'tap';
 import { directoryEntry } from '../../../../actors/domain/host/decide.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
 import { Hearing } from '../../../../actors/endpoints/hosts/hearing.ts';
-import { sparing } from '../../../../lib/sparing.ts';
+import { rateLimitedLog } from '../../../../lib/rate-limited-log.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { Beat } from '../../../../schemas/wire/host.ts';
@@ -100,7 +100,7 @@ class Ground {
         });
       const owned = new Set<number>();
       const processes = (): number => this.running().length;
-      const refusals = sparing(quietLog, limits.refusalLogMs, clock);
+      const refusals = rateLimitedLog(quietLog, limits.refusalLogMs, clock);
       const hearing = new Hearing({ nc, fleet, partitions, owned: () => owned, processes, hear, clock, refusals });
       const actors: Actors = { process, fleet, hearing, owned, received: 0, heard: 0 };
       this.all.push(actors);

@@ -14,7 +14,7 @@ import { createReporter, type Reporter } from '../../../../host-agent/link/repor
 import { systemClock } from '../../../../lib/time/clock.ts';
 import type { Fields } from '../../../../lib/log.ts';
 import { createSlices } from '../../../../lib/time/slices.ts';
-import { sparing } from '../../../../lib/sparing.ts';
+import { rateLimitedLog } from '../../../../lib/rate-limited-log.ts';
 import type { Owner } from '../../../../actors/owner.ts';
 import type { ContainerStatusView, Observation } from '../../../../schemas/api/container.ts';
 import type { ContainerId, HostKey } from '../../../../schemas/ids.ts';
@@ -267,7 +267,7 @@ t.test('refused messages are not logged one by one', async (t) => {
   const lines: (readonly [string, unknown])[] = [];
   const note = (event: string, fields?: Fields) => void lines.push([event, fields?.['left_out']]);
   let nowMs = 0;
-  const refusals = sparing({ warn: note, error: note }, limits.refusalLogMs, { monotonicMs: () => nowMs });
+  const refusals = rateLimitedLog({ warn: note, error: note }, limits.refusalLogMs, { monotonicMs: () => nowMs });
   const slices = createSlices(systemClock);
   serveReads(nc, refusals);
   serveAsks(sourceOf(partition), {

@@ -3,12 +3,12 @@
  */
 import t from 'tap';
 import type { Fields } from '../../lib/log.ts';
-import { sparing } from '../../lib/sparing.ts';
+import { rateLimitedLog } from '../../lib/rate-limited-log.ts';
 
 t.test('one line of each event in a while, and how many were left out', (t) => {
   const lines: (readonly [string, string, Fields | undefined])[] = [];
   let nowMs = 5;
-  const log = sparing(
+  const log = rateLimitedLog(
     {
       warn: (event, fields) => lines.push(['warn', event, fields]),
       error: (event, fields) => lines.push(['error', event, fields]),

@@ -1,17 +1,21 @@
 import type { Clock } from './time/clock.ts';
 import type { Fields, Log } from './log.ts';
 
-export type SparingLog = Pick<Log, 'warn' | 'error'>;
+export type RateLimitedLog = Pick<Log, 'warn' | 'error'>;
 
 /**
  * A log for events that others can cause as fast as they like. It writes one line of each event in
  * `everyMs`; the next line has in `left_out` how many were skipped since. Event names are constants
  * of our code, so there are few to remember.
  */
-export function sparing(log: SparingLog, everyMs: number, clock: Pick<Clock, 'monotonicMs'>): SparingLog {
+export function rateLimitedLog(
+  log: RateLimitedLog,
+  everyMs: number,
+  clock: Pick<Clock, 'monotonicMs'>,
+): RateLimitedLog {
   const written = new Map<string, { readonly atMs: number; leftOut: number }>();
-  const spare =
-    (level: keyof SparingLog) =>
+  const limited =
+    (level: keyof RateLimitedLog) =>
     (event: string, fields?: Fields): void => {
       const nowMs = clock.monotonicMs();
       const before = written.get(event);
@@ -23,5 +27,5 @@ export function sparing(log: SparingLog, everyMs: number, clock: Pick<Clock, 'mo
       const leftOut = before?.leftOut ?? 0;
       log[level](event, leftOut === 0 ? fields : { ...fields, left_out: leftOut });
     };
-  return { warn: spare('warn'), error: spare('error') };
+  return { warn: limited('warn'), error: limited('error') };
 }
