@@ -7,7 +7,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { HostKey } from '../schemas/ids.ts';
 import type { Doorbell } from '../schemas/wire/directory.ts';
 import { subjects } from '../schemas/wire/subjects.ts';
-import { spoken } from '../schemas/wire/version.ts';
+import { protocolFields } from '../schemas/wire/version.ts';
 import type { Effect } from './domain/turn.ts';
 import type { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import type { Watched } from './endpoints/watched.ts';
@@ -24,7 +24,7 @@ export interface EffectOptions {
 
 export function createEffects({ nc, directory, outbox, watched }: EffectOptions) {
   function ring(host: HostKey, partition: number, requestId: string | null): void {
-    const doorbell: Doorbell = { ...spoken, partition, rid: requestId };
+    const doorbell: Doorbell = { ...protocolFields, partition, rid: requestId };
     nc.publish(subjects.desired(host, partition), JSON.stringify(doorbell));
   }
   return {

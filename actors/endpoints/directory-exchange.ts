@@ -15,7 +15,7 @@ import { limits } from '../../schemas/limits.ts';
 import { announcedEpoch, type Cluster } from '../../schemas/records/cluster.ts';
 import { DirectoryMessage, DirectoryVersions, type DirectoryAt } from '../../schemas/wire/directory.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
+import { ProtocolError, protocolFields } from '../../schemas/wire/version.ts';
 import type { Partition } from '../partition.ts';
 import { DirectoryParts, HostDirectory, isBehind, messagesOf } from './directory.ts';
 import type { Fleet } from './fleet.ts';
@@ -210,4 +210,4 @@ export class DirectoryExchange {
 }
 
 const versionsText = (versions: DirectoryVersions['versions']): string =>
-  JSON.stringify({ ...spoken, versions } satisfies DirectoryVersions);
+  JSON.stringify({ ...protocolFields, versions } satisfies DirectoryVersions);

@@ -9,7 +9,7 @@ import type { DirectoryAt, DirectoryMessage } from '../../schemas/wire/directory
 import { directoryEntry } from '../domain/host/decide.ts';
 import { inParts, partText } from '../../lib/rpc/parts.ts';
 import type { PartitionView } from '../domain/state.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 
 export interface DirectoryVersion {
   readonly partition: number;
@@ -26,7 +26,7 @@ export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Gener
   const { entries, unreadable, ...head } = message;
   const all = yield* inParts({ entries, unreadable }, maxBytes);
   return all.map((lists, part) =>
-    partText({ ...spoken, ...head, ...(all.length === 1 ? {} : { part, parts: all.length }) }, lists),
+    partText({ ...protocolFields, ...head, ...(all.length === 1 ? {} : { part, parts: all.length }) }, lists),
   );
 }
 

@@ -10,7 +10,7 @@ import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { HelloAnswer } from '../../schemas/wire/host.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Ground } from './ground.ts';
 
 const key = 'idle' as HostKey;
@@ -46,11 +46,11 @@ export async function startIdleHost(baseUrl: string, ground: Ground): Promise<Id
   const sender = { host: key, user: user.getPublicKey() };
   const nc = await enrol(baseUrl, ground, user);
   ground.scope.teardown(() => nc.close());
-  const hello = JSON.stringify({ v: 1, ...spoken, agent_version: 'bench', capacity });
+  const hello = JSON.stringify({ v: 1, ...protocolFields, agent_version: 'bench', capacity });
   const answer = (await nc.request(subjects.hostHello(sender), hello, { timeout: deadlineMs })).json<HelloAnswer>();
   if (!answer.ok) throw new Error(`hello of a host: ${answer.error}`);
   const said = { session: answer.session, used: none, engine: 'none', orphans_held: 0, faults: [], room: {} };
-  const beat = JSON.stringify({ v: 1, ...spoken, ...said });
+  const beat = JSON.stringify({ v: 1, ...protocolFields, ...said });
   const beating = setInterval(() => nc.publish(subjects.hostBeat(sender), beat), limits.beatIntervalMs);
   ground.scope.teardown(() => clearInterval(beating));
   nc.publish(subjects.hostBeat(sender), beat);

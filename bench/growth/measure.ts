@@ -11,7 +11,7 @@ import { asControlPlane } from '../messages.ts';
 import type { FleetWorld } from '../fleet/world.ts';
 import type { Bench } from '../section.ts';
 import { median, quantile } from '../statistics.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 
 const connections = { reads: 64, lists: 4 } as const;
 const syncRounds = 50;
@@ -114,6 +114,6 @@ function syncOnce(nc: NatsConnection, sender: Sender): Promise<void> {
         resolve();
       },
     });
-    nc.publish(subjects.hostSync(sender), JSON.stringify({ v: 1, ...spoken, held: {} }), { reply: inbox });
+    nc.publish(subjects.hostSync(sender), JSON.stringify({ v: 1, ...protocolFields, held: {} }), { reply: inbox });
   });
 }

@@ -22,7 +22,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { AnswerOf } from '../../schemas/wire/asks.ts';
 import { anySender, senderOfSubject, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { UnsealAsk, type UnsealAnswer, type UnsealedLogin, type UnsealedSecret } from '../../schemas/wire/unseal.ts';
-import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
+import { ProtocolError, protocolFields } from '../../schemas/wire/version.ts';
 import { RateLimiter } from '../auth/rate-limits.ts';
 import { succeeded } from '../call.ts';
 import type { Unsealed } from '../metrics.ts';
@@ -120,7 +120,7 @@ export class UnsealService {
       [result, answer] = unavailable('the gateway failed; its log says why');
     }
     count(result);
-    message.respond(JSON.stringify({ ...spoken, ...answer }));
+    message.respond(JSON.stringify({ ...protocolFields, ...answer }));
   }
 
   async #answerTo({ subject, data }: Msg): Promise<Answered> {

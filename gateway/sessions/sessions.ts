@@ -16,7 +16,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { SessionPlace } from '../../schemas/wire/answers.ts';
 import { SessionAsk, type SessionAbout, type SessionAnswer, type SessionEnd } from '../../schemas/wire/session.ts';
 import { anySender, senderOfSubject, subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
+import { ProtocolError, protocolFields } from '../../schemas/wire/version.ts';
 import type { Identity } from '../auth/claims.ts';
 import { noPlaceFor } from '../http/refusals.ts';
 import type { Result } from '../http/respond.ts';
@@ -198,7 +198,7 @@ export class Sessions {
         return;
       }
       this.#rung.delete(session);
-      const answer: SessionAnswer = { v: 1, ...spoken, gateway: this.#line.token, about: rung.about };
+      const answer: SessionAnswer = { v: 1, ...protocolFields, gateway: this.#line.token, about: rung.about };
       message.respond(JSON.stringify(answer));
     } catch (error) {
       if (!(error instanceof DecodeError || error instanceof ProtocolError)) throw error;

@@ -5,7 +5,7 @@ import { decoder } from '../../lib/decode.ts';
 import { jwtAuthenticator } from '../../lib/nats/quick-pair.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 import { keyFrom, type Identity } from '../link/identity/identity.ts';
 import { isOfCertificate, reasonOf } from '../commands/reason.ts';
 import { fail, ok, type Finding } from './finding.ts';
@@ -65,7 +65,7 @@ const decodeAnswer = decoder(Type.Object({ fenced: Type.Optional(Type.Boolean())
 async function askOwner(nc: NatsConnection, sender: Sender, ms: number) {
   const inbox = createInbox(subjects.hostInbox(sender));
   const answers = nc.subscribe(inbox, { max: 1, timeout: ms });
-  const ask = { v: 1, ...spoken, partitions: [0], held: {} };
+  const ask = { v: 1, ...protocolFields, partitions: [0], held: {} };
   nc.publish(subjects.hostSync(sender), JSON.stringify(ask), { reply: inbox });
   try {
     for await (const { data } of answers) {

@@ -9,7 +9,7 @@ import type { Log } from '../../lib/log.ts';
 import { every } from '../../lib/time/every.ts';
 import type { Beat } from '../../schemas/wire/host.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Connection } from './connection.ts';
 import type { Credentials } from './identity/credentials.ts';
 import type { Lease } from './lease.ts';
@@ -66,7 +66,7 @@ export function createLink(parts: LinkParts): Link {
   const beat = (nc: NatsConnection): void => {
     const current = session.current();
     if (current === undefined) return;
-    const message: Beat = { v: 1, ...spoken, session: current, ...parts.beat() };
+    const message: Beat = { v: 1, ...protocolFields, session: current, ...parts.beat() };
     try {
       nc.publish(subjects.hostBeat(sender), JSON.stringify(message));
     } catch (error) {

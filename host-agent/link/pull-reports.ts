@@ -11,7 +11,7 @@ import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { ReportAnswer, type PullItem, type Report } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Request } from './connection.ts';
 import type { Session } from './reporter.ts';
 
@@ -35,7 +35,7 @@ export async function reportPulls(parts: PullReportsParts, signal: AbortSignal):
 
   /** The items that the owner has heard. */
   const send = async (items: readonly PullItem[], partition: number, session: number): Promise<readonly PullItem[]> => {
-    const report: Report = { v: 1, ...spoken, partition, session, items: [], pulls: [...items] };
+    const report: Report = { v: 1, ...protocolFields, partition, session, items: [], pulls: [...items] };
     try {
       const payload = JSON.stringify(report);
       const answer = await parts.request(subjects.hostReport(parts.sender), payload, limits.reportTimeoutMs);

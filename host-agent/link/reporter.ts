@@ -19,7 +19,7 @@ import { limits } from '../../schemas/limits.ts';
 import { ReportAnswer, type Report, type ReportItem } from '../../schemas/wire/host.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Request } from './connection.ts';
 
@@ -154,7 +154,7 @@ export function createReporter(parts: ReporterParts): Reporter {
         ...description,
       }),
     );
-    const report: Report = { v: 1, ...spoken, partition, session, items };
+    const report: Report = { v: 1, ...protocolFields, partition, session, items };
     const answer = await request(subjects.hostReport(sender), JSON.stringify(report), limits.reportTimeoutMs);
     return decodeAnswer(answer);
   };

@@ -15,7 +15,7 @@ import type { Capacity } from '../../schemas/api/host.ts';
 import { limits } from '../../schemas/limits.ts';
 import { HelloAnswer, ReportAnswer, type Hello, type Report } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
+import { ProtocolError, protocolFields } from '../../schemas/wire/version.ts';
 import type { Credentials } from './identity/credentials.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
@@ -115,7 +115,7 @@ async function ask(
   const renewKey = credentials.renewKey();
   const message: Hello = {
     v: 1,
-    ...spoken,
+    ...protocolFields,
     agent_version: version,
     capacity: capacity(),
     ...(held === undefined ? {} : { session: held }),
@@ -184,7 +184,7 @@ export function createSession(parts: SessionParts): Session {
       if (held.phase === 'none' || partitions === null) return;
       const asked = held.session;
       const partition = partitionOf(sender.host, partitions);
-      const report: Report = { v: 1, ...spoken, partition, session: asked, items: [] };
+      const report: Report = { v: 1, ...protocolFields, partition, session: asked, items: [] };
       try {
         const subject = subjects.hostReport(sender);
         const payload = await connection.request(subject, JSON.stringify(report), limits.reportTimeoutMs);

@@ -10,7 +10,7 @@ import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { SyncAnswer, type Stranger, type SyncAsk } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
+import { ProtocolError, protocolFields } from '../../schemas/wire/version.ts';
 import {
   accept,
   Assembly,
@@ -80,7 +80,7 @@ export function sync(
   const named = namedFor([...workload.strangers(), ...volumes.strangers()], only, before.partitions);
   const ask: SyncAsk = {
     v: 1,
-    ...spoken,
+    ...protocolFields,
     ...(only === undefined ? {} : { partitions: [...only] }),
     held: Object.fromEntries([...held].map(([partition, { epoch, revision }]) => [partition, [epoch, revision]])),
     ...(named.length === 0 ? {} : { strangers: [...named] }),

@@ -12,7 +12,7 @@ import type { SecretUse } from '../../schemas/api/secret.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { UnsealAnswer, type HostProof, type UnsealAsk } from '../../schemas/wire/unseal.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Request } from './connection.ts';
 
@@ -59,7 +59,7 @@ export function createUnseal({ key, sender, prove, request, backoff, steadyMs, m
 
   const ask = async (who: Needing, what: Needed): Promise<Unsealed> => {
     if (steadyMs() < restUntilMs) return { kind: 'unavailable', message: silent };
-    const asked: UnsealAsk = { v: 1, ...spoken, ...who, ...what, key };
+    const asked: UnsealAsk = { v: 1, ...protocolFields, ...who, ...what, key };
     try {
       const subject = subjects.hostUnseal(sender);
       const message = JSON.stringify({ ...asked, proof: prove(asked) });

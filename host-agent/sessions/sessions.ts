@@ -18,7 +18,7 @@ import {
   type SessionEnd,
 } from '../../schemas/wire/session.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Request } from '../link/connection.ts';
 import type { Metrics } from '../metrics.ts';
 import { loggedFault, sessionFault } from './faults.ts';
@@ -75,7 +75,7 @@ export function createSessions(parts: SessionsParts): Sessions {
   let isStopping = false;
 
   const fetchAbout = async (agent: Sender, session: string): Promise<SessionAnswer> => {
-    const ask: SessionAsk = { v: 1, ...spoken, session };
+    const ask: SessionAsk = { v: 1, ...protocolFields, session };
     return decodeAnswer(await request(subjects.hostSession(agent), JSON.stringify(ask), sessionFetchMs));
   };
 

@@ -12,7 +12,7 @@ import { limits } from '../../schemas/limits.ts';
 import { toStored, type Amounts, type UsageItem } from '../../schemas/records/usage.ts';
 import { UsageAnswer, type UsageReport } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 import type { Request } from '../link/connection.ts';
 import type { HourEntries } from './ledger.ts';
 import type { KeptHour, UsageStore } from './store.ts';
@@ -77,7 +77,7 @@ export function createUsageReports(parts: UsageReportsParts): UsageReports {
   /** @returns undefined: no answer */
   const send = async (partition: number, source: string, items: readonly Item[]): Promise<Outcomes | undefined> => {
     const wired = items.map(({ tenant, id, hour, part, used }): UsageItem => ({ tenant, id, hour, part, used }));
-    const message: UsageReport = { v: 1, ...spoken, partition, source, items: wired };
+    const message: UsageReport = { v: 1, ...protocolFields, partition, source, items: wired };
     const subject = subjects.hostUsage(parts.sender);
     try {
       const answer = decodeAnswer(await parts.request(subject, JSON.stringify(message), limits.usageReportTimeoutMs));

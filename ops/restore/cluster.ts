@@ -19,7 +19,7 @@ import {
 } from '../../schemas/records/cluster.ts';
 import type { DirectoryVersions } from '../../schemas/wire/directory.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { spoken } from '../../schemas/wire/version.ts';
+import { protocolFields } from '../../schemas/wire/version.ts';
 import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { isNoResponders } from '../../lib/nats/kv-keys.ts';
 import { BackupError } from '../backup/error.ts';
@@ -177,7 +177,7 @@ async function requireNoActors(nc: NatsConnection): Promise<void> {
 /** True if a subject has a subscriber. If it has none, the server says so at once. */
 async function hasSubscriber(nc: NatsConnection, subject: string): Promise<boolean> {
   try {
-    const nothingHeld = JSON.stringify({ ...spoken, versions: {} } satisfies DirectoryVersions);
+    const nothingHeld = JSON.stringify({ ...protocolFields, versions: {} } satisfies DirectoryVersions);
     await nc.request(subject, nothingHeld, { timeout: restoreListenersMs });
     return true;
   } catch (error) {

@@ -9,7 +9,7 @@
 export const protocolVersion = 3;
 
 /** Spread into every JSON message. */
-export const spoken = { protocol: protocolVersion } as const;
+export const protocolFields = { protocol: protocolVersion } as const;
 
 /** A message of a release that does not work together with this one. */
 export class ProtocolError extends Error {

@@ -6,7 +6,7 @@ import t from 'tap';
 import { startNats } from '../../dev/servers/nats.ts';
 import { decodeAnswers, encodeAsks } from '../../schemas/wire/codec.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
-import { protocolVersion, spoken } from '../../schemas/wire/version.ts';
+import { protocolVersion, protocolFields } from '../../schemas/wire/version.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { eventually } from '../e2e/support/eventually.ts';
 import { connectTo, startPrograms } from '../e2e/support/programs.ts';
@@ -42,7 +42,7 @@ t.test('messages of another release', { timeout: 120_000 }, async (t) => {
       'every ask of the batch is refused',
     );
     t.match(await say(subjects.hostHello(sender), { ...hello, ...tooNew }), {
-      ...spoken,
+      ...protocolFields,
       ok: false,
       error: 'invalid',
       message: /protocol 5; .* upgrade one release at a time/,

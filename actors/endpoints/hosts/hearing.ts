@@ -15,7 +15,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { BeatsMessage } from '../../../schemas/wire/directory.ts';
 import type { Beat } from '../../../schemas/wire/host.ts';
 import { hashOf, partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
-import { ProtocolError, spoken } from '../../../schemas/wire/version.ts';
+import { ProtocolError, protocolFields } from '../../../schemas/wire/version.ts';
 import type { Fleet } from '../fleet.ts';
 
 const decodeBeats = messageDecoder(BeatsMessage);
@@ -92,7 +92,7 @@ export class Hearing {
     this.#untold.clear();
     for (const host of this.#told.keys()) if (!own.has(partitionOf(host, partitions))) this.#told.delete(host);
     if (own.size === 0) return;
-    const head = { ...spoken, partitions: [...own] };
+    const head = { ...protocolFields, partitions: [...own] };
     for (const part of runAtOnce(inParts({ same, beats }))) nc.publish(subjects.directoryBeats, partText(head, part));
   }
 

@@ -18,7 +18,7 @@ import {
   type UsageAnswer,
 } from '../../../schemas/wire/host.ts';
 import { anySender, senderOfSubject, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
-import { ProtocolError, spoken } from '../../../schemas/wire/version.ts';
+import { ProtocolError, protocolFields } from '../../../schemas/wire/version.ts';
 import { answerHello } from './hello.ts';
 import { takeReport } from './report.ts';
 import { countRefused, type HostServerOptions } from './server.ts';
@@ -70,7 +70,7 @@ const refuseToTake = (message: Msg, cause: DecodeError | ProtocolError): void =>
   respond(message, { ok: false, error: cause instanceof ProtocolError ? 'unavailable' : 'invalid' });
 
 const respond = (message: Msg, answer: HelloAnswer | ReportAnswer | UsageAnswer): void => {
-  message.respond(JSON.stringify({ ...spoken, ...answer }));
+  message.respond(JSON.stringify({ ...protocolFields, ...answer }));
 };
 
 export function serveHosts(options: UsageOptions): Subscription[] {

@@ -5,7 +5,7 @@ import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { announcedEpoch, incarnationOf } from '../../../schemas/records/cluster.ts';
 import type { Stranger, SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { desiredDigest, desiredOf } from '../../domain/desired.ts';
 import { hostDirtyKey } from '../../domain/domain.ts';
@@ -94,7 +94,7 @@ function lookFor(
   const version = { epoch: announcedEpoch(cluster, number, partition.epoch), revision: state.revisionOf(host) };
   const common: Common = {
     v: 1,
-    ...spoken,
+    ...protocolFields,
     cluster: cluster.id,
     partitions: cluster.partitions,
     partition: number,

@@ -12,7 +12,7 @@ import type { HostView } from '../../../schemas/api/host.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { KeyPage } from '../../../schemas/wire/answers.ts';
 import type { DirectoryMessage } from '../../../schemas/wire/directory.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 import { hostKey } from '../support.ts';
 import { hostRecord, stateOf } from '../support/records.ts';
 import { read } from '../support/vpn.ts';
@@ -72,7 +72,7 @@ t.test('a small directory is one message, as ever', (t) => {
   const small = new HostDirectory();
   small.load(stateOf(hostRecord(hostKey('one'))));
   const whole = small.whole(version);
-  t.same(tellingOf(whole), [{ ...spoken, ...whole }]);
+  t.same(tellingOf(whole), [{ ...protocolFields, ...whole }]);
   t.equal(new DirectoryParts().take(whole), whole);
   t.end();
 });

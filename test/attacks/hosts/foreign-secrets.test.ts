@@ -20,7 +20,7 @@ import { recordingLog } from '../../gateway/support.ts';
 import { createIssuer } from '../../gateway/tokens.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 
 t.setTimeout(300_000);
 const partitions = 4;
@@ -86,7 +86,7 @@ async function agentWith(t: Test, host: HostKey, user: KeyPair, jwt: string): Pr
     nc,
     sender,
     unseal: async (wanted, as = sender) => {
-      const ask = { v: 1, ...spoken, key: curve.getPublicKey(), ...wanted } as UnsealAsk;
+      const ask = { v: 1, ...protocolFields, key: curve.getPublicKey(), ...wanted } as UnsealAsk;
       const body = JSON.stringify({ ...ask, proof: prove(ask) });
       try {
         return (await nc.request(subjects.hostUnseal(as), body, { timeout: 5000 })).json<UnsealAnswer>();
@@ -114,7 +114,7 @@ async function enrolled(t: Test, host: HostKey, isNew = true): Promise<Agent> {
   const enrolment = { type: 'host.enrol', host, joinTokenHash, publicKey: user.getPublicKey() } as const;
   const { json } = await ask({ ...enrolment, op: operation() });
   const agent = await agentWith(t, host, user, (json as { data: { jwt: string } }).data.jwt);
-  const hello = JSON.stringify({ v: 1, ...spoken, agent_version: '0', capacity: roomy });
+  const hello = JSON.stringify({ v: 1, ...protocolFields, agent_version: '0', capacity: roomy });
   await agent.nc.request(subjects.hostHello(agent.sender), hello, { timeout: 30_000 });
   return agent;
 }

@@ -21,7 +21,7 @@ import {
 } from '../../integration/sessions/support.ts';
 import { RecordingPort } from '../../lib/tunnel/support.ts';
 import { until } from '../../support/until.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 
 /** The subjects that the server refuses to this connection. */
 function refusals(nc: NatsConnection): string[] {
@@ -75,7 +75,7 @@ t.test('attacks on sessions', async (t) => {
     }
     mallory.nc.publish(subjects.tunnel(token, victim.agent, session), 'forged');
     mallory.nc.publish(subjects.session(victim.agent, session), 'forged');
-    mallory.nc.publish(subjects.hostSession(victim.agent), JSON.stringify({ v: 1, ...spoken, session }));
+    mallory.nc.publish(subjects.hostSession(victim.agent), JSON.stringify({ v: 1, ...protocolFields, session }));
     await until('all are refused', () => said.length === 7);
     tunnel.data(0, randomBytes(100));
     await until('the session goes on', () => port.bytes === 100);
@@ -95,7 +95,7 @@ t.test('attacks on sessions', async (t) => {
     const pending = gateway.sessions.open(placeOf(quiet), aboutPort(80));
     await until('another is rung', () => rung.length > 0);
     for (const known of [rung[0], session, sessionId()]) {
-      const ask = JSON.stringify({ v: 1, ...spoken, session: known });
+      const ask = JSON.stringify({ v: 1, ...protocolFields, session: known });
       await t.rejects(mallory.nc.request(subjects.hostSession(mallory.agent), ask, { timeout: 500 }));
     }
     mallory.nc.publish(subjects.tunnel(token, mallory.agent, session), 'forged');

@@ -13,7 +13,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { hourOf, type StoredAmounts } from '../../../schemas/records/usage.ts';
 import type { HelloAnswer, Report, ReportAnswer, UsageAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 import { agentOf, containerId, hostKey, operation, specOf, tenantId } from '../../actors/support.ts';
 import { none, observation, roomy } from '../../actors/support/records.ts';
 import { controlPlane, createAsker, enrolHost, ownerOn, startCluster } from '../../integration/actors/support.ts';
@@ -39,7 +39,7 @@ t.teardown(() => owner.stop());
 const ask = createAsker(nc, partitions);
 
 const send = async <T>(subject: string, value: object): Promise<T> =>
-  (await nc.request(subject, JSON.stringify({ v: 1, ...spoken, ...value }), { timeout })).json<T>();
+  (await nc.request(subject, JSON.stringify({ v: 1, ...protocolFields, ...value }), { timeout })).json<T>();
 async function greet(sender: Sender): Promise<number> {
   const answer = await send<HelloAnswer>(subjects.hostHello(sender), { agent_version: '0', capacity: roomy });
   if (!answer.ok) throw new Error(answer.error);
@@ -50,7 +50,16 @@ const report = (sender: Sender, session: number, items: readonly object[] = []):
 const beat = (sender: Sender, session: number): void =>
   nc.publish(
     subjects.hostBeat(sender),
-    JSON.stringify({ v: 1, ...spoken, session, used: none, engine: 'e', orphans_held: 0, faults: [], room: {} }),
+    JSON.stringify({
+      v: 1,
+      ...protocolFields,
+      session,
+      used: none,
+      engine: 'e',
+      orphans_held: 0,
+      faults: [],
+      room: {},
+    }),
   );
 const itemOf = (id: ContainerId, more: object): Report['items'][number] => ({
   tenant: acme,
@@ -139,7 +148,7 @@ t.test('a flood of long reports leaves room for other hosts and for tenants', as
   const items = Array.from({ length: 100 }, (_, seq) => itemOf(containerId(), { seq }));
   const flood = JSON.stringify({
     v: 1,
-    ...spoken,
+    ...protocolFields,
     partition: partitionOf(acme, partitions),
     session: sessions.liar,
     items,

@@ -18,7 +18,7 @@ import { containerId, hostKey, operation, quietLog, specOf, tenantId } from '../
 import { controlPlane, createAsker, ownerOn, startCluster, type Ground } from '../../integration/actors/support.ts';
 import { none, region, roomy } from '../../actors/support/records.ts';
 import { refusal } from '../../support/refusal.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 
 const partitions = 4;
 const h1 = hostKey('h1');
@@ -58,7 +58,7 @@ async function agentWith(t: Test, { nats }: Ground, user: KeyPair, jwt: string):
   });
   t.teardown(() => nc.close());
   const ask = async <T>(subject: string, value: object): Promise<T> =>
-    (await nc.request(subject, JSON.stringify({ v: 1, ...spoken, ...value }), { timeout: 10_000 })).json<T>();
+    (await nc.request(subject, JSON.stringify({ v: 1, ...protocolFields, ...value }), { timeout: 10_000 })).json<T>();
   return {
     nc,
     sender,
@@ -68,7 +68,7 @@ async function agentWith(t: Test, { nats }: Ground, user: KeyPair, jwt: string):
     sync: async (maxWait = deadlineMs) => {
       const answers: SyncAnswer[] = [];
       const bounds = { strategy: 'count', maxMessages: partitions, maxWait } as const;
-      const message = JSON.stringify({ v: 1, ...spoken, held: {} });
+      const message = JSON.stringify({ v: 1, ...protocolFields, held: {} });
       for await (const answer of await nc.requestMany(subjects.hostSync(sender), message, bounds)) {
         answers.push(answer.json<SyncAnswer>());
       }
@@ -79,7 +79,7 @@ async function agentWith(t: Test, { nats }: Ground, user: KeyPair, jwt: string):
         subjects.hostBeat(sender),
         JSON.stringify({
           v: 1,
-          ...spoken,
+          ...protocolFields,
           session,
           used: none,
           engine: 'hostile',

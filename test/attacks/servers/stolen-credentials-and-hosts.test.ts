@@ -16,7 +16,7 @@ import { createProver } from '../../../lib/nats/host-proof.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { anySender, subjects } from '../../../schemas/wire/subjects.ts';
 import type { HostProof, UnsealAnswer, UnsealAsk } from '../../../schemas/wire/unseal.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 import { containerId, quietLog, tenantId } from '../../actors/support.ts';
 import { memoryOwner, okData, recordingLog, serveOwner } from '../../gateway/support.ts';
 import { runGateway, startGround } from '../../integration/gateway/support.ts';
@@ -42,7 +42,7 @@ const victim = await hostOn(t, nats, 'h1');
 
 const askFor = (): UnsealAsk => ({
   v: 1,
-  ...spoken,
+  ...protocolFields,
   tenant: acme,
   id: containerId(),
   key: createCurve().getPublicKey(),

@@ -8,7 +8,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { PullItem, Report } from '../../../schemas/wire/host.ts';
 import { quietLog } from '../../actors/support.ts';
 import { until } from '../../support/until.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 
 const item = (id: string, bytes: number, tenant = 'acme'): PullItem => ({
   tenant: tenant as TenantId,
@@ -33,7 +33,7 @@ function start(t: Test, { everyMs = 1, partitions = 1 } = {}) {
       request: (_, payload) => {
         sent.push(JSON.parse(payload) as Report);
         if (state.isDeaf) return Promise.reject(new Error('timeout'));
-        return Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ok: true })));
+        return Promise.resolve(Buffer.from(JSON.stringify({ ...protocolFields, ok: true })));
       },
       everyMs,
       log: quietLog,

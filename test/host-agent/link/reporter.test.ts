@@ -8,7 +8,7 @@ import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import type { ReportAnswer } from '../../../schemas/wire/host.ts';
 import { restartState, seen, up, wanted } from '../support/decisions.ts';
 import { until } from '../../support/until.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 
 const log = createLog('test', 'silent');
 
@@ -34,7 +34,7 @@ const start = (t: Test, answer: (sent: Sent, count: number) => ReportAnswer | 's
       sent.push(report);
       const answered = answer(report, sent.length);
       if (answered === 'silence') return Promise.reject(new Error('timeout'));
-      return Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ...answered })));
+      return Promise.resolve(Buffer.from(JSON.stringify({ ...protocolFields, ...answered })));
     },
   };
   const reporter = createReporter(parts);

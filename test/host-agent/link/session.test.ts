@@ -4,7 +4,7 @@ import { createSession, hello, type SessionParts } from '../../../host-agent/lin
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { HelloAnswer, ReportAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 import { quietLog } from '../../actors/support.ts';
 
 const sender = { host: 'h1' as HostKey, user: 'UKEY' };
@@ -41,7 +41,7 @@ function start(t: Test, answers: readonly (HelloAnswer | Error)[], highest = 0) 
         const next = left.shift() ?? new Error('nothing is left to answer');
         return next instanceof Error
           ? Promise.reject(next)
-          : Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ...next })));
+          : Promise.resolve(Buffer.from(JSON.stringify({ ...protocolFields, ...next })));
       },
       reopen: async () => void did.push('connected again'),
     },
@@ -97,7 +97,9 @@ function startLoop(t: Test) {
       request: (subject, payload) =>
         new Promise((resolve, reject) => {
           const settle = (answer: object | Error) =>
-            answer instanceof Error ? reject(answer) : resolve(Buffer.from(JSON.stringify({ ...spoken, ...answer })));
+            answer instanceof Error
+              ? reject(answer)
+              : resolve(Buffer.from(JSON.stringify({ ...protocolFields, ...answer })));
           if (subject === subjects.hostHello(sender)) hellos.push(settle);
           else requests.push({ report: JSON.parse(payload), settle });
         }),

@@ -3,7 +3,7 @@ import { createUnseal, type UnsealParts } from '../../../host-agent/link/unseal.
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { UnsealAnswer } from '../../../schemas/wire/unseal.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 import { quietLog } from '../../actors/support.ts';
 import { id, tenant } from '../support/decisions.ts';
 
@@ -25,7 +25,7 @@ function asking(answer: () => UnsealAnswer | Error | object, parts: Partial<Unse
       const said = answer();
       return said instanceof Error
         ? Promise.reject(said)
-        : Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ...said })));
+        : Promise.resolve(Buffer.from(JSON.stringify({ ...protocolFields, ...said })));
     },
     backoff: { minMs: 100, maxMs: 1000 },
     steadyMs: () => nowMs,
@@ -101,7 +101,7 @@ t.test('so many are under way at a time', async (t) => {
   const { unseal } = asking(() => ({}), {
     request: () =>
       new Promise((resolve) => {
-        waiting.push(() => resolve(Buffer.from(JSON.stringify({ ...spoken, ok: true, box: null }))));
+        waiting.push(() => resolve(Buffer.from(JSON.stringify({ ...protocolFields, ok: true, box: null }))));
         most = Math.max(most, waiting.length);
       }),
   });

@@ -29,7 +29,7 @@ import {
   type SyncAnswer,
 } from '../../../schemas/wire/host.ts';
 import { anySender, partitionOf, senderOfSubject, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 import { until } from '../../support/until.ts';
 import { answersFor, defaults, host, partitions, versionOf, type Desire, type State } from './control-plane-state.ts';
 import { startEnrolment } from './enrolment.ts';
@@ -202,7 +202,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     type Handle = (message: Msg) => object[] | Promise<object[]>;
     const answer = async (message: Msg, handle: Handle): Promise<void> => {
       try {
-        for (const each of await handle(message)) message.respond(JSON.stringify({ ...spoken, ...each }));
+        for (const each of await handle(message)) message.respond(JSON.stringify({ ...protocolFields, ...each }));
       } catch (error) {
         faults.push(`${message.subject}: ${String(error)}`);
       }
@@ -234,7 +234,10 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     );
     for (const partition of new Set(touched)) {
       state.revisions[partition] = (state.revisions[partition] ?? 0) + 1;
-      nc.publish(subjects.desired(host, partition), JSON.stringify({ ...spoken, partition, rid: 'test-request' }));
+      nc.publish(
+        subjects.desired(host, partition),
+        JSON.stringify({ ...protocolFields, partition, rid: 'test-request' }),
+      );
     }
   };
 

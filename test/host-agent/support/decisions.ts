@@ -6,7 +6,7 @@ import type { EngineState, Found, Observed } from '../../../host-agent/docker/ob
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Wanted } from '../../../host-agent/desired/wanted.ts';
 import type { Owner } from '../../../host-agent/docker/ownership.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 
 export const nowMs = Date.parse('2026-01-02T03:04:05Z');
 export const id = '0190a000-0000-7000-8000-000000000001' as ContainerId;
@@ -17,7 +17,7 @@ export const reference = 'docker.io/longshore/web:1';
 /** The whole answer of the first of two partitions, which wants nothing. */
 export const syncAnswer = (changes: Partial<SyncAnswer> = {}): SyncAnswer => ({
   v: 1,
-  ...spoken,
+  ...protocolFields,
   cluster: 'c1',
   partitions: 2,
   partition: 0,

@@ -12,7 +12,7 @@ import { hourMs, isInTime } from '../../../schemas/records/usage.ts';
 import type { UsageAnswer, UsageReport } from '../../../schemas/wire/host.ts';
 import { quietLog } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 
 const noon = Date.parse('2026-11-24T12:00:00Z');
 const noonHour = noon / hourMs;
@@ -72,7 +72,7 @@ async function agent(t: Test) {
         const given = answer(report);
         if (given === 'silent') throw new Error('no answer');
         sent.push(report);
-        return Promise.resolve(Buffer.from(JSON.stringify({ ...spoken, ...given })));
+        return Promise.resolve(Buffer.from(JSON.stringify({ ...protocolFields, ...given })));
       },
       everyMs: 1000,
       onReport: () => {},

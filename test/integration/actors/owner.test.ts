@@ -13,7 +13,7 @@ import type { ContainerId, HostKey, Region } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer, Stranger, SyncAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 import { agentKey, agentOf, containerId, hostKey, operation, specOf, tenantId } from '../../actors/support.ts';
 import { controlPlane, createAsker, enrolHost, ownerOn, spawnActors, startCluster, type Ground } from './support.ts';
 import { observation as observationOf } from '../../actors/support/records.ts';
@@ -52,14 +52,14 @@ function createHost({ nc }: Ground, key: HostKey) {
   let seq = 0;
   return {
     async hello(capacity = roomy, more: { stops_after_ms?: number | null } = {}): Promise<HelloAnswer> {
-      const hello = JSON.stringify({ v: 1, ...spoken, agent_version: '0', capacity, ...more });
+      const hello = JSON.stringify({ v: 1, ...protocolFields, agent_version: '0', capacity, ...more });
       const answer = (await nc.request(subjects.hostHello(agentOf(key)), hello, { timeout: 3000 })).json<HelloAnswer>();
       if (answer.ok) session = answer.session;
       nc.publish(
         subjects.hostBeat(agentOf(key)),
         JSON.stringify({
           v: 1,
-          ...spoken,
+          ...protocolFields,
           session,
           used: { cpu_millis: 0, mem_bytes: 0, containers: 0 },
           engine: 'test',
@@ -78,7 +78,7 @@ function createHost({ nc }: Ground, key: HostKey) {
       const options = { strategy: 'count' as const, maxMessages: partitions, maxWait: 3000 };
       for await (const message of await nc.requestMany(
         subjects.hostSync(agentOf(key)),
-        JSON.stringify({ v: 1, ...spoken, held, strangers }),
+        JSON.stringify({ v: 1, ...protocolFields, held, strangers }),
         options,
       )) {
         answers.push(message.json<SyncAnswer>());
@@ -92,7 +92,7 @@ function createHost({ nc }: Ground, key: HostKey) {
     ): Promise<ReportAnswer> {
       const report = {
         v: 1,
-        ...spoken,
+        ...protocolFields,
         partition: partitionOf(tenant, partitions),
         session,
         items: [
@@ -456,7 +456,7 @@ t.test('a host removed by force is fenced, and nothing runs twice', async (t) =>
   t.equal((await remove({ force: true })).code, 'accepted');
   const view = dataOf<HostView>(await ask({ type: 'host.get', host: hostKey('h1') }));
   t.match(view, { status: 'fenced' });
-  t.same(await host.hello(), { ...spoken, ok: false, error: 'fenced' });
+  t.same(await host.hello(), { ...protocolFields, ok: false, error: 'fenced' });
   for (const answer of await host.sync()) t.match(answer, { fenced: true, same: true, containers: [] });
   t.match(await host.report(tenant, { id, generation: 2 }, { status: 'failed' }), { ok: false });
   // Wait for several sweeps: the container must not move while it may still run there.

@@ -12,7 +12,7 @@ import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjec
 import { agentOf, containerId, hostKey, operation, specOf, tenantId } from '../../actors/support.ts';
 import { until } from '../../support/until.ts';
 import { controlPlane, createAsker, enrolHost, ownerOn, startCluster } from './support.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 
 t.setTimeout(120_000);
 const partitions = 2;
@@ -55,7 +55,7 @@ t.test('usage of hosts', async (t) => {
     items: UsageReport['items'],
     partition = partitionOf(items[0]!.tenant, partitions),
   ) => {
-    const message: UsageReport = { v: 1, ...spoken, partition, source, items };
+    const message: UsageReport = { v: 1, ...protocolFields, partition, source, items };
     return (
       await nc.request(subjects.hostUsage(sender), JSON.stringify(message), { timeout: 5_000 })
     ).json<UsageAnswer>();
@@ -93,7 +93,7 @@ t.test('usage of hosts', async (t) => {
 
   await t.test('a host reports only of containers that were placed on it', async (t) => {
     t.same(await send(agentOf(h1), [item(other, theirs, [1, 1, '1'])]), {
-      ...spoken,
+      ...protocolFields,
       ok: true,
       refused: [0],
     });
@@ -125,7 +125,7 @@ t.test('usage of hosts', async (t) => {
     const days = limits.usageAgeMs / 3_600_000;
     for (const wrong of [hour + 3, hour - days - 1]) {
       t.same(await send(agentOf(h1), [item(acme, mine, [99_000, 1, '1'], { hour: wrong })]), {
-        ...spoken,
+        ...protocolFields,
         ok: true,
         later: [0],
         outOfTime: [0],

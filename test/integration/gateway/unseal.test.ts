@@ -15,7 +15,7 @@ import { credentialsOfCp } from '../../support/host-user.ts';
 import { until } from '../../support/until.ts';
 import { hostOn } from '../sessions/support.ts';
 import { runGateway, startGround } from './support.ts';
-import { protocolVersion, spoken } from '../../../schemas/wire/version.ts';
+import { protocolVersion, protocolFields } from '../../../schemas/wire/version.ts';
 
 const ground = await startGround(t);
 const key = { id: 'k1', key: Buffer.alloc(32, 1) };
@@ -32,7 +32,7 @@ const host = await hostOn(t, ground.nats, 'h1');
 const curve = createCurve();
 const ask: UnsealAsk = {
   v: 1,
-  ...spoken,
+  ...protocolFields,
   tenant: acme,
   id: containerId(),
   key: curve.getPublicKey(),

@@ -9,7 +9,7 @@ import type { HostKey } from '../../../schemas/ids.ts';
 import { announcedEpoch, incarnationOfEpoch } from '../../../schemas/records/cluster.ts';
 import type { SyncAsk } from '../../../schemas/wire/host.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 import { agentOf } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { controlPlane, createAsker, enrolHost, ownerOn, startCluster } from '../actors/support.ts';
@@ -35,7 +35,10 @@ agent.subscribe(subjects.desiredOfHost(host), {
   callback: () => {
     if (has === 'silent') return;
     const held = has === 'nothing' ? {} : { '0': [has[0], has[1]] as [number, number] };
-    agent.publish(subjects.hostSync(agentOf(host)), JSON.stringify({ v: 1, ...spoken, held } satisfies SyncAsk));
+    agent.publish(
+      subjects.hostSync(agentOf(host)),
+      JSON.stringify({ v: 1, ...protocolFields, held } satisfies SyncAsk),
+    );
   },
 });
 await agent.flush();

@@ -4,14 +4,14 @@ import Type from 'typebox';
 import { DecodeError, messageDecoder } from '../../../lib/decode.ts';
 import { decodeAsks } from '../../../lib/rpc/decode.ts';
 import { countAsks, decodeAnswerPart, decodeAnswers, encodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
-import { ProtocolError, protocolOf, protocolVersion, spoken } from '../../../schemas/wire/version.ts';
+import { ProtocolError, protocolOf, protocolVersion, protocolFields } from '../../../schemas/wire/version.ts';
 
 const ask = { type: 'tenant.get', tenant: 'acme', rid: 'r', budgetMs: 5000 };
 const line = JSON.stringify(ask);
 const bytesOf = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 t.test('a message without a version is refused', (t) => {
-  t.equal(protocolOf(spoken), protocolVersion);
+  t.equal(protocolOf(protocolFields), protocolVersion);
   for (const message of [{}, null, 'text']) t.throws(() => protocolOf(message), /is of protocol unknown/);
   t.end();
 });
@@ -28,7 +28,7 @@ t.test('one release away is understood, two are refused with what to do', (t) =>
 
 t.test('a batch of asks says the version once', (t) => {
   const payload = encodeAsks([line, line]);
-  t.same(decodeAsks(payload), [{ ...ask, ...spoken }, ask]);
+  t.same(decodeAsks(payload), [{ ...ask, ...protocolFields }, ask]);
   t.throws(() => decodeAsks(`${line}\n${line}`), ProtocolError);
   const later = payload.replace(`"protocol":${protocolVersion}`, '"protocol":9');
   t.throws(() => decodeAsks(later), ProtocolError);
@@ -67,8 +67,8 @@ t.test('a batch of answers says who answers', (t) => {
 
 t.test('a version that is not understood counts before the shape', (t) => {
   const decode = messageDecoder(Type.Object({ v: Type.Literal(1) }));
-  t.same(decode(bytesOf({ v: 1, ...spoken })), { v: 1, ...spoken });
-  t.throws(() => decode(bytesOf({ v: 2, ...spoken })), DecodeError);
+  t.same(decode(bytesOf({ v: 1, ...protocolFields })), { v: 1, ...protocolFields });
+  t.throws(() => decode(bytesOf({ v: 2, ...protocolFields })), DecodeError);
   t.throws(() => decode(bytesOf({ v: 2, protocol: 9 })), ProtocolError);
   t.end();
 });

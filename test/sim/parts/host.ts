@@ -19,7 +19,7 @@ import type { Connection, Nats } from '../world/nats.ts';
 import type { Process, World } from '../world/time.ts';
 import { Engine, type Copy } from './engine.ts';
 import { firstOf, Reconciler, type Disk, type Registry } from './reconciler.ts';
-import { spoken } from '../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../schemas/wire/version.ts';
 
 export interface HostOptions {
   readonly world: World;
@@ -157,7 +157,7 @@ class Agent {
       try {
         const hello = JSON.stringify({
           v: 1,
-          ...spoken,
+          ...protocolFields,
           agent_version: 'sim',
           capacity,
           highest_session: sessions.highest,
@@ -228,7 +228,7 @@ class Agent {
   #beat(): void {
     if (this.#session === undefined) return;
     const said = { session: this.#session, used: unused, engine: 'sim', orphans_held: 0, faults: [], room: {} };
-    const beat = { v: 1, ...spoken, ...said };
+    const beat = { v: 1, ...protocolFields, ...said };
     this.#connection.publish(subjects.hostBeat(agentOf(this.#options.key)), JSON.stringify(beat));
   }
 
@@ -273,7 +273,7 @@ class Agent {
       items.push({ ...said, seq: ++this.#seq });
     }
     if (items.length === 0) return;
-    const report = JSON.stringify({ v: 1, ...spoken, partition, session, items });
+    const report = JSON.stringify({ v: 1, ...protocolFields, partition, session, items });
     try {
       const message = await this.#connection.request(subjects.hostReport(agentOf(this.#options.key)), report, {
         timeout: 600,

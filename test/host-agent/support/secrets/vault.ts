@@ -4,7 +4,7 @@ import { decoder } from '../../../../lib/decode.ts';
 import { anySender, subjects } from '../../../../schemas/wire/subjects.ts';
 import { UnsealAsk, type UnsealAnswer } from '../../../../schemas/wire/unseal.ts';
 import { seal, secretOf } from './sealing.ts';
-import { spoken } from '../../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../../schemas/wire/version.ts';
 
 const decodeAsk = decoder(UnsealAsk);
 
@@ -65,7 +65,7 @@ export function createVault(): Vault {
         callback: (_, message) => {
           const ask = decodeAsk(message.data);
           asks.push(ask);
-          if (mood !== 'silent') message.respond(JSON.stringify({ ...spoken, ...answerTo(ask) }));
+          if (mood !== 'silent') message.respond(JSON.stringify({ ...protocolFields, ...answerTo(ask) }));
         },
       });
       await nc.flush();

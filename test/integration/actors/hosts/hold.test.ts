@@ -15,7 +15,7 @@ import { subjects } from '../../../../schemas/wire/subjects.ts';
 import { agentKey, agentOf, containerId, hostKey } from '../../../actors/support.ts';
 import { controlPlane, ownerOn, startCluster } from '../support.ts';
 import { acme, hostRecord } from '../../../actors/support/records.ts';
-import { spoken } from '../../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../../schemas/wire/version.ts';
 
 const deadlineMs = 60_000;
 const host = hostKey('h1');
@@ -58,7 +58,9 @@ t.test('the list of held containers comes in parts that fit a message', { timeou
           resolve(answers);
         },
       });
-      ground.nc.publish(subjects.hostSync(agentOf(host)), JSON.stringify({ v: 1, ...spoken, held }), { reply: inbox });
+      ground.nc.publish(subjects.hostSync(agentOf(host)), JSON.stringify({ v: 1, ...protocolFields, held }), {
+        reply: inbox,
+      });
     });
     return within(all, limits.syncTimeoutMs, 'all parts');
   };

@@ -21,7 +21,7 @@ import type { ContainerId, HostKey } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer } from '../../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../../schemas/wire/subjects.ts';
-import { spoken } from '../../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../../schemas/wire/version.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { agentOf, containerId, hostKey, operation, quietLog, specOf, tenantId } from '../../../actors/support.ts';
 import { type Ground, controlPlane, createAsker, enrolHost, ownerOn, startCluster } from '../support.ts';
@@ -48,7 +48,12 @@ async function startOwner(t: Test, ground: Ground): Promise<Owner> {
 const commitsOf = (owner: Owner): number => [...owner.manager.serving()].reduce((sum, { last }) => sum + last, 0);
 
 async function greet({ nc }: Ground, key: HostKey): Promise<number> {
-  const hello = JSON.stringify({ v: 1, ...spoken, agent_version: '0', capacity: { ...roomy, containers: 1000 } });
+  const hello = JSON.stringify({
+    v: 1,
+    ...protocolFields,
+    agent_version: '0',
+    capacity: { ...roomy, containers: 1000 },
+  });
   const answer = (await nc.request(subjects.hostHello(agentOf(key)), hello, { timeout: 3000 })).json<HelloAnswer>();
   if (!answer.ok) throw new Error(answer.error);
   return answer.session;
@@ -132,7 +137,7 @@ t.test('the progress of a pull is shown, costs no commit, and is told again to t
   const last = ids.at(-1) as ContainerId;
   const partition = partitionOf(tenant, partitions);
   const send = async (value: Pick<Report, 'items' | 'pulls'>): Promise<ReportAnswer> => {
-    const report = JSON.stringify({ v: 1, ...spoken, partition, session, ...value });
+    const report = JSON.stringify({ v: 1, ...protocolFields, partition, session, ...value });
     return (await ground.nc.request(subjects.hostReport(agentOf(host)), report, { timeout: 3000 })).json();
   };
   const pulls = (bytes: number) =>
@@ -142,22 +147,22 @@ t.test('the progress of a pull is shown, costs no commit, and is told again to t
     gone: false,
     observation: observation('pulling'),
   }));
-  t.same(await send({ items }), { ...spoken, ok: true });
+  t.same(await send({ items }), { ...protocolFields, ok: true });
   const written = commitsOf(before);
   t.notOk('pull' in (await statusOf(id)));
-  t.same(await send({ items: [], pulls: pulls(10) }), { ...spoken, ok: true });
+  t.same(await send({ items: [], pulls: pulls(10) }), { ...protocolFields, ok: true });
   for (const each of [id, last]) t.match(await statusOf(each), { pull: { layers: 3, bytes: 10, total: 40 } });
-  t.same(await send({ items, pulls: pulls(20) }), { ...spoken, ok: true }, 'beside a report that is repeated');
+  t.same(await send({ items, pulls: pulls(20) }), { ...protocolFields, ok: true }, 'beside a report that is repeated');
   t.match(await statusOf(id), { pull: { bytes: 20 } });
   t.equal(commitsOf(before), written);
   t.match(await send({ items: [], pulls: pulls(-1) }), { ok: false, error: 'invalid' });
 
   await before.stop();
   await startOwner(t, ground);
-  t.same(await send({ items: [] }), { ...spoken, ok: true });
+  t.same(await send({ items: [] }), { ...protocolFields, ok: true });
   t.match(await statusOf(id), { status: 'pulling' });
   t.notOk('pull' in (await statusOf(id)), 'memory alone had it');
-  t.same(await send({ items: [], pulls: pulls(30) }), { ...spoken, ok: true });
+  t.same(await send({ items: [], pulls: pulls(30) }), { ...protocolFields, ok: true });
   t.match(await statusOf(id), { pull: { bytes: 30 } });
 });
 
@@ -172,7 +177,7 @@ t.test('a report of an older session never replaces one of a newer session, even
   const home = partitionOf(tenant, partitions);
   const report = async (session: number, seq: number, seen: Observation, partition = home): Promise<ReportAnswer> => {
     const items = [{ tenant, id, generation: 2, seq, gone: false, observation: seen }];
-    const value: Report = { v: 1, ...spoken, partition, session, items };
+    const value: Report = { v: 1, ...protocolFields, partition, session, items };
     const message = await ground.nc.request(subjects.hostReport(agentOf(host)), JSON.stringify(value), {
       timeout: 3000,
     });
@@ -180,12 +185,12 @@ t.test('a report of an older session never replaces one of a newer session, even
   };
   const running = observation('running');
   const failed = observation('failed', { reason: 'crash_loop' });
-  t.same(await report(old, 1, running), { ...spoken, ok: true });
+  t.same(await report(old, 1, running), { ...protocolFields, ok: true });
   const session = await greet(ground, host);
-  t.same(await report(session, 1, running), { ...spoken, ok: true }, 'nothing new, in a new session');
+  t.same(await report(session, 1, running), { ...protocolFields, ok: true }, 'nothing new, in a new session');
   t.same(
     await report(old, 2, failed),
-    { ...spoken, ok: false, error: 'stale_session' },
+    { ...protocolFields, ok: false, error: 'stale_session' },
     'the agent is to ask for a session',
   );
   t.equal((await statusOf(id)).status, 'running');
@@ -194,17 +199,17 @@ t.test('a report of an older session never replaces one of a newer session, even
   await startOwner(t, ground);
   t.same(
     await report(old, 2, failed),
-    { ...spoken, ok: false, error: 'stale_session' },
+    { ...protocolFields, ok: false, error: 'stale_session' },
     'what memory knew, the session says',
   );
   t.equal((await statusOf(id)).status, 'running');
 
   const elsewhere = (home + 1) % partitions;
-  t.same(await report(session, 2, failed, elsewhere), { ...spoken, ok: true });
+  t.same(await report(session, 2, failed, elsewhere), { ...protocolFields, ok: true });
   t.equal((await statusOf(id)).status, 'running', 'a container of another partition is not there');
 
-  t.same(await report(session, 3, running), { ...spoken, ok: true });
-  t.same(await report(session, 2, failed), { ...spoken, ok: true }, 'in one session, an earlier number');
+  t.same(await report(session, 3, running), { ...protocolFields, ok: true });
+  t.same(await report(session, 2, failed), { ...protocolFields, ok: true }, 'in one session, an earlier number');
   t.equal((await statusOf(id)).status, 'running');
 });
 
@@ -250,7 +255,7 @@ t.test('a hello renews credentials only for the key that is enrolled when it is 
     },
   });
   const hello = async (user: string, renewKey = user): Promise<HelloAnswer> => {
-    const ask = { v: 1, ...spoken, agent_version: '0', capacity: roomy, renew_key: renewKey };
+    const ask = { v: 1, ...protocolFields, agent_version: '0', capacity: roomy, renew_key: renewKey };
     return (
       await nc.request(subjects.hostHello({ host, user }), JSON.stringify(ask), { timeout: 10_000 })
     ).json<HelloAnswer>();

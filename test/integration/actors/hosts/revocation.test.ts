@@ -19,7 +19,7 @@ import { temporaryFolder } from '../../../support/folder.ts';
 import { hostKey, operation, quietLog } from '../../../actors/support.ts';
 import { createAsker, ownerOn, type Ground } from '../support.ts';
 import { until } from '../../../support/until.ts';
-import { spoken } from '../../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../../schemas/wire/version.ts';
 
 const deadlineMs = 60_000;
 
@@ -68,7 +68,7 @@ async function enrol(ground: Ground, key: HostKey, user = createUser()): Promise
   });
   // Nothing can run on a host that never said hello, so it would not be fenced.
   const capacity = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
-  const hello = { v: 1, ...spoken, agent_version: 'test', capacity };
+  const hello = { v: 1, ...protocolFields, agent_version: 'test', capacity };
   const subject = subjects.hostHello({ host: key, user: user.getPublicKey() });
   await until('an answer to hello', () => ground.nc.request(subject, JSON.stringify(hello), { timeout: 5000 }));
   return { key, user, jwt: jwt! };

@@ -19,7 +19,7 @@ import { controlPlane } from '../support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../../../actors/support/memory-store.ts';
 import { createPartition } from '../../../actors/support/partition.ts';
 import { none, roomy } from '../../../actors/support/records.ts';
-import { spoken } from '../../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../../schemas/wire/version.ts';
 
 const damaged = hostKey('h1');
 
@@ -60,13 +60,24 @@ async function serving(t: Test) {
   hearBeats(options, '*', (host, beat) => void fleet.hear(host, beat));
   /** Sends every message except a report; returns the answers to the sync. */
   const speak = async (sender: Sender, held: Record<string, [number, number]> = {}): Promise<SyncAnswer[]> => {
-    const beat = { v: 1, ...spoken, session: 1, used: none, engine: 'test', orphans_held: 0, faults: [], room: {} };
+    const beat = {
+      v: 1,
+      ...protocolFields,
+      session: 1,
+      used: none,
+      engine: 'test',
+      orphans_held: 0,
+      faults: [],
+      room: {},
+    };
     nc.publish(subjects.hostBeat(sender), JSON.stringify(beat));
     const answers: SyncAnswer[] = [];
     const inbox = nc.subscribe('_INBOX.senders.*', { callback: (_, each) => void answers.push(each.json()) });
-    nc.publish(subjects.hostSync(sender), JSON.stringify({ v: 1, ...spoken, held }), { reply: '_INBOX.senders.sync' });
+    nc.publish(subjects.hostSync(sender), JSON.stringify({ v: 1, ...protocolFields, held }), {
+      reply: '_INBOX.senders.sync',
+    });
     // Messages are handled in order, the hello last.
-    const hello = JSON.stringify({ v: 1, ...spoken, agent_version: '0', capacity: roomy });
+    const hello = JSON.stringify({ v: 1, ...protocolFields, agent_version: '0', capacity: roomy });
     t.match((await nc.request(subjects.hostHello(sender), hello, { timeout: 10_000 })).json(), { ok: false });
     inbox.unsubscribe();
     return answers;

@@ -24,7 +24,7 @@ import type { Ask } from '../../../../schemas/wire/asks.ts';
 import { decodeAnswers, encodeAsks } from '../../../../schemas/wire/codec.ts';
 import type { DesiredContainer, Report, ReportAnswer, SyncAnswer } from '../../../../schemas/wire/host.ts';
 import { subjects } from '../../../../schemas/wire/subjects.ts';
-import { spoken } from '../../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../../schemas/wire/version.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { agentKey, agentOf, containerId, quietLog } from '../../../actors/support.ts';
 import { controlPlane } from '../support.ts';
@@ -177,7 +177,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
   await t.test('a sync of their host takes one step for each container', async (t) => {
     const told: DesiredContainer[] = [];
     let parts = 0;
-    await collect(nc, subjects.hostSync(agentOf(h1)), JSON.stringify({ v: 1, ...spoken, held: {} }), (data) => {
+    await collect(nc, subjects.hostSync(agentOf(h1)), JSON.stringify({ v: 1, ...protocolFields, held: {} }), (data) => {
       const answer = JSON.parse(data) as SyncAnswer;
       told.push(...answer.containers);
       return ++parts === answer.parts;
@@ -205,7 +205,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
 
   const reportOf = (from: number, seq: number): Report => ({
     v: 1,
-    ...spoken,
+    ...protocolFields,
     partition: 0,
     session: 1,
     items: records
@@ -233,7 +233,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
       held.shift()?.();
     }
     await answered;
-    t.same(answer, { ...spoken, ok: true });
+    t.same(answer, { ...protocolFields, ok: true });
     t.equal(turns.get('report'), turnsOfReport);
     const { containers } = partition.view.tenant(acme);
     for (const { id } of reportOf(0, 2).items) {
@@ -246,7 +246,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
   await t.test('a report without containers is answered', async (t) => {
     const report = { ...reportOf(0, 3), items: [] };
     const answer = await nc.request(subjects.hostReport(agentOf(h1)), JSON.stringify(report), { timeout: deadlineMs });
-    t.same(answer.json(), { ...spoken, ok: true });
+    t.same(answer.json(), { ...protocolFields, ok: true });
   });
 
   await t.test('a report is not acknowledged while a part is uncommitted', async (t) => {

@@ -22,7 +22,7 @@ import { hold, listen } from '../../../support/http/event-stream.ts';
 import { until } from '../../../support/until.ts';
 import { createAsker, enrolHost } from '../../actors/support.ts';
 import { runGateway, startGround, startOwnerOn } from '../support.ts';
-import { spoken } from '../../../../schemas/wire/version.ts';
+import { protocolFields } from '../../../../schemas/wire/version.ts';
 
 const compute = '/api/v2/compute';
 const acme = 'acme' as TenantId;
@@ -107,7 +107,7 @@ t.test('who caused an event: a key, an operator, nobody', async (t) => {
   await enrolHost(createAsker(ground.nc, ground.partitions), host);
   const say = async <T>(subject: string, message: object): Promise<T> =>
     (await ground.nc.request(subject, JSON.stringify(message), { timeout: 10_000 })).json<T>();
-  const hello = { v: 1, ...spoken, agent_version: '0', capacity: roomy };
+  const hello = { v: 1, ...protocolFields, agent_version: '0', capacity: roomy };
   const greeted = await say<HelloAnswer>(subjects.hostHello(agentOf(host)), hello);
   if (!greeted.ok) throw new Error(greeted.error);
   const placed = await until('the container is placed', async () =>
@@ -115,7 +115,7 @@ t.test('who caused an event: a key, an operator, nobody', async (t) => {
   );
   const report: Report = {
     v: 1,
-    ...spoken,
+    ...protocolFields,
     partition: partitionOf(acme, ground.partitions),
     session: greeted.session,
     items: [
