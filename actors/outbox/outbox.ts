@@ -87,7 +87,7 @@ function* releasesOf(network: KnownNetwork, nowMs: number): Generator<OutboxItem
 
 /** Every attempt at an item has the same operation id. Pure. */
 export function questionOf(item: OutboxItem): Question {
-  const ride = (op: string) => ({ rid: op, op: op as OperationId });
+  const asker = (op: string) => ({ rid: op, op: op as OperationId });
   switch (item.kind) {
     case 'tell': {
       const { network, record, incarnation } = item;
@@ -95,11 +95,11 @@ export function questionOf(item: OutboxItem): Question {
       const told = toldOf(record, incarnation);
       const by = { tenant, peer };
       const op = `tell-${peer}-${generation}`;
-      return { type: 'network.learn', network, by, told, incarnation, ...ride(op) };
+      return { type: 'network.learn', network, by, told, incarnation, ...asker(op) };
     }
     case 'release': {
       const { tenant, peer, network } = item.lease;
-      return { type: 'peer.forgo', tenant, peer, ...ride(`forgo-${peer}-${network}`) };
+      return { type: 'peer.forgo', tenant, peer, ...asker(`forgo-${peer}-${network}`) };
     }
   }
 }

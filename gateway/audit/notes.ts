@@ -115,11 +115,11 @@ export class AuditNotes {
 
   async #write(tenant: TenantId | null, note: Note, origin: Origin, untilMs: number): Promise<boolean> {
     const { ask, newOperationId, log, onLost } = this.#options;
-    const ride = { notes: [note], ...origin, op: newOperationId() };
+    const asker = { notes: [note], ...origin, op: newOperationId() };
     const question: Question =
       tenant === null
-        ? { type: 'audit.note_operator', partition: partitionOfOperators, ...ride }
-        : { type: 'audit.note', tenant, ...ride };
+        ? { type: 'audit.note_operator', partition: partitionOfOperators, ...asker }
+        : { type: 'audit.note', tenant, ...asker };
     const outcome = await ask('write', question, untilMs);
     if (isSuccessCode(outcome.code)) return true;
     onLost();

@@ -33,7 +33,7 @@ interface UrlToken {
 }
 
 /** What an admission needs of a request besides its head. */
-export interface Ride {
+export interface UrlTokenRequest {
   readonly route: string;
   readonly origin: Origin;
   readonly deadlineMs: number;
@@ -52,17 +52,17 @@ export class UrlTokens {
    * If the URL has a token, only that counts; without one, a tenant's session opens its peers'
    * files.
    */
-  async admit(head: RequestHead, access: 'download' | 'pac', ride: Ride): Promise<Admission> {
+  async admit(head: RequestHead, access: 'download' | 'pac', request: UrlTokenRequest): Promise<Admission> {
     const { gate, counted } = this.#options;
     const text = new URLSearchParams(head.query).get('token');
-    if (text !== null && text !== '') return this.#byToken(head, text, access, ride);
+    if (text !== null && text !== '') return this.#byToken(head, text, access, request);
     if (access === 'pac') {
-      counted(ride.route, 'none');
+      counted(request.route, 'none');
       return unauthenticated;
     }
     const admission = await gate.admit(head);
     if (admission === unauthenticated) {
-      counted(ride.route, credentialsOf(head.headers).kind === 'none' ? 'none' : 'session');
+      counted(request.route, credentialsOf(head.headers).kind === 'none' ? 'none' : 'session');
     }
     return admission;
   }
@@ -72,37 +72,47 @@ export class UrlTokens {
    * its owner an ask, so an address that sends many is limited. A token that was valid before has a
    * budget of its own.
    */
-  #byToken(head: RequestHead, text: string, scope: TokenScope, ride: Ride): Admission | Promise<Admission> {
+  #byToken(
+    head: RequestHead,
+    text: string,
+    scope: TokenScope,
+    request: UrlTokenRequest,
+  ): Admission | Promise<Admission> {
     const { gate, partitions } = this.#options;
     const token = parseToken(text);
-    if (token?.scope !== scope) return this.#refuse(ride);
+    if (token?.scope !== scope) return this.#refuse(request);
     const count = partitions();
     if (count === undefined) return { kind: 'refused', result: failure('unavailable') };
-    if (token.partition >= count) return this.#refuse(ride);
+    if (token.partition >= count) return this.#refuse(request);
     const hash = hashOfToken(text);
     const failures = this.#grantedBefore.get(hash) === undefined ? 'url token' : (`url token ${hash}` as const);
     return (
       gate.limitedByFailures(head, failures) ??
-      this.#resolve(head, { scope, partition: token.partition, hash }, failures, ride)
+      this.#resolve(head, { scope, partition: token.partition, hash }, failures, request)
     );
   }
 
-  async #resolve(head: RequestHead, token: UrlToken, failures: FailureKind, ride: Ride): Promise<Admission> {
+  async #resolve(
+    head: RequestHead,
+    token: UrlToken,
+    failures: FailureKind,
+    request: UrlTokenRequest,
+  ): Promise<Admission> {
     const { gate, ask } = this.#options;
     const { scope, partition, hash } = token;
-    const question = { type: 'token.resolve', partition, hash, ...ride.origin } as const;
-    const { code, body } = await ask(question, ride.deadlineMs);
+    const question = { type: 'token.resolve', partition, hash, ...request.origin } as const;
+    const { code, body } = await ask(question, request.deadlineMs);
     if (code !== 'ok' && code !== 'unauthenticated') return { kind: 'refused', result: { code, body } };
     const grant = code === 'ok' ? decodeAnswer('token.resolve', body).data : undefined;
     if (grant?.scope !== scope) {
       gate.countFailure(head, failures);
-      return this.#refuse(ride);
+      return this.#refuse(request);
     }
     this.#grantedBefore.set(hash, true);
     return gate.limitedByTenant(grant.tenant) ?? { kind: 'granted', grant: { ...grant, tokenHash: hash } };
   }
 
-  #refuse({ route }: Ride): Admission {
+  #refuse({ route }: UrlTokenRequest): Admission {
     this.#options.counted(route, 'token');
     return unauthenticated;
   }

@@ -39,10 +39,10 @@ export interface KeyRoutesOptions extends Writer {
 
 export function keyRoutes(options: KeyRoutesOptions) {
   const { ask, signingKeys, clock, tokenLifeMaxMs } = options;
-  const ride = (call: Call) => ({ tenant: tenantOf(call), ...call.origin });
+  const asker = (call: Call) => ({ tenant: tenantOf(call), ...call.origin });
   const ofRequest = ({ origin, deadlineMs }: Call) => ({ origin, deadlineMs });
 
-  const list: HandlerOf<'key.list'> = (call) => ask('read', { type: 'key.list', ...ride(call) }, call.deadlineMs);
+  const list: HandlerOf<'key.list'> = (call) => ask('read', { type: 'key.list', ...asker(call) }, call.deadlineMs);
 
   /** Nothing is stored before the token is signed, and no token leaves before the commit (A3). */
   const create: HandlerOf<'key.create'> = async (call) => {

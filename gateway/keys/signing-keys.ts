@@ -55,7 +55,7 @@ export interface OwnClaims {
 }
 
 /** Of a request that needs a key. */
-export interface Ride {
+export interface KeyRequest {
   readonly origin: Origin;
   readonly deadlineMs: number;
   /** Set if the request itself is about the signing keys. */
@@ -129,8 +129,8 @@ export class SigningKeys implements KeyFinder {
   }
 
   /** A token of the cluster; a failure if there is no key and none can be made. */
-  async sign(claims: OwnClaims, ride: Ride): Promise<Result | { readonly token: string }> {
-    const key = await this.#current(ride);
+  async sign(claims: OwnClaims, request: KeyRequest): Promise<Result | { readonly token: string }> {
+    const key = await this.#current(request);
     if ('code' in key) return key;
     const { id, tenant, subject, scopes, issuedAtS, expiresAtS } = claims;
     const token = await new SignJWT({ [ownTokens.tenantClaim]: tenant, scope: scopes.join(' ') })
@@ -157,14 +157,14 @@ export class SigningKeys implements KeyFinder {
   }
 
   /** Makes a new key the current one. */
-  async rotate(ride: Ride, { endOthers }: { readonly endOthers: boolean }): Promise<Result | SigningKeyPage> {
+  async rotate(request: KeyRequest, { endOthers }: { readonly endOthers: boolean }): Promise<Result | SigningKeyPage> {
     const before = await this.#read();
     if ('code' in before) return before;
-    const after = await this.#make(before, ride, endOthers);
+    const after = await this.#make(before, request, endOthers);
     return 'code' in after ? after : after.page;
   }
 
-  async #current(ride: Ride): Promise<Result | OpenedKey> {
+  async #current(request: KeyRequest): Promise<Result | OpenedKey> {
     let known = await this.#knownOrRead();
     for (let attempt = 0; attempt < limits.sealAttempts; attempt++) {
       if ('code' in known) return known;
@@ -172,14 +172,14 @@ export class SigningKeys implements KeyFinder {
       if (current !== undefined) return current;
       // To replace it unasked would let gateways with different vault keys replace each other's.
       if (currentIn(known) !== undefined) return failure('unavailable', notOpened);
-      const made = await this.#make(known, ride, false);
+      const made = await this.#make(known, request, false);
       // Another gateway may have made the first key at the same time.
       known = 'code' in made && made.code === 'precondition_failed' ? await this.#read() : made;
     }
     return failure('conflict', 'the signing keys were changed by others at the same time: send the request again');
   }
 
-  async #make({ page }: Known, { origin, deadlineMs, cause }: Ride, endOthers: boolean): Promise<Result | Known> {
+  async #make({ page }: Known, { origin, deadlineMs, cause }: KeyRequest, endOthers: boolean): Promise<Result | Known> {
     const { vault, ask, newKeyId, newOperationId, tokenLifeMaxMs } = this.#options;
     if (vault === undefined) return failure('unavailable', noVaultKeys);
     const id = newKeyId();

@@ -28,7 +28,7 @@ export interface SecretRoutesOptions extends Writer {
 
 export function secretRoutes(options: SecretRoutesOptions) {
   const { ask, vault, log } = options;
-  const ride = (call: Call) => ({ tenant: tenantOf(call), ...call.origin });
+  const asker = (call: Call) => ({ tenant: tenantOf(call), ...call.origin });
   const writing = (call: Call) => ({ tenant: tenantOf(call), ...written(options, call) });
 
   /** A value that does not open any more may be replaced. */
@@ -61,7 +61,7 @@ export function secretRoutes(options: SecretRoutesOptions) {
     const { bytes, isBinary } = call.body;
     const placeOf = (version: number) => ({ of: 'secret', tenant: tenantOf(call), name, version }) as const;
     return sealing(async (keys) => {
-      const read = await ask('read', { type: 'secret.material', name, ...ride(call) }, call.deadlineMs);
+      const read = await ask('read', { type: 'secret.material', name, ...asker(call) }, call.deadlineMs);
       if (!succeeded(read)) return read;
       const { next, current } = decodeAnswer('secret.material', read.body).data;
       if (current?.sealed != null && isSame(call, keys, placeOf(current.version), current.sealed, bytes))
@@ -89,7 +89,7 @@ export function secretRoutes(options: SecretRoutesOptions) {
     const value = Buffer.from(password);
     const placeOf = (version: number) => ({ of: 'login', tenant: tenantOf(call), registry: host, version }) as const;
     return sealing(async (keys) => {
-      const read = await ask('read', { type: 'login.material', registry: host, ...ride(call) }, call.deadlineMs);
+      const read = await ask('read', { type: 'login.material', registry: host, ...asker(call) }, call.deadlineMs);
       if (!succeeded(read)) return read;
       const { next, current } = decodeAnswer('login.material', read.body).data;
       const hasSameName = current?.username === username;
@@ -102,10 +102,10 @@ export function secretRoutes(options: SecretRoutesOptions) {
   };
 
   const secrets: HandlerOf<'secret.list'> = (call) =>
-    ask('read', { type: 'secret.list', ...ride(call) }, call.deadlineMs);
+    ask('read', { type: 'secret.list', ...asker(call) }, call.deadlineMs);
 
   const logins: HandlerOf<'registry.list'> = (call) =>
-    ask('read', { type: 'login.list', ...ride(call) }, call.deadlineMs);
+    ask('read', { type: 'login.list', ...asker(call) }, call.deadlineMs);
 
   const removeSecret: HandlerOf<'secret.remove'> = (call) =>
     ask('write', { type: 'secret.remove', name: call.params.secret, ...writing(call) }, call.deadlineMs);
@@ -116,7 +116,7 @@ export function secretRoutes(options: SecretRoutesOptions) {
   };
 
   const uses: HandlerOf<'container.secrets'> = (call) =>
-    ask('read', { type: 'container.secrets', id: call.params.id, ...ride(call) }, call.deadlineMs);
+    ask('read', { type: 'container.secrets', id: call.params.id, ...asker(call) }, call.deadlineMs);
 
   const putUses: HandlerOf<'container.secrets.put'> = (call) => {
     const write = { type: 'container.secrets.put', id: call.params.id, secrets: call.body } as const;

@@ -459,7 +459,7 @@ export interface Origin {
   readonly trace?: string;
 }
 /** Time that the sender of an ask will wait, in milliseconds, and the request that waits. */
-export interface Ride extends Origin {
+export interface AskContext extends Origin {
   readonly budgetMs: number;
 }
 /** The owner stores the outcome of a write under its operation id. */
@@ -470,8 +470,8 @@ interface Write {
 }
 type FieldsOf<Type extends AskType> = { type: Type } & Static<(typeof asks)[Type]['ask']>;
 
-export type ReadAsk = { [Type in keyof typeof reads]: Ride & FieldsOf<Type> }[keyof typeof reads];
-export type WriteAsk = { [Type in keyof typeof writes]: Ride & Write & FieldsOf<Type> }[keyof typeof writes];
+export type ReadAsk = { [Type in keyof typeof reads]: AskContext & FieldsOf<Type> }[keyof typeof reads];
+export type WriteAsk = { [Type in keyof typeof writes]: AskContext & Write & FieldsOf<Type> }[keyof typeof writes];
 export type Ask = ReadAsk | WriteAsk;
 export type RecentAsk = FieldsOf<'event.recent'>;
 export type RecentLinesAsk = FieldsOf<'audit.recent'>;

@@ -328,7 +328,7 @@ class Simulation {
     throw new Error(`${what} is not possible`);
   }
 
-  #ride(): { readonly rid: string; readonly op: OperationId } {
+  #asker(): { readonly rid: string; readonly op: OperationId } {
     return { rid: this.#token(), op: this.#token() as OperationId };
   }
 
@@ -337,7 +337,7 @@ class Simulation {
       type: 'network.create',
       network: home,
       made: smallNetwork(() => this.#token()),
-      ...this.#ride(),
+      ...this.#asker(),
     }));
   }
 
@@ -348,14 +348,14 @@ class Simulation {
         host: key,
         region,
         joinTokenHash: 'x',
-        ...this.#ride(),
+        ...this.#asker(),
       }));
       await this.#insist('an enrolment', () => ({
         type: 'host.enrol',
         host: key,
         joinTokenHash: 'x',
         publicKey: agentKey,
-        ...this.#ride(),
+        ...this.#asker(),
       }));
       const host = new Host({
         world: this.#world,
@@ -378,7 +378,7 @@ class Simulation {
     }
     for (const tenant of [...this.#tenants, ...(this.#secrets?.tenants ?? [])]) {
       const settings = { regions: [region], caps: { containers: cap, cpu_millis: null, mem_bytes: null } };
-      await this.#insist('a tenant', () => ({ type: 'tenant.put', tenant, settings, ...this.#ride() }));
+      await this.#insist('a tenant', () => ({ type: 'tenant.put', tenant, settings, ...this.#asker() }));
     }
     await sleep(3000);
   }
@@ -528,7 +528,7 @@ class Simulation {
   /** An operator changes the first host. */
   #update(update: HostUpdate, onDone: () => void): void {
     const ask = { type: 'host.update' as const, host: emptied, update };
-    const order = () => this.#insist('a change of a host', () => ({ ...ask, ...this.#ride() }));
+    const order = () => this.#insist('a change of a host', () => ({ ...ask, ...this.#asker() }));
     this.#hasOrders = true;
     this.#orders = this.#orders
       .then(() => this.#world.spawn(this.#world.stage, order))

@@ -37,7 +37,7 @@ import {
   unplaced,
 } from '../support/records.ts';
 
-const ride = { rid: 'r', budgetMs: 1000 };
+const asker = { rid: 'r', budgetMs: 1000 };
 const empty = fleetOf();
 const oneHost = fleetOf(fleetHost(h1));
 const twoHosts = fleetOf(fleetHost(h1), fleetHost(h2));
@@ -45,13 +45,13 @@ const twoHosts = fleetOf(fleetHost(h1), fleetHost(h2));
 const changedRecord = ({ changes }: Pick<Turn, 'changes'>) => changes.records[0] as ContainerRecord;
 const dataOf = ({ reply }: Turn) => (JSON.parse(reply.body) as { data: Record<string, unknown> }).data;
 const ask = <Type extends string>(type: Type, { id }: { id: ContainerRecord['id'] }) =>
-  ({ type, tenant: acme, id, op: operation(), ...ride }) as const;
+  ({ type, tenant: acme, id, op: operation(), ...asker }) as const;
 
 const createAsk = (
   spec: ContainerSpec = specOf('web'),
   idempotency: { key: string; bodyHash: string } | null = null,
   id = containerId(),
-) => ({ type: 'container.create' as const, tenant: acme, id, op: operation(), spec, idempotency, ...ride });
+) => ({ type: 'container.create' as const, tenant: acme, id, op: operation(), spec, idempotency, ...asker });
 
 const tenant = (more: Partial<TenantRecord>): TenantRecord => ({ ...defaultTenant(acme), ...more });
 
@@ -100,7 +100,7 @@ t.test('create', (t) => {
     t.match(waiting, { ...stopped, placement: { phase: 'unplaced' } });
     const started = decide.start(
       stateOf(waiting),
-      { ...ride, type: 'container.start', tenant: acme, id: waiting.id, op: operation() },
+      { ...asker, type: 'container.start', tenant: acme, id: waiting.id, op: operation() },
       contextOf(oneHost),
     );
     t.match(changedRecord(started), {
@@ -757,7 +757,7 @@ t.test('list', (t) => {
     JSON.parse(
       decide.list(
         state,
-        { type: 'container.list', tenant: acme, limit, before: before ?? null, ...ride },
+        { type: 'container.list', tenant: acme, limit, before: before ?? null, ...asker },
         contextOf(empty),
       ).reply.body,
     ) as { data: { id: string }[]; next_cursor?: string };
@@ -798,7 +798,7 @@ t.test('a page ends before its answer outgrows a message', (t) => {
   for (let pages = 0; pages < 40; pages++) {
     const { reply } = decide.list(
       state,
-      { type: 'container.list', tenant: acme, limit: 100, before: before ?? null, ...ride },
+      { type: 'container.list', tenant: acme, limit: 100, before: before ?? null, ...asker },
       contextOf(empty),
     );
     t.ok(reply.body.length < 1024 * 1024);

@@ -16,7 +16,7 @@ import { observation, placedOn, unplaced } from '../support/records.ts';
 import { home, leaseOf, networkRecord, peerId, peerRecord } from '../support/vpn.ts';
 
 const context = contextOf(fleetOf(fleetHost(h1)));
-const ride = { rid: 'r', budgetMs: 1000 };
+const asker = { rid: 'r', budgetMs: 1000 };
 
 /** A partition with these records, as a load leaves it. */
 function domainWith(...loaded: readonly StateRecord[]) {
@@ -119,11 +119,15 @@ t.test('what is deleted is dirty too', (t) => {
 t.test('a reader waits for what it looks at', (t) => {
   const { domain } = domainWith();
   const id = containerId();
-  t.equal(domain.dirtyKeyOf({ type: 'container.get', tenant: acme, id, ...ride }), keys.container(acme, id));
-  t.equal(domain.dirtyKeyOf({ type: 'container.list', tenant: acme, limit: 1, before: null, ...ride }), 'of acme');
-  t.equal(domain.dirtyKeyOf({ type: 'network.get', network: home, ...ride }), 'net home');
-  t.equal(domain.dirtyKeyOf({ type: 'host.get', host: h1, ...ride }), wholePartition, 'which has its use and standing');
-  const start = { type: 'container.start', tenant: acme, id, op: 'o' as WriteAsk['op'], ...ride } as const;
+  t.equal(domain.dirtyKeyOf({ type: 'container.get', tenant: acme, id, ...asker }), keys.container(acme, id));
+  t.equal(domain.dirtyKeyOf({ type: 'container.list', tenant: acme, limit: 1, before: null, ...asker }), 'of acme');
+  t.equal(domain.dirtyKeyOf({ type: 'network.get', network: home, ...asker }), 'net home');
+  t.equal(
+    domain.dirtyKeyOf({ type: 'host.get', host: h1, ...asker }),
+    wholePartition,
+    'which has its use and standing',
+  );
+  const start = { type: 'container.start', tenant: acme, id, op: 'o' as WriteAsk['op'], ...asker } as const;
   t.equal(domain.dirtyKeyAround(start), 'of acme', 'a refusal speaks of names and caps too');
   t.equal(domain.dirtyKeyOfRepeat({ kind: 'container', tenant: acme, id }), keys.container(acme, id));
   t.end();

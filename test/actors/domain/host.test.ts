@@ -36,7 +36,7 @@ import {
   unplaced,
 } from '../support/records.ts';
 
-const ride = { rid: 'r', budgetMs: 1000, op: operation() };
+const asker = { rid: 'r', budgetMs: 1000, op: operation() };
 const context = contextOf(fleetOf());
 /** The agent whose key is enrolled. */
 const speaker = { host: h1, user: 'U' };
@@ -44,7 +44,13 @@ const recordOf = ({ changes }: { readonly changes: Changes }) => changes.records
 
 t.test('host: made, enrolled, greeted, changed, removed', (t) => {
   const state = stateOf();
-  const create = { type: 'host.create', host: h1, region: region('default'), joinTokenHash: 'right', ...ride } as const;
+  const create = {
+    type: 'host.create',
+    host: h1,
+    region: region('default'),
+    joinTokenHash: 'right',
+    ...asker,
+  } as const;
   const made = host.create(state, create, context);
   t.match(recordOf(made), { publicKey: null, capacity: null, session: context.nowMs + limits.sessionAheadMs + 1 });
   t.match(made.changes.effects, [{ kind: 'directory', host: h1, entry: { key: h1, lost: false } }]);
@@ -52,7 +58,7 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
   t.equal(host.create(state, create, context).reply.code, 'conflict');
 
   const enrolment = { cluster: 'c', natsUrls: ['nats://x'], jwt: 'jwt' };
-  const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'right', publicKey: 'U', ...ride } as const;
+  const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'right', publicKey: 'U', ...asker } as const;
   const late = contextOf(fleetOf(), context.nowMs + limits.joinTokenTtlMs);
   t.equal(host.enrol(state, { ...enrol, joinTokenHash: 'wrong' }, enrolment, context).reply.code, 'unauthenticated');
   t.equal(host.enrol(state, { ...enrol, host: h2 }, enrolment, context).reply.code, 'unauthenticated');
@@ -91,7 +97,7 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
     [{}, { draining: false, cordoned: false, orphanWord: 0 }],
   ];
   for (const [update, next] of updates) {
-    const turn = host.update(state, { type: 'host.update', host: h1, update, ...ride }, context);
+    const turn = host.update(state, { type: 'host.update', host: h1, update, ...asker }, context);
     t.match(recordOf(turn), next, JSON.stringify(update));
   }
   const drains: [object, number | undefined, object][] = [
@@ -103,13 +109,13 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
   ];
   for (const [update, placed, next] of drains) {
     const known = placed === undefined ? {} : { placed };
-    const turn = host.update(state, { type: 'host.update', host: h1, update, ...known, ...ride }, context);
+    const turn = host.update(state, { type: 'host.update', host: h1, update, ...known, ...asker }, context);
     const { draining, drainTotal, drainAtOnce } = recordOf(turn);
     t.match({ draining, drainTotal, drainAtOnce }, next, JSON.stringify(update));
     if (!('drainTotal' in next)) t.equal(drainTotal, undefined, 'unknown, or of a drain that is over');
     apply(state, turn.changes);
   }
-  const removal = { type: 'host.remove', host: h1, force: true, dead: true, ...ride } as const;
+  const removal = { type: 'host.remove', host: h1, force: true, dead: true, ...asker } as const;
   const removed = host.remove(state, removal, context);
   t.match(removed.changes, { deletes: ['host.h1'], effects: [{ kind: 'directory', host: h1, entry: null }] });
   t.end();
@@ -140,7 +146,7 @@ t.test('an enrolment with another key revokes the one before', (t) => {
     ['U', []],
   ] as const) {
     const state = stateOf(hostRecord(h1, { join }));
-    const ask = { type: 'host.enrol', host: h1, joinTokenHash: 'x', publicKey, ...ride } as const;
+    const ask = { type: 'host.enrol', host: h1, joinTokenHash: 'x', publicKey, ...asker } as const;
     const { records } = host.enrol(state, ask, enrolment, context).changes;
     t.match(records[0], { kind: 'host', publicKey });
     t.match(records.slice(1), revoked);
@@ -152,7 +158,7 @@ t.test('an enrolment with another key revokes the one before', (t) => {
 t.test('expired credentials are renewed for the enrolled key alone', (t) => {
   const enrolment = { cluster: 'c', natsUrls: ['nats://x'], jwt: 'jwt' };
   const { nowMs } = context;
-  const ask = { type: 'host.renew', host: h1, publicKey: 'U', atMs: nowMs, nonce: 'n1', ...ride } as const;
+  const ask = { type: 'host.renew', host: h1, publicKey: 'U', atMs: nowMs, nonce: 'n1', ...asker } as const;
   const skew = limits.renewSkewMs;
   const used = (nonce: string, atMs = nowMs) => ({ renewals: [{ nonce, atMs }] });
   const rows: [string, Partial<HostRecord> | undefined, Partial<typeof ask>, string][] = [
@@ -199,7 +205,7 @@ t.test('expired credentials are renewed for the enrolled key alone', (t) => {
 t.test('an operator forbids the renewal of expired credentials, and allows it again', (t) => {
   const state = stateOf(hostRecord(h1));
   const shown = (update: object): unknown => {
-    const turn = host.update(state, { type: 'host.update', host: h1, update, ...ride }, context);
+    const turn = host.update(state, { type: 'host.update', host: h1, update, ...asker }, context);
     apply(state, turn.changes);
     return (JSON.parse(turn.reply.body) as { data: { renew_expired: boolean } }).data.renew_expired;
   };
@@ -247,7 +253,7 @@ t.test('a host offers no more than its ceiling', (t) => {
 
   const state = stateOf(hostRecord(h1));
   const set = (update: object): void =>
-    apply(state, host.update(state, { type: 'host.update', host: h1, update, ...ride }, context).changes);
+    apply(state, host.update(state, { type: 'host.update', host: h1, update, ...asker }, context).changes);
   set({ max_cpu_millis: 5, max_containers: 0 });
   t.same(state.host(h1)?.ceiling, { cpu_millis: 5, containers: 0 });
   set({ cordoned: true });
@@ -292,7 +298,7 @@ t.test('tenant: quota, settings, revocations', (t) => {
   const state = stateOf(pinned, waiting);
   const quota = (name: string) =>
     JSON.parse(
-      tenantDecide.quota(state, { type: 'tenant.quota', tenant: acme, region: name, ...ride }, contextOf(fleetOf()))
+      tenantDecide.quota(state, { type: 'tenant.quota', tenant: acme, region: name, ...asker }, contextOf(fleetOf()))
         .reply.body,
     ) as {
       data?: { usage: object; caps: object };
@@ -305,7 +311,7 @@ t.test('tenant: quota, settings, revocations', (t) => {
   const put = (settings: object, repair?: Revocation) =>
     tenantDecide.put(
       state,
-      { type: 'tenant.put', tenant: acme, settings, ...ride, ...(repair === undefined ? {} : { repair }) },
+      { type: 'tenant.put', tenant: acme, settings, ...asker, ...(repair === undefined ? {} : { repair }) },
       context,
     ).changes.records[0];
   t.match(put({ regions: ['eu'], caps: { containers: 1, mem_bytes: null } }), {
@@ -324,7 +330,7 @@ t.test('tenant: quota, settings, revocations', (t) => {
   const revoke = (nowMs: number, next = of(1000), before: readonly Revocation[] = many) =>
     tenantDecide.revoke(
       stateOf(holding(before)),
-      { type: 'tenant.revoke', tenant: acme, revocation: next, ...ride },
+      { type: 'tenant.revoke', tenant: acme, revocation: next, ...asker },
       contextOf(fleetOf(), nowMs),
     );
   t.equal(revoke(context.nowMs).reply.code, 'conflict', 'bounded');
@@ -563,7 +569,7 @@ for (const [name, record, fleet, options, outcome] of [
   ['fenced, now dead', { fencedAtMs: 5 }, fleetWithBeat('fenced', 2), { force: true, dead: true }, 'forgotten'],
 ] as const) {
   t.test(`removal of a host: ${name} → ${outcome}`, (t) => {
-    const ask = { type: 'host.remove', host: h1, ...options, ...ride } as const;
+    const ask = { type: 'host.remove', host: h1, ...options, ...asker } as const;
     const { reply, changes } = host.remove(stateOf(hostRecord(h1, record)), ask, contextOf(fleet));
     t.equal(reply.code, outcome === 'conflict' ? 'conflict' : 'accepted');
     t.same(changes.deletes, outcome === 'forgotten' ? ['host.h1'] : []);
@@ -602,11 +608,11 @@ t.test('a fenced host is given nothing: no session, no token, no change', (t) =>
   const state = stateOf(hostRecord(h1, { fencedAtMs: 1, join }));
   const context = contextOf(fleetWithBeat('fenced', 1));
   t.equal(host.hello(state, speaker, { v: 1, agent_version: '1', capacity: roomy }, context), undefined);
-  const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'x', publicKey: 'U', ...ride } as const;
+  const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'x', publicKey: 'U', ...asker } as const;
   t.equal(host.mayEnrol(state, enrol, 1), false);
-  const token = host.joinToken(state, { type: 'host.join_token', host: h1, joinTokenHash: 'y', ...ride }, context);
+  const token = host.joinToken(state, { type: 'host.join_token', host: h1, joinTokenHash: 'y', ...asker }, context);
   t.equal(token.reply.code, 'conflict');
-  const update = host.update(state, { type: 'host.update', host: h1, update: { cordoned: false }, ...ride }, context);
+  const update = host.update(state, { type: 'host.update', host: h1, update: { cordoned: false }, ...asker }, context);
   t.equal(update.reply.code, 'conflict');
   t.end();
 });

@@ -47,12 +47,12 @@ t.test('a page of a huge tenant looks at its own containers alone, wherever it b
     looks += all.length;
     return Map.prototype.values.call(containers) as ReturnType<typeof containers.values>;
   };
-  const ride = { rid: 'r', budgetMs: 1000, tenant: acme } as const;
+  const asker = { rid: 'r', budgetMs: 1000, tenant: acme } as const;
   const context = contextOf(fleetOf());
   for (const at of [3000, 1500, 20]) {
     looks = 0;
     const before = at === 3000 ? null : (all[at] ?? null);
-    const { body } = decide.list(state, { type: 'container.list', limit: 10, before, ...ride }, context).reply;
+    const { body } = decide.list(state, { type: 'container.list', limit: 10, before, ...asker }, context).reply;
     const { data, next_cursor } = JSON.parse(body) as { data: { id: string }[]; next_cursor: string };
     t.same(
       data.map(({ id }) => id),

@@ -12,7 +12,7 @@ import { acme, container, contextOf, fleetHost, fleetOf, h1, h2, h3, region, sta
 import { secretRecord } from '../support/secrets.ts';
 import { read, write } from '../support/vpn.ts';
 
-const ride = { rid: 'r', budgetMs: 1000 };
+const asker = { rid: 'r', budgetMs: 1000 };
 const message = 'the record of this tenant is damaged; contact support with the request id';
 const revocationOf = (tenant: TenantId, n: number, more: Partial<Revocation> = {}): Revocation => ({
   tenant,
@@ -74,7 +74,7 @@ t.test('the hosts that a create may name, in pages', (t) => {
   const state = stateOf({ ...defaultTenant(acme), regions: [us, eu] });
   const page = (limit: number, after = '') =>
     JSON.parse(
-      hosts(state, { type: 'tenant.hosts', tenant: acme, limit, after, ...ride }, contextOf(fleet)).reply.body,
+      hosts(state, { type: 'tenant.hosts', tenant: acme, limit, after, ...asker }, contextOf(fleet)).reply.body,
     ) as object;
   const [one, two, three] = [
     { key: h1, region: eu },

@@ -12,8 +12,8 @@ import { acme, h1, h2, hostRecord } from '../support/records.ts';
 
 const nowMs = 1_000_000_500;
 const untilMs = nowMs + 1;
-const ride = { rid: 'r', budgetMs: 1000, op: operation() };
-const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'right', publicKey: 'UNEW', ...ride } as const;
+const asker = { rid: 'r', budgetMs: 1000, op: operation() };
+const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'right', publicKey: 'UNEW', ...asker } as const;
 
 /** What is signed for an ask, where a partition has these records. */
 async function signedFor(ask: WriteAsk, ...records: readonly StateRecord[]) {
@@ -69,7 +69,7 @@ t.test('whether an enrolment is signed', async (t) => {
 });
 
 t.test('whether a renewal is signed', async (t) => {
-  const ask = { type: 'host.renew', host: h1, publicKey: 'U', atMs: nowMs, nonce: 'n', ...ride } as const;
+  const ask = { type: 'host.renew', host: h1, publicKey: 'U', atMs: nowMs, nonce: 'n', ...asker } as const;
   const rows: [string, StateRecord[], boolean][] = [
     ['the enrolled key', [hostRecord(h1, { publicKey: 'U' })], true],
     ['another key', [hostRecord(h1, { publicKey: 'UOTHER' })], false],
@@ -85,7 +85,7 @@ t.test('whether a renewal is signed', async (t) => {
 
 t.test('no other ask needs anything, and none waits for it', async (t) => {
   const { prepared, signed } = await signedFor(
-    { type: 'tenant.put', tenant: acme, settings: {}, ...ride },
+    { type: 'tenant.put', tenant: acme, settings: {}, ...asker },
     withToken(),
   );
   t.same([prepared, signed], [undefined, []]);

@@ -16,7 +16,7 @@ import { until } from '../../support/until.ts';
 type Callback = (error: Error | null, message: Msg) => void;
 
 const partitions = 4;
-const ride = { rid: 'r', budgetMs: 60_000 };
+const asker = { rid: 'r', budgetMs: 60_000 };
 
 /** The server, as far as one subscription sees it. */
 function createServer() {
@@ -78,7 +78,7 @@ async function subjectOf(...served: readonly number[]) {
   return { server, own, all, ask };
 }
 
-const count = (partition: number): Ask => ({ type: 'peer.count', partition, ...ride });
+const count = (partition: number): Ask => ({ type: 'peer.count', partition, ...asker });
 const codesOf = ({ answers }: AnswerPart): string[] => answers.map(({ code }) => code);
 
 t.test('each ask goes to its partition; those of others are refused, and the rest stands', async (t) => {
@@ -97,7 +97,7 @@ t.test('the key of an ask says its partition', async (t) => {
   const [tenant, host] = [tenantId('acme'), hostKey('h1')];
   const { ask } = await subjectOf(partitionOf(tenant, partitions));
   const isToo = partitionOf(host, partitions) === partitionOf(tenant, partitions);
-  t.same(codesOf(await ask({ type: 'tenant.get', tenant, ...ride }, { type: 'host.get', host, ...ride })), [
+  t.same(codesOf(await ask({ type: 'tenant.get', tenant, ...asker }, { type: 'host.get', host, ...asker })), [
     'ok',
     isToo ? 'not_found' : 'not_owner',
   ]);

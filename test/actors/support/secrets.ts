@@ -43,7 +43,7 @@ export function secretWorld(records: readonly StateRecord[] = [], fleet: FleetVi
   let nowMs = 1_000_000;
   let seq = 2;
   const context = () => contextOf(fleet, ++nowMs);
-  const ride = { rid: 'r', budgetMs: 1000 };
+  const asker = { rid: 'r', budgetMs: 1000 };
   const after = (changes: Changes): Changes => {
     apply(state, changes);
     return changes;
@@ -53,9 +53,9 @@ export function secretWorld(records: readonly StateRecord[] = [], fleet: FleetVi
     for (const one of changes) made.push(after(one));
     return made.filter(({ records: changed, deletes }) => changed.length + deletes.length > 0);
   };
-  const read = (ask: Read): Turn['reply'] => decideRead(state, { ...ask, ...ride }, context()).reply;
+  const read = (ask: Read): Turn['reply'] => decideRead(state, { ...ask, ...asker }, context()).reply;
   const write = (ask: Write): Turn => {
-    const turn = decideWrite(state, { ...ask, ...ride, op: operation() }, context(), undefined);
+    const turn = decideWrite(state, { ...ask, ...asker, op: operation() }, context(), undefined);
     after(turn.changes);
     return turn;
   };

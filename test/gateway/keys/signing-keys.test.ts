@@ -6,7 +6,7 @@ import type { KeySet } from '../../../schemas/api/keys/signing-key.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { acme } from '../../actors/support/records.ts';
-import { ride, signingStage, vaultOf } from './world.ts';
+import { request, signingStage, vaultOf } from './world.ts';
 
 const claims: OwnClaims = {
   id: '01890000-0000-7000-8000-000000000001',
@@ -18,7 +18,7 @@ const claims: OwnClaims = {
 };
 
 async function tokenOf(gateway: SigningKeys): Promise<string> {
-  const signed = await gateway.sign(claims, ride);
+  const signed = await gateway.sign(claims, request);
   if ('code' in signed) throw new Error(signed.code);
   return signed.token;
 }
@@ -57,12 +57,12 @@ t.test('after a rotation earlier tokens verify, unless their key was ended', asy
   const { gateway, pass } = signingStage();
   const one = gateway();
   const before = await kidOf(one);
-  await one.rotate(ride, { endOthers: false });
+  await one.rotate(request, { endOthers: false });
   const after = await kidOf(one);
   t.not(after, before);
   for (const kid of [before, after]) t.match(await one.find(kid), { kind: 'key' });
   t.same((await setOf(one)).map(({ kid }) => kid).sort(), [before, after].sort());
-  await one.rotate(ride, { endOthers: true });
+  await one.rotate(request, { endOthers: true });
   pass(limits.signingKeysUnknownMs);
   for (const kid of [before, after]) t.same(await one.find(kid), { kind: 'unknown' });
 });
@@ -74,8 +74,8 @@ t.test('a key that the vault did not seal counts nowhere', async (t) => {
   const one = gateway();
   t.same(await one.find(planted), { kind: 'unavailable' }, 'it may be one of ours, so it is not refused');
   t.same(await setOf(one), []);
-  t.match(await one.sign(claims, ride), { code: 'unavailable', body: /rotate the signing keys/ });
-  await one.rotate(ride, { endOthers: false });
+  t.match(await one.sign(claims, request), { code: 'unavailable', body: /rotate the signing keys/ });
+  await one.rotate(request, { endOthers: false });
   t.not(await kidOf(one), planted);
   // Moved under another id, the seal does not open either.
   const [record] = world.state.signingKeys().values();
@@ -100,12 +100,12 @@ t.test('without a vault, or its owner, nothing is signed and no token is refused
   const odd = signingStage(() => ({ code: 'ok', body: '{"data":[{}]}' })).gateway();
   const bare = signingStage().gateway(null);
   for (const gateway of [away, odd, bare]) {
-    t.match(await gateway.sign(claims, ride), { code: 'unavailable' });
-    t.match(await gateway.rotate(ride, { endOthers: false }), { code: 'unavailable' });
+    t.match(await gateway.sign(claims, request), { code: 'unavailable' });
+    t.match(await gateway.rotate(request, { endOthers: false }), { code: 'unavailable' });
     t.same(await gateway.find('any'), { kind: 'unavailable' });
     t.match(await gateway.published(), { code: 'unavailable' });
   }
-  t.match(await bare.sign(claims, ride), { body: /VAULT_KEYS/ });
+  t.match(await bare.sign(claims, request), { body: /VAULT_KEYS/ });
 });
 
 t.test('a damaged key is neither trusted nor refused', async (t) => {

@@ -7,7 +7,7 @@ import { secretWorld } from '../../actors/support/secrets.ts';
 import { quietLog } from '../support.ts';
 
 export const vaultOf = (id = 'k1', byte = 1) => new Vault([{ id, key: Buffer.alloc(32, byte) }]);
-export const ride = { origin: { rid: 'r' }, deadlineMs: 1e9 };
+export const request = { origin: { rid: 'r' }, deadlineMs: 1e9 };
 
 export function signingStage(before: (question: Question) => Outcome | undefined = () => undefined) {
   const world = secretWorld();

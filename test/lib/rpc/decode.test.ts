@@ -4,8 +4,8 @@ import { DecodeError } from '../../../lib/decode.ts';
 import { decodeAnswer, decodeAsk, decodeAsks } from '../../../lib/rpc/decode.ts';
 import { encodeAsks } from '../../../schemas/wire/codec.ts';
 
-const ride = { rid: 'r', budgetMs: 100 };
-const get = { type: 'container.get', tenant: 'acme', id: 'c', ...ride };
+const asker = { rid: 'r', budgetMs: 100 };
+const get = { type: 'container.get', tenant: 'acme', id: 'c', ...asker };
 const spec = {
   name: 'web',
   host_key: null,
@@ -19,7 +19,7 @@ const spec = {
   cpu_limit: '0.5',
   mem_limit: '256m',
 };
-const create = { type: 'container.create', tenant: 'acme', id: 'c', op: 'o', spec, idempotency: null, ...ride };
+const create = { type: 'container.create', tenant: 'acme', id: 'c', op: 'o', spec, idempotency: null, ...asker };
 
 t.test('an ask that has its fields passes, and keeps fields of the next release', (t) => {
   for (const ask of [get, create, { ...get, later: true }, { ...create, spec: { ...spec, later: 1 } }]) {

@@ -79,7 +79,7 @@ export class Gateway {
   /** One HTTP request of a tenant, with the asks that the handlers make of it. */
   async request(tenant: TenantId, request: Request, isStatus = true): Promise<Result> {
     const { newToken, hasLarge } = this.#options;
-    const ride = { tenant, rid: newToken() };
+    const asker = { tenant, rid: newToken() };
     const op = newToken() as OperationId;
     const cause = causeOf(tenant, request.kind);
     switch (request.kind) {
@@ -88,7 +88,7 @@ export class Gateway {
         const idempotency = key === null ? null : { key, bodyHash: name };
         const id = newToken() as ContainerId;
         const spec = specOf(name, hasLarge ? { env: environmentOf(name) } : {});
-        const ask = { type: 'container.create', ...ride, op, cause, id, spec, idempotency } as const;
+        const ask = { type: 'container.create', ...asker, op, cause, id, spec, idempotency } as const;
         return resultOf(request, await this.ask('write', ask));
       }
       case 'start':
@@ -97,7 +97,7 @@ export class Gateway {
         const id = request.id as ContainerId;
         return resultOf(
           request,
-          await this.ask('write', { type: `container.${request.kind}`, ...ride, op, cause, id }),
+          await this.ask('write', { type: `container.${request.kind}`, ...asker, op, cause, id }),
         );
       }
       case 'patch': {
@@ -107,17 +107,20 @@ export class Gateway {
           ...(cpuMillis === undefined ? {} : { cpu_limit: String(cpuMillis / 1000) }),
         };
         const id = request.id as ContainerId;
-        return resultOf(request, await this.ask('write', { type: 'container.update', ...ride, op, cause, id, patch }));
+        return resultOf(request, await this.ask('write', { type: 'container.update', ...asker, op, cause, id, patch }));
       }
       case 'get': {
         const id = request.id as ContainerId;
         const type = isStatus ? 'container.status' : 'container.get';
-        return resultOf(request, await this.ask('read', { type, ...ride, id }));
+        return resultOf(request, await this.ask('read', { type, ...asker, id }));
       }
       case 'list':
-        return resultOf(request, await this.ask('read', { type: 'container.list', ...ride, limit: 100, before: null }));
+        return resultOf(
+          request,
+          await this.ask('read', { type: 'container.list', ...asker, limit: 100, before: null }),
+        );
       case 'quota':
-        return resultOf(request, await this.ask('read', { type: 'tenant.quota', ...ride, region: '*' }));
+        return resultOf(request, await this.ask('read', { type: 'tenant.quota', ...asker, region: '*' }));
     }
   }
 }

@@ -81,8 +81,8 @@ async function askForNothing(
 ): Promise<void> {
   const lane = async (): Promise<void> => {
     while (!isOver()) {
-      const ride = { rid: newToken(), op: newToken() as OperationId, cause: causeOf(tenant, 'start') };
-      await gateway.ask('write', { type: 'container.start', tenant, id: newToken() as ContainerId, ...ride });
+      const asker = { rid: newToken(), op: newToken() as OperationId, cause: causeOf(tenant, 'start') };
+      await gateway.ask('write', { type: 'container.start', tenant, id: newToken() as ContainerId, ...asker });
       await sleep(20);
     }
   };

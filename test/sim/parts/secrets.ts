@@ -69,8 +69,8 @@ export class Secrets {
   }
 
   async #write(gateway: Gateway, tenant: TenantId, asked: Asked): Promise<string> {
-    const ride = { rid: this.#newToken(), op: this.#newToken() as OperationId };
-    const ask = { ...asked, tenant, ...ride, cause: causeOf(tenant, asked.type) } as Question;
+    const asker = { rid: this.#newToken(), op: this.#newToken() as OperationId };
+    const ask = { ...asked, tenant, ...asker, cause: causeOf(tenant, asked.type) } as Question;
     return (await gateway.ask('write', ask)).code;
   }
 

@@ -58,7 +58,7 @@ export async function liveOnVpn(
 ): Promise<void> {
   const known: KnownPeer[] = [];
   let names = 0;
-  const ride = () => ({ rid: newToken(), op: newToken() as OperationId });
+  const asker = () => ({ rid: newToken(), op: newToken() as OperationId });
 
   async function create(): Promise<void> {
     const tenant = random.pick(tenants as readonly [TenantId, ...TenantId[]]);
@@ -67,17 +67,17 @@ export async function liveOnVpn(
       type: 'network.reserve',
       network: home,
       by: { tenant, peer },
-      ...ride(),
+      ...asker(),
     });
     if (reserved.code !== 'ok') return;
     const { index } = (JSON.parse(reserved.body) as { data: Reservation }).data;
     const made = madePeer(`${newToken()}-${names++}`, index, keysFrom(newToken));
-    const { code } = await gateway.ask('write', { type: 'peer.create', tenant, peer, made, ...ride() });
+    const { code } = await gateway.ask('write', { type: 'peer.create', tenant, peer, made, ...asker() });
     if (code === 'created' || code === 'timeout') known.push({ tenant, peer, serial: made.certificate.serial });
   }
 
   async function change(one: KnownPeer): Promise<void> {
-    const peer = { tenant: one.tenant, peer: one.peer, ...ride() };
+    const peer = { tenant: one.tenant, peer: one.peer, ...asker() };
     switch (random.below(4)) {
       case 0:
         await gateway.ask('write', { type: 'peer.update', update: { enabled: random.once(2) }, ...peer });

@@ -27,7 +27,7 @@ import {
   unplaced,
 } from '../../support/records.ts';
 
-const ride = { rid: 'r', budgetMs: 1000 };
+const asker = { rid: 'r', budgetMs: 1000 };
 const fleet = fleetOf(fleetHost(h1), fleetHost(h2, { standing: 'silent' }), fleetHost(h3, { standing: 'lost' }));
 const tenants = ['acme', 'Zeta', 'b-1', '_x'].map(tenantId);
 
@@ -44,7 +44,7 @@ const pageOf = (
   seen: FleetView = fleet,
 ): Page =>
   JSON.parse(
-    find(state, { type: 'container.find', partition: 0, limit, from, only, ...ride }, contextOf(seen)).reply.body,
+    find(state, { type: 'container.find', partition: 0, limit, from, only, ...asker }, contextOf(seen)).reply.body,
   ) as Page;
 
 const records = fc.array(
@@ -79,7 +79,7 @@ t.test('pages have what a tenant’s GET shows of each container that matches, o
     fc.property(records, filters, fc.integer({ min: 1, max: 5 }), (all, only, limit) => {
       const state = stateOf(...inOrder(all));
       const shown = all.map(({ tenant, id }) => {
-        const { body } = decide.get(state, { type: 'container.get', tenant, id, ...ride }, contextOf(fleet)).reply;
+        const { body } = decide.get(state, { type: 'container.get', tenant, id, ...asker }, contextOf(fleet)).reply;
         return (JSON.parse(body) as { data: Container }).data;
       });
       const wanted = shown

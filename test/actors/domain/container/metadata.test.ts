@@ -16,7 +16,7 @@ import { defaultTenant } from '../../../../schemas/api/tenant.ts';
 import { containerId, operation } from '../../support.ts';
 import { acme, apply, container, contextOf, fleetHost, fleetOf, h1, stateOf } from '../../support/records.ts';
 
-const ride = { rid: 'r', budgetMs: 1000 };
+const asker = { rid: 'r', budgetMs: 1000 };
 const fleet = fleetOf(fleetHost(h1));
 
 function world(...records: readonly ContainerRecord[]) {
@@ -24,7 +24,7 @@ function world(...records: readonly ContainerRecord[]) {
   const state = stateOf(defaultTenant(acme), ...(records.length === 0 ? [first] : records));
   const record = (): ContainerRecord => state.tenant(acme).containers.get(first.id)!;
   const ask = <Type extends string>(type: Type) =>
-    ({ type, tenant: acme, id: first.id, op: operation(), ...ride }) as const;
+    ({ type, tenant: acme, id: first.id, op: operation(), ...asker }) as const;
   const turn = (made: Turn): Turn => {
     apply(state, made.changes);
     return made;
@@ -96,7 +96,7 @@ t.test('what is being removed keeps its labels, for a week after its end', (t) =
     type: 'metadata.list',
     tenant: acme,
     ids: [id, containerId()],
-    ...ride,
+    ...asker,
   });
   t.match(JSON.parse(String(reply.body)), { data: [{ id, labels: { team: 'web' } }], more: false });
   t.equal((JSON.parse(String(reply.body)) as { data: unknown[] }).data.length, 1, 'nothing of what is unknown');
@@ -113,7 +113,7 @@ t.test('a list says what it left out', (t) => {
   let left = records.map(({ id }) => id);
   let pages = 0;
   while (left.length > 0) {
-    const { reply } = metadata.list(state, { type: 'metadata.list', tenant: acme, ids: left, ...ride });
+    const { reply } = metadata.list(state, { type: 'metadata.list', tenant: acme, ids: left, ...asker });
     const { data, more } = JSON.parse(String(reply.body)) as { data: { id: string }[]; more: boolean };
     t.same(
       data.map(({ id }) => id),
@@ -157,7 +157,7 @@ t.test('a list of those with a label, a bounded number of looks at a time', (t) 
   const few = [{ team: 'a' }, { team: 'b' }, { tier: 'a' }, {}, { team: 'a', tier: '' }];
   const { state } = world(...few.map((labels, at) => labelled(at, labels)));
   const page = (labels: string[], before: ListCursor | null = null, from = state) => {
-    const ask = { tenant: acme, limit: 2, before, labels, ...ride } as const;
+    const ask = { tenant: acme, limit: 2, before, labels, ...asker } as const;
     const { reply } = decide.list(from, { type: 'container.list', ...ask }, contextOf(fleet));
     const { body } = metadata.overview(from, { type: 'container.overview', ...ask }, contextOf(fleet)).reply;
     const { data, next_cursor } = JSON.parse(reply.body) as { data: { name: string }[]; next_cursor?: string };

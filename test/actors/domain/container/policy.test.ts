@@ -26,7 +26,7 @@ import {
   stateOf,
 } from '../../support/records.ts';
 
-const ride = { rid: 'r', budgetMs: 1000 };
+const asker = { rid: 'r', budgetMs: 1000 };
 const oneHost = fleetOf(fleetHost(h1));
 const policyOf = (changes: Partial<Policy>): Policy => ({ ...defaultPolicy, ...changes });
 const command = { ...healthDefaults, command: ['true'] };
@@ -46,7 +46,7 @@ function world(first: ContainerRecord, fleet: FleetView = oneHost) {
     return made;
   };
   const ask = <Type extends string>(type: Type) =>
-    ({ type, tenant: acme, id: first.id, op: operation(), ...ride }) as const;
+    ({ type, tenant: acme, id: first.id, op: operation(), ...asker }) as const;
   return {
     state,
     record,

@@ -42,7 +42,7 @@ import {
   unplaced,
 } from '../../support/records.ts';
 
-const ride = { rid: 'r', budgetMs: 1000 };
+const asker = { rid: 'r', budgetMs: 1000 };
 const oneHost = fleetOf(fleetHost(h1));
 const tagged = (tag: string, more: Partial<ContainerRecord> = {}) =>
   container({
@@ -62,7 +62,7 @@ function world(first: ContainerRecord, fleet: FleetView = oneHost, settings: Par
     return changes;
   };
   const ask = <Type extends string>(type: Type) =>
-    ({ type, tenant: acme, id: first.id, op: operation(), ...ride }) as const;
+    ({ type, tenant: acme, id: first.id, op: operation(), ...asker }) as const;
   const turn = (made: Turn): Turn => {
     after(made.changes);
     return made;
@@ -427,7 +427,7 @@ t.test('If-Match', (t) => {
   const one = world(tagged('1'));
   const read = decide.get(
     one.state,
-    { type: 'container.get', tenant: acme, id: one.record().id, ...ride },
+    { type: 'container.get', tenant: acme, id: one.record().id, ...asker },
     contextOf(oneHost),
   );
   const tag = declarationTagOf(read.reply.body);

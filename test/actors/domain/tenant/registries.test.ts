@@ -30,15 +30,15 @@ import { read, write } from '../../support/vpn.ts';
 const [eu, us] = [region('eu'), region('us')];
 const fleet = fleetOf(fleetHost(h1, { region: eu }), fleetHost(h2, { region: us }));
 const tenant = (more: Partial<TenantRecord>): TenantRecord => ({ ...defaultTenant(acme), regions: [eu, us], ...more });
-const ride = { rid: 'r', budgetMs: 1000 };
+const asker = { rid: 'r', budgetMs: 1000 };
 const refusal = { error: 'invalid', details: { registry: [/is not allowed/] } };
 
 function create(state: PartitionState, spec: Partial<ContainerSpec>, seen: FleetView = fleet): Turn {
-  const ask = { type: 'container.create' as const, tenant: acme, id: containerId(), op: operation(), ...ride };
+  const ask = { type: 'container.create' as const, tenant: acme, id: containerId(), op: operation(), ...asker };
   return decide.create(state, { ...ask, spec: specOf('web', spec), idempotency: null }, contextOf(seen));
 }
 const start = (state: PartitionState, { id }: ContainerRecord): Turn =>
-  decide.start(state, { type: 'container.start', tenant: acme, id, op: operation(), ...ride }, contextOf(fleet));
+  decide.start(state, { type: 'container.start', tenant: acme, id, op: operation(), ...asker }, contextOf(fleet));
 const hostOf = ({ changes }: Turn) => {
   const [record] = changes.records as ContainerRecord[];
   return record?.placement.phase === 'placed' ? record.placement.host : undefined;
