@@ -6,7 +6,7 @@
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
-import { isCovered, meets, type Revocation, type RevocationBody } from '../../schemas/api/tenant.ts';
+import { isCovered, matchesToken, type Revocation, type RevocationBody } from '../../schemas/api/tenant.ts';
 import type { Identity } from './claims.ts';
 
 /**
@@ -25,8 +25,6 @@ export function revocationOf(
   const untilMs = match.by === 'jti' && exp !== undefined ? Math.min(longestMs, exp * 1000) : longestMs;
   return { tenant, match, issuedUntilS: wholeSeconds(nowMs), untilMs };
 }
-
-export type Standing = 'good' | 'revoked';
 
 const keyOf = ({ match }: Revocation): string => (match.by === 'tenant' ? 'tenant' : `${match.by} ${match.value}`);
 
@@ -70,11 +68,11 @@ export class Revocations {
     return true;
   }
 
-  standing(identity: Identity): Standing {
+  isRevoked(identity: Identity): boolean {
     const held = this.#ofTenant.get(identity.tenant);
-    if (held === undefined) return 'good';
-    for (const revocation of held.values()) if (meets(revocation, identity)) return 'revoked';
-    return 'good';
+    if (held === undefined) return false;
+    for (const revocation of held.values()) if (matchesToken(revocation, identity)) return true;
+    return false;
   }
 
   sweep(nowMs: number): void {

@@ -107,7 +107,7 @@ export class Verifier {
 
   /** For an identity that outlives its request: a stream ends with its token. */
   stillGood(identity: Identity): boolean {
-    return identity.expiresAtS * 1000 > this.#clock.nowMs() && this.#revocations.standing(identity) === 'good';
+    return identity.expiresAtS * 1000 > this.#clock.nowMs() && !this.#revocations.isRevoked(identity);
   }
 
   #whyNot(identity: Identity): Verdict {

@@ -185,7 +185,7 @@ export interface Issued {
 }
 
 /** True if a revocation refuses the token of its tenant. */
-export function meets({ match, issuedUntilS }: Revocation, { tokenId, subject, issuedAtS }: Issued): boolean {
+export function matchesToken({ match, issuedUntilS }: Revocation, { tokenId, subject, issuedAtS }: Issued): boolean {
   const isInTime = issuedAtS <= issuedUntilS;
   switch (match.by) {
     case 'tenant':

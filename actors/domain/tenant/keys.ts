@@ -1,7 +1,7 @@
 /** The keys of a tenant's programs. Owners keep their names and scopes, never a token. Pure. */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import { keysFull, type KeyRecord, type KeyView } from '../../../schemas/api/keys/key.ts';
-import { meets, type Revocation } from '../../../schemas/api/tenant.ts';
+import { matchesToken, type Revocation } from '../../../schemas/api/tenant.ts';
 import type { KeyId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -14,7 +14,7 @@ import type { TenantView } from './state.ts';
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const isRevoked = ({ record }: TenantView, { id, subject, issuedAtS }: KeyRecord): boolean =>
-  record.revocations.some((revocation) => meets(revocation, { tokenId: id, subject, issuedAtS }));
+  record.revocations.some((revocation) => matchesToken(revocation, { tokenId: id, subject, issuedAtS }));
 
 const damagedView = { name: null, scopes: null, subject: null, inserted_at: null, expires_at: null, revoked: false };
 

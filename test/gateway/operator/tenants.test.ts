@@ -1,7 +1,7 @@
 /** How long a revocation is kept, and when the other gateways hear of it. */
 import fc from 'fast-check';
 import t from 'tap';
-import { meets } from '../../../schemas/api/tenant.ts';
+import { matchesToken } from '../../../schemas/api/tenant.ts';
 import { revocationOf } from '../../../gateway/auth/revocations.ts';
 import { tenantRoutes } from '../../../gateway/operator/tenants.ts';
 import type { Region, TenantId } from '../../../schemas/ids.ts';
@@ -53,7 +53,7 @@ t.test('what a later revocation takes the place of refuses nothing that it does 
       const expiresAtS = issuedAtS + lifeS;
       const identity = { tenant: acme, subject: sub, scopes: [], tokenId: jti, tokenName: jti, issuedAtS, expiresAtS };
       const meeting = (of: readonly Revocation[]): boolean =>
-        of.some((one) => meets(one, identity) && one.untilMs > usedS * 1000);
+        of.some((one) => matchesToken(one, identity) && one.untilMs > usedS * 1000);
       const told = revoked
         .filter(({ atS }) => atS <= usedS)
         .sort((one, other) => one.atS - other.atS)
@@ -67,7 +67,7 @@ t.test('what a later revocation takes the place of refuses nothing that it does 
       );
       // A token can be revoked by its name once it is there; its issuer dates it ahead by no more
       // than is allowed for.
-      const isNamed = told.some(({ atS, revocation }) => atS >= issuedS && meets(revocation, identity));
+      const isNamed = told.some(({ atS, revocation }) => atS >= issuedS && matchesToken(revocation, identity));
       return !isNamed || expiresAtS <= usedS || meeting(kept);
     }),
     { numRuns: 3000 },
