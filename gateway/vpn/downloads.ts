@@ -4,7 +4,7 @@
 import { isBearerOf } from '../../lib/bearer.ts';
 import type { PeerId } from '../../schemas/ids.ts';
 import { servesTenant } from '../../schemas/api/network.ts';
-import { standingOf } from '../../schemas/api/peer.ts';
+import { peerStateOf } from '../../schemas/api/peer.ts';
 import { tenantOf, type Call, type CallOf, type Handled, type HandlerOf } from '../call.ts';
 import type { Encryption } from './service/artifacts.ts';
 import { conditional } from '../http/conditional.ts';
@@ -66,7 +66,7 @@ export function artifactRoutes(forage: Forage) {
     const access = accessOf(call, peer);
     const loaded = await peers.load(call, access);
     refuseClosed(call, loaded);
-    const standing = standingOf(loaded.peer, forage.clock.nowMs());
+    const standing = peerStateOf(loaded.peer, forage.clock.nowMs());
     if (standing !== 'active')
       throw new Refusal(
         failure('conflict', `the peer is ${standing}; enable it, or set a later expires_at, and download again`),

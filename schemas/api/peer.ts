@@ -52,7 +52,7 @@ export const PeerTokenBody = Type.Object(
 export type PeerTokenBody = Static<typeof PeerTokenBody>;
 
 export const peerStates = ['active', 'disabled', 'expired'] as const;
-export type PeerStanding = (typeof peerStates)[number];
+export type PeerState = (typeof peerStates)[number];
 
 export const PeerTokenView = Type.Object(
   { id: PeerTokenId, scope: TokenScope, inserted_at: Type.String(), expires_at: Type.String() },
@@ -235,7 +235,7 @@ export interface PeerGrant {
   readonly scope: TokenScope;
 }
 
-export const standingOf = (
+export const peerStateOf = (
   { enabled, expiresAtMs }: Pick<PeerRecord, 'enabled' | 'expiresAtMs'>,
   nowMs: number,
-): PeerStanding => (!enabled ? 'disabled' : expiresAtMs !== null && expiresAtMs <= nowMs ? 'expired' : 'active');
+): PeerState => (!enabled ? 'disabled' : expiresAtMs !== null && expiresAtMs <= nowMs ? 'expired' : 'active');

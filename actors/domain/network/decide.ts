@@ -8,7 +8,7 @@ import { formatCidr, parseCidr } from '../../../schemas/cidr.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { KeptCertificate, NetworkRecord, RevocationEntry } from '../../../schemas/api/network.ts';
-import { standingOf } from '../../../schemas/api/peer.ts';
+import { peerStateOf } from '../../../schemas/api/peer.ts';
 import type { KnownNetwork } from './state.ts';
 import { materialOf } from '../material.ts';
 import { pageByKey } from '../page.ts';
@@ -176,7 +176,7 @@ function entryOf(network: KnownNetwork, serial: string, nowMs: number): Revocati
   const lease = pausable.get(serial);
   const state = lease?.state;
   if (lease === undefined || state?.phase !== 'held') return undefined;
-  const standing = standingOf(state, nowMs);
+  const standing = peerStateOf(state, nowMs);
   if (standing === 'active' && network.serves(lease.tenant)) return undefined;
   const certificate = state.certificates.find((ref) => ref.serial === serial);
   if (certificate === undefined || certificate.notAfterMs <= nowMs) return undefined;

@@ -3,7 +3,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { PeerCount } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import {
-  standingOf,
+  peerStateOf,
   type PeerProblem,
   type PeerRecord,
   type PeerRevocation,
@@ -225,7 +225,7 @@ export function count(state: PartitionView, { nowMs }: TurnContext): Turn {
   let earliest: number | null = null;
   for (const { peers } of state.tenants()) {
     for (const record of peers.records.values()) {
-      const standing = standingOf(record, nowMs);
+      const standing = peerStateOf(record, nowMs);
       counts[standing]++;
       const { notAfterMs } = record.certificate;
       if (standing === 'active' && (earliest === null || notAfterMs < earliest)) earliest = notAfterMs;

@@ -3,7 +3,7 @@
  */
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { standingOf, type PeerGrant, type PeerRecord, type PeerToken } from '../../../schemas/api/peer.ts';
+import { peerStateOf, type PeerGrant, type PeerRecord, type PeerToken } from '../../../schemas/api/peer.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, refuse, type Turn, type TurnContext } from '../turn.ts';
 import { find, kept } from './transitions.ts';
@@ -40,7 +40,7 @@ export const notGood = refuse('unauthenticated');
 export function goodToken(record: PeerRecord | undefined, tokenHash: string, nowMs: number): PeerToken | undefined {
   const token = record?.tokens.find(({ hash }) => hash === tokenHash);
   if (record === undefined || token === undefined) return undefined;
-  return token.expiresAtMs > nowMs && standingOf(record, nowMs) === 'active' ? token : undefined;
+  return token.expiresAtMs > nowMs && peerStateOf(record, nowMs) === 'active' ? token : undefined;
 }
 
 /**

@@ -3,7 +3,7 @@ import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { CertificateRef } from '../../../schemas/api/network.ts';
 import type { PeerTold } from '../../../schemas/wire/asks.ts';
 import {
-  standingOf,
+  peerStateOf,
   type PeerProblem,
   type PeerRecord,
   type PeerRevocation,
@@ -27,7 +27,7 @@ export const peerView = (record: PeerRecord, nowMs: number): PeerView => ({
   tenant_id: record.tenant,
   name: record.name,
   network: record.network,
-  state: standingOf(record, nowMs),
+  state: peerStateOf(record, nowMs),
   enabled: record.enabled,
   expires_at: record.expiresAtMs === null ? null : timestamp(record.expiresAtMs),
   ipv4: record.ipv4,

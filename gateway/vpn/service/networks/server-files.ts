@@ -1,7 +1,7 @@
 /** Files for the VPN server: its keys, and the peers that it admits, from the network's leases. */
 import { addressAt, parseCidr } from '../../../../schemas/cidr.ts';
 import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../../../schemas/api/network.ts';
-import { standingOf } from '../../../../schemas/api/peer.ts';
+import { peerStateOf } from '../../../../schemas/api/peer.ts';
 import type { Clock } from '../../../../lib/time/clock.ts';
 import { serverNftables, type FilteredPeer } from '../../render/wireguard/nftables.ts';
 import { serverSwanctl } from '../../render/strongswan/swanctl.ts';
@@ -37,7 +37,7 @@ async function* admittedPeers(
     const page: LeasePage = await actors.read(asker, { type: 'network.leases', network: name, after });
     const admitted: Admitted[] = [];
     for (const lease of page.data) {
-      if (lease.state.phase !== 'held' || standingOf(lease.state, clock.nowMs()) !== 'active') continue;
+      if (lease.state.phase !== 'held' || peerStateOf(lease.state, clock.nowMs()) !== 'active') continue;
       if (served?.has(lease.tenant) === false) continue;
       const ipv6 = ipv6Pool === undefined ? null : addressAt(ipv6Pool, lease.index);
       admitted.push({ ...lease.state, lease, ipv4: addressAt(ipv4Pool, lease.index), ipv6 });

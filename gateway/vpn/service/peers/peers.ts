@@ -8,7 +8,7 @@ import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../../sch
 import { servesTenant } from '../../../../schemas/api/network.ts';
 import type { NetworkRecord, Reservation } from '../../../../schemas/api/network.ts';
 import type { Sealed } from '../../../../schemas/records/sealed.ts';
-import { standingOf } from '../../../../schemas/api/peer.ts';
+import { peerStateOf } from '../../../../schemas/api/peer.ts';
 import type { PeerRecord, PeerToken, TokenScope } from '../../../../schemas/api/peer.ts';
 import type { Clock } from '../../../../lib/time/clock.ts';
 import { succeeded } from '../../../call.ts';
@@ -132,7 +132,7 @@ export class PeerMaker {
    */
   async rotate(asker: Asker, { peer, network }: Material, keyring: Keyring): Promise<NewPeer> {
     // No certificate outlives its peer.
-    if (standingOf(peer, this.#options.clock.nowMs()) === 'expired') {
+    if (peerStateOf(peer, this.#options.clock.nowMs()) === 'expired') {
       throw new Refusal(failure('conflict', 'the peer is expired; set a later expires_at first'));
     }
     const owner: PeerOwner = { tenant: peer.tenant, peer: peer.id };
