@@ -26,7 +26,7 @@ import { createHostCredentials, type HostCredentials } from './endpoints/credent
 import { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import { Fleet } from './endpoints/fleet.ts';
 import { Hearing } from './endpoints/hosts/hearing.ts';
-import { hearBeats, serveHosts } from './endpoints/hosts/serve.ts';
+import { subscribeHeartbeats, serveHosts } from './endpoints/hosts/serve.ts';
 import type { HostMessage } from './endpoints/hosts/server.ts';
 import type { UsageOptions } from './endpoints/hosts/usage.ts';
 import { OwnSubject } from './endpoints/own-subject.ts';
@@ -192,7 +192,7 @@ class OwnerProcess implements Owner {
       partitions,
       owned: () => Array.from(this.manager.serving(), ({ number }) => number),
       processes: () => this.manager.membership.live().length,
-      hear: (host, onHeard) => hearBeats(this.#hostOptions, host, onHeard),
+      hear: (host, onHeard) => subscribeHeartbeats(this.#hostOptions, host, onHeard),
     });
     this.#ownSubject = new OwnSubject(options.newToken(), partitions);
     this.#revocation = revocationOf(options);

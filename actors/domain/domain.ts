@@ -189,7 +189,7 @@ export const records: RecordFormat<StateRecord> = {
 
 /** Takes in what memory keeps and nothing commits. */
 export function hear(state: PartitionState, heard: Heard): void {
-  if ('pull' in heard) state.hearPull(heard.id, heard.pull);
+  if ('pull' in heard) state.handlePullProgress(heard.id, heard.pull);
   else if ('preparation' in heard) state.seePreparation(heard.id, heard.preparation);
   else if ('upSinceMs' in heard) state.seeUp(heard.id, heard.upSinceMs);
   else if ('served' in heard) state.served(heard.served);

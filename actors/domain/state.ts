@@ -296,7 +296,7 @@ export class PartitionState implements PartitionView {
   }
 
   /** Counts until the next change of the container. */
-  hearPull(id: ContainerId, pull: PullProgress): void {
+  handlePullProgress(id: ContainerId, pull: PullProgress): void {
     this.#pulls.set(id, pull);
   }
 

@@ -56,7 +56,7 @@ export class TenantPeers implements PeersView {
 }
 
 /** Whether its network knows all of it. A peer without a network has nothing to announce. */
-export function isTold(record: PeerRecord | PeerTombstoneRecord, incarnation: number): boolean {
+export function isAcknowledged(record: PeerRecord | PeerTombstoneRecord, incarnation: number): boolean {
   if (record.network === null) return true;
   const isOfNow = (record.toldIn ?? 0) === incarnation;
   return isOfNow && (record.kind === 'peer' ? record.told >= record.generation : record.told);
@@ -105,7 +105,7 @@ export class VpnState implements VpnView {
     const outlived: PeerTombstoneRecord[] = [];
     let earliestMs = Number.MAX_SAFE_INTEGER;
     for (const record of this.#tombstones.values()) {
-      if (!isTold(record, this.incarnation)) continue;
+      if (!isAcknowledged(record, this.incarnation)) continue;
       const endMs = tombstoneEndMs(record);
       if (endMs <= nowMs) outlived.push(record);
       earliestMs = Math.min(earliestMs, endMs);
@@ -184,7 +184,7 @@ export class VpnState implements VpnView {
   #note(record: PeerRecord | PeerTombstoneRecord): void {
     const key = vpnRecordKey(record);
     const { network } = record;
-    if (network === null || isTold(record, this.incarnation)) {
+    if (network === null || isAcknowledged(record, this.incarnation)) {
       this.#tell(key);
       return;
     }

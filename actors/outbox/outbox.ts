@@ -23,7 +23,7 @@ import { lapse } from '../domain/network/learn.ts';
 import type { PartitionClient, Outcome } from '../../lib/rpc/partition-client.ts';
 import { acknowledge, refusedBy } from '../domain/peer/decide.ts';
 import type { KnownNetwork } from '../domain/network/state.ts';
-import { toldOf } from '../domain/peer/view.ts';
+import { peerNoticeOf } from '../domain/peer/view.ts';
 import type { Partition } from '../partition.ts';
 import type { PartitionView } from '../domain/state.ts';
 import type { Changes, TurnContext } from '../domain/turn.ts';
@@ -92,7 +92,7 @@ export function questionOf(item: OutboxItem): Question {
     case 'tell': {
       const { network, record, incarnation } = item;
       const { tenant, id: peer, generation } = record;
-      const told = toldOf(record, incarnation);
+      const told = peerNoticeOf(record, incarnation);
       const by = { tenant, peer };
       const op = `tell-${peer}-${generation}`;
       return { type: 'network.learn', network, by, told, incarnation, ...asker(op) };

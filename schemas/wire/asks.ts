@@ -148,11 +148,11 @@ const revoked = {
   revoked: Type.Unsafe<readonly Static<typeof PeerRevocationShape>[]>(Type.Array(PeerRevocationShape)),
 };
 /** Facts about a peer that its network keeps. `revoked`: certificates to refuse from now on. */
-const PeerTold = Type.Union([
+const PeerNotice = Type.Union([
   Type.Object({ ...revoked, ...peerOnServer, there: Type.Literal(true), index: number }),
   Type.Object({ ...revoked, there: Type.Literal(false), generation: number }),
 ]);
-export type PeerTold = Static<typeof PeerTold>;
+export type PeerNotice = Static<typeof PeerNotice>;
 
 const reads = {
   'container.list': ask({ ...ofTenant, ...page, ...labelled }, forwarded<TSchema>()),
@@ -376,7 +376,7 @@ const writes = {
    * generation, and refuses what was sent before a restore.
    */
   'network.learn': ask(
-    { ...ofNetwork, ...by, told: PeerTold, incarnation: Type.Optional(number) },
+    { ...ofNetwork, ...by, told: PeerNotice, incarnation: Type.Optional(number) },
     dataOf(nullable(Learned)),
   ),
   /** `precondition_failed`: the version is not the next one (any more); see `secret.material`. */

@@ -213,7 +213,7 @@ export function start(state: PartitionView, ask: Of<'container.start'>, context:
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
   const waits = record.observed.status === 'failed' || record.observed.status === 'backoff';
-  if (record.desired === 'running' && !waits) return answer(reply('ok', record, context), rungOnly(record));
+  if (record.desired === 'running' && !waits) return answer(reply('ok', record, context), doorbellOnly(record));
   const tenant = state.tenant(ask.tenant);
   if (tenant.settingsDamaged) return damagedTenant;
   if (!mayPullInSome(tenant, regionsToStartIn(record, tenant, context), record.spec)) return invalid(registryRefusal);
@@ -238,13 +238,13 @@ export function stop(state: PartitionView, ask: Of<'container.stop'>, context: T
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
-  if (record.desired === 'stopped') return answer(reply('ok', record, context), rungOnly(record));
+  if (record.desired === 'stopped') return answer(reply('ok', record, context), doorbellOnly(record));
   const next = want(record, 'stopped', context);
   return answer(reply('ok', next, context), changed(next, [eventOf('stop_requested', next, context)]));
 }
 
 /** Nothing changed, and the doorbell still rings: setting a desired state re-actuates. */
-export const rungOnly = (record: ContainerRecord) => ({
+export const doorbellOnly = (record: ContainerRecord) => ({
   ...noChanges,
   effects: record.placement.phase === 'placed' ? [{ kind: 'doorbell' as const, host: record.placement.host }] : [],
 });
@@ -254,7 +254,7 @@ export function remove(state: PartitionView, ask: Of<'container.delete'>, contex
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  if (record.desired === 'removed') return answer(reply('accepted', record, context), rungOnly(record));
+  if (record.desired === 'removed') return answer(reply('accepted', record, context), doorbellOnly(record));
   const next = want(record, 'removed', context);
   const requested = changed(next, [eventOf('delete_requested', next, context)]);
   if (isOnHost(record, context)) return answer(reply('accepted', next, context), requested);
@@ -313,7 +313,7 @@ export function change(
 ): Turn {
   if (tenant.settingsDamaged) return damagedTenant;
   const isSame = isSameVersion(version, versionOf(record));
-  if (isSame && version.spec.pull_policy === record.spec.pull_policy) return answer(show(record), rungOnly(record));
+  if (isSame && version.spec.pull_policy === record.spec.pull_policy) return answer(show(record), doorbellOnly(record));
   if (isSame) {
     const { spec } = version;
     const next = withNext(record, context, { spec, ...withPullPolicy(record, spec.pull_policy) });

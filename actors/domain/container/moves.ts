@@ -170,7 +170,7 @@ const getsOn = ({ id }: ContainerRecord, { since }: Preparation, { servedMs }: T
 });
 
 /** Its image arrives on the host that prepares it. */
-export function hearPull(record: ContainerRecord, host: HostKey, context: TurnContext): Changes {
+export function handlePullProgress(record: ContainerRecord, host: HostKey, context: TurnContext): Changes {
   const preparing = preparationOf(record);
   return preparing?.host === host ? getsOn(record, preparing, context) : noChanges;
 }
@@ -222,7 +222,7 @@ function giveUp(record: ContainerRecord, reason: Reason | null, context: TurnCon
 }
 
 /** What the host that prepares it reports. */
-export function hearPreparation(
+export function handlePreparation(
   record: ContainerRecord,
   { generation, gone, prepared, observation }: ReportItem,
   tenant: TenantView,
@@ -241,7 +241,7 @@ export function hearPreparation(
 }
 
 /** What the host reports that it is leaving. */
-export function hearLeaving(
+export function handleLeaving(
   record: ContainerRecord,
   { generation, gone, observation }: ReportItem,
   context: TurnContext,

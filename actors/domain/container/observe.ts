@@ -8,9 +8,9 @@ import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
 import { atRest, giveUpRun, hasEnded, withLastRun } from './endings.ts';
 import {
-  hearLeaving,
-  hearPreparation,
-  hearPull,
+  handleLeaving,
+  handlePreparation,
+  handlePullProgress,
   keepMoving,
   leave,
   leaveDrained,
@@ -30,7 +30,7 @@ import {
   replace,
 } from './transitions.ts';
 import { isNewRun, isRunningOnce } from './runs.ts';
-import { hearUpdate, isUpdating, withProof } from './updates.ts';
+import { handleUpdate, isUpdating, withProof } from './updates.ts';
 
 /** Statuses that an agent may report; the others are the control plane's. */
 const reportable: ReadonlySet<Observation['status']> = new Set([
@@ -104,8 +104,8 @@ export function observe(
   const tenant = state.tenant(item.tenant);
   const record = tenant.containers.get(item.id);
   if (record === undefined) return noChanges;
-  if (leavingOf(record)?.host === host) return hearLeaving(record, item, context);
-  if (preparationOf(record)?.host === host) return hearPreparation(record, item, tenant, context);
+  if (leavingOf(record)?.host === host) return handleLeaving(record, item, context);
+  if (preparationOf(record)?.host === host) return handlePreparation(record, item, tenant, context);
   if (record.placement.phase !== 'placed' || record.placement.host !== host) return noChanges;
   const order = { generation: item.generation, session, seq: item.seq };
   const known = state.lastHeard(record);
@@ -122,7 +122,7 @@ export function observe(
   }
   const elsewhere = movedFromFault(state, record, observed, context);
   if (elsewhere !== undefined) return elsewhere;
-  const heard = isToldOfUpdate(record, item) ? hearUpdate(record, item, context) : record;
+  const heard = isToldOfUpdate(record, item) ? handleUpdate(record, item, context) : record;
   const isOld = heard === record && isRepeated(record, observed, order, known);
   if (isOld) return { ...noChanges, heard: { id: record.id, order } };
   const seen: ContainerRecord = {
@@ -175,7 +175,7 @@ export function observePull(state: PartitionView, host: HostKey, item: PullItem,
   const { tenant, id, generation, layers, bytes, total } = item;
   const record = state.tenant(tenant).containers.get(id);
   if (record?.placement.phase !== 'placed' || record.generation !== generation) return noChanges;
-  if (record.placement.host !== host) return hearPull(record, host, context);
+  if (record.placement.host !== host) return handlePullProgress(record, host, context);
   if (record.observed.status !== 'pulling' && record.update?.phase !== 'preparing') return noChanges;
   const pull = { layers: asCount(layers), bytes: asCount(bytes), total: total === null ? null : asCount(total) };
   return { ...noChanges, heard: { id, pull } };

@@ -4,7 +4,7 @@ import { isSameForEngine, policyOf, policyShown, policyStored, textOfPolicy } fr
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
-import { change, find, rungOnly } from './decide.ts';
+import { change, find, doorbellOnly } from './decide.ts';
 import { changed, eventOf, withNext } from './transitions.ts';
 import { versionOf } from './updates.ts';
 
@@ -25,7 +25,7 @@ export function put(state: PartitionView, { policy, ...ask }: Of<'policy.put'>, 
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
   const reply = repeatable('ok', policyShown(policy));
-  if (textOfPolicy(policy) === textOfPolicy(policyOf(record))) return answer(reply, rungOnly(record));
+  if (textOfPolicy(policy) === textOfPolicy(policyOf(record))) return answer(reply, doorbellOnly(record));
   if (!isSameForEngine(policy, policyOf(record))) {
     const version = { ...versionOf(record), policy };
     return change(state.tenant(ask.tenant), record, version, 'policy_changed', context, () => reply);

@@ -223,7 +223,7 @@ export function rolledBack(
  * The record after what its host says of the update. A host that says nothing has nothing left to
  * do for it.
  */
-export function hearUpdate(
+export function handleUpdate(
   record: ContainerRecord,
   { update: told, observation: { status, reason } }: Pick<ReportItem, 'update' | 'observation'>,
   context: TurnContext,

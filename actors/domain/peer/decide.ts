@@ -29,9 +29,9 @@ import {
   type TurnContext,
 } from '../turn.ts';
 import { changed, damaged, find, kept, revokeAll, shown, told } from './transitions.ts';
-import { isTold } from '../vpn-state.ts';
+import { isAcknowledged } from '../vpn-state.ts';
 import { goodToken, notGood } from './tokens.ts';
-import { peerView, untoldOf } from './view.ts';
+import { peerView, unacknowledgedOf } from './view.ts';
 
 export { certify, password, rotate } from './keys.ts';
 export { resolve, tokenCreate, tokenRemove } from './tokens.ts';
@@ -136,7 +136,7 @@ export function tombstoneAbsent(state: PartitionView, ask: Of<'peer.forgo'>, con
   const there = (isThere: boolean, changes: Changes): Turn => answer(repeatable('ok', { there: isThere }), changes);
   const record = peers.records.get(ask.peer);
   if (record !== undefined) {
-    return there(true, isTold(record, state.vpn.incarnation) ? told({ ...record, told: 0 }) : noChanges);
+    return there(true, isAcknowledged(record, state.vpn.incarnation) ? told({ ...record, told: 0 }) : noChanges);
   }
   if (peers.tombstones.has(ask.peer)) return there(false, noChanges);
   const tombstone: PeerTombstoneRecord = {
@@ -169,14 +169,14 @@ export function acknowledge(state: PartitionView, sent: PeerRecord | PeerTombsto
   const serials = new Set(sent.revoked.map(({ serial }) => serial));
   if (sent.kind === 'peer_tombstone') {
     const now = peers.tombstones.get(sent.id);
-    if (now === undefined || isTold(now, toldIn)) return noChanges;
+    if (now === undefined || isAcknowledged(now, toldIn)) return noChanges;
     const revoked = acknowledged(now.revoked, serials, toldIn);
     return { ...noChanges, records: [{ ...now, told: true, toldIn, revoked }] };
   }
   const now = peers.records.get(sent.id);
   if (now === undefined || now.generation < sent.generation) return noChanges;
   const isOfNow = (now.toldIn ?? 0) === toldIn;
-  const isNews = untoldOf(now.revoked, toldIn).some(({ serial }) => serials.has(serial));
+  const isNews = unacknowledgedOf(now.revoked, toldIn).some(({ serial }) => serials.has(serial));
   if (isOfNow && now.told >= sent.generation && !isNews) return noChanges;
   const { problem: _solved, ...rest } = now;
   const revoked = acknowledged(now.revoked, serials, toldIn);

@@ -9,7 +9,7 @@ import type { PartitionView } from '../state.ts';
 import { tooManyRotations } from '../tenant/remembered.ts';
 import { answer, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
 import { changed, find, revocation, revokeAll, shown, told, unexpired, withNext } from './transitions.ts';
-import { untoldOf } from './view.ts';
+import { unacknowledgedOf } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -20,7 +20,7 @@ const tooMuchUntold = refuse(
 );
 
 const hasTooMuchUntold = (state: PartitionView, { revoked }: PeerRecord): boolean =>
-  untoldOf(revoked, state.vpn.incarnation).length >= limits.peerRevocationsUntold;
+  unacknowledgedOf(revoked, state.vpn.incarnation).length >= limits.peerRevocationsUnacknowledged;
 
 /**
  * A thief of the old keys may have the tokens and the password too, so this one turn replaces all

@@ -1,7 +1,7 @@
 /** How the API shows a peer, and what its network learns about it. Pure. */
 import { timestamp } from '../../../lib/time/timestamp.ts';
 import type { CertificateRef } from '../../../schemas/api/network.ts';
-import type { PeerTold } from '../../../schemas/wire/asks.ts';
+import type { PeerNotice } from '../../../schemas/wire/asks.ts';
 import {
   peerStateOf,
   type PeerProblem,
@@ -51,21 +51,23 @@ const adviceOn: Readonly<Record<PeerProblem, string>> = {
 const refOf = ({ serial, notAfterMs }: CertificateRef): CertificateRef => ({ serial, notAfterMs });
 
 /** Those that the network has not acknowledged, in this incarnation of the cluster. */
-export const untoldOf = (revoked: readonly PeerRevocation[], incarnation: number): PeerRevocation[] =>
+export const unacknowledgedOf = (revoked: readonly PeerRevocation[], incarnation: number): PeerRevocation[] =>
   revoked.filter(({ toldIn }) => toldIn !== incarnation);
 
 /**
  * Fields by name: the record's secrets are none of the network's business, but for the preshared
  * key.
  */
-export function toldOf(record: PeerRecord | PeerTombstoneRecord, incarnation: number): PeerTold {
+export function peerNoticeOf(record: PeerRecord | PeerTombstoneRecord, incarnation: number): PeerNotice {
   const { generation } = record;
-  const revoked = untoldOf(record.revoked, incarnation).map(({ serial, notAfterMs, atMs, reason }): PeerRevocation => ({
-    serial,
-    notAfterMs,
-    atMs,
-    reason,
-  }));
+  const revoked = unacknowledgedOf(record.revoked, incarnation).map(
+    ({ serial, notAfterMs, atMs, reason }): PeerRevocation => ({
+      serial,
+      notAfterMs,
+      atMs,
+      reason,
+    }),
+  );
   if (record.kind === 'peer_tombstone') return { there: false, generation, revoked };
   return {
     there: true,

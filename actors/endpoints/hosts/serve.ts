@@ -113,7 +113,7 @@ export function serveHosts(options: UsageOptions): Subscription[] {
 }
 
 /** Hears the heartbeats of a host, or of all. `onHeard`: called for those of an enrolled agent. */
-export function hearBeats(
+export function subscribeHeartbeats(
   options: HostServerOptions,
   host: HostKey | '*',
   onHeard: (host: HostKey, beat: Beat) => void,

@@ -109,7 +109,7 @@ export function takeBatch(entries: readonly Commit[]): number {
 }
 
 /** What a checkpoint records when it moves no commits. */
-export interface Standing {
+export interface CheckpointState {
   readonly mark: number;
   readonly clock: ClockReading;
 }
@@ -131,7 +131,7 @@ export function batchWrites(
   entries: readonly Commit[],
   digest: RecordsDigest,
   markAt: (number: number) => Mark,
-  standing: Standing = { mark: 0, clock: noReading },
+  standing: CheckpointState = { mark: 0, clock: noReading },
 ): StoreWrite[] {
   const newest = new Map<string, Encoded | null>();
   const operations: OperationRecord[] = [];

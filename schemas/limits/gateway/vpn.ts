@@ -29,7 +29,7 @@ export const vpn = {
    * Revocations of a peer that its network has not acknowledged: with more, the peer gets no new
    * keys until the network has.
    */
-  peerRevocationsUntold: 256,
+  peerRevocationsUnacknowledged: 256,
   /**
    * Newest acknowledged revocations that a peer keeps, in case a restore makes its network forget
    * them.

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { lapse } from '../../../actors/domain/network/learn.ts';
-import { toldOf } from '../../../actors/domain/peer/view.ts';
+import { peerNoticeOf } from '../../../actors/domain/peer/view.ts';
 import type { PartitionState } from '../../../actors/domain/state.ts';
 import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
 import { isEmpty } from '../../../actors/domain/turn.ts';
@@ -52,7 +52,7 @@ const learn = (state: PartitionState, record: PeerRecord, more: Partial<PeerReco
     type: 'network.learn',
     network: home,
     by: { tenant: record.tenant, peer: record.id },
-    told: toldOf({ ...record, ...more }, 0),
+    told: peerNoticeOf({ ...record, ...more }, 0),
   });
 const goneOf = (record: PeerRecord, revoked: PeerRecord['revoked'] = []) =>
   ({

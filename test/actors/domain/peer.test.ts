@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { acknowledge } from '../../../actors/domain/peer/decide.ts';
-import { toldOf } from '../../../actors/domain/peer/view.ts';
+import { peerNoticeOf } from '../../../actors/domain/peer/view.ts';
 import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
 import { isEmpty } from '../../../actors/domain/turn.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -258,7 +258,7 @@ t.test('rotation revokes what was issued and is still good; of two at once one i
   t.ok(isEmpty(again.changes));
 
   const deaf = peerRecord({
-    revoked: Array.from({ length: limits.peerRevocationsUntold }, (_, index) => ({
+    revoked: Array.from({ length: limits.peerRevocationsUnacknowledged }, (_, index) => ({
       serial: `b${index}`,
       notAfterMs: farMs,
       atMs: 1,
@@ -329,7 +329,7 @@ t.test('renewal keeps the certificate before until it expires, and sixteen of th
     record.revoked.map(({ serial, reason }) => [serial, reason]),
     issued.slice(0, 2).map((serial) => [serial, 'superseded']),
   );
-  t.match(toldOf(record, 0), { there: true, certificates: issued.slice(2).map((serial) => ({ serial })) });
+  t.match(peerNoticeOf(record, 0), { there: true, certificates: issued.slice(2).map((serial) => ({ serial })) });
   t.end();
 });
 
@@ -355,7 +355,7 @@ t.test('a removed peer leaves a tombstone, which its network learns, and its tok
       [record.certificate.serial, 'cessationOfOperation'],
     ],
   );
-  t.same(toldOf(tombstone, 0), { there: false, generation: 2, revoked: tombstone.revoked });
+  t.same(peerNoticeOf(tombstone, 0), { there: false, generation: 2, revoked: tombstone.revoked });
   for (const again of [
     write(state, ask),
     read(state, { type: 'peer.get', tenant: acme, peer: record.id }),

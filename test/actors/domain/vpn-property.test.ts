@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
 import { outboxOf, outcomeOf, questionOf, type OutboxItem } from '../../../actors/outbox/outbox.ts';
-import { toldOf } from '../../../actors/domain/peer/view.ts';
+import { peerNoticeOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
 import { recordKey, type StateRecord } from '../../../actors/domain/records.ts';
 import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
@@ -283,7 +283,7 @@ function createWorld() {
     const network = states.network.vpn.network(home);
     const all = live();
     for (const record of all) {
-      const { there, index, revoked: refused, ...told } = { index: 0, ...toldOf(record, 0) };
+      const { there, index, revoked: refused, ...told } = { index: 0, ...peerNoticeOf(record, 0) };
       const lease = network.lease(record.index);
       if (!there || refused.length > 0 || record.told !== record.generation) fail('not told');
       if (JSON.stringify(lease?.state) !== JSON.stringify({ phase: 'held', ...told })) fail(`lease ${index} is of old`);

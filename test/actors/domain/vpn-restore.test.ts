@@ -9,7 +9,7 @@ import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
 import { lapse } from '../../../actors/domain/network/learn.ts';
 import { outboxOf, outcomeOf, problemOf, questionOf } from '../../../actors/outbox/outbox.ts';
-import { peerView, toldOf } from '../../../actors/domain/peer/view.ts';
+import { peerView, peerNoticeOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
 import { recordKey, type StateRecord } from '../../../actors/domain/records.ts';
 import type { Changes, Turn } from '../../../actors/domain/turn.ts';
@@ -189,7 +189,7 @@ function createWorld() {
     const whole = peers.filter((record) => peerView(record, nowMs).problem === null);
     if (new Set(whole.map(({ index }) => index)).size < whole.length) fail('an address is allocated twice, in silence');
     for (const record of whole) {
-      const { there: _there, index, revoked, ...told } = { index: 0, ...toldOf(record, incarnation) };
+      const { there: _there, index, revoked, ...told } = { index: 0, ...peerNoticeOf(record, incarnation) };
       const state = network.lease(index)?.state;
       if (revoked.length > 0) fail('a revocation is not told');
       if (JSON.stringify(state) !== JSON.stringify({ phase: 'held', ...told })) fail(`lease ${index} is of old`);
@@ -261,7 +261,7 @@ function restored(incarnation: number, ...records: StateRecord[]) {
   const nowMs = 1_000_000;
   const hear = (record: PeerRecord) => {
     const { tenant, id } = record;
-    const told = toldOf(record, incarnation);
+    const told = peerNoticeOf(record, incarnation);
     const ask = { type: 'network.learn', network: home, by: { tenant, peer: id }, told, incarnation } as const;
     return write(state, ask, nowMs);
   };

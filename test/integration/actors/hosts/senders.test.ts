@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { HostDirectory } from '../../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
-import { hearBeats, serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
+import { subscribeHeartbeats, serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
 import type { UsageOptions } from '../../../../actors/endpoints/hosts/usage.ts';
 import { createUsageStore } from '../../../../actors/usage/store.ts';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
@@ -57,7 +57,7 @@ async function serving(t: Test) {
     signJwt: async () => Promise.resolve(''),
   };
   serveHosts(options);
-  hearBeats(options, '*', (host, beat) => void fleet.hear(host, beat));
+  subscribeHeartbeats(options, '*', (host, beat) => void fleet.hear(host, beat));
   /** Sends every message except a report; returns the answers to the sync. */
   const speak = async (sender: Sender, held: Record<string, [number, number]> = {}): Promise<SyncAnswer[]> => {
     const beat = {
