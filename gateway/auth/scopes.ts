@@ -53,7 +53,7 @@ export function scopesOf(
  * The first of the wanted scopes that a token may not pass on; undefined if it may pass on all. One
  * without scopes opens everything of its tenant, and so may pass on all scopes of a tenant.
  */
-export function lackAmong(scopes: readonly string[], wanted: readonly string[]): string | undefined {
+export function firstMissing(scopes: readonly string[], wanted: readonly string[]): string | undefined {
   if (scopes.includes(everything)) return undefined;
   return wanted.find((scope) => !scopes.includes(scope) && (scopes.length > 0 || isOfOperator(scope)));
 }
@@ -66,7 +66,7 @@ const wordOf = (scope: Scope, params: Readonly<Record<string, string>>): string 
  * scopes opens every route of its tenant. One that has any opens only what they name: a VPN
  * server's token must not declare containers.
  */
-export function lackOf(
+export function findMissingScope(
   scopes: readonly string[],
   route: Pick<Route, 'access' | 'scopes'>,
   params: Readonly<Record<string, string>>,

@@ -9,7 +9,7 @@ import type { KeyId } from '../../schemas/ids.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { SigningKeyPage } from '../../schemas/wire/answers.ts';
 import { revocationOf } from '../auth/revocations.ts';
-import { lackAmong } from '../auth/scopes.ts';
+import { firstMissing } from '../auth/scopes.ts';
 import { succeeded, tenantOf, written, type Call, type HandlerOf, type Handlers, type Writer } from '../call.ts';
 import { created, invalid, missingScope, ok } from '../http/respond.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -54,8 +54,8 @@ export function keyRoutes(options: KeyRoutesOptions) {
     if (expiresAtMs > latestMs) {
       return invalid({ expires_at: [`must be within ${days(tokenLifeMaxMs)}, the longest life of a token here`] });
     }
-    const lack = lackAmong(identity.scopes, body.scopes);
-    if (lack !== undefined) return missingScope(lack);
+    const missing = firstMissing(identity.scopes, body.scopes);
+    if (missing !== undefined) return missingScope(missing);
     const issuedAtS = wholeSeconds(nowMs);
     const made = {
       id: options.newKeyId(),

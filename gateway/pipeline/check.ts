@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import { pathParameters, type Route } from '../../schemas/routes.ts';
 import { causeOf, isAudited } from '../audit/cause.ts';
 import type { Admission } from '../auth/gate.ts';
-import { lackOf } from '../auth/scopes.ts';
+import { findMissingScope } from '../auth/scopes.ts';
 import type { Call } from '../call.ts';
 import { forbidden, notFound } from '../http/refusals.ts';
 import { invalid, missingScope, type Result } from '../http/respond.ts';
@@ -41,8 +41,8 @@ export function refusalOf(
   if (crossSite) return forbidden;
   // A handshake is a GET that acts, and browsers let every page make one.
   if (route.upgrades === true && !isOfOurs) return forbidden;
-  const lack = lackOf(identity.scopes, route, params);
-  return lack === undefined ? undefined : missingScope(lack);
+  const missing = findMissingScope(identity.scopes, route, params);
+  return missing === undefined ? undefined : missingScope(missing);
 }
 
 /** The 404 for an invalid request about something that does not exist; undefined if it exists. */

@@ -1,5 +1,12 @@
 import t from 'tap';
-import { isOfOperator, isScope, lackAmong, lackOf, scopesOf, type ScopeRules } from '../../../gateway/auth/scopes.ts';
+import {
+  isOfOperator,
+  isScope,
+  firstMissing,
+  findMissingScope,
+  scopesOf,
+  type ScopeRules,
+} from '../../../gateway/auth/scopes.ts';
 import { routes, type Access, type Route } from '../../../schemas/routes.ts';
 import { tenantScopes, type Scope } from '../../../schemas/scopes.ts';
 
@@ -32,7 +39,7 @@ t.test('which words of a token limit it', (t) => {
   for (const [claims, scopes, rules = usual] of rows) t.same(scopesOf(claims, rules), scopes, JSON.stringify(claims));
   t.same(['read', 'network:office', 'operator'].filter(isScope), ['read', 'network:office', 'operator']);
   t.same(['READ', 'operators', 'operator:misspelt', 'network:', 'xread', 'reads'].filter(isScope), []);
-  t.equal(lackAmong(['READ'], ['read']), 'read', 'what opens nothing passes nothing on');
+  t.equal(firstMissing(['READ'], ['read']), 'read', 'what opens nothing passes nothing on');
   t.same(['read', 'operator', 'network:office', 'admin'].filter(isOfOperator), ['operator', 'network:office']);
   t.end();
 });
@@ -40,7 +47,7 @@ t.test('which words of a token limit it', (t) => {
 t.test('which scopes open which routes', (t) => {
   const route = (access: Access, ...scopes: Scope[]) =>
     ({ access, ...(scopes.length === 0 ? {} : { scopes: scopes as [Scope] }) }) as const;
-  const rows: [string[], ReturnType<typeof route>, ReturnType<typeof lackOf>][] = [
+  const rows: [string[], ReturnType<typeof route>, ReturnType<typeof findMissingScope>][] = [
     [['operator'], route('operator', 'operator:hosts'), undefined],
     [['operator'], route('tenant', 'admin'), undefined],
     [[], route('tenant', 'read'), undefined],
@@ -64,7 +71,7 @@ t.test('which scopes open which routes', (t) => {
     [['READ', 'deploy'], route('tenant', 'read', 'deploy'), undefined],
   ];
   for (const [scopes, of, lack] of rows) {
-    t.same(lackOf(scopes, of, { network: 'office' }), lack, `${scopes.join(' ')} for ${JSON.stringify(of)}`);
+    t.same(findMissingScope(scopes, of, { network: 'office' }), lack, `${scopes.join(' ')} for ${JSON.stringify(of)}`);
   }
   t.end();
 });
