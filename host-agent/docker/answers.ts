@@ -5,7 +5,7 @@
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
-import type { Shape } from './sieve.ts';
+import type { Shape } from './json-filter.ts';
 import { labels } from './ownership.ts';
 
 /** Bytes of an event's action that are read: `exec_create` repeats a whole command after it. */

@@ -13,7 +13,7 @@ import {
 import type { Duplex, Readable } from 'node:stream';
 import { limits } from '../../schemas/limits.ts';
 import { asEngineError, EngineError } from './errors.ts';
-import { Sieve, TooLarge, type Shape } from './sieve.ts';
+import { JsonFilter, TooLarge, type Shape } from './json-filter.ts';
 
 /** An unused connection to the engine is closed after so long. */
 const engineIdleMs = 30_000;
@@ -202,11 +202,12 @@ export async function readWhole(name: string, stream: Readable): Promise<Buffer>
 
 /** The kept text of an answer, which is one document. */
 async function readKept(name: string, stream: Readable, shape: Shape, maxBytes: number): Promise<Buffer> {
-  const sieve = new Sieve(shape, maxBytes);
+  const filter = new JsonFilter(shape, maxBytes);
   const documents: Buffer[] = [];
   try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) documents.push(...sift(name, () => sieve.push(chunk)));
-    documents.push(...sift(name, () => sieve.end()));
+    for await (const chunk of stream as AsyncIterable<Buffer>)
+      documents.push(...filtering(name, () => filter.push(chunk)));
+    documents.push(...filtering(name, () => filter.end()));
   } catch (error) {
     throw asEngineError(name, error);
   }
@@ -215,8 +216,8 @@ async function readKept(name: string, stream: Readable, shape: Shape, maxBytes: 
 
 const oversized = (name: string, detail: string): EngineError => new EngineError(name, { kind: 'oversized' }, detail);
 
-/** An error of the sieve is a fault of the answer, not of the connection. */
-export function sift<T>(name: string, work: () => T): T {
+/** An error of the filter is a fault of the answer, not of the connection. */
+export function filtering<T>(name: string, work: () => T): T {
   try {
     return work();
   } catch (error) {

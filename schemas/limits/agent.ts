@@ -37,7 +37,7 @@ export const agent = {
   probeOutputChars: 64 * KiB,
   /**
    * Bytes that are kept of one answer of the engine; the rest is skipped as it arrives
-   * (docker/sieve.ts).
+   * (docker/json-filter.ts).
    */
   engineAnswerBytes: 4 * MiB,
   engineLineBytes: 1 * MiB,

@@ -6,8 +6,8 @@ import { sleep } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { decode, shapes, type EngineEvent, type Inspection, type Stats, type Summary } from '../answers.ts';
 import { asEngineError, listCall } from '../errors.ts';
-import { Sieve } from '../sieve.ts';
-import { sift, type OpenReply } from '../transport.ts';
+import { JsonFilter } from '../json-filter.ts';
+import { filtering, type OpenReply } from '../transport.ts';
 import { json, labelFilter, parse, type EngineClient, type Labels } from './client.ts';
 
 export type CreateResult = { kind: 'created'; id: string } | { kind: 'name_taken' } | { kind: 'no_image' };
@@ -203,10 +203,10 @@ const changeActions = ['create', 'destroy', 'remove', 'delete', 'import', 'load'
 
 async function* decodeEvents(stream: OpenReply['stream']): AsyncGenerator<EngineEvent> {
   const name = 'events';
-  const sieve = new Sieve(shapes.event, limits.engineLineBytes);
+  const filter = new JsonFilter(shapes.event, limits.engineLineBytes);
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      for (const event of sift(name, () => sieve.push(chunk))) yield decode.event(event);
+      for (const event of filtering(name, () => filter.push(chunk))) yield decode.event(event);
     }
   } catch (error) {
     throw asEngineError(name, error);

@@ -1,18 +1,18 @@
-/** The sieve keeps only the members that the agent reads, while an answer arrives. */
+/** The filter keeps only the members that the agent reads, while an answer arrives. */
 import t from 'tap';
 import fc from 'fast-check';
-import { Sieve, type Shape } from '../../../host-agent/docker/sieve.ts';
+import { JsonFilter, type Shape } from '../../../host-agent/docker/json-filter.ts';
 
 function sieved(shape: Shape, text: string, sizes: readonly number[] = [], maxBytes = 1_000_000): unknown[] {
-  const sieve = new Sieve(shape, maxBytes);
+  const filter = new JsonFilter(shape, maxBytes);
   const bytes = Buffer.from(text);
   const documents: Buffer[] = [];
   let from = 0;
   for (const size of [...sizes, bytes.length]) {
-    documents.push(...sieve.push(bytes.subarray(from, from + size)));
+    documents.push(...filter.push(bytes.subarray(from, from + size)));
     from += size;
   }
-  documents.push(...sieve.end());
+  documents.push(...filter.end());
   return documents.map((document) => JSON.parse(document.toString()) as unknown);
 }
 
@@ -78,7 +78,7 @@ t.test('the result equals parsing all and dropping the rest, for any cut of the 
   fc.assert(
     fc.property(document, shape, spaced, sizes, (all, keep, space, cuts) => {
       const [first, ...more] = sieved(keep, JSON.stringify(all, null, space), cuts);
-      // Compared as JSON: the sieve keeps the text of numbers, and repeated names.
+      // Compared as JSON: the filter keeps the text of numbers, and repeated names.
       t.same(first, JSON.parse(JSON.stringify(kept(keep, all))));
       t.equal(more.length, 0);
     }),

@@ -1,7 +1,7 @@
 /**
  * Keeps the members of a JSON text that a shape names, and skips the rest as it streams by. The
  * engine repeats labels, commands and ports of images in every list, inspection and event, so
- * makers of images decide how large its answers are; the sieve bounds what the agent keeps. Many
+ * makers of images decide how large its answers are; the filter bounds what the agent keeps. Many
  * streaming parsers hold each string whole before they drop it; this one only finds its end.
  */
 /**
@@ -44,7 +44,7 @@ export class TooLarge extends Error {}
  * Takes chunks and returns documents, each as its kept text. It does not validate the text; the
  * parser of the kept text does.
  */
-export class Sieve {
+export class JsonFilter {
   readonly #shape: Shape;
   readonly #maxBytes: number;
   readonly #frames: Frame[] = [];
