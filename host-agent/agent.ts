@@ -117,7 +117,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const { contact, fence } = state;
   const lease = createLease({ contact, fence, faults, lookMs: settings.BEAT_INTERVAL, log });
   const reporter = createReporter({ sender, request, backoff: retry, metrics, log, signal, onContact: lease.heard });
-  const { sealKey, boxes } = state;
+  const { sealKey, sealedCache } = state;
   const unseal = createUnseal({
     key: sealKey.publicKey,
     sender,
@@ -138,7 +138,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     reporter,
     request,
     lease,
-    values: createValues({ key: sealKey, boxes, unseal, metrics, log }),
+    values: createValues({ key: sealKey, sealedCache, unseal, metrics, log }),
     sender,
     containerUse: settings.CONTAINER_METRICS === 'on' ? observeContainers(registry) : undefined,
     retry,

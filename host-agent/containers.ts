@@ -44,9 +44,9 @@ import { createPresentContainers, type PresentContainers } from './reconcile/obs
 import { createReconciler, type Reconciler } from './reconcile/reconciler.ts';
 import { overDisk, withinDisk, type RestartState } from './reconcile/restart/restart-state.ts';
 import { SandboxPool, type Sandboxes } from './sandbox/sandboxes.ts';
-import type { Boxes } from './secrets/boxes.ts';
+import type { SealedCache } from './secrets/sealed-cache.ts';
 import { openSecretFiles } from './secrets/files.ts';
-import { neededBoxes } from './secrets/needed.ts';
+import { neededSealed } from './secrets/needed.ts';
 import type { Values } from './secrets/values.ts';
 import { logRatesOf, publishPortsOf, type AgentSettings } from './settings.ts';
 import type { State } from './state.ts';
@@ -327,9 +327,9 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         }
       };
       /** Drops sealed values that no container of this host may need again. */
-      const pruneBoxes = (): Promise<void> => {
+      const pruneSealedCache = (): Promise<void> => {
         const versions = workload.versions();
-        return state.boxes.prune(versions === undefined ? undefined : neededBoxes(versions));
+        return state.sealedCache.prune(versions === undefined ? undefined : neededSealed(versions));
       };
       await Promise.all([
         monitor.run(watcher, signal),
@@ -342,7 +342,7 @@ export async function createContainers(parts: ContainersParts): Promise<Containe
         usage.reports.run(signal),
         firewall.run(settings.SYNC_INTERVAL, signal),
         every(syncMs, sweep, signal),
-        every(syncMs, pruneBoxes, signal),
+        every(syncMs, pruneSealedCache, signal),
       ]);
     },
     stop: async () => {

@@ -11,7 +11,7 @@ import { loadCursors, type Cursors } from './logs/cursors.ts';
 import { openSpool, type Spool } from './logs/spool.ts';
 import type { Metrics } from './metrics.ts';
 import { loadRestartStore, type RestartStore } from './reconcile/restart/restart-store.ts';
-import { openBoxes, type Boxes } from './secrets/boxes.ts';
+import { openSealedCache, type SealedCache } from './secrets/sealed-cache.ts';
 import { loadSealKey, type SealKey } from './secrets/seal-key.ts';
 import { loadExecRecord, type ExecRecord } from './sessions/exec-record.ts';
 import type { AgentSettings } from './settings.ts';
@@ -31,7 +31,7 @@ export interface State {
   readonly cursors: Cursors;
   readonly spool: Spool;
   readonly sealKey: SealKey;
-  readonly boxes: Boxes;
+  readonly sealedCache: SealedCache;
   readonly imageAccess: ImageAccess;
   readonly usage: UsageStore;
   readonly execs: ExecRecord;
@@ -64,7 +64,7 @@ export async function loadState(parts: StateParts): Promise<State> {
   const spool = await openSpool(stateDir, wallMs, parts.metrics.logDropped, log);
   const restartStore = await loadRestartStore(stateDir, { wallMs, steadyMs, maxWaitMs }, disk, log);
   const sealKey = await loadSealKey(stateDir, log);
-  const boxes = await openBoxes(stateDir, log);
+  const sealedCache = await openSealedCache(stateDir, log);
   const imageAccess = await loadImageAccess(stateDir, disk, log);
   const usage = await loadUsageStore({
     stateDir,
@@ -89,7 +89,7 @@ export async function loadState(parts: StateParts): Promise<State> {
     cursors,
     spool,
     sealKey,
-    boxes,
+    sealedCache,
     imageAccess,
     usage,
     flush: async () => {

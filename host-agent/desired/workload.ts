@@ -126,7 +126,7 @@ export function createWorkload({ cluster, store, capacity, orphans, log, ...part
   /** As of the last evaluation. */
   let wasIsolated = false;
   let isSettled = false;
-  let orphanWord: number | null = null;
+  let orphanApproval: number | null = null;
 
   const takeInSet = (next: DesiredSet): ContainerId[] => {
     const before = desired;
@@ -204,7 +204,7 @@ export function createWorkload({ cluster, store, capacity, orphans, log, ...part
         const verdict = verdictOf(id);
         if (verdict !== undefined) said.set(id, verdict);
       }
-      const judgement = judgeOrphans(after, new Set(strangers), said, orphanWord);
+      const judgement = judgeOrphans(after, new Set(strangers), said, orphanApproval);
       after = judgement.state;
       allowed = after.approved;
       held = judgement.held;
@@ -261,8 +261,8 @@ export function createWorkload({ cluster, store, capacity, orphans, log, ...part
       evaluate([]);
     },
     approveOrphans: (word) => {
-      if (word === orphanWord) return;
-      orphanWord = word;
+      if (word === orphanApproval) return;
+      orphanApproval = word;
       evaluate([]);
     },
     isolate: (next) => {

@@ -78,7 +78,7 @@ export function createLink(parts: LinkParts): Link {
     events: session.events,
     run: async (nc, signal) => {
       parts.serveSessions?.(nc, sender);
-      hearDoorbells(nc, subjects.desiredOfHost(sender.host), syncs.ring, log);
+      subscribeDoorbells(nc, subjects.desiredOfHost(sender.host), syncs.ring, log);
       void watchReconnects(nc, () => {
         syncs.ring('all');
         reporter.repeat();
@@ -114,7 +114,7 @@ export function createLink(parts: LinkParts): Link {
   };
 }
 
-function hearDoorbells(
+function subscribeDoorbells(
   nc: NatsConnection,
   subject: string,
   ring: (partitions: 'all' | readonly number[]) => void,

@@ -165,7 +165,7 @@ export function sync(
       void volumes.hear(own, whole.gone);
     };
 
-    const inbox = hearAnswers(nc, subjects.hostInbox(parts.sender), (error, message) => {
+    const inbox = subscribeAnswers(nc, subjects.hostInbox(parts.sender), (error, message) => {
       if (error !== null) {
         log.warn('sync_subscription_failed', { error });
         return;
@@ -267,7 +267,7 @@ const inboxes = new WeakMap<NatsConnection, Map<string, Inbox>>();
 const token = (): string => randomBytes(16).toString('hex');
 
 /** @param prefix what the user of the connection may hear, without the last dot */
-export function hearAnswers(nc: NatsConnection, prefix: string, onAnswer: OnAnswer): Ask {
+export function subscribeAnswers(nc: NatsConnection, prefix: string, onAnswer: OnAnswer): Ask {
   const { subject: below, asks } = inboxBelow(nc, prefix);
   const subject = `${below}.${token()}`;
   asks.set(subject, onAnswer);

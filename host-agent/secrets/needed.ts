@@ -1,10 +1,10 @@
 /** The boxes that this host may need again. Pure. */
 import { noSecrets, usesIn } from '../../schemas/api/secret.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
-import type { BoxKey } from './boxes.ts';
+import type { SealedKey } from './sealed-cache.ts';
 
-export function neededBoxes(versions: readonly DesiredContainer[]): BoxKey[] {
-  return versions.flatMap(({ tenant, registry, secrets = noSecrets }): BoxKey[] => [
+export function neededSealed(versions: readonly DesiredContainer[]): SealedKey[] {
+  return versions.flatMap(({ tenant, registry, secrets = noSecrets }): SealedKey[] => [
     { tenant, registry },
     ...usesIn(secrets).map(({ name, version }) => ({ tenant, secret: { name, version } })),
   ]);

@@ -10,7 +10,7 @@ import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { UnsealedLogin, UnsealedSecret } from '../../schemas/wire/unseal.ts';
 import type { Needing, Unseal } from '../link/unseal.ts';
 import type { Metrics } from '../metrics.ts';
-import type { BoxKey, Boxes } from './boxes.ts';
+import type { SealedKey, SealedCache } from './sealed-cache.ts';
 import type { SealKey } from './seal-key.ts';
 
 const decodeSecret = decoder(UnsealedSecret);
@@ -48,13 +48,13 @@ export interface Values {
 
 export interface ValuesParts {
   readonly key: SealKey;
-  readonly boxes: Boxes;
+  readonly sealedCache: SealedCache;
   readonly unseal: Unseal;
   readonly metrics: Pick<Metrics, 'unseal'>;
   readonly log: Log;
 }
 
-export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts): Values {
+export function createValues({ key, sealedCache, unseal, metrics, log }: ValuesParts): Values {
   /** Undefined: it is damaged. */
   const opened = <T>(box: string, decode: (bytes: Uint8Array) => T): T | undefined => {
     const bytes = key.open(box);
@@ -66,17 +66,17 @@ export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts):
   };
 
   /** From the disk; a box that does not open is dropped. */
-  const kept = async <T>(of: BoxKey, decode: (bytes: Uint8Array) => T): Promise<T | undefined> => {
-    const box = await boxes.get(of);
+  const kept = async <T>(of: SealedKey, decode: (bytes: Uint8Array) => T): Promise<T | undefined> => {
+    const box = await sealedCache.get(of);
     if (box === undefined) return undefined;
     const value = opened(box, decode);
     if (value === undefined) {
       damaged(of);
-      await boxes.drop(of);
+      await sealedCache.drop(of);
     }
     return value;
   };
-  const damaged = ({ tenant }: BoxKey): void => {
+  const damaged = ({ tenant }: SealedKey): void => {
     metrics.unseal('damaged');
     log.warn('sealed_value_damaged', { tenant });
   };
@@ -94,7 +94,7 @@ export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts):
       case 'box': {
         const { box } = answer;
         if (box === null) {
-          await boxes.drop(of);
+          await sealedCache.drop(of);
           return { kind: 'none' };
         }
         const given = opened(box, decodeLogin);
@@ -102,14 +102,14 @@ export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts):
           damaged(of);
           return { kind: 'unknown' };
         }
-        await boxes.put(of, box);
+        await sealedCache.put(of, box);
         return { kind: 'login', login: given, isCurrent: true };
       }
     }
   };
 
   const secret: Values['secret'] = async ({ tenant, id }, { name, version }) => {
-    const of: BoxKey = { tenant, secret: { name, version } };
+    const of: SealedKey = { tenant, secret: { name, version } };
     const missing = (why: string): Missing => ({ kind: 'missing', secret: name, why });
     const known = await kept(of, decodeSecret);
     if (known !== undefined) return valueOf(known);
@@ -121,7 +121,7 @@ export function createValues({ key, boxes, unseal, metrics, log }: ValuesParts):
       damaged(of);
       return missing('what the control plane sent cannot be opened');
     }
-    await boxes.put(of, answer.box);
+    await sealedCache.put(of, answer.box);
     return valueOf(given);
   };
 

@@ -1,7 +1,7 @@
 /** One ask: what it says, which answers are taken in, and how it ends. */
 import type { Msg, NatsConnection, Subscription, SubOpts } from '@nats-io/transport-node';
 import t from 'tap';
-import { hearAnswers, sync } from '../../../host-agent/link/sync.ts';
+import { subscribeAnswers, sync } from '../../../host-agent/link/sync.ts';
 import { emptyDesired, type DesiredSet } from '../../../host-agent/desired/desired-set.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -326,8 +326,8 @@ function inboxes() {
 t.test('asks of a connection share a subscription, and each hears its own answers until it ends', (t) => {
   const { nc, subjects, say } = inboxes();
   const heard: string[] = [];
-  const one = hearAnswers(nc, '_INBOX_U', () => heard.push('one'));
-  const two = hearAnswers(nc, '_INBOX_U', () => heard.push('two'));
+  const one = subscribeAnswers(nc, '_INBOX_U', () => heard.push('one'));
+  const two = subscribeAnswers(nc, '_INBOX_U', () => heard.push('two'));
   t.equal(subjects.length, 1);
   t.match(subjects[0], /^_INBOX_U\.[0-9a-f]{32}\.\*$/);
   t.not(one.subject, two.subject);
@@ -339,17 +339,17 @@ t.test('asks of a connection share a subscription, and each hears its own answer
   one.end();
   say(null, { subject: one.subject });
   t.same(heard, ['two', 'one']);
-  t.not(hearAnswers(inboxes().nc, '_INBOX_U', () => {}).subject, one.subject);
+  t.not(subscribeAnswers(inboxes().nc, '_INBOX_U', () => {}).subject, one.subject);
   t.end();
 });
 
 t.test('a subscription that the server ends is made again for the next ask', (t) => {
   const { nc, subjects, say } = inboxes();
   const heard: (string | undefined)[] = [];
-  hearAnswers(nc, '_INBOX_U', (error) => heard.push(error?.message));
+  subscribeAnswers(nc, '_INBOX_U', (error) => heard.push(error?.message));
   say(new Error('permissions violation'), {});
   t.same(heard, ['permissions violation']);
-  const next = hearAnswers(nc, '_INBOX_U', (error) => heard.push(error?.message));
+  const next = subscribeAnswers(nc, '_INBOX_U', (error) => heard.push(error?.message));
   t.equal(subjects.length, 2);
   t.equal(new Set(subjects).size, 2);
   say(null, { subject: next.subject });

@@ -1,7 +1,7 @@
 import { createCurve } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import type { Needed, Unsealed } from '../../../host-agent/link/unseal.ts';
-import { openBoxes, type BoxKey } from '../../../host-agent/secrets/boxes.ts';
+import { openSealedCache, type SealedKey } from '../../../host-agent/secrets/sealed-cache.ts';
 import { sealKeyOf } from '../../../host-agent/secrets/seal-key.ts';
 import { createValues } from '../../../host-agent/secrets/values.ts';
 import { quietLog } from '../../actors/support.ts';
@@ -11,20 +11,20 @@ import { seal, secretOf } from '../support/secrets/sealing.ts';
 
 const who = { tenant, id };
 const use = { name: 'db', version: 1 };
-const ofSecret: BoxKey = { tenant, secret: use };
+const ofSecret: SealedKey = { tenant, secret: use };
 const registry = 'r.example';
 const away: Unsealed = { kind: 'unavailable', message: 'away' };
 
 /** Values whose control plane says what the test sets. */
 async function valuesOf(t: Test, first: Unsealed | ((key: string) => Unsealed) = away) {
   const key = sealKeyOf(createCurve());
-  const boxes = await openBoxes(temporaryFolder(t), quietLog);
+  const sealedCache = await openSealedCache(temporaryFolder(t), quietLog);
   const asked: Needed[] = [];
   const results: string[] = [];
   let answer = typeof first === 'function' ? first(key.publicKey) : first;
   const values = createValues({
     key,
-    boxes,
+    sealedCache,
     unseal: (_who, what) => {
       asked.push(what);
       return Promise.resolve(answer);
@@ -33,14 +33,14 @@ async function valuesOf(t: Test, first: Unsealed | ((key: string) => Unsealed) =
     log: quietLog,
   });
   const boxOf = (value: object): Unsealed => ({ kind: 'box', box: seal(value, key.publicKey) });
-  return { key, boxes, values, asked, results, boxOf, say: (next: Unsealed) => (answer = next) };
+  return { key, sealedCache, values, asked, results, boxOf, say: (next: Unsealed) => (answer = next) };
 }
 
 t.test('a secret is asked for once, and then opened from the disk', async (t) => {
-  const { values, asked, boxes, boxOf, say } = await valuesOf(t);
+  const { values, asked, sealedCache, boxOf, say } = await valuesOf(t);
   say(boxOf(secretOf('hunter2')));
   t.match(await values.secret(who, use), { kind: 'value', bytes: Buffer.from('hunter2') });
-  t.notMatch(await boxes.get(ofSecret), 'hunter2');
+  t.notMatch(await sealedCache.get(ofSecret), 'hunter2');
   say(away);
   t.match(await values.secret(who, use), { kind: 'value', bytes: Buffer.from('hunter2') });
   t.equal(asked.length, 1);
@@ -48,11 +48,11 @@ t.test('a secret is asked for once, and then opened from the disk', async (t) =>
 });
 
 t.test('a damaged box is dropped, and asked for again', async (t) => {
-  const { values, asked, boxes, results, boxOf, say } = await valuesOf(t);
-  await boxes.put(ofSecret, 'damaged');
+  const { values, asked, sealedCache, results, boxOf, say } = await valuesOf(t);
+  await sealedCache.put(ofSecret, 'damaged');
   t.match(await values.secret(who, use), { kind: 'missing' });
-  t.equal(await boxes.get(ofSecret), undefined);
-  await boxes.put(ofSecret, seal({ value: 7 }, createCurve().getPublicKey()));
+  t.equal(await sealedCache.get(ofSecret), undefined);
+  await sealedCache.put(ofSecret, seal({ value: 7 }, createCurve().getPublicKey()));
   say(boxOf(secretOf('new')));
   t.match(await values.secret(who, use), { kind: 'value', bytes: Buffer.from('new') });
   t.equal(asked.length, 2);
@@ -60,7 +60,7 @@ t.test('a damaged box is dropped, and asked for again', async (t) => {
 });
 
 t.test('what the control plane sends and cannot be opened is not kept', async (t) => {
-  const { values, boxes, boxOf, say } = await valuesOf(t);
+  const { values, sealedCache, boxOf, say } = await valuesOf(t);
   for (const answer of [{ kind: 'box', box: 'nonsense' } as const, boxOf({ no: 'value' })]) {
     say(answer);
     t.match(await values.secret(who, use), { kind: 'missing', why: /cannot be opened/ });
@@ -70,13 +70,13 @@ t.test('what the control plane sends and cannot be opened is not kept', async (t
   t.match(await values.secret(who, use), { kind: 'missing', why: /does not have it/ });
   say({ kind: 'refused', message: 'not here' });
   t.match(await values.secret(who, use), { kind: 'missing', why: 'not here' });
-  t.equal(await boxes.get(ofSecret), undefined);
+  t.equal(await sealedCache.get(ofSecret), undefined);
 });
 
 t.test('an environment has all of its values, or names the one that is missing', async (t) => {
-  const { values, boxes, key } = await valuesOf(t);
+  const { values, sealedCache, key } = await valuesOf(t);
   const keep = (name: string, value: string | Uint8Array) =>
-    boxes.put({ tenant, secret: { name, version: 1 } }, seal(secretOf(value), key.publicKey));
+    sealedCache.put({ tenant, secret: { name, version: 1 } }, seal(secretOf(value), key.publicKey));
   await keep('a', 'één');
   await keep('empty', '');
   await keep('binary', Buffer.from([0xff, 0xfe]));
@@ -95,7 +95,7 @@ t.test('an environment has all of its values, or names the one that is missing',
 });
 
 t.test('a login is asked for each time; the disk serves while nobody answers', async (t) => {
-  const { values, boxes, asked, boxOf, say } = await valuesOf(t);
+  const { values, sealedCache, asked, boxOf, say } = await valuesOf(t);
   const login = (password: string, version: number) => ({ username: 'u', password, version });
   t.same(await values.login(who, registry), { kind: 'unknown' });
   for (const each of [login('one', 1), login('two', 2)]) {
@@ -109,7 +109,7 @@ t.test('a login is asked for each time; the disk serves while nobody answers', a
   t.same(await values.login(who, registry), { kind: 'unknown' }, 'one that is refused is no longer used');
   say({ kind: 'box', box: null });
   t.same(await values.login(who, registry), { kind: 'none' });
-  t.equal(await boxes.get({ tenant, registry }), undefined, 'a login that was deleted goes');
+  t.equal(await sealedCache.get({ tenant, registry }), undefined, 'a login that was deleted goes');
   say(away);
   t.same(await values.login(who, registry), { kind: 'unknown' });
   t.equal(asked.length, 8);

@@ -13,32 +13,32 @@ import type { SecretUse } from '../../schemas/api/secret.ts';
 import { readIfPresent, removeFile, writeAtomically } from '../disk/files.ts';
 
 /** Bytes of sealed values on the state disk; what is over is asked for at each use. */
-const boxesBytes = 512 * MiB;
+const sealedCacheBytes = 512 * MiB;
 
 /** What a box is of: one version of a secret, or the newest login of a registry. */
-export type BoxKey =
+export type SealedKey =
   { readonly tenant: TenantId; readonly secret: SecretUse } | { readonly tenant: TenantId; readonly registry: string };
 
-export interface Boxes {
+export interface SealedCache {
   /** Undefined: there is none that can be read. */
-  get(key: BoxKey): Promise<string | undefined>;
+  get(key: SealedKey): Promise<string | undefined>;
   /** Does not reject: a box that is not kept is asked for again. */
-  put(key: BoxKey, box: string): Promise<void>;
-  drop(key: BoxKey): Promise<void>;
+  put(key: SealedKey, box: string): Promise<void>;
+  drop(key: SealedKey): Promise<void>;
   /**
    * Drops the boxes of all keys but these.
    * @param wanted undefined: they are not known yet
    */
-  prune(wanted: readonly BoxKey[] | undefined): Promise<void>;
+  prune(wanted: readonly SealedKey[] | undefined): Promise<void>;
 }
 
 /** The name of its file. Registries may be too long for one, and secrets have versions. */
-export const boxName = (key: BoxKey): string => {
+export const sealedFileName = (key: SealedKey): string => {
   const of = 'secret' in key ? [key.tenant, key.secret.name, key.secret.version] : [key.tenant, key.registry];
   return createHash('sha256').update(JSON.stringify(of)).digest('hex');
 };
 
-export async function openBoxes(stateDir: string, log: Log, mostBytes: number = boxesBytes): Promise<Boxes> {
+export async function openSealedCache(stateDir: string, log: Log, mostBytes: number = sealedCacheBytes): Promise<SealedCache> {
   const folder = join(stateDir, 'boxes');
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) =>
     log.warn('sealed_values_unwritable', { error }),
@@ -94,20 +94,20 @@ export async function openBoxes(stateDir: string, log: Log, mostBytes: number = 
   return {
     get: async (key) => {
       try {
-        return (await readIfPresent(pathOf(boxName(key))))?.toString('latin1');
+        return (await readIfPresent(pathOf(sealedFileName(key))))?.toString('latin1');
       } catch (error) {
         log.warn('sealed_value_unreadable', { error });
         return undefined;
       }
     },
     put: (key, box) => {
-      const name = boxName(key);
+      const name = sealedFileName(key);
       return inTurn(name, () => write(name, box));
     },
-    drop: (key) => inTurn(boxName(key), () => remove(boxName(key))),
+    drop: (key) => inTurn(sealedFileName(key), () => remove(sealedFileName(key))),
     prune: async (wanted) => {
       if (wanted === undefined) return;
-      const kept = new Set(wanted.map(boxName));
+      const kept = new Set(wanted.map(sealedFileName));
       for (const name of [...bytesOf.keys()]) if (!kept.has(name)) await inTurn(name, () => remove(name));
     },
   };
