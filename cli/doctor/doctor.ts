@@ -81,7 +81,7 @@ function endIn(token: string): number | undefined {
 
 async function hostVerdicts({ api }: Context): Promise<Verdict[]> {
   try {
-    return verdicts.wellHosts(await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } })));
+    return verdicts.healthyHosts(await allOf((query) => api.GET('/api/v2/operator/hosts', { params: { query } })));
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'forbidden') throw error;
   }

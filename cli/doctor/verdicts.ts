@@ -99,7 +99,7 @@ const hostTodo: Readonly<Record<string, string>> = {
 };
 
 /** Of an operator: one verdict a host that is not well, or one for all. */
-export function wellHosts(hosts: readonly Schemas['Host'][]): Verdict[] {
+export function healthyHosts(hosts: readonly Schemas['Host'][]): Verdict[] {
   if (hosts.length === 0)
     return [wrong('hosts', 'there are none', 'add one: "longshore host join-token" and docs/deploy.md')];
   const faults = hosts.flatMap(({ key, status, faults, last_heard_at }) => {

@@ -42,13 +42,13 @@ t.test('what is right, and what is wrong', (t) => {
 });
 
 t.test('hosts: each that is not well', (t) => {
-  type Host = Parameters<typeof verdicts.wellHosts>[0][number];
+  type Host = Parameters<typeof verdicts.healthyHosts>[0][number];
   const host = (of: Partial<Host>) =>
     ({ key: 'h1', status: 'up', faults: [], last_heard_at: null, ...of }) as unknown as Host;
-  t.match(verdicts.wellHosts([]), [{ ok: false, found: 'there are none' }]);
-  t.match(verdicts.wellHosts([host({})]), [{ ok: true, found: '1, all up and without faults' }]);
+  t.match(verdicts.healthyHosts([]), [{ ok: false, found: 'there are none' }]);
+  t.match(verdicts.healthyHosts([host({})]), [{ ok: true, found: '1, all up and without faults' }]);
   const faults = [{ kind: 'engine_old', message: 'Docker 19.03' }];
-  const found = verdicts.wellHosts([host({}), host({ key: 'h2', status: 'unknown' }), host({ key: 'h3', faults })]);
+  const found = verdicts.healthyHosts([host({}), host({ key: 'h2', status: 'unknown' }), host({ key: 'h3', faults })]);
   t.match(found, [
     { name: 'host h2', ok: false, found: 'unknown, last heard at -' },
     { name: 'host h3', ok: false, found: 'engine_old: Docker 19.03' },
