@@ -10,7 +10,7 @@ import { subjects } from '../schemas/wire/subjects.ts';
 import { protocolFields } from '../schemas/wire/version.ts';
 import type { Effect } from './domain/turn.ts';
 import type { DirectoryExchange } from './endpoints/directory-exchange.ts';
-import type { Watched } from './endpoints/watched.ts';
+import type { StatusWatchers } from './endpoints/status-watchers.ts';
 import type { Outbox } from './outbox/outbox.ts';
 import type { Partition } from './partition.ts';
 import type { OutgoingEffect } from './runtime/journal/group.ts';
@@ -19,7 +19,7 @@ export interface EffectOptions {
   readonly nc: NatsConnection;
   readonly directory: DirectoryExchange;
   readonly outbox: Outbox;
-  readonly watched: Pick<Watched, 'has'>;
+  readonly watched: Pick<StatusWatchers, 'has'>;
 }
 
 export function createEffects({ nc, directory, outbox, watched }: EffectOptions) {

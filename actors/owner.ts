@@ -25,12 +25,12 @@ import { serveAsks, sourceOf, type AskOptions } from './endpoints/asks.ts';
 import { createHostCredentials, type HostCredentials } from './endpoints/credentials.ts';
 import { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import { Fleet } from './endpoints/fleet.ts';
-import { Hearing } from './endpoints/hosts/hearing.ts';
+import { Heartbeats } from './endpoints/hosts/heartbeats.ts';
 import { subscribeHeartbeats, serveHosts } from './endpoints/hosts/serve.ts';
 import type { HostMessage } from './endpoints/hosts/server.ts';
 import type { UsageOptions } from './endpoints/hosts/usage.ts';
 import { OwnSubject } from './endpoints/own-subject.ts';
-import { Watched } from './endpoints/watched.ts';
+import { StatusWatchers } from './endpoints/status-watchers.ts';
 import { serveReads } from './endpoints/reads.ts';
 import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
 import {
@@ -132,11 +132,11 @@ class OwnerProcess implements Owner {
   readonly #refusals: RateLimitedLog;
   readonly #directory: DirectoryExchange;
   readonly #hostOptions: UsageOptions;
-  readonly #hearing: Hearing;
+  readonly #heartbeats: Heartbeats;
   readonly #outbox: Outbox;
   readonly #revocation: Revocation | undefined;
   readonly #credentials: HostCredentials;
-  readonly #watched: Watched;
+  readonly #watched: StatusWatchers;
   readonly #effects: ReturnType<typeof createEffects>;
   readonly #sweeper: Sweeper;
   readonly #journals: Journals;
@@ -169,7 +169,7 @@ class OwnerProcess implements Owner {
     const client = new PartitionClient(nc, { partitions, requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
     this.#outbox = createOutbox({ ...parts, client, partitions });
     this.#directory = new DirectoryExchange(parts);
-    this.#watched = new Watched(clock);
+    this.#watched = new StatusWatchers(clock);
     this.#effects = createEffects({ nc, directory: this.#directory, outbox: this.#outbox, watched: this.#watched });
     this.#credentials = createHostCredentials({
       clusterId: cluster.id,
@@ -187,12 +187,12 @@ class OwnerProcess implements Owner {
       owned: () => this.manager.serving(),
       onRefused: (message, sender) => this.#onRefused(message, sender),
     };
-    this.#hearing = new Hearing({
+    this.#heartbeats = new Heartbeats({
       ...parts,
       partitions,
       owned: () => Array.from(this.manager.serving(), ({ number }) => number),
       processes: () => this.manager.membership.live().length,
-      hear: (host, onHeard) => subscribeHeartbeats(this.#hostOptions, host, onHeard),
+      subscribe: (host, onHeard) => subscribeHeartbeats(this.#hostOptions, host, onHeard),
     });
     this.#ownSubject = new OwnSubject(options.newToken(), partitions);
     this.#revocation = revocationOf(options);
@@ -274,7 +274,7 @@ class OwnerProcess implements Owner {
     await this.manager.stop();
     this.#journals.close();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
-    this.#hearing.stop();
+    this.#heartbeats.stop();
     // Each closes after it has answered `not_owner` for a while.
     await Promise.all(this.#leaving);
     if (!this.#options.nc.isClosed()) await this.#ownSubject.drain();
@@ -301,19 +301,19 @@ class OwnerProcess implements Owner {
     this.#subscriptions = [
       ...serveReads(nc, this.#refusals),
       ...serveHosts(this.#hostOptions),
-      this.#hearing.subscribe(),
+      this.#heartbeats.subscribe(),
       ...this.#directory.subscribe(),
       nc.subscribe(subjects.membersChanged, {
         callback: (error, { data }) => {
-          if (error === null) this.manager.hear(data);
+          if (error === null) this.manager.handleNotice(data);
         },
       }),
     ];
     this.#timers = [
       setInterval(() => this.#sweeper.sweep(), limits.sweepIntervalMs),
       setInterval(() => this.#directory.tell(), limits.syncIntervalMs),
-      setInterval(() => this.#hearing.look(), limits.beatsLookMs),
-      setInterval(() => this.#hearing.tell(), limits.beatIntervalMs),
+      setInterval(() => this.#heartbeats.look(), limits.beatsLookMs),
+      setInterval(() => this.#heartbeats.tell(), limits.beatIntervalMs),
     ];
   }
 
@@ -401,7 +401,7 @@ class OwnerProcess implements Owner {
     const subscription = serveAsks(sourceOf(partition), this.#askOptions());
     this.#ownSubject.taken(partition);
     this.#served.set(partition, subscription);
-    this.#hearing.look();
+    this.#heartbeats.look();
     this.#show(partition);
   }
 

@@ -19,7 +19,7 @@ import { isInbox, subjects } from '../../schemas/wire/subjects.ts';
 import { ProtocolError } from '../../schemas/wire/version.ts';
 import { isWrite, type Prepared } from '../domain/decide.ts';
 import type { Partition } from '../partition.ts';
-import type { Watched } from './watched.ts';
+import type { StatusWatchers } from './status-watchers.ts';
 import type { Respond } from '../runtime/partition.ts';
 
 export interface AskOptions {
@@ -31,7 +31,7 @@ export interface AskOptions {
   /** Logs what senders can cause at will, but not every time. */
   readonly refusals: RateLimitedLog;
   readonly slices: Slices;
-  readonly watched: Pick<Watched, 'asked'>;
+  readonly watched: Pick<StatusWatchers, 'asked'>;
   /** Makes what this ask needs before its turn: keys are signed outside of turns. */
   readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
   /**

@@ -296,7 +296,7 @@ export class Fleet implements FleetView {
   }
 
   /** @returns whether it counts: the host is known, and no newer session of it is */
-  hear(key: HostKey, beat: Beat): boolean {
+  takeHeartbeat(key: HostKey, beat: Beat): boolean {
     const before = this.#beats.get(key);
     const entry = this.#entries.get(key);
     if (entry === undefined) return false;

@@ -209,7 +209,7 @@ export class Membership {
   }
 
   /** Called with a notice of another process, or of this one. */
-  hear(notice: Uint8Array): void {
+  handleNotice(notice: Uint8Array): void {
     const heard = heardIn(notice);
     if (heard === undefined) {
       void this.look();

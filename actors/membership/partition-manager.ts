@@ -128,8 +128,8 @@ export class PartitionManager {
   }
 
   /** Called with each notice. */
-  hear(notice: Uint8Array): void {
-    this.membership.hear(notice);
+  handleNotice(notice: Uint8Array): void {
+    this.membership.handleNotice(notice);
   }
 
   /** Commits what is under way, hands over every partition, and ends the lease. */

@@ -20,7 +20,7 @@ function fleetAt(startMs = 0, hostUnknownMs = 100) {
   const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs });
   const beat = (key: HostKey, session = 1): boolean =>
-    fleet.hear(key, { v: 1, session, used: none, engine: 'test', ...quiet });
+    fleet.takeHeartbeat(key, { v: 1, session, used: none, engine: 'test', ...quiet });
   return { fleet, beat, pass: (ms: number) => void (nowMs += ms) };
 }
 
@@ -41,7 +41,7 @@ t.test('the faults that an agent names stand until its next beat', (t) => {
   const { fleet, beat } = fleetAt();
   fleet.learn(message({ entries: entries(h1) }));
   const faults = [{ kind: 'state_unwritable', message: 'no space left on device' }];
-  fleet.hear(h1, { v: 1, session: 1, used: none, engine: 'test', ...quiet, faults });
+  fleet.takeHeartbeat(h1, { v: 1, session: 1, used: none, engine: 'test', ...quiet, faults });
   t.same(hostView(hostRecord(h1), fleet).faults, faults);
   beat(h1);
   t.same(hostView(hostRecord(h1), fleet).faults, []);
@@ -270,7 +270,7 @@ t.test('a sweep over many silent hosts looks at each a few times', (t) => {
   fleet.learn(message({ entries: entries(...many) }));
   nowMs = 10_000;
   const heard = many.filter((_, index) => index % 5 > 1);
-  for (const key of heard) fleet.hear(key, { v: 1, session: 1, used: none, engine: 'test', ...quiet });
+  for (const key of heard) fleet.takeHeartbeat(key, { v: 1, session: 1, used: none, engine: 'test', ...quiet });
   const state = stateOf(...many.map((key) => hostRecord(key)));
   reads = 0;
   const regionIsSilent = fleet.regionSilence();
@@ -301,7 +301,13 @@ t.test('use is what we placed or what the host says, whichever is more', (t) => 
   fleet.learn(message({ entries: entries(h1) }));
   fleet.placements.add(h1, placed);
   fleet.placements.add(h1, placed);
-  fleet.hear(h1, { v: 1, session: 1, used: { ...none, cpu_millis: 150, mem_bytes: 50 }, engine: '', ...quiet });
+  fleet.takeHeartbeat(h1, {
+    v: 1,
+    session: 1,
+    used: { ...none, cpu_millis: 150, mem_bytes: 50 },
+    engine: '',
+    ...quiet,
+  });
   t.match(fleet.host(h1), { capacity: roomy, used: { cpu_millis: 200, mem_bytes: 50, containers: 2 } });
   fleet.placements.subtract(h1, placed);
   fleet.placements.subtract(h1, placed);
@@ -312,7 +318,8 @@ t.test('use is what we placed or what the host says, whichever is more', (t) => 
 t.test('free ports are what the host said last, less what was placed there since', (t) => {
   const { fleet } = fleetAt();
   fleet.learn(message({ entries: entries(h1) }));
-  const says = (room: HostRoom) => fleet.hear(h1, { v: 1, session: 1, used: none, engine: '', ...quiet, room });
+  const says = (room: HostRoom) =>
+    fleet.takeHeartbeat(h1, { v: 1, session: 1, used: none, engine: '', ...quiet, room });
   const free = () => fleet.host(h1)?.freePorts;
   fleet.placements.add(h1, placed);
   says({ ports: 5, disk_bytes: 7 });

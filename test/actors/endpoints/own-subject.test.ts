@@ -3,7 +3,7 @@ import t from 'tap';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { OwnSubject } from '../../../actors/endpoints/own-subject.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
-import { Watched } from '../../../actors/endpoints/watched.ts';
+import { StatusWatchers } from '../../../actors/endpoints/status-watchers.ts';
 import { createSlices } from '../../../lib/time/slices.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { decodeAnswerPart, encodeAsks, type AnswerPart } from '../../../schemas/wire/codec.ts';
@@ -39,7 +39,7 @@ function createServer() {
       log: quietLog,
       refusals: quietLog,
       slices: createSlices(systemClock),
-      watched: new Watched(systemClock),
+      watched: new StatusWatchers(systemClock),
       prepare: () => undefined,
     },
     breakFlush: (): void => void (flush = async () => Promise.reject(new Error('disconnected'))),

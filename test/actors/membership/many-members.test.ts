@@ -95,7 +95,7 @@ class Members {
     for (const { process, membership } of this.all) {
       if (process.state === 'dead' || (process !== from && !this.weather.arrives())) continue;
       this.messages++;
-      this.world.at(this.world.nowMs + 1, process, () => membership.hear(Buffer.from(notice)));
+      this.world.at(this.world.nowMs + 1, process, () => membership.handleNotice(Buffer.from(notice)));
     }
   }
 
@@ -199,7 +199,9 @@ t.test('a notice without content is answered by a list', async (t) => {
     const late = members.add();
     await members.world.until(() => late.membership.lease().isValid(), limits.leaseMs);
     const [first] = members.all as [Member];
-    void members.world.spawn(first.process, async () => Promise.resolve(first.membership.hear(Buffer.from(''))));
+    void members.world.spawn(first.process, async () =>
+      Promise.resolve(first.membership.handleNotice(Buffer.from(''))),
+    );
     t.ok(await members.world.until(() => first.membership.live().includes(late.membership.id), limits.leaseRenewMs));
   });
 });

@@ -57,7 +57,7 @@ async function serving(t: Test) {
     signJwt: async () => Promise.resolve(''),
   };
   serveHosts(options);
-  subscribeHeartbeats(options, '*', (host, beat) => void fleet.hear(host, beat));
+  subscribeHeartbeats(options, '*', (host, beat) => void fleet.takeHeartbeat(host, beat));
   /** Sends every message except a report; returns the answers to the sync. */
   const speak = async (sender: Sender, held: Record<string, [number, number]> = {}): Promise<SyncAnswer[]> => {
     const beat = {

@@ -8,7 +8,7 @@ import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 
-export class Watched {
+export class StatusWatchers {
   readonly #asked: LRUCache<ContainerId, true>;
 
   constructor({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {

@@ -1,13 +1,13 @@
 /** For how long, and for how many containers, changes are announced. */
 import t from 'tap';
-import { Watched } from '../../../actors/endpoints/watched.ts';
+import { StatusWatchers } from '../../../actors/endpoints/status-watchers.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { containerId } from '../support.ts';
 
 t.test('a container is watched for a while after its status was asked for', (t) => {
   const startMs = 1000;
   let nowMs = startMs;
-  const watched = new Watched({ monotonicMs: () => nowMs });
+  const watched = new StatusWatchers({ monotonicMs: () => nowMs });
   const [one, other] = [containerId(), containerId()];
   watched.asked(one);
   t.same([watched.has(one), watched.has(other)], [true, false]);
@@ -23,7 +23,7 @@ t.test('a container is watched for a while after its status was asked for', (t) 
 });
 
 t.test('of too many, the one that was asked for longest ago is forgotten', (t) => {
-  const watched = new Watched({ monotonicMs: () => 0 });
+  const watched = new StatusWatchers({ monotonicMs: () => 0 });
   const ids = Array.from({ length: limits.watchedContainers + 1 }, () => containerId());
   const [first, second, third] = ids;
   for (const id of ids.slice(0, -1)) watched.asked(id);

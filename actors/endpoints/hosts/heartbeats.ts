@@ -20,7 +20,7 @@ import type { Fleet } from '../fleet.ts';
 
 const decodeBeats = messageDecoder(BeatsMessage);
 
-export interface HearingOptions {
+export interface HeartbeatsOptions {
   readonly nc: NatsConnection;
   readonly fleet: Fleet;
   readonly partitions: number;
@@ -28,14 +28,14 @@ export interface HearingOptions {
   readonly owned: () => Iterable<number>;
   /** How many processes there are, this one included. */
   readonly processes: () => number;
-  readonly hear: (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) => Subscription;
+  readonly subscribe: (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) => Subscription;
   readonly clock: Clock;
   /** Logs what others can cause at will, but not every time. */
   readonly refusals: RateLimitedLog;
 }
 
-export class Hearing {
-  readonly #options: HearingOptions;
+export class Heartbeats {
+  readonly #options: HeartbeatsOptions;
   /** By host, the subscription to its heartbeats; `*`: all hosts. */
   readonly #heard = new Map<HostKey | '*', Subscription>();
   /** By partition: when its owner last told whom it heard (monotonic). */
@@ -46,7 +46,7 @@ export class Hearing {
   readonly #told = new Map<HostKey, string>();
   #messages = 0;
 
-  constructor(options: HearingOptions) {
+  constructor(options: HeartbeatsOptions) {
     this.#options = options;
   }
 
@@ -64,7 +64,7 @@ export class Hearing {
     const wanted = this.#wanted();
     // First the new ones: no heartbeat is missed in between.
     for (const host of wanted) {
-      if (!this.#heard.has(host)) this.#heard.set(host, this.#options.hear(host, this.#onHeard));
+      if (!this.#heard.has(host)) this.#heard.set(host, this.#options.subscribe(host, this.#onHeard));
     }
     for (const [host, subscription] of this.#heard) {
       if (wanted.has(host)) continue;
@@ -124,7 +124,7 @@ export class Hearing {
   }
 
   readonly #onHeard = (host: HostKey, beat: Beat): void => {
-    if (this.#options.fleet.hear(host, beat) && !this.#areFew()) this.#untold.set(host, beat);
+    if (this.#options.fleet.takeHeartbeat(host, beat) && !this.#areFew()) this.#untold.set(host, beat);
   };
 
   #receive(subject: string, bytes: Uint8Array): void {
@@ -137,7 +137,7 @@ export class Hearing {
       // What this process hears itself is newer, such as its own messages.
       const isCounted = (host: HostKey): boolean =>
         !own.has(partitionOf(host, partitions)) && fleet.standing(host) !== 'fenced';
-      for (const { host, beat } of message.beats) if (isCounted(host)) fleet.hear(host, beat);
+      for (const { host, beat } of message.beats) if (isCounted(host)) fleet.takeHeartbeat(host, beat);
       for (const host of message.same) if (isCounted(host)) fleet.heardAgain(host);
     } catch (error) {
       const event = error instanceof ProtocolError ? 'protocol_refused' : 'malformed_directory';

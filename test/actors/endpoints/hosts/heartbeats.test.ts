@@ -2,7 +2,7 @@
 import t from 'tap';
 import { directoryEntry } from '../../../../actors/domain/host/decide.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
-import { Hearing } from '../../../../actors/endpoints/hosts/hearing.ts';
+import { Heartbeats } from '../../../../actors/endpoints/hosts/heartbeats.ts';
 import { rateLimitedLog } from '../../../../lib/rate-limited-log.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
@@ -19,7 +19,7 @@ const partitions = 32;
 interface Actors {
   readonly process: Process;
   readonly fleet: Fleet;
-  readonly hearing: Hearing;
+  readonly heartbeats: Heartbeats;
   readonly owned: Set<number>;
   /** Messages about heartbeats that it received; of these, those of hosts themselves. */
   received: number;
@@ -90,7 +90,7 @@ class Ground {
         const entries = keys.map((key) => directoryEntry(hostRecord(key)));
         fleet.learn({ partition, epoch: 1, revision: 1, changes: 1, full: true, entries, removed: [], unreadable: [] });
       }
-      const hear = (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) =>
+      const subscribe = (host: HostKey | '*', onHeard: (host: HostKey, beat: Beat) => void) =>
         nc.subscribe(subjects.hostBeat({ host, user: '*' }), {
           callback: (_, message) => {
             actors.received++;
@@ -101,13 +101,22 @@ class Ground {
       const owned = new Set<number>();
       const processes = (): number => this.running().length;
       const refusals = rateLimitedLog(quietLog, limits.refusalLogMs, clock);
-      const hearing = new Hearing({ nc, fleet, partitions, owned: () => owned, processes, hear, clock, refusals });
-      const actors: Actors = { process, fleet, hearing, owned, received: 0, heard: 0 };
+      const heartbeats = new Heartbeats({
+        nc,
+        fleet,
+        partitions,
+        owned: () => owned,
+        processes,
+        subscribe,
+        clock,
+        refusals,
+      });
+      const actors: Actors = { process, fleet, heartbeats, owned, received: 0, heard: 0 };
       this.all.push(actors);
-      hearing.subscribe();
+      heartbeats.subscribe();
       nc.subscribe(subjects.directoryBeats, { callback: () => void actors.received++ });
-      setInterval(() => hearing.look(), limits.beatsLookMs);
-      if (tells) setInterval(() => hearing.tell(), limits.beatIntervalMs);
+      setInterval(() => heartbeats.look(), limits.beatsLookMs);
+      if (tells) setInterval(() => heartbeats.tell(), limits.beatIntervalMs);
     });
   }
 
