@@ -19,6 +19,7 @@ import type { Knowledge } from './auth/revocation-feed.ts';
 import { UrlTokens } from './auth/url-tokens.ts';
 import { Backend } from './backend/backend.ts';
 import { containerRoutes } from './compute/routes.ts';
+import { specRoutes } from './compute/spec.ts';
 import { probesOf } from './pipeline/probes.ts';
 import type { IssuerSetting } from './configuration/issuers.ts';
 import { redisAccessOf } from './configuration/redis.ts';
@@ -320,6 +321,7 @@ function handlersOf(parts: Parts, rooms: Rooms, ask: AskOwner, ready: () => bool
   };
   return {
     ...containerRoutes({ ...writes, newContainerId: () => newId() as ContainerId }),
+    ...specRoutes({ ...writes, newContainerId: () => newId() as ContainerId }),
     ...secretRoutes({ ...writes, vault, log }),
     ...keyRoutes({ ...revokes, signingKeys, newKeyId: () => newId() as KeyId }),
     ...signInRoutes({

@@ -44,7 +44,6 @@ import { createPresentContainers, type PresentContainers } from './reconcile/obs
 import { createReconciler, type Reconciler } from './reconcile/reconciler.ts';
 import { overDisk, withinDisk, type RestartState } from './reconcile/restart/restart-state.ts';
 import { SandboxPool, type Sandboxes } from './sandbox/sandboxes.ts';
-import type { SealedCache } from './secrets/sealed-cache.ts';
 import { openSecretFiles } from './secrets/files.ts';
 import { neededSealed } from './secrets/needed.ts';
 import type { Values } from './secrets/values.ts';

@@ -18,6 +18,7 @@ import * as peer from './api/peer.ts';
 import * as policy from './api/policy.ts';
 import { RegistryRules } from './api/registry.ts';
 import * as secret from './api/secret.ts';
+import * as spec from './api/spec.ts';
 import * as tenant from './api/tenant.ts';
 import { ContainerStats } from './api/usage/stats.ts';
 import * as usage from './api/usage/usage.ts';
@@ -46,6 +47,11 @@ export const components = {
   SecretRef: container.SecretRef,
   Update: container.UpdateView,
   UpdatedFields: container.Changed,
+
+  ContainerSpec: spec.Spec,
+  ContainerSpecPatch: spec.SpecPatch,
+  ContainerSpecPlan: spec.SpecPlan,
+  ContainerSpecPut: spec.SpecBody,
 
   HealthCheck: policy.HealthCheck,
   NoCheck: policy.NoCheck,

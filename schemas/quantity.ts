@@ -17,14 +17,20 @@ export function cpuMillis(text: string): number | undefined {
 const memUnits: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
 /**
- * `"256m"` → 268435456 bytes; a bare number is bytes, units are powers of 1024 (Docker's
- * `--memory`). Undefined where the text is none, or outside 6 MiB (Docker's own minimum) to 16 TiB.
+ * `"64m"` → 67108864 bytes; a bare number is bytes, units are powers of 1024 (Docker's `--memory`).
+ * Undefined where the text is none, or above 16 TiB.
  */
-export function memBytes(text: string): number | undefined {
+export function sizeBytes(text: string): number | undefined {
   if (!memLimit.test(text)) return undefined;
   const unit = memUnits[text.slice(-1).toLowerCase()];
   const bytes = unit === undefined ? Number(text) : Number(text.slice(0, -1)) * unit;
-  return bytes >= limits.memBytesMin && bytes <= limits.memBytesMax ? bytes : undefined;
+  return bytes <= limits.memBytesMax ? bytes : undefined;
+}
+
+/** The same for a limit of memory. Undefined also below 6 MiB, Docker's own minimum. */
+export function memBytes(text: string): number | undefined {
+  const bytes = sizeBytes(text);
+  return bytes !== undefined && bytes >= limits.memBytesMin ? bytes : undefined;
 }
 
 /** As tokens, NATS claims and revocations count time. */

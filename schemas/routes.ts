@@ -51,6 +51,7 @@ import {
   VpnProfile,
 } from './api/peer.ts';
 import { PolicyBody, PolicyView } from './api/policy.ts';
+import { Spec, SpecBody, SpecPatch, SpecPlan } from './api/spec.ts';
 import { ContainerSecrets, ContainerSecretsBody, LoginBody, LoginView, SecretBody, SecretView } from './api/secret.ts';
 import { ContainerStats } from './api/usage/stats.ts';
 import { UsageView } from './api/usage/usage.ts';
@@ -124,6 +125,8 @@ export interface Route {
   readonly forPeople?: true;
   /** The answer has an ETag; `If-None-Match` with it gets 304. */
   readonly conditional?: true;
+  /** With `dry_run=true` the answer is 200, with these keys. */
+  readonly plans?: Readonly<Record<string, TSchema>>;
   /** The answer has an ETag for `If-Match`. */
   readonly tagged?: true;
   /** Keys that the body has by mistake are named in `Longshore-Warning`. */
@@ -238,6 +241,8 @@ const force = flag('Remove the host even if containers may run on it: it stays f
 const dead = flag(
   'With `force`: you confirm that nothing runs on the host any more; its containers are placed elsewhere at once.',
 );
+const dryRun = flag('Check, and answer what would change, as `plan`: nothing is written.');
+const plan = { plan: Type.Optional(SpecPlan) };
 const nextCursor = { next_cursor: Type.String() };
 
 export const pathParameters = {
@@ -279,6 +284,67 @@ export const routes = [
     data: Type.Array(ContainerItem),
     beside: nextCursor,
     errors: ['invalid'],
+  },
+  {
+    name: 'spec.create',
+    method: 'POST',
+    path: '/api/v2/containers',
+    access: 'tenant',
+    scopes: ['deploy'],
+    summary: 'Create a container from its document: all that is declared of it, in one write.',
+    query: { dry_run: dryRun },
+    body: SpecBody,
+    maxBodyBytes: limits.bodyBytes,
+    success: 'created',
+    data: Container,
+    plans: { data: Spec, plan: SpecPlan },
+    errors: [...bodyErrors, 'over_quota', 'conflict'],
+  },
+  {
+    name: 'spec.get',
+    method: 'GET',
+    path: '/api/v2/containers/:id/spec',
+    access: 'tenant',
+    scopes: readers,
+    summary: 'Get the document of a container: all that is declared of it.',
+    success: 'ok',
+    data: Spec,
+    errors: ['not_found'],
+    tagged: true,
+  },
+  {
+    name: 'spec.put',
+    method: 'PUT',
+    path: '/api/v2/containers/:id/spec',
+    access: 'tenant',
+    scopes: ['deploy'],
+    summary:
+      'Replace the document: one write, one generation, one update. An absent part is its default; absent `desired` and `host_key` stay. With `If-Match`, only if it is still as the ETag says.',
+    query: { dry_run: dryRun },
+    body: SpecBody,
+    maxBodyBytes: limits.bodyBytes,
+    success: 'ok',
+    data: Spec,
+    beside: plan,
+    errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict', 'precondition_failed'],
+    tagged: true,
+  },
+  {
+    name: 'spec.patch',
+    method: 'PATCH',
+    path: '/api/v2/containers/:id/spec',
+    access: 'tenant',
+    scopes: ['deploy'],
+    summary: 'Change the document by a JSON merge patch (RFC 7396), likewise: null is the default of a part.',
+    query: { dry_run: dryRun },
+    body: SpecPatch,
+    maxBodyBytes: limits.bodyBytes,
+    success: 'ok',
+    data: Spec,
+    beside: plan,
+    errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict', 'precondition_failed'],
+    patches: true,
+    tagged: true,
   },
   {
     name: 'container.create',

@@ -8,6 +8,7 @@ import * as container from './container/decide.ts';
 import { find } from './container/find.ts';
 import * as metadata from './container/metadata.ts';
 import * as policy from './container/policy.ts';
+import * as spec from './container/spec.ts';
 import { session } from './container/session.ts';
 import * as host from './host/decide.ts';
 import { drain } from './host/drain.ts';
@@ -47,6 +48,10 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
       return metadata.get(state, ask);
     case 'metadata.list':
       return metadata.list(state, ask);
+    case 'spec.get':
+      return spec.get(state, ask);
+    case 'spec.plan':
+      return spec.plan(state, ask, context);
     case 'policy.get':
       return policy.get(state, ask);
     case 'container.status':
@@ -133,6 +138,10 @@ export function decideWrite(
       return container.update(state, ask, context);
     case 'metadata.put':
       return metadata.put(state, ask, context);
+    case 'spec.put':
+      return spec.put(state, ask, context);
+    case 'spec.create':
+      return spec.create(state, ask, context);
     case 'policy.put':
       return policy.put(state, ask, context);
     case 'container.start':

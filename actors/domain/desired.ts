@@ -3,6 +3,7 @@
  * nowhere else. Pure.
  */
 import type { ContainerRecord, Version } from '../../schemas/api/container.ts';
+import { partNames } from '../../schemas/api/fields/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import type { DesiredContainer, DesiredVersion } from '../../schemas/wire/host.ts';
 import { basisOf, digestOf, type Versioned } from '../../schemas/wire/set-digest.ts';
@@ -56,8 +57,16 @@ function desiredVersion(version: Version): DesiredVersion {
     config_files: [...version.configFiles],
     ...(isDefaultPolicy(policy) ? {} : { policy }),
     ...(usesIn(secrets).length === 0 ? {} : { secrets }),
+    ...Object.fromEntries(partNames.flatMap((name) => (spec[name] === undefined ? [] : [[name, spec[name]]]))),
   };
 }
+
+/**
+ * The version of the protocol from which on agents know every part of the container. An older agent
+ * leaves the container as it is.
+ */
+export const protocolOfContainer = ({ spec, update }: ContainerRecord): number =>
+  partNames.some((name) => spec[name] !== undefined || update?.previous?.spec[name] !== undefined) ? 3 : 0;
 
 type Role = Pick<DesiredContainer, 'desired' | 'placement' | 'prepare'>;
 

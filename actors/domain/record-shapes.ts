@@ -4,7 +4,7 @@
  * They look only at fields that every release writes, by hand and not by a schema, because a load
  * checks a hundred thousand records. Pure.
  */
-import { fieldOf, metadataNames, shown } from '../../schemas/api/fields/container.ts';
+import { fieldOf, kept, shown } from '../../schemas/api/fields/container.ts';
 import { containerStatuses } from '../../schemas/words.ts';
 import type { StateRecord } from './records.ts';
 
@@ -58,7 +58,7 @@ const revocations = list(object({ serial: text, notAfterMs: number, atMs: number
 const limit = orNull(number);
 const spec = Object.fromEntries([
   ...shown.map((name) => [name, fieldOf(name).isStored] as const),
-  ...metadataNames.map((name) => [name, orAbsent(fieldOf(name).isStored)] as const),
+  ...kept.map((name) => [name, orAbsent(fieldOf(name).isStored)] as const),
 ]);
 
 const isWellFormedRecord = either('kind', {

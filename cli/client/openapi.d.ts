@@ -40,11 +40,43 @@ export interface paths {
      */
     get: operations['container_overview'];
     put?: never;
-    post?: never;
+    /**
+     * Create a container from its document: all that is declared of it, in one write.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
+    post: operations['spec_create'];
     delete?: never;
     options?: never;
     head?: never;
     patch?: never;
+    trace?: never;
+  };
+  '/api/v2/containers/{id}/spec': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the document of a container: all that is declared of it.
+     * @description Scope: read, deploy, operator; or a token without any scope.
+     */
+    get: operations['spec_get'];
+    /**
+     * Replace the document: one write, one generation, one update. An absent part is its default; absent `desired` and `host_key` stay. With `If-Match`, only if it is still as the ETag says.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
+    put: operations['spec_put'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Change the document by a JSON merge patch (RFC 7396), likewise: null is the default of a part.
+     * @description Scope: deploy, operator; or a token without any scope.
+     */
+    patch: operations['spec_patch'];
     trace?: never;
   };
   '/api/v2/compute/quota': {
@@ -1829,8 +1861,101 @@ export interface components {
       env?: components['schemas']['Labels'];
       cpu_limit?: string;
       mem_limit?: string;
+      process?: {
+        entrypoint?: string[];
+        command?: string[];
+        user?: string;
+        working_dir?: string;
+        tmpfs?: components['schemas']['Labels'];
+        shm_size?: string;
+        init?: boolean;
+        read_only?: boolean;
+        ulimits?: components['schemas']['Labels'];
+      };
       health?: (components['schemas']['HealthCheck'] | components['schemas']['NoCheck']) | null;
       secrets?: components['schemas']['SecretUses'];
+    };
+    ContainerSpec: {
+      name: string;
+      image: {
+        registry: string;
+        repository: string | null;
+        tag: string | null;
+        digest: string | null;
+      };
+      host_key: string | null;
+      env: components['schemas']['Labels'];
+      ports: components['schemas']['Port'][];
+      cpu_limit: string;
+      mem_limit: string;
+      process: {
+        entrypoint?: string[];
+        command?: string[];
+        user?: string;
+        working_dir?: string;
+        tmpfs?: components['schemas']['Labels'];
+        shm_size?: string;
+        init?: boolean;
+        read_only?: boolean;
+        ulimits?: components['schemas']['Labels'];
+      };
+      policy: components['schemas']['Policy'];
+      secrets: components['schemas']['ContainerSecrets'];
+      labels: components['schemas']['Labels'];
+      project: string | null;
+      /** @enum {string} */
+      desired: 'running' | 'stopped';
+    };
+    /** @description A merge patch of the document. */
+    ContainerSpecPatch: {
+      [key: string]: unknown;
+    };
+    /** @description With `dry_run=true`: `data` is the document as it would be. */
+    ContainerSpecPlan: {
+      /**
+       * @description `replace`: another container takes the place of the one that runs, as an update does. `change`: what runs stays.
+       * @enum {string}
+       */
+      action: 'create' | 'replace' | 'change' | 'none';
+      /** @description Parts of the document that would have another value. */
+      changed: string[];
+    };
+    ContainerSpecPut: {
+      /** @description Unique in the tenant. */
+      name: string;
+      image?: {
+        registry?: string | null;
+        repository?: string | null;
+        tag?: string | null;
+        digest?: string | null;
+      } | null;
+      host_key?: string | null;
+      env?: {
+        [key: string]: string;
+      } | null;
+      ports?: components['schemas']['Port'][] | null;
+      cpu_limit?: string | null;
+      mem_limit?: string | null;
+      process?: {
+        entrypoint?: string[] | null;
+        command?: string[] | null;
+        user?: string | null;
+        working_dir?: string | null;
+        tmpfs?: {
+          [key: string]: string;
+        } | null;
+        shm_size?: string | null;
+        init?: boolean | null;
+        read_only?: boolean | null;
+        ulimits?: {
+          [key: string]: string;
+        } | null;
+      } | null;
+      policy?: components['schemas']['PolicyPut'] | null;
+      secrets?: components['schemas']['ContainerSecretsPut'] | null;
+      labels?: components['schemas']['LabelsPut'] | null;
+      project?: string | null;
+      desired?: ('running' | 'stopped') | null;
     };
     /** @description One of `command`, `http` and `tcp`. */
     HealthCheck: {
@@ -3032,6 +3157,16 @@ export interface components {
         'application/json': components['schemas']['ErrorForbidden'] | components['schemas']['ErrorOverQuota'];
       };
     };
+    /** @description conflict */
+    Conflict: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorConflict'];
+      };
+    };
     /** @description too_large */
     TooLarge: {
       headers: {
@@ -3050,16 +3185,6 @@ export interface components {
       };
       content: {
         'application/json': components['schemas']['ErrorUnsupportedMediaType'];
-      };
-    };
-    /** @description conflict */
-    Conflict: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['ErrorConflict'];
       };
     };
     /** @description not_found */
@@ -3211,11 +3336,15 @@ export interface components {
     'query.label': string[];
     /** @description The `next_cursor` of the previous page. */
     'query.cursor': string;
+    /** @description Check, and answer what would change, as `plan`: nothing is written. */
+    'query.dry_run': boolean;
+    'path.id': string;
+    /** @description ETags: the change is made only while the container has one of them. */
+    'header.If-Match': string;
     /** @description With `follow=true`: the `id` of the last frame that was received. */
     'header.Last-Event-ID': string;
     'path.registry': string;
     'path.secret': string;
-    'path.id': string;
     'path.tenant': string;
     /** @description Only this operation, such as `container.create`. */
     'query.action': string;
@@ -3371,6 +3500,195 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  spec_create: {
+    parameters: {
+      query?: {
+        /** @description Check, and answer what would change, as `plan`: nothing is written. */
+        dry_run?: components['parameters']['query.dry_run'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ContainerSpecPut'];
+      };
+    };
+    responses: {
+      /** @description With `dry_run=true`: what would be. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerSpec'];
+            plan: components['schemas']['ContainerSpecPlan'];
+          };
+        };
+      };
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Container'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrOverQuota'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  spec_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerSpec'];
+          };
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  spec_put: {
+    parameters: {
+      query?: {
+        /** @description Check, and answer what would change, as `plan`: nothing is written. */
+        dry_run?: components['parameters']['query.dry_run'];
+      };
+      header?: never;
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ContainerSpecPut'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerSpec'];
+            plan?: components['schemas']['ContainerSpecPlan'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrOverQuota'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['Invalid'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['Unavailable'];
+      504: components['responses']['Timeout'];
+    };
+  };
+  spec_patch: {
+    parameters: {
+      query?: {
+        /** @description Check, and answer what would change, as `plan`: nothing is written. */
+        dry_run?: components['parameters']['query.dry_run'];
+      };
+      header?: {
+        /** @description ETags: the change is made only while the container has one of them. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+      };
+      path: {
+        id: components['parameters']['path.id'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ContainerSpecPatch'];
+        'application/merge-patch+json': components['schemas']['ContainerSpecPatch'];
+      };
+    };
+    responses: {
+      /** @description Done. */
+      200: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ContainerSpec'];
+            plan?: components['schemas']['ContainerSpecPlan'];
+          };
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrOverQuota'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
+      413: components['responses']['TooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
@@ -3803,7 +4121,7 @@ export interface operations {
       query?: never;
       header?: {
         /** @description ETags: the change is made only while the container has one of them. */
-        'If-Match'?: string;
+        'If-Match'?: components['parameters']['header.If-Match'];
       };
       path: {
         id: components['parameters']['path.id'];

@@ -11,7 +11,6 @@ import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/trace/tracer.ts';
 import { outcomeStatus } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import { RevocationFeed, type Knowledge } from '../auth/revocation-feed.ts';

@@ -18,20 +18,12 @@ import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { isHostKey, type ContainerId } from '../../schemas/ids.ts';
 import { canonicalSpec, type Metadata } from '../../schemas/api/fields/container.ts';
 import { listByKey, wrongCursor } from '../http/pages.ts';
-import { invalid, ok, type Result } from '../http/respond.ts';
-
-/** Visible ASCII. */
-const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
+import { ok, type Result } from '../http/respond.ts';
+import { idempotencyKeyIn, tagsIn } from './conditions.ts';
 
 /** With the ETag of the container in it. */
 const tagged = (outcome: Outcome): Result =>
   succeeded(outcome) ? { ...outcome, headers: ['etag', declarationTagOf(outcome.body)] } : outcome;
-
-/** The ETags of `If-Match`; undefined: any will do (RFC 9110 section 13.1.1). */
-function tagsIn(ifMatch: string | undefined): string[] | undefined {
-  const tags = ifMatch?.split(',').map((tag) => tag.trim());
-  return tags === undefined || tags.includes('*') ? undefined : tags;
-}
 
 type OfContainer = Call & Pick<CallOf<'container.get'>, 'params'>;
 
@@ -132,10 +124,8 @@ export function containerRoutes(options: ContainerRoutesOptions) {
   };
 
   const create: HandlerOf<'container.create'> = async (call) => {
-    const { idempotencyKey: key } = call.exchange.head.headers;
-    if (key !== undefined && !idempotencyKeyPattern.test(key)) {
-      return invalid({ 'Idempotency-Key': ['must be 1 to 255 visible ASCII characters'] });
-    }
+    const key = idempotencyKeyIn(call);
+    if (typeof key === 'object') return key;
     const spec = call.body;
     const stopped = call.query.start ? '' : ' stopped';
     const outcome = await ask('write', call, {

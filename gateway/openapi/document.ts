@@ -52,16 +52,18 @@ const frames = (of: string): Json => ({
 });
 const framesOf = { resumable: frames('an item of the list'), live: frames('the `data` of the other answer') } as const;
 
+const objectOf = (properties: Json, required: readonly string[]): Json => ({
+  type: 'object',
+  required,
+  properties,
+  additionalProperties: false,
+});
+
 function contentOf(route: Route): Json {
   if (route.media !== undefined) {
     return Object.fromEntries(route.media.map((media) => [media, { schema: fileSchema(route, media) }]));
   }
-  const wrapped = {
-    type: 'object',
-    required: ['data'],
-    properties: { data: route.data, ...route.beside },
-    additionalProperties: false,
-  };
+  const wrapped = objectOf({ data: route.data, ...route.beside }, ['data']);
   return {
     'application/json': { schema: route.bare === true ? route.data : wrapped },
     ...(route.streams === undefined ? {} : { 'text/event-stream': { schema: framesOf[route.streams] } }),
@@ -81,12 +83,19 @@ const successWords = {
 const isBodiless = ({ success }: Route): boolean =>
   success === 'no_content' || success === 'see_other' || success === 'switching_protocols';
 
+const planned = (route: Route, plans: Json): Json => ({
+  description: 'With `dry_run=true`: what would be.',
+  headers: successHeaders(route),
+  content: { 'application/json': { schema: objectOf(plans, Object.keys(plans)) } },
+});
+
 function successResponse(route: Route): Json {
   const answer = { description: successWords[route.success], headers: successHeaders(route) };
   const same = { description: successWords.not_modified, headers: successHeaders(route) };
   return {
     [String(successStatus[route.success])]: isBodiless(route) ? answer : { ...answer, content: contentOf(route) },
     ...(route.conditional === true ? { [String(successStatus.not_modified)]: same } : {}),
+    ...(route.plans === undefined ? {} : { [String(successStatus.ok)]: planned(route, route.plans) }),
   };
 }
 

@@ -20,6 +20,8 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
     | 'labels.patch'
     | 'project.put'
     | 'policy.put'
+    | 'spec.put'
+    | 'spec.patch'
     | 'container.secrets.put'
     | 'container.stats'
     | 'container.exec'
@@ -47,6 +49,8 @@ export function probesOf({ ask }: { readonly ask: AskOwner }): Partial<Handlers>
     'labels.patch': container,
     'project.put': container,
     'policy.put': container,
+    'spec.put': container,
+    'spec.patch': container,
     'container.secrets.put': container,
     'container.operate': (call) =>
       ask(

@@ -9,6 +9,7 @@ import { validateNetworkCreate, validateNetworkPut } from './network.ts';
 import { validatePolicy } from './policy.ts';
 import { validatePeerCreate, validatePeerUpdate } from './peer.ts';
 import { validateContainerSecrets, validateLogin, validateSecret } from './secret.ts';
+import { validateSpec, validateSpecPatch } from './spec.ts';
 import { validateKey, validatePeerToken } from './tokens.ts';
 
 export type BodyValidator = (body: unknown) => Validated<unknown>;
@@ -29,6 +30,9 @@ export const createBodyValidators = (clock: Clock) =>
     'peer.token.create': (body: unknown) => validatePeerToken(body, clock.nowMs()),
     'peer.update': (body: unknown) => validatePeerUpdate(body, clock.nowMs()),
     'policy.put': validatePolicy,
+    'spec.create': validateSpec,
+    'spec.put': validateSpec,
+    'spec.patch': validateSpecPatch,
     'secret.put': validateSecret,
     'registry.put': validateLogin,
     'container.secrets.put': validateContainerSecrets,

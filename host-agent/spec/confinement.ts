@@ -52,6 +52,9 @@ export function parseCapabilities(text: string): readonly Capability[] | undefin
   return known.length === names.length ? [...new Set(known)] : undefined;
 }
 
+/** A core dump would write the container's memory to the host's disk. */
+export const ulimits = [{ Name: 'core', Soft: 0, Hard: 0 }] as const;
+
 /** Members of `HostConfig`. The engine's seccomp profile stays as it is: none is named. */
 export const confinement = (capabilities: readonly Capability[]) => ({
   CapDrop: ['ALL'],
@@ -61,6 +64,5 @@ export const confinement = (capabilities: readonly Capability[]) => ({
   IpcMode: 'private',
   // In memory, and part of the container's limit.
   ShmSize: limits.containerShmBytes,
-  // A core dump would write the container's memory to the host's disk.
-  Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
+  Ulimits: ulimits,
 });

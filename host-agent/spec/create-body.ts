@@ -1,17 +1,19 @@
 /** From a desired container to the body of the engine's create call. Pure. */
 import { createHash } from 'node:crypto';
-import type { Port } from '../../schemas/api/fields/container.ts';
+import { containerFields, type Port } from '../../schemas/api/fields/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ImageCheck } from '../docker/answers.ts';
 import type { BindMount, ContainerBody, EngineLimits, VolumeMount } from '../docker/calls/containers.ts';
 import { noSecrets, orderedUses, usesIn } from '../../schemas/api/secret.ts';
 import { confinement, type Capability } from './confinement.ts';
+import { processOf } from './process-part.ts';
 import { policyCheckOf, sentCheck } from './health-check.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 
 /** The engine refuses less than a hundredth of a CPU. */
 const engineCpuMillisMin = 10;
+const { process: processField } = containerFields;
 
 /**
  * A hash of what a running container cannot change: when it differs, the agent makes the container
@@ -20,7 +22,7 @@ const engineCpuMillisMin = 10;
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
-  const { secrets = noSecrets } = container;
+  const { secrets = noSecrets, process: part } = container;
   const healthcheck = policyCheckOf(container);
   return `1-${hash([
     [registry, repository, tag, digest, cpu_millis, mem_bytes],
@@ -32,6 +34,7 @@ export function specHash(container: DesiredContainer): string {
     ...(healthcheck === undefined ? [] : [healthcheck]),
     // Names and versions: another value is another version.
     ...(usesIn(secrets).length === 0 ? [] : [orderedUses(secrets)]),
+    ...(part === undefined ? [] : [processField.canonical(part)]),
   ]).slice(0, 32)}`;
 }
 
@@ -89,7 +92,9 @@ export function createBody({
 }: Making): ContainerBody {
   // In a sandbox, the sandbox publishes.
   const ports = sandbox === null ? container.ports.map(portKey) : [];
+  const { program, hostConfig } = processOf(container);
   return {
+    ...program,
     // By id: the image that was checked, whatever its tag names now.
     Image: imageId,
     Env: Object.entries({ ...container.env, ...secrets }).map(([name, value]) => `${name}=${value}`),
@@ -116,6 +121,7 @@ export function createBody({
       MemorySwap: container.mem_bytes,
       ...(mounts.length === 0 ? {} : { Mounts: mounts }),
       ...confinement(capabilities),
+      ...hostConfig,
       ...(diskBytes === null ? {} : { StorageOpt: { size: String(diskBytes) } }),
       LogConfig: {
         Type: 'json-file',

@@ -17,6 +17,7 @@ import {
   settable,
   shown,
   shownOf,
+  versioned,
   type ContainerSpec,
   type Metadata,
 } from './fields/container.ts';
@@ -172,7 +173,7 @@ export type UpdatePhaseShown = (typeof updatePhasesShown)[number];
 /** Fields of a container that an update changes, with their values. */
 export const Changed = Type.Partial(
   Type.Object({
-    ...shownOf(changeable),
+    ...shownOf(versioned),
     health: HealthView,
     secrets: SecretUses,
   }),

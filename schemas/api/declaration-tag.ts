@@ -8,11 +8,20 @@ import { hashesOf, hexWord } from '../text-hash.ts';
 const afterDeclared = ',"status":"';
 const envelope = '{"data":';
 
+/** The ETag of a text, such as the document of a container. */
+export const hashTag = (json: string): string => `"${hashesOf(json).map(hexWord).join('')}"`;
+
 /** @param json of a container, as its owner writes it */
-export const declarationTag = (json: string): string =>
-  `"${hashesOf(json.slice(0, json.lastIndexOf(afterDeclared)))
-    .map(hexWord)
-    .join('')}"`;
+export const declarationTag = (json: string): string => hashTag(json.slice(0, json.lastIndexOf(afterDeclared)));
 
 /** @param body of an answer that is one container */
 export const declarationTagOf = (body: string): string => declarationTag(body.slice(envelope.length));
+
+/** What an owner writes behind a document that is only planned. */
+const afterSpec = ',"plan":{"action":';
+
+/** @param body of an answer that is the document of a container */
+export function specTagOf(body: string): string {
+  const end = body.lastIndexOf(afterSpec);
+  return hashTag(body.slice(envelope.length, end < 0 ? -1 : end));
+}

@@ -5,6 +5,15 @@ export const api = {
   envKeys: 200,
   envValueBytes: 32 * KiB,
   envTotalBytes: 64 * KiB,
+  /** What a container runs (docs/api, `process`): words of a command and their bytes, maps. */
+  processWords: 256,
+  processBytes: 32 * KiB,
+  processPathChars: 256,
+  processSizeChars: 32,
+  processTmpfs: 16,
+  /** Of a process: open files and processes; and bytes of what it maps, locks or writes. */
+  ulimitCountMax: 1024 * 1024,
+  ulimitBytesMax: 2 ** 40,
   ports: 50,
   labels: 64,
   labelValueBytes: 256,

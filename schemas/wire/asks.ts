@@ -56,6 +56,7 @@ import {
 } from './answers.ts';
 import {
   ContainerSpecShape,
+  DeclarationShape,
   MetadataShape,
   KeptCertificateShape,
   NetworkRecordShape,
@@ -75,6 +76,7 @@ import {
 import { Note, type Cause } from './audit.ts';
 import { protocolVersion } from './version.ts';
 import type { Sealed } from '../records/sealed.ts';
+import { Spec, SpecPlan } from '../api/spec.ts';
 import { ContainerSecrets, type LoginView, type SecretView } from '../api/secret.ts';
 
 const text = Type.String();
@@ -166,6 +168,17 @@ const reads = {
     keyPageOf(Type.Object({ id: id<ContainerId>(), ...MetadataShape.properties })),
   ),
   'policy.get': ask(ofContainer, forwarded<typeof PolicyView>()),
+  'spec.get': ask(ofContainer, dataOf(Spec)),
+  /** What `spec.create` (`isNew`) or `spec.put` would do. */
+  'spec.plan': ask(
+    {
+      ...ofContainer,
+      declaration: DeclarationShape,
+      declared: Type.Optional(Type.Array(text)),
+      isNew: Type.Optional(Type.Literal(true)),
+    },
+    Type.Object({ data: Spec, plan: SpecPlan }),
+  ),
   'container.status': ask(ofContainer, dataOf(StatusSeen)),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
   'container.session': ask(ofContainer, dataOf(SessionPlace)),
@@ -285,6 +298,20 @@ const writes = {
     dataOf(MetadataShape),
   ),
   'policy.put': ask({ ...ofContainer, policy: Policy }, forwarded<typeof PolicyView>()),
+  /** The whole document. `declared`: as for `container.update`. */
+  'spec.put': ask(
+    { ...ofContainer, declaration: DeclarationShape, declared: Type.Optional(Type.Array(text)) },
+    forwarded<typeof Spec>(),
+  ),
+  /** `container.create` with a document. */
+  'spec.create': ask(
+    {
+      ...ofContainer,
+      declaration: DeclarationShape,
+      idempotency: nullable(Type.Object({ key: text, bodyHash: text })),
+    },
+    forwarded<typeof Container>(),
+  ),
   'container.start': ask(ofContainer, forwarded<typeof Container>()),
   'container.stop': ask(ofContainer, forwarded<typeof Container>()),
   'container.delete': ask(ofContainer, forwarded<typeof Container>()),
@@ -445,6 +472,10 @@ const newAsks: Partial<Readonly<Record<AskType, number>>> = {
   'metadata.get': 3,
   'metadata.list': 3,
   'metadata.put': 3,
+  'spec.create': 3,
+  'spec.get': 3,
+  'spec.plan': 3,
+  'spec.put': 3,
 };
 
 /** The version of the protocol from which on owners know the ask, and overlook no part of it. */

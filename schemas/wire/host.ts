@@ -4,7 +4,7 @@
  */
 import Type, { type Static } from 'typebox';
 import { ConfigFile, Observation, PullProgress, Reason, SecretRef, updatePhases } from '../api/container.ts';
-import { Port, PullPolicy } from '../api/fields/container.ts';
+import { optionalOf, partNames, Port, PullPolicy } from '../api/fields/container.ts';
 import { Capacity, HostFault } from '../api/host.ts';
 import { Policy } from '../api/policy.ts';
 import { SecretUses } from '../api/secret.ts';
@@ -115,6 +115,8 @@ const versionFields = {
   policy: Type.Optional(Policy),
   /** Secrets of the tenant (ADR 37); absent: none. */
   secrets: Type.Optional(SecretUses),
+  /** Absent: all of it is the image's. Agents of the last release do not get such a container. */
+  ...optionalOf(partNames),
 };
 const DesiredVersion = Type.Object(versionFields);
 export type DesiredVersion = Static<typeof DesiredVersion>;

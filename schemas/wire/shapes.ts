@@ -4,13 +4,16 @@
  * Unknown fields pass, because the next release may add some.
  */
 import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
-import { metadataNames, optionalOf, shown, shownOf, type ContainerSpec } from '../api/fields/container.ts';
+import { kept, metadataNames, optionalOf, shown, shownOf, type ContainerSpec } from '../api/fields/container.ts';
 import type { CertificateRef, KeptCertificate, LeaseRecord, NetworkRecord, NetworkSettings } from '../api/network.ts';
 import { nullable } from '../api/nullable.ts';
 import { TokenScope, type PeerRecord, type PeerRevocation, type PeerToken } from '../api/peer.ts';
 import type { Sealed, SecretPlace } from '../records/sealed.ts';
 import type { Revocation } from '../api/tenant.ts';
-import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
+import { Policy } from '../api/policy.ts';
+import { ContainerSecrets } from '../api/secret.ts';
+import type { Declaration } from '../api/spec.ts';
+import type { HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
 
 /** The schema with the type `T`; compiles only if everything that the schema admits is a `T`. */
 export const shape =
@@ -27,8 +30,16 @@ const flag = Type.Boolean();
 const texts = Type.Array(text);
 const sealed = id<Sealed>();
 
-export const ContainerSpecShape = Type.Unsafe<ContainerSpec>(
-  Type.Object({ ...shownOf(shown), ...optionalOf(metadataNames) }),
+export const ContainerSpecShape = Type.Unsafe<ContainerSpec>(Type.Object({ ...shownOf(shown), ...optionalOf(kept) }));
+
+export const DeclarationShape = shape<Declaration>()(
+  Type.Object({
+    spec: ContainerSpecShape,
+    policy: Policy,
+    secrets: ContainerSecrets,
+    desired: Type.Optional(Type.Enum(['running', 'stopped'])),
+    host_key: Type.Optional(id<HostKey>()),
+  }),
 );
 
 /** The next release may have more, and the last one less. */

@@ -133,6 +133,18 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
         containers.set(`${tenant_id} ${id}`, made);
         return okData(made, 'created');
       }
+      case 'spec.create': {
+        const { id, tenant: tenant_id } = ask;
+        const made = {
+          id,
+          tenant_id,
+          ...ask.declaration.spec,
+          status: 'pending',
+          ...timestamps,
+        } as unknown as Container;
+        containers.set(`${tenant_id} ${id}`, made);
+        return okData(made, 'created');
+      }
       case 'container.list':
         return okData([...containers.values()].filter((one) => one.tenant_id === ask.tenant));
       case 'container.overview': {

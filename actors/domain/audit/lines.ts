@@ -51,6 +51,7 @@ function madeBy(
 ): Record<string, string> {
   switch (ask.type) {
     case 'container.create':
+    case 'spec.create':
       return { id: repeat?.id ?? ask.id };
     case 'peer.create':
       return { peer: ask.peer };

@@ -60,8 +60,11 @@ export function bodyAgain(state: PartitionView, tenant: TenantId, id: ContainerI
   return record === undefined ? undefined : `{"data":${containerJson(record, context.fleet)}}`;
 }
 
-function newRecord(ask: Of<'container.create'>, tenant: TenantView, context: TurnContext): ContainerRecord {
-  const { spec } = ask;
+/** A create, with the parts that its document has beside the fields of a container. */
+export type Creation = Omit<Of<'container.create'>, 'type'> & Partial<Pick<ContainerRecord, 'policy' | 'secrets'>>;
+
+function newRecord(ask: Creation, tenant: TenantView, context: TurnContext): ContainerRecord {
+  const { spec, policy, secrets } = ask;
   const insertedAtMs = insertionMs(tenant.newest, ask.id, context.nowMs);
   return {
     kind: 'container',
@@ -71,6 +74,8 @@ function newRecord(ask: Of<'container.create'>, tenant: TenantView, context: Tur
     secretRefs: [],
     configFiles: [],
     diskBytes: limits.containerDiskBytes,
+    ...(policy === undefined ? {} : { policy }),
+    ...(secrets === undefined ? {} : { secrets }),
     desired: ask.stopped === true ? 'stopped' : 'running',
     generation: 1,
     ...causedBy(context, 1),
@@ -121,7 +126,7 @@ function whereTo(
 }
 
 /** Name, host, quota and idempotency are checked, and all is written, in this one turn. */
-export function create(state: PartitionView, ask: Of<'container.create'>, context: TurnContext): Turn {
+export function create(state: PartitionView, ask: Creation, context: TurnContext): Turn {
   const tenant = state.tenant(ask.tenant);
   if (tenant.settingsDamaged) return damagedTenant;
   const earlier = ask.idempotency === null ? undefined : earlierCreate(tenant, ask.idempotency, context);
@@ -216,15 +221,35 @@ export function start(state: PartitionView, ask: Of<'container.start'>, context:
   if (record.desired === 'running' && !waits) return answer(reply('ok', record, context), doorbellOnly(record));
   const tenant = state.tenant(ask.tenant);
   if (tenant.settingsDamaged) return damagedTenant;
-  if (!mayPullInSome(tenant, regionsToStartIn(record, tenant, context), record.spec)) return invalid(registryRefusal);
+  const refusal = refusalToStart(record, tenant, context);
+  if (refusal !== undefined) return refusal;
   const wanted = want(record, 'running', context);
-  const host = isOnHost(wanted, context) ? undefined : findHost(wanted, tenant, context);
-  const movable = wanted.placement.phase === 'unplaced' || wanted.placement.chosenBy === 'platform';
   const asked = eventOf('start_requested', wanted, context);
-  if (host === undefined || !movable) return answer(reply('ok', wanted, context), changed(wanted, [asked]));
-  const next = placeOn(wanted, host, 'platform', context);
-  return answer(reply('ok', next, context), changed(next, [asked, eventOf('placed', next, context)]));
+  const { record: next, events } = placedToRun(wanted, tenant, context);
+  return answer(reply('ok', next, context), changed(next, [asked, ...events]));
 }
+
+/** A container that is to run: with a host, if it has none and there is one. */
+export function placedToRun(
+  record: ContainerRecord,
+  tenant: TenantView,
+  context: TurnContext,
+): { readonly record: ContainerRecord; readonly events: readonly EventDraft[] } {
+  const isMovable = record.placement.phase === 'unplaced' || record.placement.chosenBy === 'platform';
+  const host = isMovable && !isOnHost(record, context) ? findHost(record, tenant, context) : undefined;
+  if (host === undefined) return { record, events: [] };
+  const placed = placeOn(record, host, 'platform', context);
+  return { record: placed, events: [eventOf('placed', placed, context)] };
+}
+
+/** A container may start where its image may be pulled; otherwise the refusal. */
+export const refusalToStart = (
+  record: ContainerRecord,
+  tenant: TenantView,
+  context: TurnContext,
+  spec: ContainerRecord['spec'] = record.spec,
+): Turn | undefined =>
+  mayPullInSome(tenant, regionsToStartIn(record, tenant, context), spec) ? undefined : invalid(registryRefusal);
 
 /** Its host's region; any of the tenant's regions if the platform chooses the host. */
 const regionsToStartIn = (record: ContainerRecord, tenant: TenantView, context: TurnContext): readonly Region[] =>
@@ -319,7 +344,8 @@ export function change(
     const next = withNext(record, context, { spec, ...withPullPolicy(record, spec.pull_policy) });
     return answer(show(next), changed(next, [eventOf(event, next, context)]));
   }
-  if (!mayPullInSome(tenant, regionsToStartIn(record, tenant, context), version.spec)) return invalid(registryRefusal);
+  const refusal = refusalToStart(record, tenant, context, version.spec);
+  if (refusal !== undefined) return refusal;
   const next = updatedBy(event, record, version, context);
   const over = excessOfUpdate(tenant, record, next);
   if (over !== undefined) return refuseExcess(over);

@@ -10,7 +10,7 @@ import {
   hasLabel,
   metadataNames,
   metadataOf,
-  withMetadata,
+  withKept,
   type ContainerSpec,
   type Metadata,
 } from '../../../schemas/api/fields/container.ts';
@@ -18,7 +18,18 @@ import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { page, pageOf } from '../page.ts';
 import type { PartitionView } from '../state.ts';
-import { answer, data, invalid, noChanges, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
+import {
+  answer,
+  data,
+  invalid,
+  noChanges,
+  refuse,
+  repeatable,
+  type Changes,
+  type EventDraft,
+  type Turn,
+  type TurnContext,
+} from '../turn.ts';
 import { find } from './decide.ts';
 import { eventOf } from './transitions.ts';
 import { containerJson } from './view.ts';
@@ -36,24 +47,38 @@ export function put(state: PartitionView, ask: Of<'metadata.put'>, context: Turn
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
-  const before = metadataOf(record.spec);
-  const fields = fieldsOf(ask, before);
+  const fields = fieldsOf(ask, metadataOf(record.spec));
   const faults = fields.labels === undefined ? [] : containerFields.labels.faultsOf(fields.labels);
   if (faults.length > 0) return invalid({ _: [...faults] });
-  const spec = withMetadata(record.spec, fields);
-  const after = metadataOf(spec);
-  const reply = repeatable('ok', after);
+  const next = withMetadata(record, fields, context);
+  const reply = repeatable('ok', metadataOf(next.record.spec));
+  return answer(reply, next.events.length === 0 ? noChanges : changesOf(next));
+}
+
+interface WithMetadata {
+  readonly record: ContainerRecord;
+  /** One for each field that has another value; none: the record is as it was. */
+  readonly events: readonly EventDraft[];
+}
+
+/** The changes of a turn that changes metadata alone: no host hears of it. */
+export const changesOf = ({ record, events }: WithMetadata): Changes => ({
+  ...noChanges,
+  records: [record],
+  events,
+  effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
+});
+
+/** @param fields that get these values; the others stay */
+export function withMetadata(record: ContainerRecord, fields: Partial<Metadata>, context: TurnContext): WithMetadata {
+  const spec = withKept(record.spec, fields);
+  const [before, after] = [metadataOf(record.spec), metadataOf(spec)];
   const changed = metadataNames.filter(
     (name) => canonicalText(name, before[name]) !== canonicalText(name, after[name]),
   );
-  if (changed.length === 0) return answer(reply, noChanges);
+  if (changed.length === 0) return { record, events: [] };
   const next = { ...record, spec, ...updateWith(record, fields), updatedAtMs: context.nowMs };
-  return answer(reply, {
-    ...noChanges,
-    records: [next],
-    events: changed.map((name) => eventOf(metadataEvent(name), next, context)),
-    effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
-  });
+  return { record: next, events: changed.map((name) => eventOf(metadataEvent(name), next, context)) };
 }
 
 const fieldsOf = ({ fields, labels }: Of<'metadata.put'>, before: Metadata): Partial<Metadata> =>
@@ -63,7 +88,7 @@ const fieldsOf = ({ fields, labels }: Of<'metadata.put'>, before: Metadata): Par
 function updateWith({ update }: ContainerRecord, fields: Partial<Metadata>): Pick<ContainerRecord, 'update'> {
   if (update?.previous === undefined) return {};
   const { previous } = update;
-  return { update: { ...update, previous: { ...previous, spec: withMetadata(previous.spec, fields) } } };
+  return { update: { ...update, previous: { ...previous, spec: withKept(previous.spec, fields) } } };
 }
 
 /** Of containers that are there, or were within seven days; as many as a message holds. */

@@ -30,12 +30,12 @@ export function put(state: PartitionView, { policy, ...ask }: Of<'policy.put'>, 
     const version = { ...versionOf(record), policy };
     return change(state.tenant(ask.tenant), record, version, 'policy_changed', context, () => reply);
   }
-  const next = withNext(record, context, { policy, ...updateUnder(record, policy) });
+  const next = withNext(record, context, { policy, ...policyUnder(record, policy) });
   return answer(reply, changed(next, [eventOf('policy_changed', next, context)]));
 }
 
 /** The version that an update would bring back is under the policy too, but for its own check. */
-function updateUnder({ update, ...record }: ContainerRecord, policy: ContainerRecord['policy']) {
+export function policyUnder({ update, ...record }: ContainerRecord, policy: ContainerRecord['policy']) {
   if (update?.previous === undefined || policy === undefined) return {};
   const { previous } = update;
   const hasSameCheck = isSameForEngine(policyOf(record), previous.policy);

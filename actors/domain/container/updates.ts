@@ -21,12 +21,15 @@ import {
   canonicalText,
   changeable,
   fieldOf,
+  storedValue,
   usualPullPolicy,
   usualTag,
+  versioned,
   type ChangeableName,
   type ContainerPatch,
   type ContainerSpec,
   type PullPolicy,
+  type VersionedName,
 } from '../../../schemas/api/fields/container.ts';
 import { isSameForEngine, policyOf, policyShown } from '../../../schemas/api/policy.ts';
 import { noSecrets, textOfUses } from '../../../schemas/api/secret.ts';
@@ -79,10 +82,10 @@ function patchedField(spec: ContainerSpec, patch: ContainerPatch, name: Changeab
   return given === undefined ? spec[name] : given === null ? fallback : merged(spec[name], given);
 }
 
-const textOf = (spec: ContainerSpec, name: ChangeableName): string => canonicalText(name, spec[name]);
+const textOf = (spec: ContainerSpec, name: VersionedName): string => canonicalText(name, storedValue(spec, name));
 
 const differing = (one: ContainerSpec, other: ContainerSpec) =>
-  changeable.filter((field) => textOf(one, field) !== textOf(other, field));
+  versioned.filter((field) => textOf(one, field) !== textOf(other, field));
 
 /** Whether the engine's container would be the same. */
 export const isSameVersion = (one: Version, other: Version): boolean =>
@@ -100,7 +103,7 @@ function changesOf(before: Version, after: Version): Pick<Update, 'from' | 'to'>
   const hasSameCheck = isSameForEngine(before.policy, after.policy);
   const hasSameSecrets = haveSameSecrets(before, after);
   const pick = ({ spec, policy, secrets }: Version): Changed => ({
-    ...Object.fromEntries(fields.map((field) => [field, spec[field]])),
+    ...Object.fromEntries(fields.map((field) => [field, storedValue(spec, field)])),
     ...(hasSameCheck ? {} : { health: policyShown(policy).health }),
     ...(hasSameSecrets ? {} : { secrets }),
   });

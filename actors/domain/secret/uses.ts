@@ -13,7 +13,7 @@ import { currentOf } from './state.ts';
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 /** Without versions: a container always comes to the current ones. */
-const viewOf = ({ env, files }: SecretUses): ContainerSecrets => ({
+export const viewOfUses = ({ env, files }: SecretUses): ContainerSecrets => ({
   env: Object.fromEntries(Object.entries(env).map(([key, { name }]) => [key, name])),
   files: Object.fromEntries(
     Object.entries(files).map(([path, { name, mode, uid, gid }]) => [path, { secret: name, mode, uid, gid }]),
@@ -22,7 +22,7 @@ const viewOf = ({ env, files }: SecretUses): ContainerSecrets => ({
 
 export function get(state: PartitionView, ask: Of<'container.secrets'>): Turn {
   const found = find(state, ask);
-  return 'refusal' in found ? found.refusal : answer(data('ok', viewOf(found.record.secrets ?? noSecrets)));
+  return 'refusal' in found ? found.refusal : answer(data('ok', viewOfUses(found.record.secrets ?? noSecrets)));
 }
 
 /** Idempotent. Other uses are an update, as another image is. */
@@ -32,16 +32,26 @@ export function put(state: PartitionView, ask: Of<'container.secrets.put'>, cont
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
   const tenant = state.tenant(ask.tenant);
-  const faults = faultsOf(tenant, record, ask.secrets);
-  if (Object.keys(faults).length > 0) return invalid(faults);
-  const secrets = atCurrent(tenant, record, ask.secrets);
-  const reply = repeatable('ok', viewOf(secrets));
+  const uses = usesFor(tenant, record, ask.secrets);
+  if ('faults' in uses) return invalid(uses.faults);
+  const { secrets } = uses;
+  const reply = repeatable('ok', viewOfUses(secrets));
   return change(tenant, record, { ...versionOf(record), secrets }, 'secrets_changed', context, () => reply);
+}
+
+/** The uses that are asked for, with their versions, or what is wrong with them. */
+export function usesFor(
+  tenant: TenantView,
+  record: Pick<ContainerRecord, 'configFiles' | 'secrets'>,
+  given: ContainerSecrets,
+): { readonly secrets: SecretUses } | { readonly faults: FieldErrors } {
+  const faults = faultsOf(tenant, record, given);
+  return Object.keys(faults).length > 0 ? { faults } : { secrets: atCurrent(tenant, record, given) };
 }
 
 function faultsOf(
   { secrets: { values } }: TenantView,
-  { configFiles }: ContainerRecord,
+  { configFiles }: Pick<ContainerRecord, 'configFiles'>,
   { env, files }: ContainerSecrets,
 ): FieldErrors {
   const faults: FieldErrors = {};
@@ -62,7 +72,11 @@ const unknown = 'is not a secret that you have';
 const isConfigFile = 'is a file that the operator puts there';
 
 /** A use that stays keeps its version: which value it has is decided elsewhere (roll.ts). */
-function atCurrent({ secrets: { values } }: TenantView, record: ContainerRecord, given: ContainerSecrets): SecretUses {
+function atCurrent(
+  { secrets: { values } }: TenantView,
+  record: Pick<ContainerRecord, 'secrets'>,
+  given: ContainerSecrets,
+): SecretUses {
   const held = record.secrets ?? noSecrets;
   const use = (name: string, before: { readonly name: string; readonly version: number } | undefined) => ({
     name,

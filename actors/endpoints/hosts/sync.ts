@@ -7,7 +7,7 @@ import type { Stranger, SyncAnswer, SyncAsk } from '../../../schemas/wire/host.t
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
 import { protocolFields } from '../../../schemas/wire/version.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { desiredDigest, desiredOf } from '../../domain/desired.ts';
+import { desiredDigest, desiredOf, protocolOfContainer } from '../../domain/desired.ts';
 import { hostDirtyKey } from '../../domain/domain.ts';
 import { isEnrolled } from '../../domain/host/sender.ts';
 import { goneFrom, keysOf } from '../../domain/host/strangers.ts';
@@ -138,15 +138,18 @@ type News = Pick<SyncAnswer, 'same' | 'since' | 'digest'> & { readonly lists: Li
 /** What the agent lacks: nothing, the changes since its version, or the whole set. */
 function newsFor(
   state: PartitionView,
-  { held: versions, digests = {} }: SyncAsk,
+  { held: versions, digests = {}, protocol = 0 }: SyncAsk,
   { host, partition, epoch, revision, incarnation = 0 }: Common & { readonly host: HostKey },
 ): News {
   const held = versions[String(partition)];
   const isOfOurs = held !== undefined && held[0] === epoch;
   const isCurrent = isOfOurs && held[1] === revision;
-  const placed = new Map(Array.from(state.wantedOn(host), (record) => [record.id, record]));
+  const wanted = [...state.wantedOn(host)];
+  const isForThisAgent = (record: ContainerRecord): boolean => protocol >= protocolOfContainer(record);
+  const placed = new Map(wanted.filter(isForThisAgent).map((record) => [record.id, record]));
   // Part of the same version as the containers.
-  const hold = [...state.damagedContainers()];
+  const unknown = wanted.filter((record) => !isForThisAgent(record)).map(({ id }) => id);
+  const hold = [...state.damagedContainers(), ...unknown];
   const whole = (): Lists => ({ placed: [...placed.values()], removed: [], hold });
   const digest = desiredDigest(incarnation, host, placed.values(), hold);
   const theirs = digests[String(partition)];

@@ -99,6 +99,8 @@ const secretMissing = (message: string): Outcome => ({
   fault: 'container',
 });
 const missing = ({ secret, why }: Missing): Outcome => secretMissing(`the secret "${secret}" is missing: ${why}`);
+const readOnlyFiles =
+  "process.read_only is true, and the operator's files can't be put into the container: set it to false, or ask the operator to remove the files";
 const done: Outcome = { kind: 'done' };
 const changed: Outcome = { kind: 'changed' };
 
@@ -137,7 +139,12 @@ export function createExecutor(parts: ExecutorParts): Executor {
     if (network !== undefined) await firewall.cover(network);
     const open = unprotected();
     if (open !== undefined) return open;
-    const isTaken = new Set(files.mounts.map(({ Target }) => Target));
+    if (container.process?.read_only === true && container.config_files.length > 0)
+      return failed('create_failed', readOnlyFiles);
+    const isTaken = new Set([
+      ...files.mounts.map(({ Target }) => Target),
+      ...Object.keys(container.process?.tmpfs ?? {}),
+    ]);
     const volumes = await parts.volumes.mounts(
       container,
       image.volumes.filter((path) => !isTaken.has(path)),

@@ -8,6 +8,7 @@ import { envKeyPattern, HostKey, hostKeyPattern } from '../../ids.ts';
 import { limits } from '../../limits.ts';
 import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../quantity.ts';
 import { choice, map, orNull, ports, text, type Kind, type Port as PortText } from './kinds.ts';
+import { processKind } from './process-part.ts';
 
 export const pullPolicies = ['if_not_present', 'always', 'never'] as const;
 export type PullPolicy = (typeof pullPolicies)[number];
@@ -75,6 +76,12 @@ interface Use {
  * and sent only where it is not the default, as the last release knows nothing of it.
  */
 const beside = { isSettable: true, isShown: false, isChangeable: false, affects: 'record' } as const satisfies Use;
+
+/**
+ * A part of the document of a container (`PUT /api/v2/containers/:id/spec`) that the owner's routes
+ * do not have. Stored and sent only where it is not the default, likewise.
+ */
+const documented = { isSettable: false, isShown: false, isChangeable: false, affects: 'engine' } as const satisfies Use;
 
 const declared = { isSettable: true, isShown: true, isChangeable: true, affects: 'engine' } as const satisfies Use;
 const given = { ...declared, isChangeable: false, affects: 'record' } as const satisfies Use;
@@ -227,6 +234,7 @@ export const containerFields = {
     beside,
     null,
   ),
+  process: field(processKind, documented, {}),
 } as const;
 
 type Fields = typeof containerFields;
@@ -235,14 +243,19 @@ type NameWith<U> = { [F in FieldName]: Fields[F] extends U ? F : never }[FieldNa
 export type SettableName = NameWith<{ readonly isSettable: true }>;
 export type ShownName = NameWith<{ readonly isShown: true }>;
 export type ChangeableName = NameWith<{ readonly isChangeable: true }>;
-export type MetadataName = NameWith<{ readonly isShown: false }>;
+export type MetadataName = NameWith<typeof beside>;
+/** Parts of the document that take effect on the engine's container. */
+export type PartName = NameWith<typeof documented>;
 
 type ValueOf<F extends FieldName> = Fields[F] extends { readonly shown: TUnsafe<infer T> } ? T : never;
 type PatchOf<F extends FieldName> = Fields[F] extends { readonly patch: TUnsafe<infer P> } ? P : never;
 
 /** A valid create body with defaults filled in, as the gateway sends it to the tenant's actor. */
-export type ContainerSpec = { readonly [F in Exclude<FieldName, MetadataName>]: ValueOf<F> } & Partial<Metadata>;
+export type ContainerSpec = { readonly [F in Exclude<FieldName, MetadataName | PartName>]: ValueOf<F> } & Partial<
+  Metadata & Parts
+>;
 export type Metadata = { readonly [F in MetadataName]: ValueOf<F> };
+export type Parts = { readonly [F in PartName]: ValueOf<F> };
 export type ContainerPatch = { readonly [F in ChangeableName]?: PatchOf<F> | null };
 
 /** A field as code sees it that treats all alike. */
@@ -252,8 +265,20 @@ export const fieldOf = (name: FieldName): AnyField => containerFields[name] as u
 export const fieldNames = Object.keys(containerFields) as readonly FieldName[];
 export const settable = fieldNames.filter((name): name is SettableName => fieldOf(name).isSettable);
 export const shown = fieldNames.filter((name): name is ShownName => fieldOf(name).isShown);
-export const metadataNames = fieldNames.filter((name): name is MetadataName => !fieldOf(name).isShown);
+const isBeside = ({ isShown, affects }: Use): boolean => !isShown && affects === 'record';
+export const metadataNames = fieldNames.filter((name): name is MetadataName => isBeside(fieldOf(name)));
+export const partNames = fieldNames.filter(
+  (name): name is PartName => !fieldOf(name).isShown && !isBeside(fieldOf(name)),
+);
 export const changeable = fieldNames.filter((name): name is ChangeableName => fieldOf(name).isChangeable);
+/** Fields that are stored only where they are not the default. */
+export const kept = [...metadataNames, ...partNames] as const;
+/** Another value of one of these makes another version of the container. */
+export const versioned = [...changeable, ...partNames] as const;
+export type VersionedName = ChangeableName | PartName;
+
+/** A field of a stored container; one that is not stored has its default. */
+export const storedValue = (spec: ContainerSpec, name: FieldName): unknown => spec[name] ?? fieldOf(name).fallback;
 
 /** One schema for each of some fields. */
 export const schemasOf = <F extends FieldName, S extends TSchema = TSchema>(
@@ -279,7 +304,7 @@ export const canonicalText = (name: FieldName, value: unknown): string => JSON.s
 export const canonicalSpec = (spec: ContainerSpec): string =>
   JSON.stringify([
     ...shown.map((name) => canonicalOf(name, spec[name])),
-    ...metadataNames.flatMap((name) => (spec[name] === undefined ? [] : [[name, canonicalOf(name, spec[name])]])),
+    ...kept.flatMap((name) => (spec[name] === undefined ? [] : [[name, canonicalOf(name, spec[name])]])),
   ]);
 
 const isDefault = (name: FieldName, value: unknown): boolean =>
@@ -291,13 +316,14 @@ export const metadataOf = (stored: Partial<Metadata>): Metadata =>
     metadataNames.map((name) => [name, stored[name] ?? fieldOf(name).fallback]),
   ) as unknown as Metadata;
 
-/** Only what is not the default. */
-export const metadataToStore = (given: Partial<Metadata>): Partial<Metadata> =>
+/** Of some fields, those that are not the default. */
+const toStore = <F extends FieldName, T>(names: readonly F[], given: { readonly [N in F]?: unknown }): T =>
   Object.fromEntries(
-    metadataNames.flatMap((name) =>
-      given[name] === undefined || isDefault(name, given[name]) ? [] : [[name, given[name]]],
-    ),
-  );
+    names.flatMap((name) => (given[name] === undefined || isDefault(name, given[name]) ? [] : [[name, given[name]]])),
+  ) as T;
+
+export const partsToStore = (given: Partial<Parts>): Partial<Parts> => toStore(partNames, given);
+export const metadataToStore = (given: Partial<Metadata>): Partial<Metadata> => toStore(metadataNames, given);
 
 /**
  * True if a container has one of the labels.
@@ -311,8 +337,11 @@ export function hasLabel({ labels = {} }: Partial<Metadata>, wanted?: readonly s
   return wanted === undefined || wanted.some(has);
 }
 
-/** @param given what changes */
-export function withMetadata(spec: ContainerSpec, given: Partial<Metadata>): ContainerSpec {
+/**
+ * A container as it is stored, with some of the fields that it does not show.
+ * @param given what changes
+ */
+export function withKept(spec: ContainerSpec, given: Partial<Metadata & Parts>): ContainerSpec {
   const declared = Object.fromEntries(shown.map((name) => [name, spec[name]])) as Pick<ContainerSpec, ShownName>;
-  return { ...declared, ...metadataToStore({ ...spec, ...given }) };
+  return { ...declared, ...toStore<(typeof kept)[number], Partial<Metadata & Parts>>(kept, { ...spec, ...given }) };
 }

@@ -109,6 +109,46 @@ export const orNull = <T>(kind: Kind<T>): Kind<T | null> =>
     isStored: (value) => value === null || kind.isStored(value),
   }) as Kind<T | null>;
 
+const loneSurrogate = /\p{Surrogate}/u;
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const flag = (description: string): Kind<boolean> =>
+  whole<boolean>({
+    given: Type.Boolean({ description }),
+    shown: as<boolean>(Type.Boolean()),
+    isStored: (value) => typeof value === 'boolean',
+    parse: (value, report) => (typeof value === 'boolean' ? value : report('must be true or false')),
+  });
+
+export interface WordsRules {
+  readonly maxItems: number;
+  /** Of all words together. */
+  readonly maxBytes: number;
+  readonly description: string;
+}
+
+/** A program with its arguments. */
+export const words = ({ maxItems, maxBytes, description }: WordsRules): Kind<readonly string[]> =>
+  whole<readonly string[]>({
+    given: Type.Array(Type.String(), { maxItems, description }),
+    shown: as<readonly string[]>(Type.Array(Type.String())),
+    isStored: (value) => Array.isArray(value) && value.every((one) => typeof one === 'string'),
+    parse: (value, report) => {
+      if (!Array.isArray(value)) return report('must be a list of strings, like ["sh", "-c", "date"]');
+      if (value.length > maxItems) return report(`must be at most ${maxItems} strings`);
+      let bytes = 0;
+      for (const [at, one] of value.entries()) {
+        if (typeof one !== 'string') return report('must be a string', String(at));
+        if (one.includes('\0')) return report("can't contain NUL", String(at));
+        if (loneSurrogate.test(one)) return report('must be valid Unicode', String(at));
+        bytes += Buffer.byteLength(one);
+      }
+      return bytes > maxBytes ? report(`must be at most ${maxBytes} bytes in all`) : (value as string[]);
+    },
+  });
+
 export type Texts = Readonly<Record<string, string>>;
 export type TextsPatch = Readonly<Record<string, string | null>>;
 
@@ -122,16 +162,13 @@ export interface MapRules {
   readonly maxValueBytes: number;
   readonly maxTotalBytes?: number;
   readonly description?: string;
+  /** Fault of a value, looked for after everything else. */
+  readonly last?: (value: string, name: string) => string | undefined;
 }
-
-const loneSurrogate = /\p{Surrogate}/u;
-
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Texts by key. A patch changes the keys that it names, and removes those that are null. */
 export function map(rules: MapRules): Kind<Texts, TextsPatch> {
-  const { key, form, reserved, maxKeys, maxValueBytes, maxTotalBytes = Infinity, ...documented } = rules;
+  const { key, form, reserved, maxKeys, maxValueBytes, maxTotalBytes = Infinity, last, ...documented } = rules;
   const pattern = new RegExp(key);
   const bounds = { maxProperties: maxKeys, additionalProperties: false } as const;
   const tooMany = `must be at most ${maxKeys} keys`;
@@ -161,6 +198,8 @@ export function map(rules: MapRules): Kind<Texts, TextsPatch> {
       if (bytes > maxValueBytes) fault(`values must be at most ${maxValueBytes} bytes`, name);
       if (one.includes('\0')) fault("values can't contain NUL", name);
       if (loneSurrogate.test(one)) fault('values must be valid Unicode', name);
+      const wrong = last?.(one, name);
+      if (wrong !== undefined) fault(wrong, name);
     }
     if (totalBytes > maxTotalBytes) fault(tooLarge);
     // Passed on as it was parsed: a copy by assignment would lose a key called `__proto__`, which
@@ -243,3 +282,96 @@ export const ports = (port: TSchema, maxItems: number): Kind<readonly Port[]> =>
       return faults.length === 0 ? (value as Port[]) : undefined;
     },
   });
+
+/** The kind of a setting, and its default; null where it has none. */
+interface Setting<T> {
+  readonly kind: Pick<Kind<T>, 'given' | 'shown'>;
+  readonly fallback: T | null;
+}
+interface AnySetting {
+  readonly kind: Kind<unknown>;
+  readonly fallback: unknown;
+}
+
+type Settings = Readonly<Record<string, unknown>>;
+
+/**
+ * An object of settings, each of a kind; it holds only those that are not the default. `null` is
+ * the default.
+ */
+export function object<T extends object>(table: { readonly [F in keyof T]-?: Setting<NonNullable<T[F]>> }): Kind<T> {
+  const settings = Object.entries(table) as unknown as (readonly [name: string, AnySetting])[];
+  const named = new Map(settings);
+  const isDefault = ({ kind, fallback }: AnySetting, value: unknown): boolean =>
+    value === null ||
+    (fallback !== null && JSON.stringify(kind.canonical(value)) === JSON.stringify(kind.canonical(fallback)));
+  /** Without those that are the default. */
+  const lean = (value: Settings): Settings =>
+    Object.fromEntries(
+      settings.flatMap(([name, setting]) =>
+        value[name] === undefined || isDefault(setting, value[name]) ? [] : [[name, value[name]]],
+      ),
+    );
+  const schema = (schemaOf: (kind: Kind<unknown>) => TSchema, isOpen: boolean): TUnsafe<T> =>
+    as<T>(
+      Type.Object(
+        Object.fromEntries(settings.map(([name, { kind }]) => [name, Type.Optional(schemaOf(kind))])),
+        isOpen ? {} : { additionalProperties: false },
+      ),
+    );
+
+  function parseWith(value: unknown, report: Report, isPatch: boolean): Settings | undefined {
+    if (!isMap(value)) return report('must be an object');
+    const parsed: Record<string, unknown> = {};
+    let isRight = true;
+    for (const [name, one] of Object.entries(value)) {
+      const kind = named.get(name)?.kind;
+      const fault: Report = (message, ...below) => {
+        isRight = false;
+        return report(message, name, ...below);
+      };
+      if (kind === undefined) fault(`is no setting: ${[...named.keys()].join(', ')} are`);
+      else if (one === null) parsed[name] = null;
+      else parsed[name] = isPatch ? kind.parsePatch(one, fault) : kind.parse(one, fault);
+    }
+    if (!isRight) return undefined;
+    return isPatch ? parsed : lean(parsed);
+  }
+
+  const valueOf = (value: Settings, name: string): unknown => value[name] ?? named.get(name)?.fallback;
+  const kind: Kind<Settings> = {
+    given: schema(({ given }) => nullable(given), false) as TUnsafe<Settings>,
+    patch: schema(({ patch }) => nullable(patch), false) as TUnsafe<Settings>,
+    shown: schema(({ shown }) => shown, true) as TUnsafe<Settings>,
+    isStored: (value) =>
+      isMap(value) && settings.every(([name, one]) => value[name] === undefined || one.kind.isStored(value[name])),
+    parse: (value, report) => parseWith(value, report, false),
+    parsePatch: (value, report) => parseWith(value, report, true),
+    merged: (before, patch) =>
+      lean({
+        ...before,
+        ...Object.fromEntries(
+          Object.entries(patch).map(([name, one]) => {
+            const base = valueOf(before, name);
+            return [name, one === null || base == null ? one : named.get(name)!.kind.merged(base, one)];
+          }),
+        ),
+      }),
+    patchBetween: (before, after) =>
+      Object.fromEntries(
+        settings.flatMap(([name, one]) => {
+          const [old, next] = [before[name], after[name]];
+          if (JSON.stringify(old && one.kind.canonical(old)) === JSON.stringify(next && one.kind.canonical(next)))
+            return [];
+          return [[name, old === undefined || next === undefined ? (next ?? null) : one.kind.patchBetween(old, next)]];
+        }),
+      ),
+    faultsOf: (value) =>
+      settings.flatMap(([name, one]) =>
+        value[name] === undefined ? [] : one.kind.faultsOf(value[name]).map((fault) => `${name} ${fault}`),
+      ),
+    canonical: (value) =>
+      settings.flatMap(([name, one]) => (value[name] === undefined ? [] : [[name, one.kind.canonical(value[name])]])),
+  };
+  return kind as unknown as Kind<T>;
+}

@@ -44,6 +44,8 @@ const bodies: Readonly<Record<string, object>> = {
   'secret.put': { value: 'v' },
   'container.update': { tag: 'x' },
   'project.put': { project: 'shop' },
+  'spec.create': { name: 'x', image: { repository: 'x' } },
+  'spec.put': { name: 'x', image: { repository: 'x' } },
   'host.create': { key: 'h1', region: 'r' },
   'network.create': { name: 'office', ...network },
   'network.put': network,

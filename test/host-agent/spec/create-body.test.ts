@@ -33,6 +33,7 @@ t.test('the hash of a spec changes only with fields that a running container can
     { config_files: [{ path: '/a', content: 'b' }] },
     { secrets: { env: { A: { name: 'a', version: 1 } }, files: {} } },
     { secrets: { env: {}, files: { '/a': secretFile } } },
+    { process: { user: '7' } },
   ]) {
     t.not(specHash(container(changes)), base, JSON.stringify(changes));
   }

@@ -16,6 +16,7 @@ import { signedRenewal } from '../../support/host-user.ts';
 import { until } from '../../support/until.ts';
 import { runGateway, startGround, startOwnerOn } from './support.ts';
 
+const containers = '/api/v2/containers';
 const compute = '/api/v2/compute';
 const operatorApi = '/api/v2/operator';
 const peersApi = '/api/forage';
@@ -115,6 +116,26 @@ const cases: readonly Case[] = [
   { route: 'labels.patch', path: container('/labels'), body: { team: null } },
   { route: 'project.put', path: container('/project'), body: { project: 'shop' } },
   { route: 'policy.put', path: container('/policy'), body: { restart: 'never' } },
+  {
+    route: 'spec.create',
+    path: containers,
+    body: { name: 'worker', image: { repository: 'library/nginx' }, env: { PASSWORD: canary } },
+    status: 201,
+    keep: ({ id }) => (made['worker'] = id),
+    target: () => ({ id: made['worker'] }),
+  },
+  {
+    route: 'spec.put',
+    path: () => `${containers}/${made['worker']}/spec`,
+    body: { name: 'worker', image: { repository: 'library/nginx' }, process: { command: [canary] } },
+    target: () => ({ id: made['worker'] }),
+  },
+  {
+    route: 'spec.patch',
+    path: () => `${containers}/${made['worker']}/spec`,
+    body: { process: null },
+    target: () => ({ id: made['worker'] }),
+  },
   { route: 'secret.put', path: `${compute}/secrets/db`, body: { value: canary }, target: () => ({ secret: 'db' }) },
   { route: 'container.secrets.put', path: container('/secrets'), body: { env: { DB: 'db' } } },
   { route: 'registry.put', path: `${compute}/registries/docker.io`, body: { username: 'u', password: canary } },

@@ -245,3 +245,17 @@ t.test('messages of one sync, and their bytes', async (t) => {
     t.ok(answers.every(({ also = [] }) => also.length <= limits.syncSame));
   }
 });
+
+t.test('an agent that does not know a part of a container leaves the container as it is', async (t) => {
+  const { ask, put, of } = await cluster(t, 1);
+  const { tenant } = of(0).away;
+  const { spec } = container({ tenant });
+  const worker = container({ tenant, spec: { ...spec, name: 'worker', process: { user: '7' } } }, 'worker');
+  await put(0, worker);
+  const heldAndSent = (protocol: number) => {
+    const [answer] = ask({ protocol });
+    return [answer?.hold, answer?.containers.filter(({ id }) => id === worker.id).map(({ process }) => process)];
+  };
+  t.same(heldAndSent(2), [[worker.id], []]);
+  t.same(heldAndSent(3), [[], [{ user: '7' }]]);
+});

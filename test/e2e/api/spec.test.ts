@@ -1,0 +1,155 @@
+/** The document of a container, and what its part `process` makes of a program, on real servers. */
+import t from 'tap';
+import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
+import type { Spec, SpecPlan } from '../../../schemas/api/spec.ts';
+import { steady } from '../../host-agent/support/rig.ts';
+import { eventually } from '../support/eventually.ts';
+import { imageRunning } from '../support/images.ts';
+import { sharedStack } from '../support/stack.ts';
+
+t.setTimeout(300_000);
+const containers = '/api/v2/containers';
+
+t.test('one document for a container', async (t) => {
+  const rig = await sharedStack(t);
+  const acme = await rig.client(rig.tenant('spec'));
+  const image = await imageRunning(rig, steady);
+  const limits = { cpu_limit: '0.1', mem_limit: '32m' };
+  const create = (body: object, query = '') =>
+    acme.call<{ data: Container }>('POST', `${containers}${query}`, { image, ...limits, ...body });
+  const specPath = ({ id }: { readonly id: string }): string => `${containers}/${id}/spec`;
+  const read = async (container: Container) => acme.call<{ data: Spec }>('GET', specPath(container));
+  const statusOf = async ({ id }: Container): Promise<ContainerStatusView> =>
+    (await acme.call<{ data: ContainerStatusView }>('GET', `/api/v2/compute/${id}/status`)).body.data;
+  const linesOf = async ({ id }: Container): Promise<string[]> =>
+    (await acme.call<{ data: { line: string }[] }>('GET', `/api/v2/compute/${id}/logs`)).body.data.map(
+      ({ line }) => line,
+    );
+
+  await t.test('is written and read whole, in one generation', async (t) => {
+    const planned = await create({ name: 'web' }, '?dry_run=true');
+    t.match(planned, { status: 200, body: { data: { name: 'web' }, plan: { action: 'create' } } });
+    t.same((await acme.call<{ data: unknown[] }>('GET', containers)).body.data, [], 'nothing was made');
+
+    const made = await create({
+      name: 'web',
+      env: { MODE: 'one' },
+      labels: { team: 'shop' },
+      project: 'shop',
+      policy: { restart: 'on_failure', stop_grace_seconds: 3 },
+    });
+    t.equal(made.status, 201, made.text);
+    const web = made.body.data;
+    t.equal((await acme.wait(web, 'running')).status, 200);
+    const { body, headers } = await read(web);
+    const spec = body.data;
+    t.match(spec, {
+      name: 'web',
+      image,
+      env: { MODE: 'one' },
+      ...limits,
+      process: {},
+      policy: { restart: 'on_failure', stop_grace_seconds: 3, stop_signal: 'SIGTERM', health: null },
+      secrets: { env: {}, files: {} },
+      labels: { team: 'shop' },
+      project: 'shop',
+      desired: 'running',
+    });
+    const etag = headers.get('etag') ?? '';
+    t.match(await acme.call('PUT', specPath(web), spec), { status: 200, body: { data: spec } }, 'as it was read');
+    const before = await statusOf(web);
+
+    const next = { ...spec, env: { MODE: 'two' }, labels: {}, policy: { restart: 'always' } };
+    const dry = await acme.call<{ plan: SpecPlan }>('PUT', `${specPath(web)}?dry_run=true`, next);
+    t.match(dry, { status: 200, body: { data: { env: { MODE: 'two' } }, plan: { action: 'replace' } } });
+    t.same(dry.body.plan.changed, ['env', 'policy', 'labels']);
+    t.equal((await read(web)).headers.get('etag'), etag, 'nothing was written');
+
+    const put = await acme.call<{ data: Spec }>('PUT', specPath(web), next, { 'if-match': etag });
+    t.equal(put.status, 200, put.text);
+    t.equal(put.headers.get('etag'), dry.headers.get('etag'), 'the plan has told the ETag');
+    const after = await statusOf(web);
+    t.equal(after.generation, before.generation + 1, 'one write, one generation');
+    t.match(after, { restart_policy: 'always', labels: {}, update: { from: { env: { MODE: 'one' } } } });
+    t.match(await acme.call('PUT', specPath(web), next, { 'if-match': etag }), { status: 412 });
+    t.match(await acme.call('PATCH', specPath(web), { env: { A: 'b' } }, { 'if-match': etag }), { status: 412 });
+
+    const patched = await acme.call<{ data: Spec }>('PATCH', specPath(web), { env: { A: 'b' }, project: null });
+    t.same([patched.status, patched.body.data.env, patched.body.data.project], [200, { MODE: 'two', A: 'b' }, null]);
+    const stopped = await acme.call('PATCH', specPath(web), { desired: 'stopped' });
+    t.match(stopped, { status: 200, body: { data: { desired: 'stopped' } } });
+    t.equal((await acme.wait(web, 'stopped')).status, 200);
+    const { desired: _, ...absent } = patched.body.data;
+    t.match(await acme.call('PUT', specPath(web), absent), { body: { data: { desired: 'stopped' } } }, 'it stays');
+    await acme.remove(web);
+  });
+
+  await t.test('refuses what it cannot do, at its place', async (t) => {
+    const refused = async (body: object, details: object): Promise<void> =>
+      void t.match(await create({ name: 'odd', ...body }), { status: 422, body: { details } }, JSON.stringify(body));
+    await refused({ nmae: 1 }, { nmae: [/no part of the document/] });
+    await refused({ volumes: {} }, { volumes: ['is not supported yet'] });
+    await refused({ image: { repository: 'A' } }, { 'image.repository': [/lower-case/] });
+    await refused({ process: { comand: ['a'] } }, { 'process.comand': [/no setting/] });
+    await refused({ process: { command: 'a b' } }, { 'process.command': [/list/] });
+    await refused({ process: { tmpfs: { '/proc/x': '1m' } } }, { 'process.tmpfs./proc/x': [/must not be below/] });
+    await refused({ process: { ulimits: { nofile: '9:1' } } }, { 'process.ulimits.nofile': [/soft:hard/] });
+    await refused({ policy: { restart: 'no' } }, { 'policy.restart': [/./] });
+    await refused({ secrets: { env: { A: 'none' } } }, { 'secrets.env.A': [/not a secret/] });
+    const { body } = await create({ name: 'pinned', desired: 'stopped' });
+    const put = (more: object) => acme.call('PUT', specPath(body.data), { name: 'pinned', image, ...more });
+    t.match(await put({ name: 'other' }), { status: 422, body: { details: { name: [/can't be changed/] } } });
+    t.match(await put({ host_key: 'nowhere' }), { status: 422, body: { details: { host_key: [/can't be changed/] } } });
+    await acme.remove(body.data);
+  });
+
+  await t.test('process: the program, its user, its folder, its limits', async (t) => {
+    const script = [
+      'echo user $(id -u):$(id -g) in $(pwd) with $1',
+      'echo files $(ulimit -Sn) $(ulimit -Hn)',
+      'touch /written 2>/dev/null && echo written || echo read-only',
+      'touch /scratch/a && echo scratch',
+      'echo tmpfs $(df -k /scratch | tail -1 | tr -s " " | cut -d" " -f2) $(df -k /dev/shm | tail -1 | tr -s " " | cut -d" " -f2)',
+      'echo parent $$',
+      'exec sleep 1000',
+    ].join('; ');
+    const { status, body, text } = await create({
+      name: 'worker',
+      process: {
+        entrypoint: ['sh', '-c'],
+        command: [script, 'sh', 'an argument'],
+        user: '1000:1001',
+        working_dir: '/tmp',
+        tmpfs: { '/scratch': '4m' },
+        shm_size: '2m',
+        init: true,
+        read_only: true,
+        ulimits: { nofile: '512:1024' },
+      },
+    });
+    t.equal(status, 201, text);
+    const worker = body.data;
+    t.equal((await acme.wait(worker, 'running')).status, 200, JSON.stringify(await statusOf(worker)));
+    const lines = await eventually(
+      'its lines',
+      () => linesOf(worker),
+      ({ length }) => length >= 6,
+    );
+    t.match(lines, [
+      'user 1000:1001 in /tmp with an argument',
+      'files 512 1024',
+      'read-only',
+      'scratch',
+      'tmpfs 4096 2048',
+      /^parent (?!1$)/,
+    ]);
+    // Without `process` the image's own program runs.
+    t.match(await acme.call('PATCH', specPath(worker), { process: null }), { status: 200 });
+    await eventually(
+      'the program of the image',
+      () => linesOf(worker),
+      (found) => found.includes('up'),
+    );
+    await acme.remove(worker);
+  });
+});
