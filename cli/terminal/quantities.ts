@@ -18,7 +18,7 @@ const unitBytes: Readonly<Record<string, number>> = {
  * those of Docker. What is no size stays as it is.
  */
 export function memoryIn(text: string): string {
-  const [, number, unit = ''] = /^(\d+(?:\.\d+)?) ?(?:([kmgtp])i?b?|b)?$/i.exec(text) ?? [];
+  const [, number, unit = ''] = /^(\d+\.?\d*|\.\d+) ?(?:([kmgtp])i?b?|b)?$/i.exec(text) ?? [];
   if (number === undefined) return text;
   const isWhole = /^\d+$/.test(number);
   if (isWhole && unit === '') return text.replace(' ', '');
@@ -29,5 +29,9 @@ export function memoryIn(text: string): string {
   return whole === undefined ? String(bytes) : `${bytes / (unitBytes[whole] ?? 1)}${whole}`;
 }
 
+/** Of a size in the form of the API, such as `64m`. */
+export const bytesIn = (size: string): number =>
+  Number.parseFloat(size) * (unitBytes[size.replace(/^[\d.]+/, '')] ?? 1);
+
 export const cpuPattern = '^\\d{1,3}(?:\\.\\d{1,3})?$';
-export const memoryPattern = '^(?:[1-9]\\d*|\\d+\\.\\d+) ?(?:[bB]|[kmgtpKMGTP][iI]?[bB]?)?$';
+export const memoryPattern = '^(?:[1-9]\\d*\\.?|\\d*\\.\\d+) ?(?:[bB]|[kmgtpKMGTP][iI]?[bB]?)?$';

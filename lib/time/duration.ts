@@ -7,11 +7,13 @@ const units = {
   s: 1000,
   ms: 1,
   us: 1e-3,
+  // Micro sign and Greek mu.
   µs: 1e-3,
+  μs: 1e-3,
   ns: 1e-6,
 } as const;
 
-const part = String.raw`(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h|d|w)`;
+const part = String.raw`(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)`;
 const whole = new RegExp(`^(?:${part})+$`);
 
 /** In milliseconds; undefined: it is no duration. */

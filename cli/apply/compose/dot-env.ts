@@ -13,7 +13,7 @@ export class BadLine extends Error {
   override readonly name = 'BadLine';
 }
 
-const keyAt = /[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.[\]-]*)[ \t]*(?:([=:])[ \t]*|(?=\r?\n|$))/y;
+const keyAt = /[ \t]*(?:export[ \t]+)?([\p{L}\p{N}_.[\]-]+)[ \t]*(?:([=:])[ \t]*|(?=\r?\n|$))/uy;
 const emptyAt = /\s*(?:#[^\n]*)?(?:\n|$)/y;
 const restAt = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y;
 
@@ -80,10 +80,9 @@ function valueAt(text: string, at: number): RawValue {
   if (quote !== '"' && quote !== "'") {
     const newline = text.indexOf('\n', at);
     const end = newline < 0 ? text.length : newline;
-    // A comment needs a blank before it; the one behind the sign has been passed.
-    const isComment = text[at] === '#' && /\s/.test(text[at - 1] ?? '');
-    const [plain = ''] = text.slice(at, end).split(/\s#/);
-    return { text: isComment ? '' : plain.trimEnd(), isLiteral: false, end };
+    // A comment needs a blank before it, and a value before that.
+    const [plain = ''] = text.slice(at, end).split(' #');
+    return { text: plain.trimEnd(), isLiteral: false, end };
   }
   let raw = '';
   for (let place = at + 1; place < text.length; place++) {
@@ -99,8 +98,30 @@ function valueAt(text: string, at: number): RawValue {
 
 const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f', v: '\v', a: '\u0007' };
 
-/** `\n` is a line break, `\$` a dollar sign that begins no variable. */
+/** `\n` is a line break, `\0123` an `S`, `\$` a dollar sign that begins no variable. */
 const unescaped = (text: string): string =>
-  text.replace(/\\([abfnrtv$"\\])/g, (_, letter: string) => (letter === '$' ? '$$' : (escapes[letter] ?? letter)));
+  text.replace(/\\(?:([abfnrtv$"\\])|0([0-3][0-7]{2}))/g, (_, letter?: string, octal = '') => {
+    if (letter === undefined) return String.fromCharCode(Number.parseInt(octal, 8));
+    return letter === '$' ? '$$' : (escapes[letter] ?? letter);
+  });
 
 const lineOf = (text: string, at: number): number => text.slice(0, at).split('\n').length;
+
+/**
+ * The variables of a file whose values are as they are written, as `docker run --env-file` reads
+ * it. One without a value has that of `valueOf`, or is left out.
+ * @throws BadLine
+ */
+export function rawVariablesIn(given: string, valueOf: Lookup): Record<string, string> {
+  const lines = given.replace(/^\uFEFF/, '').split(/\r?\n/);
+  return Object.fromEntries(
+    lines.flatMap((text, at) => {
+      const line = text.trimStart();
+      if (line === '' || line.startsWith('#')) return [];
+      const [, name, sign, value = ''] = /^([^\s=]+)(?:(=)(.*))?$/.exec(line) ?? [];
+      if (name === undefined) throw new BadLine(`line ${at + 1}: it must be NAME=value`);
+      const found = sign === undefined ? valueOf(name) : value;
+      return found === undefined ? [] : [[name, found] as const];
+    }),
+  );
+}

@@ -4,6 +4,7 @@
  */
 import type { Values } from '../../../lib/values.ts';
 import type { Path } from '../file/source.ts';
+import { booleanOf } from './values.ts';
 
 export interface Keys {
   readonly read: readonly string[];
@@ -47,9 +48,13 @@ export const keysOf = {
 /** An empty value of these takes away what the image says. */
 const meaningEmpty = ['command', 'entrypoint'];
 
+/** `"false"` of these is what it says. */
+const switches = ['init', 'oom_kill_disable', 'privileged', 'read_only', 'stdin_open', 'tty', 'use_api_socket'];
+
 /** As if the key were not there. */
 export function isNothing(key: string, value: unknown): boolean {
   if (value === null || value === undefined || value === false) return true;
+  if (switches.includes(key) && booleanOf(value) === false) return true;
   if (meaningEmpty.includes(key)) return false;
   return typeof value === 'object' ? Object.keys(value).length === 0 : value === '';
 }

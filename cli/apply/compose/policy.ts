@@ -3,7 +3,7 @@ import type { Values } from '../../../lib/values.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { keysOf } from './keys.ts';
 import type { Reader } from './reader.ts';
-import { commandOf, countOf, mapOf, secondsOf, signalOf } from './values.ts';
+import { booleanOf, commandOf, countOf, mapOf, secondsOf, signalOf } from './values.ts';
 import type { Path } from '../file/source.ts';
 
 /** Compose starts nothing again unless the file says so. */
@@ -14,7 +14,17 @@ const restartOf = (value: unknown): string | undefined => {
   return kind === 'on-failure' ? 'on_failure' : undefined;
 };
 
-const conditions: Readonly<Record<string, string>> = { any: 'always', 'on-failure': 'on_failure', none: 'never' };
+const conditions: Readonly<Record<string, string>> = {
+  any: 'always',
+  always: 'always',
+  'unless-stopped': 'always',
+  'on-failure': 'on_failure',
+  none: 'never',
+  no: 'never',
+};
+
+/** A text that a variable left empty. */
+const orAbsent = (value: unknown): unknown => (value === '' ? undefined : value);
 
 export interface ReadPolicy {
   readonly policy: Values;
@@ -24,7 +34,12 @@ export interface ReadPolicy {
 
 export function policyOf(reader: Reader, path: Path, service: Values): ReadPolicy {
   const restart = restartIn(reader, path, service);
-  const signal = reader.take([...path, 'stop_signal'], service['stop_signal'], signalOf, 'a signal, like SIGINT');
+  const signal = reader.take(
+    [...path, 'stop_signal'],
+    orAbsent(service['stop_signal']),
+    signalOf,
+    'a signal, like SIGINT',
+  );
   const grace = [...path, 'stop_grace_period'];
   const seconds = reader.take(grace, service['stop_grace_period'], secondsOf, 'a time, like 1m30s');
   const policy = {
@@ -39,7 +54,7 @@ export function policyOf(reader: Reader, path: Path, service: Values): ReadPolic
 /** `deploy.restart_policy` wins over `restart`, as in Compose. */
 function restartIn(reader: Reader, path: Path, service: Values): string | undefined {
   const form = '"no" in quotes, always, on-failure or unless-stopped';
-  const restart = reader.take([...path, 'restart'], service['restart'], restartOf, form);
+  const restart = reader.take([...path, 'restart'], orAbsent(service['restart']), restartOf, form);
   if (/^on-failure:/.test(String(service['restart']))) reader.warn([...path, 'restart'], attemptsText);
   const at = [...path, 'deploy', 'restart_policy'];
   const given = mapOf(service['deploy'])?.['restart_policy'];
@@ -67,7 +82,8 @@ function healthOf(reader: Reader, path: Path, value: unknown): Values | undefine
   reader.others(path, check, keysOf.healthcheck);
   const test = check['test'];
   const isNone = Array.isArray(test) ? test[0] === 'NONE' : test === 'NONE';
-  if (check['disable'] === true || isNone) return { none: true };
+  if (reader.take([...path, 'disable'], check['disable'], booleanOf, 'true or false') === true || isNone)
+    return { none: true };
   if (test === undefined || test === null || (Array.isArray(test) && test.length === 0)) {
     const isAlone = Object.keys(check).every((key) => key === 'disable' || key === 'test');
     if (!isAlone) reader.warn(path, 'has no test, and is ignored: that of the image is not known');

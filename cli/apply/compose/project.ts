@@ -7,8 +7,8 @@ import { basename, join } from 'node:path';
 import { composeFiles } from '../../compose-files.ts';
 import { mapOf } from './values.ts';
 import { Refused } from '../../terminal/errors.ts';
-import { unreadable } from '../../terminal/input.ts';
-import { BadLine, variablesIn } from './dot-env.ts';
+import { readFile } from '../../terminal/input.ts';
+import { BadLine, rawVariablesIn, variablesIn } from './dot-env.ts';
 import { BadVariable, interpolated } from '../file/interpolate.ts';
 import { SourceFile } from '../file/source.ts';
 
@@ -36,11 +36,12 @@ export function variablesOf({ folder, env }: Surroundings): Lookup {
 }
 
 /** @throws Refused if it can't be read */
-export function readVariables(path: string, valueOf: Lookup): Record<string, string> {
+export function readVariables(path: string, valueOf: Lookup, isRaw = false): Record<string, string> {
+  const text = readFile(path).toString('utf8');
   try {
-    return variablesIn(readFileSync(path, 'utf8'), valueOf);
+    return isRaw ? rawVariablesIn(text, valueOf) : variablesIn(text, valueOf);
   } catch (error) {
-    throw error instanceof BadLine ? new Refused(`${path}: ${error.message}`) : unreadable(path, error);
+    throw error instanceof BadLine ? new Refused(`${path}: ${error.message}`) : error;
   }
 }
 
@@ -85,7 +86,7 @@ function filledIn(text: string, valueOf: Lookup): string {
 }
 
 export const containerName = (project: string, service: string, exact: unknown): string =>
-  exact === undefined || exact === null ? `${project}-${service}` : String(exact);
+  exact === undefined || exact === null || exact === '' ? `${project}-${service}` : String(exact);
 
 /** The project of the Compose file in a folder; undefined: it has none. */
 export interface Project {

@@ -1,34 +1,45 @@
 /** Values of Compose files; undefined where they are none. Pure. */
+import { isIP } from 'node:net';
 import { parseDuration } from '../../../lib/time/duration.ts';
 import { isValues, type Values } from '../../../lib/values.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { stopSignals } from '../../../schemas/words.ts';
-import { memoryIn } from '../../terminal/quantities.ts';
+import { bytesIn, memoryIn } from '../../terminal/quantities.ts';
 
 export const mapOf = (value: unknown): Values | undefined => (isValues(value) ? value : undefined);
 
+export const withoutAbsent = (values: Values): Values =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+
 export const listOf = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined);
 
-/** `0.5` → `0.5`, `2` → `2.0`; more than three decimals are rounded; 0: no limit is set. */
+/**
+ * `0.5` → `0.5`, `2` → `2.0`; thousandths are the least, and more decimals are rounded; 0: no limit
+ * is set.
+ */
 export function cpusText(value: unknown): string | undefined {
   const text = String(value);
-  if (!/^\d+(?:\.\d*)?$|^\.\d+$/.test(text)) return undefined;
-  const rounded = String(Number(Number(text).toFixed(3)));
+  if (!/^(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) return undefined;
+  const cpus = Number(text);
+  const rounded = String(cpus === 0 ? 0 : Math.max(0.001, Number(cpus.toFixed(3))));
   return rounded.includes('.') ? rounded : `${rounded}.0`;
 }
 
 /** `512mb` → `512m`, as go-units reads it; 0: no limit is set. */
 export function memoryText(value: unknown): string | undefined {
-  const text = memoryIn(String(value).trim());
+  const text = memoryIn(String(value));
   return /^\d+[bkmg]?$/.test(text) ? text : undefined;
 }
+
+/** `1g` and `1024m` are one, and so are `2.0` and `2.0`. */
+export const sameAmount = (one: string, other: string): boolean => bytesIn(one) === bytesIn(other);
 
 /** Zero is how Compose says that there is no limit. */
 export const isZero = (text: string | undefined): boolean => text !== undefined && Number.parseFloat(text) === 0;
 
 /** `1m30s` → 90, `1.5m` → 90; parts of a second are rounded up. */
 export function secondsOf(value: unknown): number | undefined {
-  const text = String(value);
+  const text = String(value).replace(/^\+/, '');
   if (text === '0') return 0;
   const ms = parseDuration(text);
   return ms === undefined ? undefined : Math.ceil(ms / 1000);
@@ -38,6 +49,13 @@ export function secondsOf(value: unknown): number | undefined {
 export function countOf(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : undefined;
+}
+
+/** Also in quotes, and in the words of YAML 1.1. */
+export function booleanOf(value: unknown): boolean | undefined {
+  const text = String(value).toLowerCase();
+  if (['true', 'yes', 'y', 'on'].includes(text)) return true;
+  return ['false', 'no', 'n', 'off'].includes(text) ? false : undefined;
 }
 
 const signalNumbers: Readonly<Record<string, string>> = {
@@ -65,7 +83,7 @@ export function commandOf(test: unknown): string[] | undefined {
   if (typeof test === 'string') return ['/bin/sh', '-c', test];
   if (!Array.isArray(test) || test.length < 2) return undefined;
   const [kind, ...words] = test.map(String);
-  if (kind === 'CMD-SHELL') return words.length === 1 ? ['/bin/sh', '-c', ...words] : undefined;
+  if (kind === 'CMD-SHELL') return ['/bin/sh', '-c', ...words];
   return kind === 'CMD' ? words : undefined;
 }
 
@@ -77,20 +95,28 @@ export interface ReadPorts {
   readonly address?: string;
 }
 
+const rangeIn = (text: string): readonly [from: number, to: number] | undefined => {
+  const [, from, to = from] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
+  return from === undefined || Number(to) < Number(from) ? undefined : [Number(from), Number(to)];
+};
+
 /** `"127.0.0.1:8080-8081:80-81/udp"`, `80`, or `{target: 80, published: 8080, protocol: tcp}`. */
 export function portsOf(value: unknown): ReadPorts | undefined {
   const map = mapOf(value);
   const text = map === undefined ? String(value) : `${String(map['target'])}/${String(map['protocol'] ?? 'tcp')}`;
-  const [, host = '', from = '', to = from, given = 'tcp'] =
-    /^(?:(.*):)?(\d{1,5})(?:-(\d{1,5}))?(?:\/(tcp|udp))?$/i.exec(text) ?? [];
-  const count = Number(to) - Number(from) + 1;
-  if (from === '' || count < 1 || count > limits.ports) return undefined;
-  const protocol = given.toLowerCase();
-  const numbers = Array.from({ length: count }, (_, at) => Number(from) + at);
-  // `[::1]:8080`, `127.0.0.1:`, `8080`.
+  const [, host = '', target = '', given = ''] = /^(?:(.*):)?([\d-]+)(?:\/(tcp|udp)?)?$/i.exec(text) ?? [];
+  // `[::1]:8080`, `::1:8080`, `127.0.0.1:`, `8080`.
   const [, ip = '', asked = ''] = /^(?:(.*):)?([^:]*)$/.exec(host) ?? [];
   const address = map === undefined ? ip : String(map['host_ip'] ?? '');
   const published = map === undefined ? asked : String(map['published'] ?? '');
+  const [from, to] = rangeIn(target) ?? [];
+  if (from === undefined || to === undefined || to - from >= limits.ports) return undefined;
+  const bound = published === '' ? undefined : rangeIn(published);
+  // Of a range, one may be chosen; several need as many.
+  const isMatched = bound === undefined ? published === '' : from === to || bound[1] - bound[0] === to - from;
+  if (!isMatched || (address !== '' && isIP(address.replace(/^\[(.*)\]$/, '$1')) === 0)) return undefined;
+  const protocol = given.toLowerCase() || 'tcp';
+  const numbers = Array.from({ length: to - from + 1 }, (_, at) => from + at);
   return {
     ports: numbers.map((number) => (protocol === 'tcp' ? number : `${number}/${protocol}`)),
     ...(published === '' ? {} : { published }),
@@ -101,6 +127,7 @@ export function portsOf(value: unknown): ReadPorts | undefined {
 /** `["A=1", "B"]` or `{A: 1, B: null}`: the value of one without is null. */
 export function pairsOf(value: unknown): readonly (readonly [name: string, value: unknown])[] | undefined {
   if (!Array.isArray(value)) return mapOf(value) && Object.entries(mapOf(value) ?? {});
+  if (value.some((item) => typeof item === 'object')) return undefined;
   return value.map((item) => {
     const text = String(item);
     const at = text.indexOf('=');

@@ -51,14 +51,19 @@ export function interpolated(text: string, variables: Variables, depth = 0): str
   return result;
 }
 
-/** Index of the brace that closes the one opened before `from`; pairs may nest. */
+/**
+ * Index of the brace that closes the one opened before `from`. Pairs may nest; if they do not, the
+ * last brace closes it, as in Compose.
+ */
 function closingOf(text: string, from: number): number {
   let open = 1;
   for (let at = from; at < text.length; at++) {
-    if (text.startsWith('${', at)) open++;
+    if (text[at] === '{') open++;
     else if (text[at] === '}' && --open === 0) return at;
   }
-  throw new BadVariable('"${" is not closed: write "$$" for a dollar sign');
+  const last = text.lastIndexOf('}');
+  if (last < from) throw new BadVariable('"${" is not closed: write "$$" for a dollar sign');
+  return last;
 }
 
 function expanded(body: string, variables: Variables, depth: number): string {

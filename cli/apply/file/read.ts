@@ -2,18 +2,18 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Terminal } from '../../context.ts';
-import { envFileIn } from '../../tenant/run.ts';
 import { tokensOf } from '../../profiles.ts';
 import { Refused, WrongUsage } from '../../terminal/errors.ts';
-import { readFile, readSource } from '../../terminal/input.ts';
+import { readSource } from '../../terminal/input.ts';
 import { composed } from '../compose/compose.ts';
+import type { EnvFile } from '../compose/environment.ts';
 import { projectOf, readVariables, variablesOf, type Surroundings } from '../compose/project.ts';
 import type { ComposeRemark } from '../compose/reader.ts';
 import { textPaths } from './fields.ts';
 import { joined, wantedOf, type Remarks, type Wanted, type WantedContainer } from './model.ts';
 import { SourceFile, type Path, type Remark } from './source.ts';
 import { checked } from './validate.ts';
-import { isOutside, refuseTokens, resolveValues, type Values } from './values.ts';
+import { isOutside, refuseTokens, resolveValues, withHome, type Values } from './values.ts';
 
 /** Declarations of the files; `undefined` if there are faults. */
 export interface Read extends Remarks {
@@ -104,11 +104,11 @@ function readCompose(source: SourceFile, surroundings: Surroundings & ReadOption
   const valueOf = (name: string): string | undefined => (name === 'COMPOSE_PROJECT_NAME' ? project : beside(name));
   const remarks = source.interpolate(valueOf, true);
   const value = valueIn(source);
-  const readEnvFile = (name: string, isRaw: boolean) => {
-    const path = resolve(folder, name);
+  const readEnvFile = (file: EnvFile) => {
+    const path = resolve(folder, withHome(file.path));
     if (isOutside(folder, path))
       remarks.warnings.push(source.remark([], `reads ${path}, which is outside of the folder of this file`));
-    return envFileAt(path, isRaw, valueOf);
+    return envFileAt({ ...file, path });
   };
   const compose = composed(value, { project, valueOf, ignore, readEnvFile });
   const remark = ({ path, message, at, isOfFile }: ComposeRemark): Remark => {
@@ -128,16 +128,12 @@ function readCompose(source: SourceFile, surroundings: Surroundings & ReadOption
 }
 
 /** Undefined: it is not there. A text says what is wrong with it. */
-function envFileAt(
-  path: string,
-  isRaw: boolean,
-  valueOf: (name: string) => string | undefined,
-): Record<string, string> | string | undefined {
+function envFileAt({ path, isRaw, valueOf }: EnvFile): Record<string, string> | string | undefined {
   if (!existsSync(path)) return undefined;
   try {
-    return isRaw ? envFileIn(path, readFile(path).toString('utf8')) : readVariables(path, valueOf);
+    return readVariables(path, valueOf, isRaw);
   } catch (error) {
-    if (error instanceof Refused || error instanceof WrongUsage) return error.message;
+    if (error instanceof Refused) return error.message;
     throw error;
   }
 }

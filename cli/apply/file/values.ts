@@ -52,9 +52,10 @@ function faultOf({ length }: Buffer, maxBytes: number): string | undefined {
 
 /** Of a source that is a file. */
 const pathOf = (source: ValueSource, folder: string): string | undefined =>
-  'value' in source || source.env !== undefined
-    ? undefined
-    : resolve(folder, (source.file ?? '').replace(/^~(?=\/)/, homedir()));
+  'value' in source || source.env !== undefined ? undefined : resolve(folder, withHome(source.file ?? ''));
+
+/** `~/x` → `/root/x` */
+export const withHome = (path: string): string => path.replace(/^~(?=\/|$)/, homedir());
 
 /** Also by way of a link. A path that leads nowhere is outside of nothing. */
 export function isOutside(folder: string, path: string): boolean {

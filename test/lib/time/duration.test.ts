@@ -14,6 +14,8 @@ t.test('a duration is a number and a unit, or several of them', (t) => {
     '.5s': 500,
     '2w': 1_209_600_000,
     '100us': 0.1,
+    '100µs': 0.1,
+    '100μs': 0.1,
     '0s': 0,
   };
   for (const [text, ms] of Object.entries(read)) t.equal(parseDuration(text), ms, text);

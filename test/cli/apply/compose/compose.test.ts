@@ -1,15 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import {
-  commandOf,
-  countOf,
-  cpusText,
-  memoryText,
-  portsOf,
-  secondsOf,
-  signalOf,
-} from '../../../../cli/apply/compose/values.ts';
 import { readText, type ReadOptions } from '../../../../cli/apply/file/read.ts';
 import { textOfRemark, type Remark } from '../../../../cli/apply/file/source.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
@@ -38,99 +29,6 @@ const envOf = ({ wanted }: ReturnType<typeof read>, at = 0): Record<string, stri
 };
 
 const service = (body: string): string => `services:\n  web: {image: web, ${body}}\n`;
-
-t.test('values of Compose', (t) => {
-  for (const [value, text] of [
-    ['0.50', '0.5'],
-    [2, '2.0'],
-    ['.25', '0.25'],
-    ['1.23456', '1.235'],
-    ['two', undefined],
-    ['-1', undefined],
-    [0, '0.0'],
-  ] as const)
-    t.equal(cpusText(value), text, String(value));
-  for (const [value, text] of [
-    ['64mb', '64m'],
-    ['1G', '1g'],
-    ['512k', '512k'],
-    ['8b', '8b'],
-    [67108864, '67108864'],
-    ['1.5g', '1536m'],
-    ['0.5G', '512m'],
-    ['1GiB', '1g'],
-    ['512MiB', '512m'],
-    ['64 mb', '64m'],
-    ['1t', '1024g'],
-    ['much', undefined],
-  ] as const)
-    t.equal(memoryText(value), text, String(value));
-  for (const [value, seconds] of [
-    ['1m30s', 90],
-    ['1500ms', 2],
-    ['0s', 0],
-    ['2h', 7200],
-    ['1.5s', 2],
-    ['1.5m', 90],
-    ['2d', 172_800],
-    ['1w', 604_800],
-    ['0.1s', 1],
-    ['10', undefined],
-    ['s', undefined],
-    ['.s', undefined],
-  ] as const)
-    t.equal(secondsOf(value), seconds, value);
-  for (const [value, command] of [
-    ['curl -f localhost', ['/bin/sh', '-c', 'curl -f localhost']],
-    [
-      ['CMD-SHELL', 'exit 0'],
-      ['/bin/sh', '-c', 'exit 0'],
-    ],
-    [
-      ['CMD', 'curl', '-f'],
-      ['curl', '-f'],
-    ],
-    [['curl'], undefined],
-    [7, undefined],
-  ] as const)
-    t.same(commandOf(value), command);
-  for (const [value, ports, published, address] of [
-    [80, [80]],
-    ['80/udp', ['80/udp']],
-    ['53:53/UDP', ['53/udp'], '53'],
-    ['8080:80', [80], '8080'],
-    ['127.0.0.1:8080:80', [80], '8080', '127.0.0.1'],
-    ['127.0.0.1::80', [80], undefined, '127.0.0.1'],
-    ['[::1]:8080:80', [80], '8080', '[::1]'],
-    ['9090-9091:80-81/tcp', [80, 81], '9090-9091'],
-    [{ target: 53, protocol: 'udp', published: '53' }, ['53/udp'], '53'],
-    [{ target: 80, host_ip: '127.0.0.1' }, [80], undefined, '127.0.0.1'],
-    [{ target: 80 }, [80]],
-  ] as const)
-    t.same(
-      portsOf(value),
-      {
-        ports,
-        ...(published === undefined ? {} : { published }),
-        ...(address === undefined ? {} : { address }),
-      },
-      JSON.stringify(value),
-    );
-  for (const [value, signal] of [
-    ['SIGINT', 'SIGINT'],
-    ['INT', 'SIGINT'],
-    ['sigint', 'SIGINT'],
-    [2, 'SIGINT'],
-    ['9', 'SIGKILL'],
-    ['SIGRTMIN+3', 'SIGRTMIN+3'],
-    ['SIGNOT', undefined],
-    [64, undefined],
-  ] as const)
-    t.equal(signalOf(value), signal, String(value));
-  t.same(['3', 3, 0, '', 'x', 1.5, -1].map(countOf), [3, 3, 0, undefined, undefined, undefined, undefined]);
-  for (const value of ['80-70', '1-60000', 'http', {}]) t.equal(portsOf(value), undefined, JSON.stringify(value));
-  t.end();
-});
 
 t.test('a key that changes what runs is a fault, unless its author says that it may be left out', (t) => {
   const text = `services:
@@ -251,6 +149,9 @@ t.test('a job is what runs once because the file says so, or because another wai
     ['deploy: {restart_policy: {condition: any}}', 'always'],
     ['deploy: {restart_policy: {}}', 'always'],
     ['deploy: {restart_policy: {condition: on-failure}}, restart: always', 'on_failure'],
+    ['deploy: {restart_policy: {condition: unless-stopped}}', 'always'],
+    ['deploy: {restart_policy: {condition: "no"}}', 'never'],
+    ['deploy: {restart_policy: {condition: on-failure, max_attempts: "3"}}', 'on_failure'],
     ['restart: unless-stopped', 'always'],
   ] as const)
     t.equal(read(t, service(body)).wanted?.containers[0]?.policy.restart, restart, body);
@@ -280,6 +181,19 @@ t.test('env_file: variables of files, under those of environment', (t) => {
   const beside = { 'a.env': 'A=1 # one\nB=$A-${X}\nC=file\nSHELL\n', 'b.env': 'A=2' };
   t.same(envOf(read(t, service(body), { X: 'x', SHELL: 's' }, beside)), { A: '2', B: '1-x', C: 'own', SHELL: 's' });
   t.same(envOf(read(t, service('env_file: a.env'), {}, { 'a.env': 'A=1' })), { A: '1' });
+  const raw = 'env_file: [{path: a.env, format: raw}]';
+  t.same(envOf(read(t, service(raw), {}, { 'a.env': 'A="$X" # x' })), { A: '"$X" # x' });
+  t.match(read(t, service('env_file: [{path: a.env, format: toml}]'), {}, { 'a.env': '' }).faults, [
+    /env_file\.0\.format: must be raw, or absent/,
+  ]);
+  const chain = 'env_file: [a.env, b.env], environment: {OWN: own, UNSET: , GIVEN: }';
+  const chained = { 'a.env': 'A=1\nUNSET=file\nGIVEN=file', 'b.env': 'B=$A-$OWN-$GIVEN' };
+  t.same(
+    envOf(read(t, service(chain), { GIVEN: 'shell' }, chained)),
+    { A: '1', B: '1-own-shell', OWN: 'own', GIVEN: 'shell' },
+    'a file sees those before it; one that environment leaves unset is not there',
+  );
+  t.same(envOf(read(t, service('env_file: [a, b, a]'), {}, { a: 'X=a', b: 'X=b' })), { X: 'b' }, 'each file once');
   t.match(read(t, service('env_file: none.env')).faults, [/services\.web\.env_file: there is no file none\.env/]);
   t.match(read(t, service('env_file: [a.env]'), {}, { 'a.env': 'A B' }).faults, [
     /services\.web\.env_file\.0: .*a\.env: line 1: it must be NAME=value/,
@@ -290,11 +204,88 @@ t.test('env_file: variables of files, under those of environment', (t) => {
 t.test('limits: of the service or of deploy; zero is none', (t) => {
   for (const [body, cpu, memory] of [
     ['mem_limit: 1g, cpus: 2', '2.0', '1g'],
-    ['mem_limit: 1g, cpus: 2, deploy: {resources: {limits: {cpus: "0.25", memory: 1.5g}}}', '0.25', '1536m'],
+    ['deploy: {resources: {limits: {cpus: "0.25", memory: 1.5g}}}', '0.25', '1536m'],
+    ['mem_limit: 1024m, cpus: "2", deploy: {resources: {limits: {cpus: 2.0, memory: 1g}}}', '2.0', '1g'],
+    ['mem_limit: 1g, deploy: {resources: {limits: {cpus: 2}}}', '2.0', '1g'],
     ['mem_limit: 0, cpus: 0', '0.5', '256m'],
     ['deploy: {resources: {limits: {cpus: "0", memory: 0}}}', '0.5', '256m'],
+    ['cpus: 1e-1', '0.1', '256m'],
   ] as const)
     t.match(read(t, service(body)).wanted?.containers[0]?.declaration, { cpu_limit: cpu, mem_limit: memory }, body);
+  for (const [body, key] of [
+    ['cpus: 2, deploy: {resources: {limits: {cpus: 1}}}', 'cpus'],
+    ['mem_limit: 1g, deploy: {resources: {limits: {memory: 2g}}}', 'mem_limit'],
+  ] as const)
+    t.match(read(t, service(body)).faults, [
+      new RegExp(`services\\.web\\.${key}: and deploy\\.resources\\.limits say two things: leave one out`),
+    ]);
+  t.match(read(t, service('cpus: 1.2346')).warnings, [
+    /services\.web\.cpus: is rounded to 1\.235: thousandths of a CPU/,
+  ]);
+  t.end();
+});
+
+t.test('a service with no replicas is left out', (t) => {
+  const text = `services:
+  a: {image: a, scale: 0}
+  b: {image: a, deploy: {replicas: "0"}}
+  c: {image: a, depends_on: [a]}
+`;
+  const { wanted, faults, warnings } = read(t, text);
+  t.same(faults, []);
+  t.same(
+    wanted?.containers.map(({ name }) => name),
+    ['shop-c'],
+  );
+  t.same(warnings, ['compose.yml:2:17: left out because they have no replicas: a, b']);
+  t.match(read(t, service('scale: 0, deploy: {replicas: 2}')).faults, [
+    /services\.web\.scale: and deploy\.replicas say two things: leave one out/,
+  ]);
+  t.match(read(t, service('scale: -1')).faults, [/services\.web\.scale: must be a whole number/]);
+  t.end();
+});
+
+t.test('booleans may stand in quotes, and be words of YAML 1.1', (t) => {
+  t.same(read(t, service('healthcheck: {disable: "true"}')).wanted?.containers[0]?.policy.health, { none: true });
+  t.same(read(t, service('healthcheck: {disable: yes}')).wanted?.containers[0]?.policy.health, { none: true });
+  t.equal(read(t, service('healthcheck: {disable: "no"}')).wanted?.containers[0]?.policy.health, null);
+  t.same(read(t, service('read_only: "false", privileged: no, tty: "off"')).faults, []);
+  t.equal(read(t, service('read_only: "true"')).faults.length, 1);
+  t.same(read(t, service('env_file: {path: none, required: "false"}')).faults, []);
+  t.same(read(t, service('depends_on: {db: {required: "false"}}')).faults, []);
+  const external = 'services: {web: {image: a, secrets: [s]}}\nsecrets: {s: {external: "true"}}';
+  t.match(read(t, external).wanted?.containers[0]?.uses.files, { '/run/secrets/s': { secret: 's' } });
+  t.match(read(t, service('healthcheck: {disable: maybe}')).faults, [
+    /services\.web\.healthcheck\.disable: must be true or false/,
+  ]);
+  t.end();
+});
+
+t.test('an empty text is none', (t) => {
+  const { wanted, faults } = read(t, service('restart: "${R:-}", stop_signal: "", container_name: ""'));
+  t.same(faults, []);
+  t.match(wanted?.containers, [
+    { name: 'shop-web', isJob: false, policy: { restart: 'never', stop_signal: 'SIGTERM' } },
+  ]);
+  t.end();
+});
+
+t.test('forms that Compose refuses, and that would lose something', (t) => {
+  for (const [body, fault] of [
+    ['profiles: debug', /profiles: must be a list/],
+    ['depends_on: db', /depends_on: must be a list of services, or a map/],
+    [
+      'depends_on: {web2: {condition: service_ready, required: false}}',
+      /depends_on\.web2\.condition: must be service_started, /,
+    ],
+    ['environment: [{A: 1}]', /environment: must be a map of texts, or a list of NAME=value/],
+    ['labels: [{a: b}]', /labels: must be a map of texts, or a list of key=value/],
+    ['ports: ["localhost:80:80"]', /ports\.0: must be a port like/],
+  ] as const)
+    t.match(read(t, service(body)).faults, [fault], body);
+  t.match(read(t, 'services: {web: {image: a}}\nsecrets: {s: {external: true, file: x}}').faults, [
+    /secrets\.s: is external, and can't have file/,
+  ]);
   t.end();
 });
 
@@ -335,8 +326,8 @@ t.test('dollar signs that begin no variable, and many aliases', (t) => {
 });
 
 t.test('secrets are those of the project', (t) => {
-  const text = `services: {web: {image: a, secrets: [pw, out, {source: pw, target: /a, mode: "0440"}]}}
-secrets: {pw: {environment: PW}, out: {external: true, name: real}}
+  const text = `services: {web: {image: a, secrets: [pw, out, old, {source: pw, target: /a, mode: "0440"}]}}
+secrets: {pw: {environment: PW}, out: {external: true, name: real}, old: {external: {name: named}}}
 `;
   const { wanted, faults, valueOf } = read(t, text, {}, { '.env': 'PW=of the file' });
   t.same(faults, []);
@@ -345,6 +336,7 @@ secrets: {pw: {environment: PW}, out: {external: true, name: real}}
   t.match(wanted?.containers[0]?.uses.files, {
     '/run/secrets/pw': { secret: 'shop-pw', mode: 0o444 },
     '/run/secrets/out': { secret: 'real' },
+    '/run/secrets/old': { secret: 'named' },
     '/a': { secret: 'shop-pw', mode: 0o440 },
   });
   t.match(read(t, service('secrets: [nobody]')).faults, [/secrets\.0: "nobody" is not a secret of this file/]);
