@@ -5,11 +5,11 @@ import { codeOf, Exit, Refused, wordsOf, WrongUsage } from '../terminal/errors.t
 import { askLine } from '../terminal/input.ts';
 import type { WaitOptions } from '../terminal/arguments.ts';
 import { InterruptedError } from '../client/errors.ts';
-import { usualFiles, usualFilesIn } from './compose/project.ts';
+import { filesIn, usualFiles, type Here } from './compose/project.ts';
 import { carryOut } from './execute.ts';
 import { withoutRemovals } from './file/model.ts';
 import { readFiles } from './file/read.ts';
-import { textOfRemark, type Remark } from './file/source.ts';
+import { textOfRemark, type Remark } from './file/tree.ts';
 import { findAll } from './found.ts';
 import { planOf, type Plan } from './plan.ts';
 import { doneText, planText, stoppedText, valueOf, type Done } from './show.ts';
@@ -35,22 +35,26 @@ function refuseFaults(faults: readonly Remark[]): void {
   if (faults.length > 0) throw new Refused(`${remarksText(faults)}\nNothing has been changed.`);
 }
 
-function usualFile({ tell }: Context): string {
-  const [file, ...others] = usualFilesIn(process.cwd());
-  if (file === undefined)
+function filesHere({ tell, terminal }: Context): Here {
+  const here = filesIn({ folder: process.cwd(), env: terminal.env });
+  if (here === undefined)
     throw new Refused(`there is no file to apply here: name one with -f, or write one of ${usualFiles.join(', ')}`);
+  const { file, overrides, others } = here;
+  if (overrides.length > 0) tell(`${overrides.join(', ')} is merged over ${file}: -f names one file alone`);
   if (others.length > 0) tell(`${file} is applied; ${others.join(', ')} is here, too: -f names another file`);
-  return file;
+  return here;
 }
 
 export async function apply(context: Context, options: ApplyOptions): Promise<void> {
   const { file, prune = false, timeout, stable, dryRun = false, detach = false } = options;
-  const files = file ?? [usualFile(context)];
+  const here = file === undefined ? filesHere(context) : undefined;
+  const files = file ?? [here?.file ?? ''];
   if (files.length > limits.applyFiles) throw new WrongUsage(`-f: give at most ${limits.applyFiles} files`);
   if (files.filter((file) => file === '-').length > 1) throw new WrongUsage('-f -: standard input is one file');
   const { wanted, values, faults, warnings } = await readFiles(files, context.terminal, {
     project: options.projectName,
     ignore: options.ignore,
+    overrides: here?.overrides,
   });
   if (warnings.length > 0) context.tell(remarksText(warnings));
   refuseFaults(faults);

@@ -19,7 +19,7 @@ import { imageText } from '../terminal/table.ts';
 import { isCompleted, isUnderWay } from '../tenant/done.ts';
 import { imageParts } from './file/fields.ts';
 import type { Declaration, Wanted, WantedContainer, WantedLogin, WantedPeer, WantedSecret } from './file/model.ts';
-import type { Remark } from './file/source.ts';
+import type { Remark } from './file/tree.ts';
 import { projectOf, type Found, type FoundContainer, type Peer } from './found.ts';
 
 /** A field, as it is and as it shall be; null: absent. */

@@ -92,7 +92,8 @@ async function named(context: Asking, name: string): Promise<Container | undefin
 /** Loaded only where there is a Compose file, because YAML comes with it. */
 async function containerHere({ terminal }: Asking, service: string): Promise<string | undefined> {
   const folder = process.cwd();
-  if (!composeFiles.some((file) => existsSync(join(folder, file)))) return undefined;
+  const isNamed = terminal.env['COMPOSE_FILE'] !== undefined;
+  if (!isNamed && !composeFiles.some((file) => existsSync(join(folder, file)))) return undefined;
   const { projectIn } = await import('../apply/compose/project.ts');
   return projectIn({ folder, env: terminal.env })?.containerOf(service);
 }

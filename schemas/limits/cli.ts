@@ -31,11 +31,13 @@ export const cli = {
   cliInputBytes: 1 * MiB,
   cliInputMs: 5 * minutes,
   /**
-   * `apply`: items of one kind in a file, files, faults shown, values with all aliases in full,
-   * characters of a value, levels in a file, variables within variables.
+   * `apply`: items of one kind in a file, files, files that a Compose file names, faults shown,
+   * values with all aliases in full, characters of a value, levels in a file, variables within
+   * variables.
    */
   applyItems: 200,
   applyFiles: 16,
+  applyNamedFiles: 64,
   applyRemarks: 50,
   applyExpandedValues: 100_000,
   applyValueChars: 60,

@@ -7,7 +7,7 @@ import type { Values } from '../../../lib/values.ts';
 import { fieldOf } from '../../../schemas/api/fields/container.ts';
 import { projectNamed } from '../file/checks.ts';
 import type { EntryName } from '../file/fields.ts';
-import type { Path } from '../file/source.ts';
+import type { Path } from '../file/tree.ts';
 import { environmentOf, type ReadEnvFile } from './environment.ts';
 import { keysOf, listOfKeys } from './keys.ts';
 import { inOrder } from './order.ts';
@@ -108,13 +108,12 @@ function serviceOf(
   composing: Composing,
   secrets: ReadonlyMap<string, string>,
 ): ReadService | undefined {
-  // A service that is built, or extends another, has no image of its own: that is said instead.
+  // A service that is built has no image of its own: that is said instead.
   if (service['image'] === undefined && service['build'] !== undefined) {
     reader.fault([...path, 'build'], 'Longshore builds no images: push an image, and name it in "image"');
     return undefined;
   }
   reader.others(path, service, keysOf.service);
-  if (service['image'] === undefined && service['extends'] !== undefined) return undefined;
   refuseNetworks(reader, path, service);
   const { cpus, memory } = limitsOf(reader, path, service);
   const { policy, isJob } = policyOf(reader, path, service);

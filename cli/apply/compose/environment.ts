@@ -1,6 +1,6 @@
 /** The variables of a service, from its file and from files of variables. */
 import type { Values } from '../../../lib/values.ts';
-import type { Path } from '../file/source.ts';
+import type { Path } from '../file/tree.ts';
 import { keysOf } from './keys.ts';
 import type { Reader } from './reader.ts';
 import { booleanOf, mapOf, pairsOf } from './values.ts';

@@ -3,7 +3,7 @@
  * change nothing that runs. Any other is a fault, unless its author says that it may be ignored.
  */
 import type { Values } from '../../../lib/values.ts';
-import type { Path } from '../file/source.ts';
+import type { Path } from '../file/tree.ts';
 import { booleanOf } from './values.ts';
 
 export interface Keys {

@@ -4,7 +4,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { keysOf } from './keys.ts';
 import type { Reader } from './reader.ts';
 import { booleanOf, commandOf, countOf, mapOf, secondsOf, signalOf } from './values.ts';
-import type { Path } from '../file/source.ts';
+import type { Path } from '../file/tree.ts';
 
 /** Compose starts nothing again unless the file says so. */
 const restartOf = (value: unknown): string | undefined => {

@@ -2,22 +2,54 @@
  * What a Compose project is called, and its containers: `<project>-<service>`. As Compose finds the
  * name: `-p`, `COMPOSE_PROJECT_NAME`, `name` in the file, the folder's name.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { composeFiles } from '../../compose-files.ts';
-import { mapOf } from './values.ts';
 import { Refused } from '../../terminal/errors.ts';
 import { readFile } from '../../terminal/input.ts';
-import { BadLine, rawVariablesIn, variablesIn } from './dot-env.ts';
 import { BadVariable, interpolated } from '../file/interpolate.ts';
 import { SourceFile } from '../file/source.ts';
+import { below, isBranch, textOf } from '../file/tree.ts';
+import { readVariables, type Lookup } from './files.ts';
+import { loaded } from './load.ts';
+import { mergeTags } from './merge.ts';
 
 /** The files that `apply` looks for, the first one that is there counts. */
 export const usualFiles = ['longshore.yml', 'longshore.yaml', ...composeFiles] as const;
 
-export const usualFilesIn = (folder: string): string[] => usualFiles.filter((name) => existsSync(join(folder, name)));
+/** One of these is merged over a Compose file that nobody named. */
+const overrideFiles = ['compose', 'docker-compose'].flatMap((name) => [
+  `${name}.override.yml`,
+  `${name}.override.yaml`,
+]);
 
-type Lookup = (name: string) => string | undefined;
+const usualFilesIn = (folder: string): string[] => usualFiles.filter((name) => existsSync(join(folder, name)));
+
+/** The files that count in a folder where none is named. */
+export interface Here {
+  readonly file: string;
+  /** They are merged over it, one after another. */
+  readonly overrides: readonly string[];
+  /** They are there, too. */
+  readonly others: readonly string[];
+}
+
+/** As Compose finds them, `COMPOSE_FILE` included. @throws Refused if `.env` can't be read */
+export function filesIn({ folder, env }: Surroundings): Here | undefined {
+  const [file, ...others] = usualFilesIn(folder);
+  if (file?.startsWith('longshore.') === true) return { file, overrides: [], others };
+  const valueOf = variablesOf({ folder, env });
+  const separator = valueOf('COMPOSE_PATH_SEPARATOR') ?? '';
+  const named = (valueOf('COMPOSE_FILE') ?? '').split(separator === '' ? ':' : separator);
+  const [first, ...rest] = named.filter((name) => name !== '');
+  if (first !== undefined) return { file: first, overrides: rest, others: [] };
+  const overrides = overrideFiles.filter((name) => existsSync(join(folder, name))).slice(0, 1);
+  return file === undefined ? undefined : { file, overrides, others };
+}
+
+/** @throws Refused if one can't be read */
+export const sourcesOf = (folder: string, names: readonly string[]): SourceFile[] =>
+  names.map((name) => new SourceFile(name, readFile(resolve(folder, name)).toString('utf8')));
 
 export interface Surroundings {
   /** The folder of the file. */
@@ -31,18 +63,9 @@ export interface Surroundings {
 export function variablesOf({ folder, env }: Surroundings): Lookup {
   const path = join(folder, '.env');
   const ofShell: Lookup = (name) => env[name];
-  const beside = existsSync(path) ? readVariables(path, ofShell) : {};
+  const isOff = /^(?:1|t|true)$/i.test(env['COMPOSE_DISABLE_ENV_FILE'] ?? '');
+  const beside = !isOff && existsSync(path) ? readVariables(path, ofShell) : {};
   return (name) => env[name] ?? (Object.hasOwn(beside, name) ? beside[name] : undefined);
-}
-
-/** @throws Refused if it can't be read */
-export function readVariables(path: string, valueOf: Lookup, isRaw = false): Record<string, string> {
-  const text = readFile(path).toString('utf8');
-  try {
-    return isRaw ? rawVariablesIn(text, valueOf) : variablesIn(text, valueOf);
-  } catch (error) {
-    throw error instanceof BadLine ? new Refused(`${path}: ${error.message}`) : error;
-  }
 }
 
 /** Lower case, without what a project's name may not have. */
@@ -56,14 +79,19 @@ const isName = (text: string): boolean => /^[a-z0-9][a-z0-9_-]*$/.test(text);
 
 const form = 'must have lower-case letters, digits, "_" and "-" only, and begin with a letter or digit';
 
-/** @throws Refused if what names it is no name */
-export function projectOf(source: SourceFile, valueOf: Lookup, { folder, project }: Surroundings): string {
+/**
+ * @param sources the later one with a name counts
+ * @throws Refused if what names it is no name
+ */
+export function projectOf(sources: readonly SourceFile[], valueOf: Lookup, { folder, project }: Surroundings): string {
   const ofVariable = valueOf('COMPOSE_PROJECT_NAME');
-  const ofFile = source.textAt('name');
+  const source = [...sources].reverse().find((one) => one.textAt('name') !== undefined) ?? sources[0];
+  const ofFile = source?.textAt('name');
+  const file = source?.file ?? '';
   const named = [
     ['-p', project],
     ['COMPOSE_PROJECT_NAME', ofVariable],
-    [`${source.file}: name`, ofFile === undefined ? undefined : filledIn(ofFile, valueOf)],
+    [`${file}: name`, ofFile === undefined ? undefined : filledIn(ofFile, valueOf)],
   ].find(([, text]) => text !== undefined && text !== '');
   if (named !== undefined) {
     const [where = '', name = ''] = named;
@@ -71,7 +99,7 @@ export function projectOf(source: SourceFile, valueOf: Lookup, { folder, project
     return name;
   }
   const name = normalised(basename(folder));
-  if (name === '') throw new Refused(`the folder's name can't name a project: give -p, or "name" in ${source.file}`);
+  if (name === '') throw new Refused(`the folder's name can't name a project: give -p, or "name" in ${file}`);
   return name;
 }
 
@@ -85,6 +113,7 @@ function filledIn(text: string, valueOf: Lookup): string {
   }
 }
 
+/** @param exact `container_name` */
 export const containerName = (project: string, service: string, exact: unknown): string =>
   exact === undefined || exact === null || exact === '' ? `${project}-${service}` : String(exact);
 
@@ -98,20 +127,22 @@ export interface Project {
 
 /** @throws Refused if it can't be read */
 export function projectIn({ folder, env }: Surroundings): Project | undefined {
-  const [file] = usualFilesIn(folder);
-  if (file === undefined || file.startsWith('longshore.')) return undefined;
-  const source = new SourceFile(file, readFileSync(join(folder, file), 'utf8'));
-  if (source.syntaxFaults.length > 0 || !source.keys.includes('services')) return undefined;
-  const valueOf = variablesOf({ folder, env });
-  const name = projectOf(source, valueOf, { folder, env });
-  source.interpolate(valueOf, true);
-  const services = mapOf(mapOf(source.value())?.['services']) ?? {};
+  const here = filesIn({ folder, env });
+  if (here === undefined || here.file.startsWith('longshore.')) return undefined;
+  const { file } = here;
+  const [source, ...overrides] = sourcesOf(folder, [file, ...here.overrides]);
+  if (source === undefined || source.syntaxFaults(mergeTags).length > 0) return undefined;
+  const surroundings = { folder: dirname(resolve(folder, file)), env };
+  const valueOf = variablesOf(surroundings);
+  const name = projectOf([source, ...overrides], valueOf, surroundings);
+  const services = below(loaded(source, surroundings.folder, valueOf, overrides).tree, 'services');
+  if (!isBranch(services)) return undefined;
   return {
     name,
     file,
     containerOf: (service) =>
-      Object.hasOwn(services, service)
-        ? containerName(name, service, mapOf(services[service])?.['container_name'])
+      services.entries.has(service)
+        ? containerName(name, service, textOf(below(services, service, 'container_name')))
         : undefined,
   };
 }

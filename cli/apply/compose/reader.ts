@@ -1,7 +1,7 @@
 /** Collects what is said of a Compose file, at its paths. */
 import type { Values } from '../../../lib/values.ts';
 import { ignoredIn, isNothing, namesOf, type Keys } from './keys.ts';
-import type { Path } from '../file/source.ts';
+import type { Path } from '../file/tree.ts';
 
 export interface ComposeRemark {
   readonly path: Path;

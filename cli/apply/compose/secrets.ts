@@ -1,6 +1,6 @@
 /** The secrets of a Compose file, and what its services make of them. Pure. */
 import { textIn, type Values } from '../../../lib/values.ts';
-import type { Path } from '../file/source.ts';
+import type { Path } from '../file/tree.ts';
 import { keysOf } from './keys.ts';
 import type { Reader } from './reader.ts';
 import { booleanOf, listOf, mapOf, withoutAbsent } from './values.ts';

@@ -9,7 +9,7 @@ import { imageIn } from '../../tenant/image.ts';
 import { WrongUsage } from '../../terminal/errors.ts';
 import { entryNames, imageParts } from './fields.ts';
 import type { ContainerEntry } from './schema.ts';
-import type { Remark } from './source.ts';
+import type { Remark } from './tree.ts';
 
 /** The variable by which the last release knew which file a container belongs to. */
 export const projectVariable = 'LONGSHORE_APPLY';

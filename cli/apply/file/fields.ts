@@ -6,7 +6,7 @@
 import Type, { type TOptional, type TSchema } from 'typebox';
 import { fieldOf, settable, type containerFields, type SettableName } from '../../../schemas/api/fields/container.ts';
 import { cpuIn, cpuPattern, memoryIn, memoryPattern } from '../../terminal/quantities.ts';
-import type { Path } from './source.ts';
+import type { Path } from './tree.ts';
 
 export const imageParts = ['registry', 'repository', 'tag', 'digest'] as const satisfies readonly SettableName[];
 export type ImagePart = (typeof imageParts)[number];

@@ -15,7 +15,7 @@ import { imageIn } from '../../tenant/image.ts';
 import { containerFaults, forms, patterns, type RemarkOf } from './checks.ts';
 import { entryNames, valueOf } from './fields.ts';
 import type { ApplyFile, ContainerEntry, PeerEntry, Source } from './schema.ts';
-import type { Path, Remark } from './source.ts';
+import type { Path, Remark } from './tree.ts';
 
 /** Source of a value. */
 export type ValueSource = Source | { readonly value: string };

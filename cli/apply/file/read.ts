@@ -7,11 +7,15 @@ import { Refused, WrongUsage } from '../../terminal/errors.ts';
 import { readSource } from '../../terminal/input.ts';
 import { composed } from '../compose/compose.ts';
 import type { EnvFile } from '../compose/environment.ts';
-import { projectOf, readVariables, variablesOf, type Surroundings } from '../compose/project.ts';
+import { readVariables } from '../compose/files.ts';
+import { loaded } from '../compose/load.ts';
+import { mergeTags } from '../compose/merge.ts';
+import { projectOf, sourcesOf, variablesOf, type Surroundings } from '../compose/project.ts';
 import type { ComposeRemark } from '../compose/reader.ts';
 import { textPaths } from './fields.ts';
 import { joined, wantedOf, type Remarks, type Wanted, type WantedContainer } from './model.ts';
-import { SourceFile, type Path, type Remark } from './source.ts';
+import { SourceFile } from './source.ts';
+import { plainOf, remarkIn, type Path, type Remark, type Tree } from './tree.ts';
 import { checked } from './validate.ts';
 import { isOutside, refuseTokens, resolveValues, withHome, type Values } from './values.ts';
 
@@ -30,6 +34,8 @@ export interface ReadOptions {
   readonly project?: string | undefined;
   /** Keys that may be left out. */
   readonly ignore?: readonly string[] | undefined;
+  /** Names of files that are merged over a Compose file, one after another. */
+  readonly overrides?: readonly string[] | undefined;
 }
 
 /** @throws Refused if a file can't be read */
@@ -72,7 +78,7 @@ export async function readFiles(
 }
 
 const byPlace = ({ place: one }: Remark, { place: other }: Remark): number =>
-  one.line - other.line || one.column - other.column;
+  one.file.localeCompare(other.file) || one.line - other.line || one.column - other.column;
 
 /** Of one file. */
 interface ReadText extends Remarks {
@@ -88,40 +94,46 @@ export function readText(path: string, text: string, surroundings: Surroundings 
   const { env } = surroundings;
   const source = new SourceFile(path === '-' ? 'standard input' : path, text);
   const ofShell = (name: string): string | undefined => env[name];
-  const faults = source.syntaxFaults;
+  const { keys } = source;
+  const isCompose = keys.includes('services') || (keys.includes('include') && !keys.includes('containers'));
+  const faults = source.syntaxFaults(isCompose ? mergeTags : []);
   if (faults.length > 0) return { wanted: undefined, faults, warnings: [], valueOf: ofShell, isCompose: false };
-  if (source.keys.includes('services')) return readCompose(source, surroundings);
+  if (isCompose) return readCompose(source, surroundings);
   const remarks = source.interpolate(ofShell, false);
-  const value = valueIn(source);
-  const wanted = wantedIn(source, value, (given) => given, remarks);
+  for (const pattern of texts) source.keepTexts(pattern);
+  for (const pattern of modes) source.readOctal(pattern);
+  const tree = source.tree();
+  const wanted = wantedIn(tree, plainOf(tree), (given) => given, remarks);
   return { ...remarks, valueOf: ofShell, isCompose: false, wanted };
 }
 
 function readCompose(source: SourceFile, surroundings: Surroundings & ReadOptions): ReadText {
   const { folder, ignore = [] } = surroundings;
+  const overrides = sourcesOf(process.cwd(), surroundings.overrides ?? []);
   const beside = variablesOf(surroundings);
-  const project = projectOf(source, beside, surroundings);
+  const project = projectOf([source, ...overrides], beside, surroundings);
   const valueOf = (name: string): string | undefined => (name === 'COMPOSE_PROJECT_NAME' ? project : beside(name));
-  const remarks = source.interpolate(valueOf, true);
-  const value = valueIn(source);
+  const { tree, faults, warnings, variableOf } = loaded(source, folder, valueOf, overrides);
+  const remarks = { faults: [...faults], warnings: [...warnings] };
+  if (tree === undefined) return { ...remarks, valueOf: variableOf, isCompose: true, wanted: undefined };
   const readEnvFile = (file: EnvFile) => {
     const path = resolve(folder, withHome(file.path));
     if (isOutside(folder, path))
-      remarks.warnings.push(source.remark([], `reads ${path}, which is outside of the folder of this file`));
+      remarks.warnings.push(remarkIn(tree, [], `reads ${path}, which is outside of the folder of this file`));
     return envFileAt({ ...file, path });
   };
-  const compose = composed(value, { project, valueOf, ignore, readEnvFile });
+  const compose = composed(plainOf(tree), { project, valueOf, ignore, readEnvFile });
   const remark = ({ path, message, at, isOfFile }: ComposeRemark): Remark => {
-    const { field, ...rest } = source.remark(path, message, at);
+    const { field, ...rest } = remarkIn(tree, path, message, at);
     return { ...rest, field: isOfFile === true ? '' : field };
   };
   for (const warning of compose.warnings) remarks.warnings.push(remark(warning));
   for (const fault of compose.faults) remarks.faults.push(remark(fault));
-  const wanted = wantedIn(source, compose.file, compose.origin, remarks);
+  const wanted = wantedIn(tree, compose.file, compose.origin, remarks);
   const withJobs = (one: WantedContainer): WantedContainer => ({ ...one, isJob: compose.jobs.has(one.name) });
   return {
     ...remarks,
-    valueOf,
+    valueOf: variableOf,
     isCompose: true,
     wanted: wanted && { ...wanted, containers: wanted.containers.map(withJobs) },
   };
@@ -143,30 +155,15 @@ const texts: readonly Path[] = [
   ...textPaths.map((path) => ['containers', '*', ...path]),
   ['secrets', '*', 'value'],
   ['registries', '*', 'password'],
-  ['services', '*', 'environment', '*'],
 ];
-const modes: readonly Path[] = [
-  ['containers', '*', 'secrets', 'files', '*', 'mode'],
-  ['services', '*', 'secrets', '*', 'mode'],
-];
+const modes: readonly Path[] = [['containers', '*', 'secrets', 'files', '*', 'mode']];
 
-function valueIn(source: SourceFile): unknown {
-  for (const pattern of texts) source.keepTexts(pattern);
-  for (const pattern of modes) source.readOctal(pattern);
-  return source.value();
-}
-
-function wantedIn(
-  source: SourceFile,
-  value: unknown,
-  origin: (path: Path) => Path,
-  remarks: Remarks,
-): Wanted | undefined {
+function wantedIn(tree: Tree, value: unknown, origin: (path: Path) => Path, remarks: Remarks): Wanted | undefined {
   const result = checked(value);
   if (!result.ok) {
-    for (const { path, message } of result.faults) remarks.faults.push(source.remark(origin(path), message, 'key'));
+    for (const { path, message } of result.faults) remarks.faults.push(remarkIn(tree, origin(path), message, 'key'));
     return undefined;
   }
   if (remarks.faults.length > 0) return undefined;
-  return wantedOf(result.file, (path, message) => source.remark(origin(path), message), remarks);
+  return wantedOf(result.file, (path, message) => remarkIn(tree, origin(path), message), remarks);
 }

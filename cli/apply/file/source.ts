@@ -18,30 +18,9 @@ import {
   type Node,
   type Scalar,
 } from 'yaml';
-import type { Values } from '../../../lib/values.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { oneLine } from '../../../schemas/visible.ts';
 import { BadVariable, interpolated, type Variables } from './interpolate.ts';
-
-export interface Place {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-}
-
-export type Path = readonly string[];
-
-/** A fault in a file, or a part that is ignored. */
-export interface Remark {
-  readonly place: Place;
-  /** Path in its structure, such as `containers.web.env`; empty if it is in no one place. */
-  readonly field: string;
-  readonly message: string;
-}
-
-/** As editors and compilers write it: `longshore.yml:3:5: containers.web.image can't be blank`. */
-export const textOfRemark = ({ place: { file, line, column }, field, message }: Remark): string =>
-  oneLine(`${file}:${line}:${column}: ${field === '' ? message : `${field}: ${message}`}`);
+import { isBranch, type Path, type Place, type Remark, type Tree } from './tree.ts';
 
 export class SourceFile {
   readonly file: string;
@@ -69,11 +48,12 @@ export class SourceFile {
   /**
    * Aliases that expand to more than `limits.applyExpandedValues` are one. Only a file without such
    * faults is read further: whatever walks it ends.
+   * @param tags that the file may have
    */
-  get syntaxFaults(): Remark[] {
-    const ofSyntax = [...this.#document.errors, ...this.#document.warnings].map(({ pos, message }) =>
-      this.#remark(pos[0], '', message),
-    );
+  syntaxFaults(tags: readonly string[] = []): Remark[] {
+    const ofSyntax = [...this.#document.errors, ...this.#document.warnings]
+      .filter(({ code, message }) => code !== 'TAG_RESOLVE_FAILED' || !tags.some((tag) => message.endsWith(`: ${tag}`)))
+      .map(({ pos, message }) => this.#remark(pos[0], '', message));
     const faults = [...ofSyntax, ...this.#faults];
     if (faults.length > 0 || this.#expandedValues() <= limits.applyExpandedValues) return faults;
     const message = `its aliases expand to more than ${limits.applyExpandedValues} values: use fewer`;
@@ -84,14 +64,6 @@ export class SourceFile {
   get keys(): string[] {
     const { contents } = this.#document;
     return isMap(contents) ? contents.items.map(({ key }) => nameOf(key)) : [];
-  }
-
-  /**
-   * About the value at a path, or about its key. A path that leads beyond what is there ends where
-   * it leaves it.
-   */
-  remark(path: Path, message: string, at: 'key' | 'value' = 'value'): Remark {
-    return this.#remark(this.#offsetOf(path, at), path.join('.'), message);
   }
 
   /**
@@ -136,28 +108,44 @@ export class SourceFile {
     }
   }
 
-  /** The whole as plain values. */
-  value(): unknown {
-    return this.#plain(this.#document.contents);
+  /** The whole. */
+  tree(): Tree {
+    const { contents } = this.#document;
+    const place = this.#place(startOf(contents) ?? 0);
+    return this.#tree(contents, place, place);
   }
 
   /** As `toJS` of the library, which looks through the whole file for each alias. */
-  #plain(node: unknown): unknown {
+  #tree(node: unknown, place: Place, keyPlace: Place): Tree {
     const here = this.#resolved(node);
-    if (isSeq(here)) return here.items.map((item) => this.#plain(item));
-    if (!isMap(here)) return isScalar(here) ? here.value : null;
-    const found = new Map<string, unknown>();
+    const tag = isNode(here) && here.tag !== undefined ? { tag: here.tag } : {};
+    const placed = { place, keyPlace, ...tag };
+    if (isSeq(here))
+      return {
+        ...placed,
+        items: here.items.map((item) => {
+          const at = this.#place(startOf(item) ?? 0);
+          return this.#tree(item, at, at);
+        }),
+      };
+    if (!isMap(here)) return { ...placed, value: isScalar(here) ? here.value : null };
+    const entries = new Map<string, Tree>();
     for (const { key, value } of here.items) {
+      const at = this.#place(startOf(key) ?? 0);
       if (!isMerge(key)) {
-        found.set(keyText(key), this.#plain(value));
+        entries.set(
+          keyText(key),
+          this.#tree(value, this.#place((isScalar(value) ? startOf(value) : undefined) ?? startOf(key)), at),
+        );
         continue;
       }
       for (const one of this.#mergedBy(value)) {
-        for (const [name, merged] of Object.entries(this.#plain(one) as Values))
-          if (!found.has(name)) found.set(name, merged);
+        const merged = this.#tree(one, at, at);
+        if (!isBranch(merged)) continue;
+        for (const [name, entry] of merged.entries) if (!entries.has(name)) entries.set(name, entry);
       }
     }
-    return Object.fromEntries(found);
+    return { ...placed, entries };
   }
 
   /** Maps that a merge key names. */
@@ -191,9 +179,13 @@ export class SourceFile {
     return count(this.#document.contents);
   }
 
-  #remark(offset: number, field: string, message: string): Remark {
+  #place(offset = 0): Place {
     const { line, col } = this.#lines.linePos(offset);
-    return { place: { file: this.file, line: Math.max(line, 1), column: Math.max(col, 1) }, field, message };
+    return { file: this.file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  }
+
+  #remark(offset: number, field: string, message: string): Remark {
+    return { place: this.#place(offset), field, message };
   }
 
   #resolved(node: unknown): unknown {
@@ -244,19 +236,6 @@ export class SourceFile {
         else if (first === '*' || first === name) yield* this.#scalarsAt(value, rest);
       }
     }
-  }
-
-  #offsetOf(path: Path, at: 'key' | 'value'): number {
-    let node: unknown = this.#document.contents;
-    let offset = startOf(node) ?? 0;
-    for (const part of path) {
-      const here = this.#resolved(node);
-      const pair = isMap(here) ? here.items.find(({ key }) => nameOf(key) === part) : undefined;
-      node = pair === undefined ? (isSeq(here) ? here.items[Number(part)] : undefined) : pair.value;
-      if (node === undefined) return offset;
-      offset = (at === 'value' && isScalar(node) ? startOf(node) : startOf(pair?.key)) ?? startOf(node) ?? offset;
-    }
-    return offset;
   }
 }
 

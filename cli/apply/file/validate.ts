@@ -8,7 +8,7 @@ import { projectForm } from '../../../schemas/api/fields/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { written } from './fields.ts';
 import { ApplyFile } from './schema.ts';
-import type { Path } from './source.ts';
+import type { Path } from './tree.ts';
 
 // The default is eight, and all are reported.
 Settings.Set({ maxErrors: limits.decodeErrors });
@@ -40,6 +40,7 @@ export function checked(value: unknown): Checked {
 const forms: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(written).map(([name, { form }]) => [name, form])),
   name: projectForm,
+  env: 'must be the name of a variable, like DB_PASSWORD',
 };
 const portForm = "must be a port like 8080 or 53/udp; the host's port can't be chosen";
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { readText, type ReadOptions } from '../../../../cli/apply/file/read.ts';
-import { textOfRemark, type Remark } from '../../../../cli/apply/file/source.ts';
+import { textOfRemark, type Remark } from '../../../../cli/apply/file/tree.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 
 const files = { '.env': '' } as Readonly<Record<string, string>>;
@@ -41,9 +41,7 @@ t.test('a key that changes what runs is a fault, unless its author says that it 
     read_only: true
     cap_drop: [ALL]
     deploy: {replicas: 2}
-  other: {image: web, extends: web, network_mode: host, scale: 3}
-  two: {extends: web}
-include: [more.yml]
+  other: {image: web, network_mode: host, scale: 3}
 `;
   const keys = ['command', 'user', 'volumes', 'networks', 'read_only', 'cap_drop', 'deploy.replicas'];
   const { faults } = read(t, text);
@@ -57,11 +55,8 @@ include: [more.yml]
     ['8:5', 'services.web.read_only'],
     ['9:5', 'services.web.cap_drop'],
     ['10:14', 'services.web.deploy.replicas'],
-    ['11:23', 'services.other.extends'],
-    ['11:37', 'services.other.network_mode'],
-    ['11:57', 'services.other.scale'],
-    ['12:9', 'services.two.extends'],
-    ['13:1', 'include'],
+    ['11:23', 'services.other.network_mode'],
+    ['11:43', 'services.other.scale'],
   ] as const;
   t.same(
     faults,
@@ -173,6 +168,41 @@ t.test('profiles are those of COMPOSE_PROFILES', (t) => {
   t.match(read(t, `${service('depends_on: [db]')}  db: {image: db, profiles: [x]}`).faults, [
     /services\.web\.depends_on: names "db", which its profiles leave out: name one of them in COMPOSE_PROFILES/,
   ]);
+  t.end();
+});
+
+t.test('a service that depends on one that another profile has', (t) => {
+  const text = `services:
+  foo: {image: foo}
+  bar: {image: bar, profiles: [test]}
+  baz: {image: baz, depends_on: [bar], profiles: [test]}
+  zot: {image: zot, depends_on: [bar], profiles: [debug]}
+`;
+  const names = (profiles: string) => {
+    const { wanted, faults } = read(t, text, { COMPOSE_PROFILES: profiles });
+    return faults.length > 0 ? faults : wanted?.containers.map(({ name }) => name.replace('shop-', ''));
+  };
+  t.same(names(''), ['foo']);
+  t.same(names('test'), ['foo', 'bar', 'baz']);
+  t.same(names('debug,test'), ['foo', 'bar', 'baz', 'zot']);
+  t.match(names('debug'), [/services\.zot\.depends_on: names "bar", which its profiles leave out/]);
+  t.end();
+});
+
+t.test('fragments: one over another, and several at once', (t) => {
+  const text = `x-environment: &default {FOO: BAR, ZOT: QUIX}
+x-keys: &keys {KEY: VALUE, ZOT: later}
+x-service: &service
+  image: web
+  environment: {A: a}
+services:
+  one: {<<: *service, environment: {<<: [*default, *keys], YET_ANOTHER: VARIABLE}}
+  two: {<<: *service, ports: [80]}
+`;
+  const result = read(t, text);
+  t.same(result.faults, []);
+  t.same(envOf(result), { FOO: 'BAR', ZOT: 'QUIX', KEY: 'VALUE', YET_ANOTHER: 'VARIABLE' });
+  t.same(envOf(result, 1), { A: 'a' });
   t.end();
 });
 
@@ -339,6 +369,8 @@ secrets: {pw: {environment: PW}, out: {external: true, name: real}, old: {extern
     '/run/secrets/old': { secret: 'named' },
     '/a': { secret: 'shop-pw', mode: 0o440 },
   });
+  const named = `${service('secrets: [s]')}secrets: {s: {environment: "not a name"}}`;
+  t.match(read(t, named).faults, [/^compose\.yml:3:11: secrets\.s: must be the name of a variable, like DB_PASSWORD$/]);
   t.match(read(t, service('secrets: [nobody]')).faults, [/secrets\.0: "nobody" is not a secret of this file/]);
   t.end();
 });

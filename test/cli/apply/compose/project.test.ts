@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { projectIn, usualFilesIn } from '../../../../cli/apply/compose/project.ts';
+import { filesIn, projectIn } from '../../../../cli/apply/compose/project.ts';
 import { readText } from '../../../../cli/apply/file/read.ts';
 import { projectOf } from '../../../../cli/apply/found.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
@@ -77,7 +77,7 @@ t.test('two services with one name', (t) => {
 
 t.test('the project of a folder, and what its services are called', (t) => {
   const folder = folderOf(t, 'shop', { 'compose.yml': services, 'docker-compose.yml': services });
-  t.same(usualFilesIn(folder), ['compose.yml', 'docker-compose.yml']);
+  t.same(filesIn({ folder, env: {} }), { file: 'compose.yml', overrides: [], others: ['docker-compose.yml'] });
   const project = projectIn({ folder, env: { WEB: 'exact' } });
   t.match(project, { name: 'shop', file: 'compose.yml' });
   t.same(
@@ -88,5 +88,23 @@ t.test('the project of a folder, and what its services are called', (t) => {
   t.equal(projectIn({ folder: folderOf(t, 'bad', { 'compose.yml': 'services: [' }), env: {} }), undefined);
   const both = folderOf(t, 'both', { 'longshore.yml': '', 'compose.yml': services });
   t.equal(projectIn({ folder: both, env: {} }), undefined, 'longshore.yml is what counts there');
+  t.end();
+});
+
+t.test('the files of a folder where none is named', (t) => {
+  const over = 'services: {web: {container_name: over}}';
+  const files = { 'compose.yml': services, 'compose.override.yml': over, 'docker-compose.override.yml': over };
+  const folder = folderOf(t, 'shop', { ...files, 'more.yml': `name: more\n${over}` });
+  t.same(filesIn({ folder, env: {} }), { file: 'compose.yml', overrides: ['compose.override.yml'], others: [] });
+  t.equal(projectIn({ folder, env: {} })?.containerOf('web'), 'over');
+  const named = { COMPOSE_FILE: 'compose.yml:more.yml' };
+  t.same(filesIn({ folder, env: named }), { file: 'compose.yml', overrides: ['more.yml'], others: [] });
+  t.match(projectIn({ folder, env: named }), { name: 'more', file: 'compose.yml' });
+  writeFileSync(join(folder, '.env'), 'COMPOSE_FILE=more.yml,compose.yml\nCOMPOSE_PATH_SEPARATOR=,');
+  t.same(filesIn({ folder, env: {} }), { file: 'more.yml', overrides: ['compose.yml'], others: [] });
+  t.match(filesIn({ folder, env: { COMPOSE_DISABLE_ENV_FILE: '1' } }), { file: 'compose.yml' });
+  writeFileSync(join(folder, 'longshore.yml'), 'containers: {}');
+  t.match(filesIn({ folder, env: {} }), { file: 'longshore.yml', overrides: [] }, 'what is of Longshore counts first');
+  t.equal(filesIn({ folder: folderOf(t, 'none'), env: {} }), undefined);
   t.end();
 });

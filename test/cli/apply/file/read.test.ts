@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { readFiles, type Read } from '../../../../cli/apply/file/read.ts';
 import { schemaText } from '../../../../cli/apply/file/schema.ts';
-import { textOfRemark } from '../../../../cli/apply/file/source.ts';
+import { textOfRemark } from '../../../../cli/apply/file/tree.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 
