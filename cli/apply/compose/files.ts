@@ -1,5 +1,5 @@
 /** The files that a Compose file names: found, read and filled in, and what is wrong with them. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { limits } from '../../../schemas/limits.ts';
 import { Refused } from '../../terminal/errors.ts';
@@ -35,6 +35,9 @@ export interface Opened {
   /** Absolute. */
   readonly path: string;
 }
+
+/** A folder that is called `.env` is none. */
+export const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
 /** @throws Refused if it can't be read */
 export function readVariables(path: string, valueOf: Lookup, isRaw = false): Record<string, string> {
@@ -209,7 +212,7 @@ export class ComposeFiles {
    * @param usual the file that is read in their place if it is there
    */
   variablesOf(named: readonly (readonly [string, Tree])[], usual: string, valueOf: Lookup, at: Tree): Lookup {
-    const isUsual = named.length === 0 && existsSync(resolve(this.#folder, withHome(usual)));
+    const isUsual = named.length === 0 && isFile(resolve(this.#folder, withHome(usual)));
     const given = isUsual ? [[usual, at] as const] : named.filter(([name]) => name !== '/dev/null');
     if (given.length === 0) return valueOf;
     const found: Record<string, string> = {};

@@ -68,6 +68,7 @@ class Loader {
   /** By what has them: services with all that they extend. */
   readonly #services = new Map<Branch, Map<string, Tree>>();
   readonly #sizes = new Map<Tree, number>();
+  readonly #settled = new Map<Tree, Tree>();
   /** Values that went through merges. */
   #values = 0;
 
@@ -85,6 +86,7 @@ class Loader {
   }
 
   #merged(base: Tree, over: Tree, path: Path): Tree {
+    if (this.#values > limits.applyExpandedValues) return over;
     this.#values += sizeOf(base, this.#sizes) + sizeOf(over, this.#sizes);
     if (this.#values > limits.applyExpandedValues) {
       this.#files.fault(over, tooMuch);
@@ -182,7 +184,7 @@ class Loader {
       return own;
     }
     const base = this.#baseOf(given, services, scope, file, [...above, here], field);
-    const result = isBranch(base) ? this.#merged(settled(base), own, ['services', name]) : own;
+    const result = isBranch(base) ? this.#merged(settled(base, this.#settled), own, ['services', name]) : own;
     known.set(name, result);
     return result;
   }

@@ -80,7 +80,10 @@ export function merged(base: Tree, over: Tree, path: Path, clash: (over: Tree, p
   return over;
 }
 
-/** Without tags, and without what they take away. The same tree where there are none. */
+/**
+ * Without tags, and without what they take away. The same tree where there are none.
+ * @param known results of earlier calls
+ */
 export function settled(tree: Tree, known = new Map<Tree, Tree>()): Tree {
   const found = known.get(tree);
   if (found !== undefined) return found;

@@ -10,7 +10,7 @@ import { readFile } from '../../terminal/input.ts';
 import { BadVariable, interpolated } from '../file/interpolate.ts';
 import { SourceFile } from '../file/source.ts';
 import { below, isBranch, textOf } from '../file/tree.ts';
-import { readVariables, type Lookup } from './files.ts';
+import { isFile, readVariables, type Lookup } from './files.ts';
 import { loaded } from './load.ts';
 import { mergeTags } from './merge.ts';
 
@@ -59,13 +59,19 @@ export interface Surroundings {
   readonly project?: string | undefined;
 }
 
-/** The variables of `.env` beside the file, under those of the shell. @throws Refused */
+/**
+ * The variables of `.env` beside the file, or of the files of `COMPOSE_ENV_FILES`, under those of
+ * the shell.
+ * @throws Refused
+ */
 export function variablesOf({ folder, env }: Surroundings): Lookup {
-  const path = join(folder, '.env');
-  const ofShell: Lookup = (name) => env[name];
+  const named = (env['COMPOSE_ENV_FILES'] ?? '').split(',').filter((name) => name !== '');
   const isOff = /^(?:1|t|true)$/i.test(env['COMPOSE_DISABLE_ENV_FILE'] ?? '');
-  const beside = !isOff && existsSync(path) ? readVariables(path, ofShell) : {};
-  return (name) => env[name] ?? (Object.hasOwn(beside, name) ? beside[name] : undefined);
+  const usual = [join(folder, '.env')].filter((path) => !isOff && isFile(path));
+  const found: Record<string, string> = {};
+  const valueOf: Lookup = (name) => env[name] ?? (Object.hasOwn(found, name) ? found[name] : undefined);
+  for (const path of named.length > 0 ? named : usual) Object.assign(found, readVariables(path, valueOf));
+  return valueOf;
 }
 
 /** Lower case, without what a project's name may not have. */

@@ -108,3 +108,18 @@ t.test('the files of a folder where none is named', (t) => {
   t.equal(filesIn({ folder: folderOf(t, 'none'), env: {} }), undefined);
   t.end();
 });
+
+t.test('files of variables that COMPOSE_ENV_FILES names are read in place of .env', (t) => {
+  const folder = folderOf(t, 'shop', { '.env': 'A=not-this', 'one.env': 'A=1\nB=1', 'two.env': 'B=2$A\nC=$D' });
+  const names = ['one.env', 'two.env'].map((name) => join(folder, name)).join(',');
+  const text = 'services: {web: {image: x, environment: [A, B, C]}}';
+  const { wanted } = readText('compose.yml', text, { folder, env: { COMPOSE_ENV_FILES: names, D: 'shell' } });
+  t.same(wanted?.containers[0]?.declaration.env, { A: '1', B: '21', C: 'shell' });
+  const none = { folder, env: { COMPOSE_ENV_FILES: join(folder, 'none.env') } };
+  t.throws(() => readText('compose.yml', text, none), { message: /none\.env can't be read/ });
+  mkdirSync(join(folder, 'other'));
+  mkdirSync(join(folder, 'other', '.env'));
+  const inOther = readText('compose.yml', text, { folder: join(folder, 'other'), env: {} });
+  t.same(inOther.faults, [], 'a folder is no file');
+  t.end();
+});
