@@ -123,12 +123,20 @@ export interface Route {
    * set.
    */
   readonly forPeople?: true;
-  /** The answer has an ETag; `If-None-Match` with it gets 304. */
+  /**
+   * The answer has an ETag that stands for all of it; `If-None-Match` with it gets 304. Not for
+   * what shows anything that is not declared, such as a status.
+   */
   readonly conditional?: true;
   /** With `dry_run=true` the answer is 200, with these keys. */
   readonly plans?: Readonly<Record<string, TSchema>>;
-  /** The answer has an ETag for `If-Match`. */
+  /** The answer has the ETag of the resource, which stands for what is declared of it. */
   readonly tagged?: true;
+  /**
+   * Of a write: nothing that has an ETag is there before it, so `If-Match` never holds. Every other
+   * write with credentials evaluates `If-Match` and `If-None-Match` against its resource.
+   */
+  readonly withoutPrior?: true;
   /** Keys that the body has by mistake are named in `Longshore-Warning`. */
   readonly warns?: true;
   /** The body is a JSON merge patch, and may say so in its media type (RFC 7396). */
@@ -299,6 +307,8 @@ export const routes = [
     data: Container,
     plans: { data: Spec, plan: SpecPlan },
     errors: [...bodyErrors, 'over_quota', 'conflict'],
+    tagged: true,
+    withoutPrior: true,
   },
   {
     name: 'spec.get',
@@ -326,7 +336,7 @@ export const routes = [
     success: 'ok',
     data: Spec,
     beside: plan,
-    errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict', 'precondition_failed'],
+    errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict'],
     tagged: true,
   },
   {
@@ -342,7 +352,7 @@ export const routes = [
     success: 'ok',
     data: Spec,
     beside: plan,
-    errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict', 'precondition_failed'],
+    errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict'],
     patches: true,
     tagged: true,
   },
@@ -367,6 +377,7 @@ export const routes = [
     errors: ['bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'over_quota'],
     tagged: true,
     warns: true,
+    withoutPrior: true,
   },
   {
     name: 'tenant.quota',
@@ -454,6 +465,7 @@ export const routes = [
     success: 'ok',
     data: LoginView,
     errors: [...bodyErrors, 'conflict'],
+    tagged: true,
   },
   {
     name: 'registry.remove',
@@ -491,6 +503,7 @@ export const routes = [
     success: 'ok',
     data: SecretView,
     errors: [...bodyErrors, 'conflict'],
+    tagged: true,
   },
   {
     name: 'secret.remove',
@@ -527,7 +540,7 @@ export const routes = [
     maxBodyBytes: limits.bodyBytes,
     success: 'ok',
     data: Container,
-    errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict', 'precondition_failed'],
+    errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict'],
     patches: true,
     tagged: true,
   },
@@ -563,6 +576,8 @@ export const routes = [
     success: 'ok',
     data: labels.shown,
     errors: ['not_found'],
+    tagged: true,
+    conditional: true,
   },
   {
     name: 'labels.put',
@@ -575,6 +590,7 @@ export const routes = [
     success: 'ok',
     data: labels.shown,
     errors: [...bodyErrors, 'not_found', 'conflict'],
+    tagged: true,
   },
   {
     name: 'labels.patch',
@@ -587,6 +603,7 @@ export const routes = [
     success: 'ok',
     data: labels.shown,
     errors: [...bodyErrors, 'not_found', 'conflict'],
+    tagged: true,
   },
   {
     name: 'project.get',
@@ -598,6 +615,8 @@ export const routes = [
     success: 'ok',
     data: ProjectView,
     errors: ['not_found'],
+    tagged: true,
+    conditional: true,
   },
   {
     name: 'project.put',
@@ -610,6 +629,7 @@ export const routes = [
     success: 'ok',
     data: ProjectView,
     errors: [...bodyErrors, 'not_found', 'conflict'],
+    tagged: true,
   },
   {
     name: 'policy.get',
@@ -621,6 +641,8 @@ export const routes = [
     success: 'ok',
     data: PolicyView,
     errors: ['not_found'],
+    tagged: true,
+    conditional: true,
   },
   {
     name: 'policy.put',
@@ -634,6 +656,7 @@ export const routes = [
     success: 'ok',
     data: PolicyView,
     errors: [...bodyErrors, 'not_found', 'conflict'],
+    tagged: true,
   },
   {
     name: 'container.secrets',
@@ -645,6 +668,8 @@ export const routes = [
     success: 'ok',
     data: ContainerSecrets,
     errors: ['not_found'],
+    tagged: true,
+    conditional: true,
   },
   {
     name: 'container.secrets.put',
@@ -660,6 +685,7 @@ export const routes = [
     success: 'ok',
     data: ContainerSecrets,
     errors: [...bodyErrors, 'not_found', 'conflict'],
+    tagged: true,
   },
   {
     name: 'container.logs',
@@ -804,6 +830,7 @@ export const routes = [
     success: 'ok',
     data: Container,
     errors: ['not_found', 'conflict'],
+    tagged: true,
   },
   {
     name: 'container.stop',
@@ -815,6 +842,7 @@ export const routes = [
     success: 'ok',
     data: Container,
     errors: ['not_found', 'conflict'],
+    tagged: true,
   },
   {
     name: 'tenant.list',
@@ -859,6 +887,8 @@ export const routes = [
     success: 'ok',
     data: TenantView,
     errors: ['forbidden', 'not_found'],
+    tagged: true,
+    conditional: true,
   },
   {
     name: 'tenant.put',
@@ -873,6 +903,7 @@ export const routes = [
     success: 'ok',
     data: TenantView,
     errors: ['forbidden', 'not_found', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
+    tagged: true,
   },
   {
     name: 'tenant.revoke',
@@ -885,6 +916,7 @@ export const routes = [
     success: 'created',
     data: RevocationView,
     errors: ['forbidden', 'not_found', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
+    withoutPrior: true,
   },
   {
     name: 'container.inspect',
@@ -896,6 +928,7 @@ export const routes = [
     success: 'ok',
     data: ContainerInspection,
     errors: ['forbidden', 'not_found'],
+    tagged: true,
   },
   {
     name: 'container.operate',
@@ -910,6 +943,7 @@ export const routes = [
     success: 'ok',
     data: Container,
     errors: ['forbidden', 'not_found', 'conflict', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
+    tagged: true,
   },
   {
     name: 'audit.find',
@@ -948,6 +982,8 @@ export const routes = [
     success: 'created',
     data: HostWithToken,
     errors: ['forbidden', 'conflict', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
+    tagged: true,
+    withoutPrior: true,
   },
   {
     name: 'host.get',
@@ -959,6 +995,7 @@ export const routes = [
     success: 'ok',
     data: HostDetail,
     errors: ['forbidden', 'not_found'],
+    tagged: true,
   },
   {
     name: 'host.update',
@@ -971,6 +1008,7 @@ export const routes = [
     success: 'ok',
     data: HostView,
     errors: ['forbidden', 'not_found', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
+    tagged: true,
   },
   {
     name: 'host.join_token',
@@ -982,6 +1020,7 @@ export const routes = [
     success: 'created',
     data: HostWithToken,
     errors: ['forbidden', 'not_found'],
+    tagged: true,
   },
   {
     name: 'host.remove',
@@ -1044,6 +1083,8 @@ export const routes = [
     success: 'created',
     data: KeyWithToken,
     errors: [...bodyErrors, 'conflict'],
+    tagged: true,
+    withoutPrior: true,
   },
   {
     name: 'key.remove',
@@ -1095,6 +1136,8 @@ export const routes = [
     data: PeerWithSecrets,
     errors: [...bodyErrors, 'over_quota', 'conflict'],
     deadlineMs: limits.keyDeadlineMs,
+    tagged: true,
+    withoutPrior: true,
   },
   {
     name: 'peer.get',
@@ -1106,6 +1149,7 @@ export const routes = [
     success: 'ok',
     data: PeerView,
     errors: ['not_found'],
+    tagged: true,
   },
   {
     name: 'peer.update',
@@ -1118,6 +1162,7 @@ export const routes = [
     success: 'ok',
     data: PeerView,
     errors: ['not_found', ...bodyErrors],
+    tagged: true,
   },
   {
     name: 'peer.remove',
@@ -1141,6 +1186,7 @@ export const routes = [
     data: PeerWithSecrets,
     errors: ['not_found', 'conflict'],
     deadlineMs: limits.keyDeadlineMs,
+    tagged: true,
   },
   {
     name: 'peer.token.create',
@@ -1315,6 +1361,8 @@ export const routes = [
     data: NetworkView,
     errors: ['forbidden', 'conflict', ...bodyErrors],
     deadlineMs: limits.keyDeadlineMs,
+    tagged: true,
+    withoutPrior: true,
   },
   {
     name: 'network.get',
@@ -1326,6 +1374,7 @@ export const routes = [
     success: 'ok',
     data: NetworkView,
     errors: networkErrors,
+    tagged: true,
   },
   {
     name: 'network.put',
@@ -1340,6 +1389,7 @@ export const routes = [
     data: NetworkView,
     errors: [...networkErrors, 'conflict', ...bodyErrors],
     deadlineMs: limits.keyDeadlineMs,
+    tagged: true,
   },
   {
     name: 'network.remove',
@@ -1379,6 +1429,7 @@ export const routes = [
     data: Resealed,
     errors: ['forbidden'],
     deadlineMs: limits.keyDeadlineMs,
+    withoutPrior: true,
   },
   {
     name: 'signing_key.list',
@@ -1404,6 +1455,7 @@ export const routes = [
     success: 'created',
     data: Type.Array(SigningKeyView),
     errors: ['forbidden', 'conflict', 'invalid'],
+    withoutPrior: true,
   },
   {
     name: 'jwks',
@@ -1495,6 +1547,7 @@ export const routes = [
     data: ApiDocument,
     errors: [],
     bare: true,
+    conditional: true,
   },
   {
     name: 'healthz',
@@ -1564,3 +1617,15 @@ export type Query<R extends RouteName> = QueryByName[R];
 export const commonErrors = ['method_not_allowed', 'internal', 'unavailable', 'timeout'] as const;
 /** Errors that any route with credentials may answer. */
 export const authErrors = ['unauthenticated', 'forbidden', 'rate_limited'] as const;
+
+/** Whether the route evaluates `If-Match` and `If-None-Match`: every write with credentials does. */
+export const isConditional = ({ method, access }: Pick<Route, 'method' | 'access'>): boolean =>
+  method !== 'GET' && access !== 'public';
+
+/** Every error that a route may answer. */
+export const errorsOf = (route: Pick<Route, 'method' | 'access' | 'errors'>): readonly ErrorCode[] => [
+  ...route.errors,
+  ...(isConditional(route) ? (['precondition_failed'] as const) : []),
+  ...commonErrors,
+  ...(route.access === 'public' ? [] : authErrors),
+];

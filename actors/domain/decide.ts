@@ -20,6 +20,7 @@ import * as secret from './secret/secrets.ts';
 import { unseal } from './secret/unseal.ts';
 import * as uses from './secret/uses.ts';
 import * as signing from './signing/keys.ts';
+import { conditional, headed } from './preconditions/decide.ts';
 import type { PartitionView } from './state.ts';
 import * as tenant from './tenant/decide.ts';
 import * as key from './tenant/keys.ts';
@@ -36,7 +37,10 @@ const unreachable = (ask: never): never => {
   throw new Error(`no decision for ${JSON.stringify(ask)}`);
 };
 
-export function decideRead(state: PartitionView, ask: StateRead, context: TurnContext): Turn {
+export const decideRead = (state: PartitionView, ask: StateRead, context: TurnContext): Turn =>
+  headed(state, ask, read(state, ask, context));
+
+function read(state: PartitionView, ask: StateRead, context: TurnContext): Turn {
   switch (ask.type) {
     case 'container.list':
       return container.list(state, ask, context);
@@ -51,7 +55,7 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
     case 'spec.get':
       return spec.get(state, ask);
     case 'spec.plan':
-      return spec.plan(state, ask, context);
+      return conditional(state, ask, { context, decided: spec.plan(state, ask, context) });
     case 'policy.get':
       return policy.get(state, ask);
     case 'container.status':
@@ -125,12 +129,14 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
   }
 }
 
-export function decideWrite(
+export const decideWrite = (
   state: PartitionView,
   ask: WriteAsk,
   context: TurnContext,
   prepared: Prepared | undefined,
-): Turn {
+): Turn => headed(state, ask, conditional(state, ask, { context, decided: write(state, ask, context, prepared) }));
+
+function write(state: PartitionView, ask: WriteAsk, context: TurnContext, prepared: Prepared | undefined): Turn {
   switch (ask.type) {
     case 'container.create':
       return container.create(state, ask, context);

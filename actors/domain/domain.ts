@@ -20,9 +20,10 @@ import { otherHostsOf } from './container/moves.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { linesOf } from './audit/lines.ts';
 import { isWellFormed } from './record-shapes.ts';
+import { headed } from './preconditions/decide.ts';
 import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
 import { recordKey, type StateRecord } from './records.ts';
-import { refuse, type Effect, type EventDraft, type FleetView, type Heard, type TurnContext } from './turn.ts';
+import { answer, refuse, type Effect, type EventDraft, type FleetView, type Heard, type TurnContext } from './turn.ts';
 import { isOfNetwork } from './records.ts';
 
 export interface Longshore {
@@ -220,7 +221,10 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
         ? reply.isIdempotent !== true
         : // What partitions tell each other is repeated until it succeeds.
           reply.code !== 'unavailable' && type !== 'network.learn' && type !== 'peer.forgo',
-    repeated: (state, { tenant, id }, context) => bodyAgain(state, tenant, id, context),
+    repeated: (state, { tenant, id }, context, ask) => {
+      const body = bodyAgain(state, tenant, id, context);
+      return body === undefined ? undefined : headed(state, ask, answer({ code: 'ok', body })).reply.body;
+    },
 
     dirtyKeyOf: (ask) => ('id' in ask ? keys.container(ask.tenant, ask.id) : dirtyKeyAround(ask)),
     dirtyKeyAround,

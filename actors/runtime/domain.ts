@@ -139,7 +139,7 @@ export interface Domain<D extends DomainTypes> {
    */
   isFinal(ask: WriteAsk, reply: Reply): boolean;
   /** The body of an operation's answer, made again; undefined where its subject is gone since. */
-  repeated(state: D['View'], repeat: Repeat, context: D['Context']): string | undefined;
+  repeated(state: D['View'], repeat: Repeat, context: D['Context'], ask: WriteAsk): string | undefined;
 
   // What has to be committed before an answer leaves
 

@@ -338,7 +338,7 @@ export class Partition<D extends DomainTypes> {
     // It has been executed: a refusal would say that it was not. Its sender asks again.
     const refuse = (): void => {};
     const make = (): MadeAnswer => {
-      const body = isKept ? answer.body : domain.repeated(state, answer, this.#context(serving, ask));
+      const body = isKept ? answer.body : domain.repeated(state, answer, this.#context(serving, ask), ask);
       if (body !== undefined) return { bytes: body.length, give: () => respond(code, body) };
       return { bytes: 0, give: () => respond('not_found', errorBody({ error: 'not_found' })) };
     };

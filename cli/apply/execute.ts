@@ -9,7 +9,7 @@ import { dataOf, doneOf, orNone } from '../client/api.ts';
 import { ApiError, InterruptedError } from '../client/errors.ts';
 import { settled, waitFor } from '../client/wait.ts';
 import type { Context } from '../context.ts';
-import { prepare } from '../tenant/prepare.ts';
+import { prepare, relabel } from '../tenant/prepare.ts';
 import { goalOf, type Goal } from '../tenant/done.ts';
 import { watchDone } from '../tenant/progress.ts';
 import { secretBody } from '../tenant/secrets.ts';
@@ -124,9 +124,13 @@ async function change(work: Work, step: ContainerChange, rolled: ReadonlySet<str
   const used = [...Object.values(uses.env), ...Object.values(uses.files).map(({ secret }) => secret)];
   const isRolled = used.some((secret) => rolled.has(secret));
   if (isRolled && !isDetached) await untilRolled(work, step);
-  // First: it says whose the container is, which a repetition has to know.
-  await prepare(context, container.id, { metadata });
-  if (Object.keys(patch).length > 0) await send(context, container.id, patch, etag, name);
+  await unlessChanged(name, async () => {
+    // First: it says whose the container is, which a repetition has to know.
+    const current = await relabel(context, container.id, metadata, etag);
+    if (Object.keys(patch).length === 0) return;
+    const params = { ...pathOf(container.id), header: { 'If-Match': current } };
+    await doneOf(context.api.PATCH('/api/v2/compute/{id}', { params, body: patch }));
+  });
   await prepare(context, container.id, {
     ...(hasOtherPolicy ? { policy: wanted.policy } : {}),
     ...(hasOtherUses ? { uses: wanted.uses } : {}),
@@ -146,17 +150,10 @@ async function isLongDone({ context: { api } }: Work, { found }: ContainerChange
   return view?.outcome === 'done';
 }
 
-/** Only while it is declared as it was when the plan was made. */
-async function send(
-  { api }: Context,
-  id: string,
-  patch: ContainerChange['patch'],
-  etag: string,
-  name: string,
-): Promise<void> {
-  const params = { ...pathOf(id), header: { 'If-Match': etag } };
+/** Only while the container is declared as it was when the plan was made. */
+async function unlessChanged(name: string, work: () => Promise<void>): Promise<void> {
   try {
-    await doneOf(api.PATCH('/api/v2/compute/{id}', { params, body: patch }));
+    await work();
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 412) throw error;
     throw new Refused(`somebody else has changed ${name} meanwhile: look at it, and run this again`);

@@ -3197,16 +3197,6 @@ export interface components {
         'application/json': components['schemas']['ErrorNotFound'];
       };
     };
-    /** @description precondition_failed */
-    PreconditionFailed: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['ErrorPreconditionFailed'];
-      };
-    };
     /** @description upgrade_required */
     UpgradeRequired: {
       headers: {
@@ -3344,6 +3334,8 @@ export interface components {
     /** @description With `follow=true`: the `id` of the last frame that was received. */
     'header.Last-Event-ID': string;
     'path.registry': string;
+    /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+    'header.If-Match': string;
     'path.secret': string;
     'path.tenant': string;
     /** @description Only this operation, such as `container.create`. */
@@ -3356,15 +3348,13 @@ export interface components {
     'path.peer': string;
     /** @description `off` leaves out IPv6 addresses, routes and DNS servers, for a device with IPv6 disabled. */
     'query.ipv6': 'on' | 'off';
-    /** @description ETags: 304 if the file still has one of them. */
-    'header.If-None-Match': string;
     'path.network': string;
   };
   requestBodies: never;
   headers: {
     /** @description The id of this request, in every log line about it. */
     RequestId: string;
-    /** @description Stands for what the answer shows. */
+    /** @description Stands for all that is declared of the resource, or for the file. */
     ETag: string;
     /** @description Seconds to wait. */
     RetryAfter: number;
@@ -3459,6 +3449,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['ForbiddenOrOverQuota'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -3881,7 +3872,12 @@ export interface operations {
   registry_put: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         registry: components['parameters']['path.registry'];
       };
@@ -3897,6 +3893,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -3910,6 +3907,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -3922,7 +3920,12 @@ export interface operations {
   registry_remove: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         registry: components['parameters']['path.registry'];
       };
@@ -3942,6 +3945,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -3981,7 +3985,12 @@ export interface operations {
   secret_put: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         secret: components['parameters']['path.secret'];
       };
@@ -3997,6 +4006,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4010,6 +4020,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -4022,7 +4033,12 @@ export interface operations {
   secret_remove: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         secret: components['parameters']['path.secret'];
       };
@@ -4043,6 +4059,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4086,7 +4103,12 @@ export interface operations {
   container_delete: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4110,6 +4132,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4200,7 +4223,10 @@ export interface operations {
   labels_get: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4212,6 +4238,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4219,6 +4246,15 @@ export interface operations {
             data: components['schemas']['Labels'];
           };
         };
+      };
+      /** @description The answer is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
@@ -4233,7 +4269,12 @@ export interface operations {
   labels_put: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4249,6 +4290,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4263,6 +4305,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -4275,7 +4318,12 @@ export interface operations {
   labels_patch: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4291,6 +4339,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4305,6 +4354,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -4317,7 +4367,10 @@ export interface operations {
   project_get: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4329,6 +4382,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4336,6 +4390,15 @@ export interface operations {
             data: components['schemas']['Project'];
           };
         };
+      };
+      /** @description The answer is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
@@ -4350,7 +4413,12 @@ export interface operations {
   project_put: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4366,6 +4434,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4380,6 +4449,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -4392,7 +4462,10 @@ export interface operations {
   policy_get: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4404,6 +4477,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4411,6 +4485,15 @@ export interface operations {
             data: components['schemas']['Policy'];
           };
         };
+      };
+      /** @description The answer is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
@@ -4425,7 +4508,12 @@ export interface operations {
   policy_put: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4441,6 +4529,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4455,6 +4544,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -4467,7 +4557,10 @@ export interface operations {
   container_secrets: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4479,6 +4572,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4486,6 +4580,15 @@ export interface operations {
             data: components['schemas']['ContainerSecrets'];
           };
         };
+      };
+      /** @description The answer is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
@@ -4500,7 +4603,12 @@ export interface operations {
   container_secrets_put: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4516,6 +4624,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4530,6 +4639,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -4807,7 +4917,12 @@ export interface operations {
   container_start: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4819,6 +4934,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4832,6 +4948,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4841,7 +4958,12 @@ export interface operations {
   container_stop: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -4853,6 +4975,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4866,6 +4989,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4955,7 +5079,10 @@ export interface operations {
   tenant_get: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
+      };
       path: {
         tenant: components['parameters']['path.tenant'];
       };
@@ -4967,6 +5094,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -4974,6 +5102,15 @@ export interface operations {
             data: components['schemas']['Tenant'];
           };
         };
+      };
+      /** @description The answer is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
@@ -4988,7 +5125,12 @@ export interface operations {
   tenant_put: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         tenant: components['parameters']['path.tenant'];
       };
@@ -5004,6 +5146,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5017,6 +5160,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -5058,6 +5202,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -5083,6 +5228,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5104,7 +5250,12 @@ export interface operations {
   container_operate: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         tenant: components['parameters']['path.tenant'];
         id: components['parameters']['path.id'];
@@ -5121,6 +5272,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5135,6 +5287,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -5247,6 +5400,7 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5260,6 +5414,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -5284,6 +5439,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5310,7 +5466,12 @@ export interface operations {
         /** @description With `force`: you confirm that nothing runs on the host any more; its containers are placed elsewhere at once. */
         dead?: boolean;
       };
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         key: components['parameters']['path.key'];
       };
@@ -5335,6 +5496,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
@@ -5345,7 +5507,12 @@ export interface operations {
   host_update: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         key: components['parameters']['path.key'];
       };
@@ -5361,6 +5528,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5374,6 +5542,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -5386,7 +5555,12 @@ export interface operations {
   host_join_token: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         key: components['parameters']['path.key'];
       };
@@ -5398,6 +5572,7 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5410,6 +5585,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5537,6 +5713,7 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5550,6 +5727,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -5562,7 +5740,12 @@ export interface operations {
   key_remove: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         key_id: string;
       };
@@ -5582,6 +5765,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5689,6 +5873,7 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5702,6 +5887,7 @@ export interface operations {
       403: components['responses']['ForbiddenOrOverQuota'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -5726,6 +5912,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5747,7 +5934,12 @@ export interface operations {
   peer_remove: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         peer: components['parameters']['path.peer'];
       };
@@ -5767,6 +5959,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5776,7 +5969,12 @@ export interface operations {
   peer_update: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         peer: components['parameters']['path.peer'];
       };
@@ -5792,6 +5990,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5805,6 +6004,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -5817,7 +6017,12 @@ export interface operations {
   peer_rotate: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         peer: components['parameters']['path.peer'];
       };
@@ -5829,6 +6034,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -5842,6 +6048,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5851,7 +6058,12 @@ export interface operations {
   peer_token_create: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         peer: components['parameters']['path.peer'];
       };
@@ -5881,6 +6093,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -5893,7 +6106,12 @@ export interface operations {
   peer_token_remove: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         peer: components['parameters']['path.peer'];
         token: string;
@@ -5914,6 +6132,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5923,7 +6142,12 @@ export interface operations {
   peer_password: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         peer: components['parameters']['path.peer'];
       };
@@ -5947,6 +6171,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6119,8 +6344,8 @@ export interface operations {
         token?: string;
       };
       header?: {
-        /** @description ETags: 304 if the file still has one of them. */
-        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
       };
       path?: never;
       cookie?: never;
@@ -6138,7 +6363,7 @@ export interface operations {
           'application/x-ns-proxy-autoconfig': string;
         };
       };
-      /** @description The file is as `If-None-Match` says. */
+      /** @description The answer is as `If-None-Match` says. */
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
@@ -6266,6 +6491,7 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -6279,6 +6505,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -6303,6 +6530,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -6324,7 +6552,12 @@ export interface operations {
   network_put: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         network: components['parameters']['path.network'];
       };
@@ -6340,6 +6573,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -6354,6 +6588,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -6366,7 +6601,12 @@ export interface operations {
   network_remove: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         network: components['parameters']['path.network'];
       };
@@ -6387,6 +6627,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6397,8 +6638,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description ETags: 304 if the file still has one of them. */
-        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
       };
       path: {
         network: components['parameters']['path.network'];
@@ -6418,7 +6659,7 @@ export interface operations {
           'text/plain; charset=utf-8': string;
         };
       };
-      /** @description The file is as `If-None-Match` says. */
+      /** @description The answer is as `If-None-Match` says. */
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
@@ -6441,8 +6682,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description ETags: 304 if the file still has one of them. */
-        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
       };
       path: {
         network: components['parameters']['path.network'];
@@ -6462,7 +6703,7 @@ export interface operations {
           'text/plain; charset=utf-8': string;
         };
       };
-      /** @description The file is as `If-None-Match` says. */
+      /** @description The answer is as `If-None-Match` says. */
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
@@ -6485,8 +6726,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description ETags: 304 if the file still has one of them. */
-        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
       };
       path: {
         network: components['parameters']['path.network'];
@@ -6506,7 +6747,7 @@ export interface operations {
           'text/plain; charset=utf-8': string;
         };
       };
-      /** @description The file is as `If-None-Match` says. */
+      /** @description The answer is as `If-None-Match` says. */
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
@@ -6529,8 +6770,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description ETags: 304 if the file still has one of them. */
-        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
       };
       path: {
         network: components['parameters']['path.network'];
@@ -6550,7 +6791,7 @@ export interface operations {
           'application/x-pem-file': string;
         };
       };
-      /** @description The file is as `If-None-Match` says. */
+      /** @description The answer is as `If-None-Match` says. */
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
@@ -6573,8 +6814,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description ETags: 304 if the file still has one of them. */
-        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
       };
       path: {
         network: components['parameters']['path.network'];
@@ -6594,7 +6835,7 @@ export interface operations {
           'application/x-pem-file': string;
         };
       };
-      /** @description The file is as `If-None-Match` says. */
+      /** @description The answer is as `If-None-Match` says. */
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
@@ -6617,8 +6858,8 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description ETags: 304 if the file still has one of them. */
-        'If-None-Match'?: components['parameters']['header.If-None-Match'];
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
       };
       path: {
         network: components['parameters']['path.network'];
@@ -6638,7 +6879,7 @@ export interface operations {
           'application/x-pem-file': string;
         };
       };
-      /** @description The file is as `If-None-Match` says. */
+      /** @description The answer is as `If-None-Match` says. */
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
@@ -6681,6 +6922,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
+      412: components['responses']['PreconditionFailed'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6745,6 +6987,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
@@ -7104,7 +7347,10 @@ export interface operations {
   openapi: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description ETags: 304 if the answer still has one of them. */
+        'If-None-Match'?: string;
+      };
       path?: never;
       cookie?: never;
     };
@@ -7114,11 +7360,21 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
           'application/json': components['schemas']['ApiDocument'];
         };
+      };
+      /** @description The answer is as `If-None-Match` says. */
+      304: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       405: components['responses']['MethodNotAllowed'];
       500: components['responses']['Internal'];

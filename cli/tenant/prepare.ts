@@ -1,7 +1,7 @@
-/** Policy and secrets of a container, which its declaration does not hold. */
+/** Parts of a container that its declaration does not hold: policy, secrets, labels, project. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Metadata } from '../../schemas/api/fields/container.ts';
-import { dataOf, doneOf, type Schemas } from '../client/api.ts';
+import { answerOf, dataOf, doneOf, type Answer, type Schemas } from '../client/api.ts';
 import type { Context } from '../context.ts';
 import { WrongUsage } from '../terminal/errors.ts';
 import { NotFound } from './find.ts';
@@ -75,17 +75,32 @@ export async function refuseUnknown({ api }: Pick<Context, 'api'>, { env = {}, f
 export interface Preparation {
   readonly policy?: Schemas['PolicyPut'] | undefined;
   readonly uses?: Uses | undefined;
-  readonly metadata?: Partial<Metadata>;
 }
 
-export async function prepare(
+/**
+ * Sets labels and project of a container that is declared as the ETag says.
+ * @returns its ETag now; that of the argument from a server that does not say it
+ */
+export async function relabel(
   { api }: Pick<Context, 'api'>,
   id: string,
-  { policy, uses, metadata: { labels, project } = {} }: Preparation,
-): Promise<void> {
+  { labels, project }: Partial<Metadata>,
+  etag: string,
+): Promise<string> {
+  let current = etag;
+  const put = async (asked: Promise<Answer<unknown>>): Promise<void> => {
+    current = (await answerOf(asked)).response.headers.get('etag') ?? current;
+  };
+  const params = () => ({ path: { id }, header: { 'If-Match': current } });
+  if (labels !== undefined)
+    await put(api.PUT('/api/v2/compute/{id}/labels', { params: params(), body: { ...labels } }));
+  if (project !== undefined)
+    await put(api.PUT('/api/v2/compute/{id}/project', { params: params(), body: { project } }));
+  return current;
+}
+
+export async function prepare({ api }: Pick<Context, 'api'>, id: string, { policy, uses }: Preparation): Promise<void> {
   const params = { path: { id } };
-  if (labels !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/labels', { params, body: { ...labels } }));
-  if (project !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/project', { params, body: { project } }));
   if (policy !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/policy', { params, body: policy }));
   if (uses !== undefined) await doneOf(api.PUT('/api/v2/compute/{id}/secrets', { params, body: uses }));
 }

@@ -41,8 +41,8 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Read the `message`; do not send the same request again.',
   },
   precondition_failed: {
-    when: '`If-Match` names no ETag that the container still has: somebody has changed what is declared since you read it.',
-    client: 'Read the container again, and decide whether your change still applies.',
+    when: '`If-Match` names no ETag that the resource still has: somebody has changed what is declared since you read it, or it was never there. Or `If-None-Match` names one that it has. Nothing was executed.',
+    client: 'Read it again, and decide whether your change still applies.',
   },
   too_large: {
     when: 'The body is larger than its route allows (16 KiB for most, 512 KiB for a container), has more than 8,192 keys and items, or came in more than 4,096 pieces; `message` says which of the latter two.',

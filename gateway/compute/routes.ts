@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { TenantHost } from '../../schemas/api/host.ts';
-import { declarationTagOf } from '../../schemas/api/declaration-tag.ts';
+import { earlierTag } from '../../schemas/api/etag.ts';
 import type { AskOwner, LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import {
   succeeded,
@@ -19,11 +19,13 @@ import { isHostKey, type ContainerId } from '../../schemas/ids.ts';
 import { canonicalSpec, type Metadata } from '../../schemas/api/fields/container.ts';
 import { listByKey, wrongCursor } from '../http/pages.ts';
 import { ok, type Result } from '../http/respond.ts';
-import { idempotencyKeyIn, tagsIn } from './conditions.ts';
+import { idempotencyKeyIn } from './idempotency.ts';
 
-/** With the ETag of the container in it. */
+/** An owner of the last release says no ETag. */
 const tagged = (outcome: Outcome): Result =>
-  succeeded(outcome) ? { ...outcome, headers: ['etag', declarationTagOf(outcome.body)] } : outcome;
+  succeeded(outcome) && outcome.head === undefined
+    ? { ...outcome, head: { etag: earlierTag(outcome.body.slice('{"data":'.length)) } }
+    : outcome;
 
 type OfContainer = Call & Pick<CallOf<'container.get'>, 'params'>;
 
@@ -49,13 +51,13 @@ export function containerRoutes(options: ContainerRoutesOptions) {
     );
 
   const update: HandlerOf<'container.update'> = async (call) => {
-    const declared = tagsIn(call.exchange.head.headers.ifMatch);
+    const declared = call.origin.when?.match;
     const outcome = await ask('write', call, {
       type: 'container.update',
       tenant: tenantOf(call),
       id: call.params.id,
       patch: call.body,
-      ...(declared === undefined ? {} : { declared }),
+      ...(declared === undefined || declared.includes('*') ? {} : { declared }),
       ...written(options, call),
     });
     return tagged(outcome);
@@ -86,7 +88,7 @@ export function containerRoutes(options: ContainerRoutesOptions) {
   /** A part of the metadata, as a body of a route has it. */
   const metadata = <B>(fieldsIn: (body: B) => Partial<Metadata>, partOf: (metadata: Partial<Metadata>) => unknown) => {
     const shown = (outcome: Outcome): Result =>
-      succeeded(outcome) ? ok(partOf(decodeAnswer('metadata.get', outcome.body).data)) : outcome;
+      succeeded(outcome) ? ok(partOf(decodeAnswer('metadata.get', outcome.body).data), outcome) : outcome;
     return {
       get: async (call: OfContainer) => {
         const question = { type: 'metadata.get', tenant: tenantOf(call), id: call.params.id, ...call.origin } as const;
@@ -105,7 +107,7 @@ export function containerRoutes(options: ContainerRoutesOptions) {
   const patchLabels: HandlerOf<'labels.patch'> = async (call) => {
     const target = { type: 'metadata.put', tenant: tenantOf(call), id: call.params.id, fields: {} } as const;
     const outcome = await ask('write', call, { ...target, labels: call.body, ...written(options, call) });
-    return succeeded(outcome) ? ok(decodeAnswer('metadata.put', outcome.body).data.labels) : outcome;
+    return succeeded(outcome) ? ok(decodeAnswer('metadata.put', outcome.body).data.labels, outcome) : outcome;
   };
   const project = metadata(
     (body: Pick<Metadata, 'project'>) => body,

@@ -4,25 +4,20 @@
 import { createHash } from 'node:crypto';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { AskOwner, Outcome } from '../../lib/rpc/partition-client.ts';
-import { specTagOf } from '../../schemas/api/declaration-tag.ts';
 import { canonicalSpec } from '../../schemas/api/fields/container.ts';
 import { textOfPolicy } from '../../schemas/api/policy.ts';
 import type { Declaration } from '../../schemas/api/spec.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { succeeded, tenantOf, written, type CallOf, type HandlerOf, type Handlers, type Writer } from '../call.ts';
-import { failure, invalid, type Result } from '../http/respond.ts';
+import { failure, invalid } from '../http/respond.ts';
 import { mergePatch, validateSpec } from '../validation/spec.ts';
-import { idempotencyKeyIn, tagsIn } from './conditions.ts';
+import { idempotencyKeyIn } from './idempotency.ts';
 
 export interface SpecRoutesOptions extends Writer {
   readonly ask: AskOwner;
   readonly newContainerId: () => ContainerId;
 }
-
-/** With the ETag of the document in it; of a plan, that which the document would have. */
-const tagged = (outcome: Outcome): Result =>
-  succeeded(outcome) ? { ...outcome, headers: ['etag', specTagOf(outcome.body)] } : outcome;
 
 /** Equal for two documents that declare the same container. */
 const textOf = ({ spec, policy, secrets, desired }: Declaration): string =>
@@ -41,36 +36,29 @@ export function specRoutes(options: SpecRoutesOptions) {
   const write = (
     call: CallOf<'spec.put'> | CallOf<'spec.patch'>,
     declaration: Declaration,
-    declared: readonly string[] | undefined,
   ): Promise<Outcome> => {
-    const target = {
-      tenant: tenantOf(call),
-      id: call.params.id,
-      declaration,
-      ...(declared === undefined ? {} : { declared: [...declared] }),
-    };
+    const target = { tenant: tenantOf(call), id: call.params.id, declaration };
     return call.query.dry_run
       ? ask('read', { type: 'spec.plan', ...target, ...call.origin }, call.deadlineMs)
       : ask('write', { type: 'spec.put', ...target, ...written(options, call) }, call.deadlineMs);
   };
-  const get: HandlerOf<'spec.get'> = async (call) => tagged(await read(call));
+  const get: HandlerOf<'spec.get'> = (call) => read(call);
 
-  const put: HandlerOf<'spec.put'> = async (call) =>
-    tagged(await write(call, call.body, tagsIn(call.exchange.head.headers.ifMatch)));
+  const put: HandlerOf<'spec.put'> = (call) => write(call, call.body);
 
   /** Of what was read; where it has changed meanwhile, it is read again. */
   const patch: HandlerOf<'spec.patch'> = async (call) => {
-    const wanted = tagsIn(call.exchange.head.headers.ifMatch);
+    const { when } = call.origin;
     for (let attempt = 0; attempt < limits.sealAttempts; attempt++) {
       const before = await read(call);
       if (!succeeded(before)) return before;
-      const tag = specTagOf(before.body);
-      if (wanted !== undefined && !wanted.includes(tag)) return failure('precondition_failed', changedSince);
       const { host_key: _, desired: __, ...document } = decodeAnswer('spec.get', before.body).data;
       const checked = validateSpec(mergePatch(document, call.body));
       if (!checked.ok) return invalid(checked.faults);
-      const outcome = await write(call, checked.value, [tag]);
-      if (outcome.code !== 'precondition_failed') return tagged(outcome);
+      const etag = before.head?.etag;
+      const asRead = { ...when, match: when?.match ?? [etag ?? '*'] };
+      const outcome = await write({ ...call, origin: { ...call.origin, when: asRead } }, checked.value);
+      if (outcome.code !== 'precondition_failed' || when !== undefined) return outcome;
     }
     return failure('conflict', 'it was changed by others at the same time: send the request again');
   };
@@ -92,5 +80,3 @@ export function specRoutes(options: SpecRoutesOptions) {
 
   return { 'spec.create': create, 'spec.get': get, 'spec.put': put, 'spec.patch': patch } satisfies Partial<Handlers>;
 }
-
-const changedSince = 'the container has changed since you read it: read it again, and change that';

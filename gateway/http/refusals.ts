@@ -6,6 +6,10 @@ import type { Unseated } from '../../lib/seats.ts';
 
 export const notFound = failure('not_found');
 export const forbidden = failure('forbidden');
+export const nothingToMatch = failure(
+  'precondition_failed',
+  'nothing is there before this request that `If-Match` could name; leave the header out',
+);
 export const tooLarge = failure('too_large');
 export const tooManyValues = failure(
   'too_large',

@@ -8,6 +8,7 @@ import {
   type FieldErrors,
   type OutcomeCode,
 } from '../../schemas/errors.ts';
+import type { ResourceHead } from '../../schemas/api/etag.ts';
 import type { Reply } from './engine/engine.ts';
 
 /** The result of a handler. An error with an empty body is sent as its bare code. */
@@ -17,6 +18,8 @@ export interface Result {
   readonly retryAfterSeconds?: number;
   /** Further headers, or replacements of the usual ones: name, value, name, value... */
   readonly headers?: readonly string[];
+  /** What the owner says of the resource. */
+  readonly head?: ResourceHead;
 }
 
 /** JSON, as an actor's outcome is. */
@@ -41,8 +44,16 @@ export const rateLimited = (retryAfterSeconds: number, message?: string): TextRe
   retryAfterSeconds,
 });
 
-export const ok = (data: unknown): TextResult => ({ code: 'ok', body: JSON.stringify({ data }) });
-export const created = (data: unknown): TextResult => ({ code: 'created', body: JSON.stringify({ data }) });
+/** @param of the owner's answer, whose head the result has, too */
+const success =
+  (code: 'ok' | 'created') =>
+  (data: unknown, { head }: Pick<Result, 'head'> = {}): TextResult => ({
+    code,
+    body: JSON.stringify({ data }),
+    ...(head === undefined ? {} : { head }),
+  });
+export const ok = success('ok');
+export const created = success('created');
 
 const defaultRetryAfterSeconds = 1;
 const noStore = ['cache-control', 'no-store'];
@@ -84,6 +95,7 @@ export function replyOf(result: Result, requestId: string): Reply {
       ...(result.headers?.includes('cache-control') === true ? none : noStore),
       ...(empty || result.headers?.includes('content-type') === true ? none : json),
       ...retryAfter(result),
+      ...(result.head === undefined ? none : ['etag', result.head.etag]),
       ...(result.headers ?? none),
     ],
   };

@@ -71,7 +71,7 @@ export function keyRoutes(options: KeyRoutesOptions) {
     const question = { ...write, ...written(options, call) };
     const outcome = await ask('write', question, call.deadlineMs);
     if (!succeeded(outcome)) return outcome;
-    return created({ ...decodeAnswer('key.create', outcome.body).data, token: signed.token });
+    return created({ ...decodeAnswer('key.create', outcome.body).data, token: signed.token }, outcome);
   };
 
   const remove: HandlerOf<'key.remove'> = async (call) => {

@@ -1,6 +1,6 @@
 /** The route table as an OpenAPI 3.1 document. Pure. */
 import { components } from '../../schemas/components.ts';
-import { commonErrors, authErrors, type Route } from '../../schemas/routes.ts';
+import { errorsOf, type Route } from '../../schemas/routes.ts';
 import { scopeText } from '../../schemas/scopes.ts';
 import { successStatus } from '../../schemas/errors.ts';
 import { cookieName } from '../auth/credentials.ts';
@@ -19,7 +19,11 @@ const headers = {
     required: true,
     schema: { type: 'string' },
   },
-  ETag: { description: 'Stands for what the answer shows.', required: true, schema: { type: 'string' } },
+  ETag: {
+    description: 'Stands for all that is declared of the resource, or for the file.',
+    required: true,
+    schema: { type: 'string' },
+  },
   RetryAfter: { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } },
   Allow: { description: 'The methods of this path.', required: true, schema: { type: 'string' } },
   Warning: {
@@ -77,7 +81,7 @@ const successWords = {
   accepted: 'Accepted; it is done soon.',
   no_content: 'Done; the answer has no body.',
   see_other: 'Done; it goes on at another page.',
-  not_modified: 'The file is as `If-None-Match` says.',
+  not_modified: 'The answer is as `If-None-Match` says.',
 } as const satisfies Readonly<Record<keyof typeof successStatus, string>>;
 
 const isBodiless = ({ success }: Route): boolean =>
@@ -147,7 +151,6 @@ interface Shared {
 }
 
 function operationOf(route: Route, { parameters, errors }: Shared): Json {
-  const codes = [...route.errors, ...commonErrors, ...(route.access === 'public' ? [] : authErrors)];
   return {
     operationId: route.name.replaceAll('.', '_'),
     summary: route.summary,
@@ -156,7 +159,7 @@ function operationOf(route: Route, { parameters, errors }: Shared): Json {
     security: securityOf(route),
     parameters: parametersOf(route).map((parameter) => referenceTo(parameters, parameter)),
     ...bodyOf(route),
-    responses: { ...successResponse(route), ...errors.of(codes, route.forPeople === true ? 'page' : 'json') },
+    responses: { ...successResponse(route), ...errors.of(errorsOf(route), route.forPeople === true ? 'page' : 'json') },
   };
 }
 

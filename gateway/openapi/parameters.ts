@@ -1,5 +1,5 @@
 /** Parameters of routes as components of the OpenAPI document. Pure. */
-import { pathParameters, type Route } from '../../schemas/routes.ts';
+import { isConditional, pathParameters, type Route } from '../../schemas/routes.ts';
 import type { Json } from './references.ts';
 
 export interface Parameter extends Json {
@@ -38,16 +38,22 @@ const idempotency = inHeader(
   'A repeated key with the same body returns the same container for 24 hours.',
   { type: 'string', minLength: 1, maxLength: 255 },
 );
-const ifMatch = inHeader('If-Match', 'ETags: the change is made only while the container has one of them.');
-const ifNoneMatch = inHeader('If-None-Match', 'ETags: 304 if the file still has one of them.');
+const ifMatch = inHeader('If-Match', 'ETags: 412 unless the resource has one of them; `*`: unless there is one.');
+const ifNone = inHeader('If-None-Match', 'ETags: 412 if the resource has one of them; `*`: if there is one.');
+const ifChanged = inHeader('If-None-Match', 'ETags: 304 if the answer still has one of them.');
+
+/** Those that `If-Match` can name nothing for do without it. */
+const conditionsOf = (route: Route): Parameter[] => {
+  if (route.method === 'GET') return route.conditional === true ? [ifChanged] : [];
+  return isConditional(route) && route.withoutPrior !== true ? [ifMatch, ifNone] : [];
+};
 
 export const parametersOf = (route: Route): Parameter[] => [
   ...inPath(route),
   ...inQuery(route),
   ...(route.streams === 'resumable' ? [resume] : []),
   ...(route.name === 'container.create' ? [idempotency] : []),
-  ...(route.patches === true ? [ifMatch] : []),
-  ...(route.conditional === true ? [ifNoneMatch] : []),
+  ...conditionsOf(route),
 ];
 
 const keyOf = (parameter: Parameter): string => `${parameter.in}.${parameter.name}`;

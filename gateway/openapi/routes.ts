@@ -2,6 +2,7 @@
 import { routes } from '../../schemas/routes.ts';
 import type { Handler } from '../call.ts';
 import { openApiDocument } from './document.ts';
+import { conditional } from '../http/conditional.ts';
 import { failure } from '../http/respond.ts';
 
 /** `Cache-Control` of the OpenAPI document. */
@@ -11,10 +12,7 @@ export function publicRoutes(options: { readonly version: string; readonly ready
   const openApi = JSON.stringify(openApiDocument(routes, options.version));
   const healthz: Handler = () => ({ code: 'ok', body: '{"status":"ok"}' });
   const readyz: Handler = () => (options.ready() ? { code: 'ok', body: '{"status":"ready"}' } : failure('unavailable'));
-  const openapi: Handler = () => ({
-    code: 'ok',
-    body: openApi,
-    headers: ['cache-control', `public, max-age=${openApiMaxAgeSeconds}`],
-  });
+  const always = ['cache-control', `public, max-age=${openApiMaxAgeSeconds}`];
+  const openapi: Handler = (call) => conditional(call, openApi, { whole: [], always });
   return { healthz, readyz, openapi };
 }

@@ -53,7 +53,7 @@ export function hostRoutes(options: HostRoutesOptions) {
     if (!succeeded(outcome)) return outcome;
     const { data: host } = decodeAnswer('host.create', outcome.body);
     const expiresAt = timestamp(clock.nowMs() + limits.joinTokenTtlMs);
-    return created({ host, join_token: joinToken, expires_at: expiresAt });
+    return created({ host, join_token: joinToken, expires_at: expiresAt }, outcome);
   };
 
   /** What all partitions have on the host; undefined: not all have answered. */
@@ -74,7 +74,7 @@ export function hostRoutes(options: HostRoutesOptions) {
     if (!succeeded(outcome)) return outcome;
     const { drain_total: total = 0, ...view } = decodeAnswer('host.get', outcome.body).data;
     const share = view.draining ? await drainOf(call, host) : undefined;
-    return ok({ ...view, drain: share === undefined ? null : progressOf(share, total) });
+    return ok({ ...view, drain: share === undefined ? null : progressOf(share, total) }, outcome);
   };
 
   const update: HandlerOf<'host.update'> = async (call) => {

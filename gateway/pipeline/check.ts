@@ -1,12 +1,13 @@
 /** Whether path, query and body are valid, and whether the caller may make the request. */
 import { Compile } from 'typebox/compile';
 import type { TSchema } from 'typebox';
-import { pathParameters, type Route } from '../../schemas/routes.ts';
+import { isConditional, pathParameters, type Route } from '../../schemas/routes.ts';
 import { causeOf, isAudited } from '../audit/cause.ts';
 import type { Admission } from '../auth/gate.ts';
 import { findMissingScope } from '../auth/scopes.ts';
 import type { Call } from '../call.ts';
-import { forbidden, notFound } from '../http/refusals.ts';
+import { conditionsIn } from '../http/conditional.ts';
+import { forbidden, notFound, nothingToMatch } from '../http/refusals.ts';
 import { invalid, missingScope, type Result } from '../http/respond.ts';
 import type { Validated } from '../validation/faults.ts';
 import type { AppRoute } from './app-route.ts';
@@ -53,8 +54,15 @@ export async function missing(route: AppRoute, call: Call): Promise<Result | und
 
 export const checkParams: Step = ({ params }) => (paramsCanBe(params) ? undefined : notFound);
 
+/** With what owners are to know of the resource, and to say of it. */
+function originOf({ route, exchange, origin }: RequestContext): Call['origin'] {
+  const when = isConditional(route) ? conditionsIn(exchange.head.headers) : undefined;
+  if (when === undefined && route.tagged !== true) return origin;
+  return { ...origin, ...(when === undefined ? {} : { when }), ...(route.tagged === true ? { head: true } : {}) };
+}
+
 function callOf(request: RequestContext, checked: Checked): Call {
-  const { exchange, route, params, caller, seat, requestId, origin, deadlineMs, client, server } = request;
+  const { exchange, route, params, caller, seat, requestId, deadlineMs, client, server } = request;
   const identity = caller?.kind === 'admitted' ? caller.identity : undefined;
   return {
     exchange,
@@ -66,7 +74,7 @@ function callOf(request: RequestContext, checked: Checked): Call {
     grant: caller?.kind === 'granted' ? caller.grant : undefined,
     cause: isAudited(route) ? causeOf(route.name, params, identity, server.gate.addressOf(exchange.head)) : undefined,
     requestId,
-    origin,
+    origin: originOf(request),
     deadlineMs,
     client,
     leaveSeat: () => seat?.leave(),
@@ -91,3 +99,7 @@ export const validate: Step = (request) => {
 };
 
 export const authorise: Step = refusalFor;
+
+/** Owners evaluate the conditions of all other writes, in the turn that decides them. */
+export const refuseMatch: Step = ({ route, valid: { call } }) =>
+  route.withoutPrior === true && call.origin.when?.match !== undefined ? nothingToMatch : undefined;

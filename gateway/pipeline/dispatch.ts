@@ -10,13 +10,13 @@ import { answer } from './answer.ts';
 import { prepareRoute, type RouteParts } from './app-route.ts';
 import { beginSpan, expectBody, findRoute, limitClient, takeSeat } from './arrive.ts';
 import { readBody } from './body.ts';
-import { authorise, checkParams, validate } from './check.ts';
+import { authorise, checkParams, refuseMatch, validate } from './check.ts';
 import { audit, handle } from './handle.ts';
 import { RequestContext, type Server, type Step } from './request.ts';
 
 /**
  * The steps of a request. The first result is its answer, so this is also the order of refusals
- * that the API promises: 401, 413, 415, 400, 404, 422, 403.
+ * that the API promises: 401, 413, 415, 400, 404, 422, 403, 412.
  */
 const steps: readonly Step[] = [
   findRoute,
@@ -31,6 +31,7 @@ const steps: readonly Step[] = [
   checkParams,
   validate,
   authorise,
+  refuseMatch,
   handle,
 ];
 

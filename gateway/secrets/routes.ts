@@ -4,6 +4,7 @@
  */
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { registryPattern } from '../../schemas/api/fields/container.ts';
+import { isMet } from '../../schemas/api/etag.ts';
 import { registryName } from '../../schemas/api/registry.ts';
 import type { Sealed, SecretPlace } from '../../schemas/records/sealed.ts';
 import { secretNamePattern } from '../../schemas/api/secret.ts';
@@ -16,6 +17,11 @@ import { noVaultKeys, SealError, type Vault } from '../vault/vault.ts';
 
 const secretName = new RegExp(secretNamePattern);
 const registry = new RegExp(registryPattern);
+
+const unmet = failure('precondition_failed', 'the secret or login is not as the conditions of the request say');
+/** The owner says what there is, and writes only the version after that. */
+const isAsAsked = ({ origin: { when } }: Call, { head }: Outcome): boolean =>
+  when === undefined || isMet(when, head?.etag);
 
 const atTheSameTime = 'it was changed by others at the same time: send the request again';
 
@@ -64,8 +70,9 @@ export function secretRoutes(options: SecretRoutesOptions) {
       const read = await ask('read', { type: 'secret.material', name, ...asker(call) }, call.deadlineMs);
       if (!succeeded(read)) return read;
       const { next, current } = decodeAnswer('secret.material', read.body).data;
+      if (!isAsAsked(call, read)) return unmet;
       if (current?.sealed != null && isSame(call, keys, placeOf(current.version), current.sealed, bytes))
-        return ok(current.view);
+        return ok(current.view, read);
       const sealed = keys.seal(placeOf(next), bytes);
       const binary = isBinary ? { binary: true as const } : {};
       const write = {
@@ -93,8 +100,9 @@ export function secretRoutes(options: SecretRoutesOptions) {
       if (!succeeded(read)) return read;
       const { next, current } = decodeAnswer('login.material', read.body).data;
       const hasSameName = current?.username === username;
+      if (!isAsAsked(call, read)) return unmet;
       if (current !== null && hasSameName && isSame(call, keys, placeOf(current.version), current.sealed, value))
-        return ok(current.view);
+        return ok(current.view, read);
       const sealed = keys.seal(placeOf(next), value);
       const login = { type: 'login.put', registry: host, version: next, username, sealed } as const;
       return unlessStale(await ask('write', { ...login, ...writing(call) }, call.deadlineMs));

@@ -32,7 +32,7 @@ export function peerRoutes({ actors, peers, keyring, log }: Forage) {
 
   const create = refusing<'peer.create'>(log, async (call) => {
     const made = await peers.create(call, tenantOf(call), call.body, keyringOf(keyring));
-    return created(withSecrets(made));
+    return created(withSecrets(made), made.of);
   });
 
   const update = refusing<'peer.update'>(log, async (call) => {
@@ -48,7 +48,8 @@ export function peerRoutes({ actors, peers, keyring, log }: Forage) {
 
   const rotate = refusing<'peer.rotate'>(log, async (call) => {
     const material = await peers.load(call, { tenant: tenantOf(call), peer: call.params.peer });
-    return ok(withSecrets(await peers.rotate(call, material, keyringOf(keyring))));
+    const made = await peers.rotate(call, material, keyringOf(keyring));
+    return ok(withSecrets(made), made.of);
   });
 
   const createToken: HandlerOf<'peer.token.create'> = async (call) => {

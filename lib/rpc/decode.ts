@@ -4,6 +4,7 @@
  */
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
+import { Conditions } from '../../schemas/api/etag.ts';
 import { asks, isAskType, isWriteType, type AnswerOf, type Ask, type ReadableType } from '../../schemas/wire/asks.ts';
 import { Cause } from '../../schemas/wire/audit.ts';
 import { linesOf } from '../../schemas/wire/codec.ts';
@@ -37,7 +38,9 @@ function refuse(what: string, check: Check, value: unknown): never {
 export const decodeAsk = (line: string): Ask => askOf(parse(line));
 
 function askOf(given: unknown): Ask {
-  const value = given as Partial<Record<'type' | 'rid' | 'trace' | 'budgetMs' | 'op' | 'cause', unknown>> | null;
+  const value = given as Partial<
+    Record<'type' | 'rid' | 'trace' | 'budgetMs' | 'op' | 'cause' | 'when', unknown>
+  > | null;
   const type = value?.type;
   if (!isAskType(type)) throw new DecodeError(`no such ask: ${String(type).slice(0, 64)}`);
   if (typeof value?.rid !== 'string' || typeof value.budgetMs !== 'number') {
@@ -49,6 +52,7 @@ function askOf(given: unknown): Ask {
     throw new DecodeError(`${type}: without the id of its operation`);
   }
   if (value.cause !== undefined && !checkOf(Cause).Check(value.cause)) refuse(type, checkOf(Cause), value.cause);
+  if (value.when !== undefined && !checkOf(Conditions).Check(value.when)) refuse(type, checkOf(Conditions), value.when);
   const check = checkOf(asks[type].ask);
   // The table's type, by the check against the table's schema.
   return check.Check(value) ? (value as Ask) : refuse(type, check, value);

@@ -4,6 +4,7 @@
  *
  *     queued ──send──▶ sent ──sendAgain──▶ queued        queued, sent ──settle──▶ settled
  */
+import type { ResourceHead } from '../../schemas/api/etag.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
 import type { Question } from '../../schemas/wire/asks.ts';
 
@@ -12,6 +13,8 @@ export interface Outcome {
   readonly code: OutcomeCode;
   /** JSON of the response's body, as the owner wrote it; empty in the client's own words. */
   readonly body: string;
+  /** What the owner says of the resource, if it was asked for. */
+  readonly head?: ResourceHead;
 }
 
 /**

@@ -30,6 +30,7 @@ import type { Clock } from '../time/clock.ts';
 import { inboxOf } from '../nats/inbox.ts';
 import type { Log } from '../log.ts';
 import { limits } from '../../schemas/limits.ts';
+import { splitHead } from '../../schemas/api/etag.ts';
 import { addressOf, protocolOfAsk, type Question } from '../../schemas/wire/asks.ts';
 import { decodeAnswerPart, notOwner, type AnswerPart } from '../../schemas/wire/codec.ts';
 import { errorBody, isSuccessCode } from '../../schemas/errors.ts';
@@ -252,7 +253,7 @@ export class PartitionClient {
       if (isRefusal && counts) share.heard = 'refusal';
       else if (!isRefusal && share.heard === 'nothing') share.heard = 'answer';
       const isUnknown = code === 'internal' && protocol < protocolOfAsk(item.question);
-      if (!isRefusal && counts) settle(item, isUnknown ? unknownToOwner : { code, body });
+      if (!isRefusal && counts) settle(item, isUnknown ? unknownToOwner : { code, ...splitHead(body) });
     }
     for (const share of flight.shares) {
       const { heard } = share;

@@ -7,6 +7,7 @@ import Type, { type Static, type TObject, type TProperties, type TSchema } from 
 import { OperatorFields, UpdateBody, type Container } from '../api/container.ts';
 import { containerFields, type ContainerPatch } from '../api/fields/container.ts';
 import type { ListCursor } from '../api/cursor.ts';
+import type { Conditions } from '../api/etag.ts';
 import { DrainShare } from '../api/drain.ts';
 import { HostUpdateBody, HostView, TenantHost, type HostUpdate } from '../api/host.ts';
 import { NetworkView } from '../api/network.ts';
@@ -174,7 +175,6 @@ const reads = {
     {
       ...ofContainer,
       declaration: DeclarationShape,
-      declared: Type.Optional(Type.Array(text)),
       isNew: Type.Optional(Type.Literal(true)),
     },
     Type.Object({ data: Spec, plan: SpecPlan }),
@@ -287,7 +287,7 @@ const writes = {
     },
     forwarded<typeof Container>(),
   ),
-  /** `declared`: refused as `precondition_failed` where the container is declared otherwise now. */
+  /** `declared`: ETags that a gateway of the last release was given in `If-Match`. */
   'container.update': ask(
     { ...ofContainer, patch: Type.Unsafe<ContainerPatch>(open(UpdateBody)), declared: Type.Optional(Type.Array(text)) },
     forwarded<typeof Container>(),
@@ -298,11 +298,7 @@ const writes = {
     dataOf(MetadataShape),
   ),
   'policy.put': ask({ ...ofContainer, policy: Policy }, forwarded<typeof PolicyView>()),
-  /** The whole document. `declared`: as for `container.update`. */
-  'spec.put': ask(
-    { ...ofContainer, declaration: DeclarationShape, declared: Type.Optional(Type.Array(text)) },
-    forwarded<typeof Spec>(),
-  ),
+  'spec.put': ask({ ...ofContainer, declaration: DeclarationShape }, forwarded<typeof Spec>()),
   /** `container.create` with a document. */
   'spec.create': ask(
     {
@@ -478,9 +474,16 @@ const newAsks: Partial<Readonly<Record<AskType, number>>> = {
   'spec.put': 3,
 };
 
+/** An owner of the last release understands `declared` in the place of these. */
+const isUnderstood = ({ match, noneMatch }: Conditions, { type }: Pick<Question, 'type'>): boolean =>
+  type === 'container.update' && match !== undefined && noneMatch === undefined;
+
 /** The version of the protocol from which on owners know the ask, and overlook no part of it. */
-export const protocolOfAsk = (ask: Pick<Question, 'type'> & { readonly labels?: unknown }): number =>
-  newAsks[ask.type] ?? (ask.labels === undefined ? protocolVersion - 1 : 3);
+export function protocolOfAsk(ask: Pick<Question, 'type' | 'when'> & { readonly labels?: unknown }): number {
+  const { type, labels, when } = ask;
+  const isConditional = when !== undefined && isWriteType(type) && !isUnderstood(when, ask);
+  return newAsks[type] ?? (labels !== undefined || isConditional ? 3 : protocolVersion - 1);
+}
 
 /** The HTTP request that an ask is part of. */
 export interface Origin {
@@ -488,6 +491,10 @@ export interface Origin {
   readonly rid: string;
   /** Its trace: the `traceparent` of the span that asks (trace.ts). */
   readonly trace?: string;
+  /** A write of the request's resource is refused as `precondition_failed` unless they are met. */
+  readonly when?: Conditions;
+  /** A successful answer has the `ResourceHead` of the resource. */
+  readonly head?: true;
 }
 /** Time that the sender of an ask will wait, in milliseconds, and the request that waits. */
 export interface AskContext extends Origin {

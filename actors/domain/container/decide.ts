@@ -1,6 +1,5 @@
 /** What a tenant or an operator asks of a container. Pure: see turn.ts. */
 import type { ContainerRecord, Version } from '../../../schemas/api/container.ts';
-import { declarationTag } from '../../../schemas/api/declaration-tag.ts';
 import { hasLabel } from '../../../schemas/api/fields/container.ts';
 import { noSecrets } from '../../../schemas/api/secret.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
@@ -297,9 +296,6 @@ export function update(state: PartitionView, ask: Of<'container.update'>, contex
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
-  const isAsRead = ask.declared?.includes(declarationTag(containerJson(record, context.fleet))) ?? true;
-  if (!isAsRead)
-    return refuse('precondition_failed', 'the container has changed since you read it: read it again, and change that');
   const after = patched(record.spec, ask.patch);
   return after.ok
     ? change(state.tenant(ask.tenant), record, { ...versionOf(record), spec: after.spec }, 'update_requested', context)

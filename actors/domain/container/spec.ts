@@ -1,6 +1,5 @@
 /** The document of a container: read and written whole, in one turn and one generation. Pure. */
 import type { ContainerRecord, Version } from '../../../schemas/api/container.ts';
-import { hashTag } from '../../../schemas/api/declaration-tag.ts';
 import {
   changeable,
   metadataOf,
@@ -17,7 +16,7 @@ import { imageNames, plainNames, type Declaration, type Spec, type SpecPlan } fr
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import type { OperationId } from '../../../schemas/ids.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { usesFor, viewOfUses } from '../secret/uses.ts';
+import { usesFor, usesShown } from '../secret/uses.ts';
 import type { PartitionView } from '../state.ts';
 import { damagedTenant } from '../tenant/decide.ts';
 import type { TenantView } from '../tenant/state.ts';
@@ -56,7 +55,7 @@ export function specOf(record: ContainerRecord): Spec {
     ...pick(spec, plainNames),
     ...partsOf(spec),
     policy: policyShown(policyOf(record)),
-    secrets: viewOfUses(record.secrets ?? noSecrets),
+    secrets: usesShown(record.secrets ?? noSecrets),
     ...metadataOf(spec),
     desired: desired === 'stopped' ? 'stopped' : 'running',
   };
@@ -100,8 +99,6 @@ export function put(state: PartitionView, ask: Of<'spec.put'>, context: TurnCont
   if ('refusal' in found) return found.refusal;
   const { record } = found;
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
-  if (ask.declared?.includes(hashTag(JSON.stringify(specOf(record)))) === false)
-    return refuse('precondition_failed', 'the container has changed since you read it: read it again, and change that');
   const tenant = state.tenant(ask.tenant);
   const wanted = declared(tenant, record, ask.declaration);
   if ('faults' in wanted) return invalid(wanted.faults);

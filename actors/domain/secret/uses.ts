@@ -13,7 +13,7 @@ import { currentOf } from './state.ts';
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 /** Without versions: a container always comes to the current ones. */
-export const viewOfUses = ({ env, files }: SecretUses): ContainerSecrets => ({
+export const usesShown = ({ env, files }: SecretUses): ContainerSecrets => ({
   env: Object.fromEntries(Object.entries(env).map(([key, { name }]) => [key, name])),
   files: Object.fromEntries(
     Object.entries(files).map(([path, { name, mode, uid, gid }]) => [path, { secret: name, mode, uid, gid }]),
@@ -22,7 +22,7 @@ export const viewOfUses = ({ env, files }: SecretUses): ContainerSecrets => ({
 
 export function get(state: PartitionView, ask: Of<'container.secrets'>): Turn {
   const found = find(state, ask);
-  return 'refusal' in found ? found.refusal : answer(data('ok', viewOfUses(found.record.secrets ?? noSecrets)));
+  return 'refusal' in found ? found.refusal : answer(data('ok', usesShown(found.record.secrets ?? noSecrets)));
 }
 
 /** Idempotent. Other uses are an update, as another image is. */
@@ -35,7 +35,7 @@ export function put(state: PartitionView, ask: Of<'container.secrets.put'>, cont
   const uses = usesFor(tenant, record, ask.secrets);
   if ('faults' in uses) return invalid(uses.faults);
   const { secrets } = uses;
-  const reply = repeatable('ok', viewOfUses(secrets));
+  const reply = repeatable('ok', usesShown(secrets));
   return change(tenant, record, { ...versionOf(record), secrets }, 'secrets_changed', context, () => reply);
 }
 

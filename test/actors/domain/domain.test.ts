@@ -1,5 +1,6 @@
 /** The domain as the runtime sees it: what a change makes dirty, which answers are final. */
 import t from 'tap';
+import { splitHead } from '../../../schemas/api/etag.ts';
 import { createDomain, hostDirtyKey, records } from '../../../actors/domain/domain.ts';
 import type { StateRecord } from '../../../actors/domain/records.ts';
 import { noChanges, refuse, type Changes, type Effect, type Reply } from '../../../actors/domain/turn.ts';
@@ -158,9 +159,13 @@ t.test('which answers are the last word about a write that changed nothing', (t)
 t.test('a repeated create is answered from the record, as long as its tenant has it', (t) => {
   const record = container();
   const { domain, state, apply } = domainWith(record);
-  const again = (tenant = acme) => domain.repeated(state, { kind: 'container', tenant, id: record.id }, context);
+  const again = (tenant = acme, head?: true) => {
+    const ask = { type: 'container.start', tenant, id: record.id, ...(head === undefined ? {} : { head }) };
+    return domain.repeated(state, { kind: 'container', tenant, id: record.id }, context, ask as WriteAsk);
+  };
   const { data } = JSON.parse(again() ?? '') as { data: object };
   t.match(data, { id: record.id });
+  t.match(splitHead(again(acme, true) ?? ''), { body: again(), head: { etag: /^"/ } });
   t.equal(again(tenantId('bolt')), undefined, 'another tenant has none by this id');
   apply({ records: [tombstoneOf(record)] });
   t.equal(again(), undefined);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { containerRoutes } from '../../../gateway/compute/routes.ts';
 import { validateCreate } from '../../../gateway/validation/container.ts';
-import { declarationTagOf } from '../../../schemas/api/declaration-tag.ts';
+import { earlierTag } from '../../../schemas/api/etag.ts';
 import { callOf, exchangeOf, servicesWith } from '../calls.ts';
 
 function createWith(body: unknown, idempotencyKey?: string) {
@@ -27,20 +27,20 @@ t.test('a create carries the token’s tenant, new ids, and a hash of what it de
   t.match(asks[2], { idempotency: Object(asks[1])['idempotency'] }, 'however the body is written');
 });
 
-t.test('a change takes the ETags of If-Match, and answers with the new one', async (t) => {
-  const body = '{"data":{"id":"container","tag":"2","status":"running"}}';
-  const services = servicesWith(() => ({ code: 'ok', body }));
+t.test('an owner of the last release is told the ETags of If-Match, and says none', async (t) => {
+  const container = '{"id":"container","tag":"2","status":"running"}';
+  const services = servicesWith(() => ({ code: 'ok', body: `{"data":${container}}` }));
   const { 'container.update': update } = containerRoutes(services);
-  const change = (ifMatch?: string) =>
+  const change = (match?: string[]) =>
     update(
       callOf('container.update', {
         body: { tag: '2' },
-        exchange: exchangeOf({ headers: ifMatch === undefined ? {} : { ifMatch } }),
+        origin: { rid: 'r', ...(match === undefined ? {} : { when: { match } }) },
       }),
     );
-  t.match(await change(), { code: 'ok', headers: ['etag', declarationTagOf(body)] });
-  await change('"a" , "b"');
-  await change('"a", *');
+  t.match(await change(), { code: 'ok', head: { etag: earlierTag(container) } });
+  await change(['"a"', '"b"']);
+  await change(['"a"', '*']);
   t.same(
     services.asked.map(({ question }) => ('declared' in question ? question.declared : 'any')),
     ['any', ['"a"', '"b"'], 'any'],

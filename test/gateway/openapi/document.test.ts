@@ -7,7 +7,7 @@ import { openApiDocument } from '../../../gateway/openapi/document.ts';
 import { createRouter } from '../../../gateway/http/router.ts';
 import { components } from '../../../schemas/components.ts';
 import { errorStatus, successStatus } from '../../../schemas/errors.ts';
-import { authErrors, commonErrors, routes } from '../../../schemas/routes.ts';
+import { errorsOf, routes } from '../../../schemas/routes.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 interface Schema {
@@ -73,8 +73,7 @@ t.test('every route is in it, with every status that it may answer, and nothing 
         continue;
       }
       const { route } = match;
-      const codes = [...route.errors, ...commonErrors, ...(route.access === 'public' ? [] : authErrors)];
-      for (const code of codes) t.ok(responses[String(errorStatus[code])], `${route.name}: ${code}`);
+      for (const code of errorsOf(route)) t.ok(responses[String(errorStatus[code])], `${route.name}: ${code}`);
       const requirements = security?.flatMap((one) => Object.entries(one)) ?? [];
       const isSession = ([scheme, scopes]: [string, readonly string[]]): boolean =>
         scheme !== 'url_token' && scopes.length === 1;
@@ -120,6 +119,7 @@ t.test('a create may warn, and what can be changed conditionally has an ETag', (
     Object.keys(operations.find((one) => one.operationId === operationId)?.responses[String(status)]?.headers ?? {});
   t.same(headersOf('container_create', successStatus.created), ['X-Request-Id', 'ETag', 'Longshore-Warning']);
   t.same(headersOf('container_get', successStatus.ok), ['X-Request-Id', 'ETag']);
-  t.same(headersOf('container_stop', successStatus.ok), ['X-Request-Id']);
+  t.same(headersOf('container_stop', successStatus.ok), ['X-Request-Id', 'ETag']);
+  t.same(headersOf('container_status', successStatus.ok), ['X-Request-Id']);
   t.end();
 });

@@ -11,6 +11,7 @@ import type { Sealed } from '../../../../schemas/records/sealed.ts';
 import { peerStateOf } from '../../../../schemas/api/peer.ts';
 import type { PeerRecord, PeerToken, TokenScope } from '../../../../schemas/api/peer.ts';
 import type { Clock } from '../../../../lib/time/clock.ts';
+import type { Outcome } from '../../../../lib/rpc/partition-client.ts';
 import { succeeded } from '../../../call.ts';
 import { newToken } from '../../../auth/random-tokens.ts';
 import { newPassword } from '../../pki/secrets.ts';
@@ -44,6 +45,8 @@ export interface PeerMakerOptions {
 
 export interface NewPeer {
   readonly view: AnswerOf<'peer.create'>['data'];
+  /** The owner's answer. */
+  readonly of: Outcome;
   readonly p12Password: string;
   readonly pacToken: string;
   readonly downloadToken: string;
@@ -103,7 +106,7 @@ export class PeerMaker {
       const { expiresAtMs } = settings;
       const keys = await this.#keys.make(asker, owner, { localId, network, expiresAtMs }, keyring);
       const { shown, stored } = this.#newSecrets(owner, keyring);
-      const { data: view } = await actors.write(asker, {
+      const outcome = await actors.askWrite(asker, {
         type: 'peer.create',
         ...owner,
         made: {
@@ -119,7 +122,7 @@ export class PeerMaker {
           ...keys,
         },
       });
-      return { view, ...shown };
+      return { view: bodyOf('peer.create', outcome).data, of: outcome, ...shown };
     } catch (error) {
       if (!mayHaveHappened(error)) void actors.askWrite(asker, { type: 'network.release', network: name, by: owner });
       throw error;
@@ -140,14 +143,14 @@ export class PeerMaker {
       this.#keys.make(asker, owner, { ...peer, network }, keyring),
     );
     const { shown, stored } = this.#newSecrets(owner, keyring);
-    const { data: view } = await this.#options.actors.write(asker, {
+    const outcome = await this.#options.actors.askWrite(asker, {
       type: 'peer.rotate',
       ...owner,
       replaces: peer.certificate.serial,
       keys,
       ...stored,
     });
-    return { view, ...shown };
+    return { view: bodyOf('peer.rotate', outcome).data, of: outcome, ...shown };
   }
 
   /** @throws Refusal, as `Materials` says */

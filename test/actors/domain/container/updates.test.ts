@@ -8,7 +8,6 @@ import { proveUpdates } from '../../../../actors/domain/sweep.ts';
 import { desiredOf } from '../../../../actors/domain/desired.ts';
 import { createDomain } from '../../../../actors/domain/domain.ts';
 import { noChanges, type Changes, type FleetHost, type FleetView, type Turn } from '../../../../actors/domain/turn.ts';
-import { declarationTag, declarationTagOf } from '../../../../schemas/api/declaration-tag.ts';
 import type {
   ContainerRecord,
   ContainerStatusView,
@@ -70,14 +69,8 @@ function world(first: ContainerRecord, fleet: FleetView = oneHost, settings: Par
   return {
     state,
     record,
-    patch: (patch: ContainerPatch, declared?: readonly string[]) =>
-      turn(
-        decide.update(
-          state,
-          { ...ask('container.update'), patch, ...(declared === undefined ? {} : { declared: [...declared] }) },
-          contextOf(fleet),
-        ),
-      ),
+    patch: (patch: ContainerPatch) =>
+      turn(decide.update(state, { ...ask('container.update'), patch }, contextOf(fleet))),
     put: (policy: Policy) => turn(policies.put(state, { ...ask('policy.put'), policy }, contextOf(fleet))),
     operate: (fields: OperatorFields) =>
       turn(decide.operate(state, { ...ask('container.operate'), fields }, contextOf(fleet))),
@@ -420,25 +413,6 @@ t.test('nothing new makes no generation', (t) => {
     t.equal(reply.code, 'ok');
     t.same(changes.records, []);
   }
-  t.end();
-});
-
-t.test('If-Match', (t) => {
-  const one = world(tagged('1'));
-  const read = decide.get(
-    one.state,
-    { type: 'container.get', tenant: acme, id: one.record().id, ...asker },
-    contextOf(oneHost),
-  );
-  const tag = declarationTagOf(read.reply.body);
-  t.match(tag, /^"[0-9a-f]{16}"$/);
-  one.tell(undefined, observation('backoff', { restart_count: 1 }));
-  one.tell(undefined, observation('running', { restart_count: 1 }));
-  t.equal(one.patch({ tag: '2' }, ['"other"', tag]).reply.code, 'ok', 'a restart does not change what is declared');
-  t.match(one.patch({ tag: '3' }, [tag]).reply, { code: 'precondition_failed', body: /read it again/ });
-  t.equal(one.record().spec.tag, '2');
-  t.not(declarationTag('{"id":"a","status":"running"}'), declarationTag('{"id":"b","status":"running"}'));
-  t.equal(declarationTag('{"id":"a","status":"running"}'), declarationTag('{"id":"a","status":"stopped"}'));
   t.end();
 });
 

@@ -1,0 +1,59 @@
+/**
+ * Preconditions of writes, and the ETags that answers carry: for every ask alike, whatever it is
+ * about. A write is decided on the state that its conditions were compared with, in one turn. Pure.
+ */
+import { earlierTag, isMet, withHead } from '../../../schemas/api/etag.ts';
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import type { Ask, WriteAsk } from '../../../schemas/wire/asks.ts';
+import { containerJson } from '../container/view.ts';
+import { recordKey, type StateRecord } from '../records.ts';
+import type { PartitionView } from '../state.ts';
+import { isSuccess, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { etagOfRecord, resourceOf } from './resources.ts';
+
+const unmet = refuse(
+  'precondition_failed',
+  'it is not as `If-Match` or `If-None-Match` says: read it again, and decide whether your change still applies',
+);
+
+const etag = (record: StateRecord | undefined): string | undefined =>
+  record === undefined ? undefined : etagOfRecord(record);
+
+/** A gateway of the last release knows the ETags that it gave, and those of newer gateways. */
+function isDeclared(tags: readonly string[] | undefined, record: ContainerRecord, { fleet }: TurnContext): boolean {
+  if (tags === undefined || tags.includes(etagOfRecord(record) ?? '')) return true;
+  return tags.includes(earlierTag(containerJson(record, fleet)));
+}
+
+type Conditional = WriteAsk | Extract<Ask, { type: 'spec.plan' }>;
+
+function mayWrite(state: PartitionView, ask: Conditional, context: TurnContext): boolean {
+  const resource = resourceOf(state, ask);
+  if (resource === undefined) return true;
+  const { record } = resource;
+  if (ask.when !== undefined) return isMet(ask.when, etag(record));
+  return ask.type !== 'container.update' || record?.kind !== 'container' || isDeclared(ask.declared, record, context);
+}
+
+/**
+ * A refusal for another reason comes first (RFC 9110 section 13.2.1), so a write that is not found
+ * or not valid says that.
+ * @param decided the same ask without its conditions
+ */
+export const conditional = (
+  state: PartitionView,
+  ask: Conditional,
+  { context, decided }: { readonly context: TurnContext; readonly decided: Turn },
+): Turn => (isSuccess(decided.reply) && !mayWrite(state, ask, context) ? unmet : decided);
+
+/** With the ETag of the resource as the turn leaves it, if the ask wants that. */
+export function headed(state: PartitionView, ask: Ask, turn: Turn): Turn {
+  const { reply, changes } = turn;
+  if (ask.head !== true || !isSuccess(reply) || reply.body === '') return turn;
+  const resource = resourceOf(state, ask);
+  if (resource === undefined) return turn;
+  const after = changes.records.find((record) => recordKey(record) === resource.key) ?? resource.record;
+  const known = etag(after);
+  if (known === undefined) return turn;
+  return { reply: { ...reply, body: withHead(reply.body, { etag: known }) }, changes };
+}

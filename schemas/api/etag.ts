@@ -1,0 +1,56 @@
+/**
+ * ETags of what can be written, and the preconditions of a write (RFC 9110 sections 8.8 and 13). An
+ * ETag stands for all that is declared of a resource and for nothing else, so a client that changes
+ * what it has read loses nobody else's change. Pure.
+ */
+import Type, { type Static } from 'typebox';
+import { hashesOf, hexWord } from '../text-hash.ts';
+
+const hashed = (text: string): string => `"${hashesOf(text).map(hexWord).join('')}"`;
+
+/** @param declared of a resource, as JSON can hold it */
+export const etagOf = (declared: unknown): string => hashed(JSON.stringify(declared));
+
+const Tags = Type.Array(Type.String());
+
+/** `If-Match` and `If-None-Match` as they were sent: ETags, or `*`. */
+export const Conditions = Type.Object({ match: Type.Optional(Tags), noneMatch: Type.Optional(Tags) });
+export type Conditions = Static<typeof Conditions>;
+
+const weakly = (tag: string): string => tag.replace(/^W\//, '');
+
+/** @param etag of the resource as it is; undefined: there is none */
+export function isMet({ match, noneMatch = [] }: Conditions, etag: string | undefined): boolean {
+  if (etag === undefined) return match === undefined;
+  const isKnown = match?.some((tag) => tag === '*' || tag === etag) ?? true;
+  return isKnown && !noneMatch.some((tag) => tag === '*' || weakly(tag) === etag);
+}
+
+/** What an owner says of a resource beside the body of its answer. */
+export interface ResourceHead {
+  readonly etag: string;
+}
+
+const headPattern = /^\{"head":(\{[^{}]*\}),/;
+
+/** @param body of an answer that is an object */
+export const withHead = (body: string, head: ResourceHead): string =>
+  `{"head":${JSON.stringify(head)},${body.slice(1)}`;
+
+/** The body as its client gets it, and what the owner says beside it, if it does. */
+export function splitHead(text: string): { readonly body: string; readonly head?: ResourceHead } {
+  const [whole, head] = headPattern.exec(text) ?? [];
+  if (whole === undefined || head === undefined) return { body: text };
+  const { etag } = JSON.parse(head) as Partial<ResourceHead>;
+  const body = `{${text.slice(whole.length)}`;
+  return typeof etag === 'string' ? { body, head: { etag } } : { body };
+}
+
+/** Fields that an owner writes behind the declared ones of a container. */
+const afterDeclared = ',"status":"';
+
+/**
+ * The ETag that gateways of the last release give a container.
+ * @param json of a container, as its owner writes it
+ */
+export const earlierTag = (json: string): string => hashed(json.slice(0, json.lastIndexOf(afterDeclared)));
