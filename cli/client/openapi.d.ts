@@ -3167,6 +3167,16 @@ export interface components {
         'application/json': components['schemas']['ErrorConflict'];
       };
     };
+    /** @description precondition_failed */
+    PreconditionFailed: {
+      headers: {
+        'X-Request-Id': components['headers']['RequestId'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorPreconditionFailed'];
+      };
+    };
     /** @description too_large */
     TooLarge: {
       headers: {
@@ -3329,13 +3339,11 @@ export interface components {
     /** @description Check, and answer what would change, as `plan`: nothing is written. */
     'query.dry_run': boolean;
     'path.id': string;
-    /** @description ETags: the change is made only while the container has one of them. */
+    /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
     'header.If-Match': string;
     /** @description With `follow=true`: the `id` of the last frame that was received. */
     'header.Last-Event-ID': string;
     'path.registry': string;
-    /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
-    'header.If-Match': string;
     'path.secret': string;
     'path.tenant': string;
     /** @description Only this operation, such as `container.create`. */
@@ -3531,6 +3539,7 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content: {
@@ -3544,6 +3553,7 @@ export interface operations {
       403: components['responses']['ForbiddenOrOverQuota'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
+      412: components['responses']['PreconditionFailed'];
       413: components['responses']['TooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['Invalid'];
@@ -3593,7 +3603,12 @@ export interface operations {
         /** @description Check, and answer what would change, as `plan`: nothing is written. */
         dry_run?: components['parameters']['query.dry_run'];
       };
-      header?: never;
+      header?: {
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
+        'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
+      };
       path: {
         id: components['parameters']['path.id'];
       };
@@ -3642,8 +3657,10 @@ export interface operations {
         dry_run?: components['parameters']['query.dry_run'];
       };
       header?: {
-        /** @description ETags: the change is made only while the container has one of them. */
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
         'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
       };
       path: {
         id: components['parameters']['path.id'];
@@ -4143,8 +4160,10 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description ETags: the change is made only while the container has one of them. */
+        /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
         'If-Match'?: components['parameters']['header.If-Match'];
+        /** @description ETags: 412 if the resource has one of them; `*`: if there is one. */
+        'If-None-Match'?: string;
       };
       path: {
         id: components['parameters']['path.id'];

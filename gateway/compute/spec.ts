@@ -33,10 +33,7 @@ export function specRoutes(options: SpecRoutesOptions) {
     return ask('read', { type: 'spec.get', tenant: tenantOf(call), id, ...call.origin }, call.deadlineMs);
   };
 
-  const write = (
-    call: CallOf<'spec.put'> | CallOf<'spec.patch'>,
-    declaration: Declaration,
-  ): Promise<Outcome> => {
+  const write = (call: CallOf<'spec.put'> | CallOf<'spec.patch'>, declaration: Declaration): Promise<Outcome> => {
     const target = { tenant: tenantOf(call), id: call.params.id, declaration };
     return call.query.dry_run
       ? ask('read', { type: 'spec.plan', ...target, ...call.origin }, call.deadlineMs)

@@ -87,9 +87,9 @@ const successWords = {
 const isBodiless = ({ success }: Route): boolean =>
   success === 'no_content' || success === 'see_other' || success === 'switching_protocols';
 
-const planned = (route: Route, plans: Json): Json => ({
+const planned = (plans: Json): Json => ({
   description: 'With `dry_run=true`: what would be.',
-  headers: successHeaders(route),
+  headers: { 'X-Request-Id': header('RequestId') },
   content: { 'application/json': { schema: objectOf(plans, Object.keys(plans)) } },
 });
 
@@ -99,7 +99,7 @@ function successResponse(route: Route): Json {
   return {
     [String(successStatus[route.success])]: isBodiless(route) ? answer : { ...answer, content: contentOf(route) },
     ...(route.conditional === true ? { [String(successStatus.not_modified)]: same } : {}),
-    ...(route.plans === undefined ? {} : { [String(successStatus.ok)]: planned(route, route.plans) }),
+    ...(route.plans === undefined ? {} : { [String(successStatus.ok)]: planned(route.plans) }),
   };
 }
 
