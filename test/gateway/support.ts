@@ -6,6 +6,7 @@ import type { EngineName } from '../../gateway/http/engine/engine.ts';
 import { systemClock, type Clock } from '../../lib/time/clock.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import type { Container } from '../../schemas/api/container.ts';
+import { etagOf, withHead } from '../../schemas/api/etag.ts';
 import type { EventBody } from '../../schemas/api/event.ts';
 import type { HostView } from '../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
@@ -13,7 +14,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
 import { encodeAnswer, encodeAnswers, linesOf } from '../../schemas/wire/codec.ts';
 import { decodeAsk } from '../../lib/rpc/decode.ts';
-import type { OutcomeCode } from '../../schemas/errors.ts';
+import { isSuccessCode, type OutcomeCode } from '../../schemas/errors.ts';
 
 export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => quietLog };
 
@@ -34,6 +35,12 @@ export interface AnswerOf {
 export type Owner = (ask: Ask, message: Msg) => AnswerOf | undefined | Promise<AnswerOf | undefined>;
 
 /** Answers every partition's asks, as many of a batch in one message as fit. */
+/** As owners do, where an ask wants to hear of its resource. */
+const withEtag = (ask: Ask, { code, body }: AnswerOf): AnswerOf =>
+  ask.head === true && isSuccessCode(code) && body.startsWith('{')
+    ? { code, body: withHead(body, { etag: etagOf(body) }) }
+    : { code, body };
+
 export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
   const answer = async (message: Msg): Promise<void> => {
     const asks = linesOf(message.string()).map(decodeAsk);
@@ -41,7 +48,7 @@ export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
     await Promise.all(
       asks.map(async (ask, index) => {
         const given = await owner(ask, message);
-        if (given !== undefined) lines.push(encodeAnswer({ index, ...given }));
+        if (given !== undefined) lines.push(encodeAnswer({ index, ...withEtag(ask, given) }));
       }),
     );
     let part: string[] = [];
