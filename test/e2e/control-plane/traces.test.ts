@@ -128,7 +128,13 @@ t.test('a request is followed through all three programs', async (t) => {
     const files = [rig.gateway, rig.actors, rig.agent].map((program) => program.server().logFile);
     const lines = await way('traced', '--logs', ...files);
     const steps = lines.map(({ from, what, details }) => `${from.split(' ')[0]} ${String(details['step'] ?? what)}`);
-    const expected = ['gateway request', 'actors turn', 'host-agent desired', 'host-agent pull', 'host-agent start'];
+    const expected = [
+      'gateway request',
+      'actors turn_taken',
+      'host-agent desired_changed',
+      'host-agent pull',
+      'host-agent start',
+    ];
     t.same(
       expected.filter((step) => !steps.includes(step)),
       [],
@@ -136,7 +142,7 @@ t.test('a request is followed through all three programs', async (t) => {
     t.ok(steps.indexOf('host-agent pull') < steps.indexOf('host-agent start'));
 
     const read = await longshore(['trace', 'traced', '--logs', '-'], { input: readFileSync(files[2] ?? '') });
-    t.match(read.out, /^TIME +AFTER +FROM +WHAT\n[^]* desired [^]*\+\d+ ms +host-agent \S+ +step /);
+    t.match(read.out, /^TIME +AFTER +FROM +WHAT\n[^]* desired_changed [^]*\+\d+ ms +host-agent \S+ +step_taken /);
     t.match(await longshore(['trace', 'unknown'], { env }), { code: 1, err: /names the request "unknown"/ });
     t.match(await longshore(['trace', 'traced', '--logs', '/no/file']), { code: 1, err: /\/no\/file can't be read/ });
   });

@@ -180,7 +180,7 @@ t.test('a log line for every request, without query strings and tokens', async (
 
 t.test('metrics pass promtool, with the names that the docs list', async (t) => {
   const running = start(t, environmentOf(ground));
-  const [url, metricsUrl] = [await urlOf(running), await urlOf(running, 'metrics')];
+  const [url, metricsUrl] = [await urlOf(running), await urlOf(running, 'metrics_listening')];
   await untilReady(url);
   const headers = { authorization: `Bearer ${await ground.issuer.mint()}` };
   for (const path of ['/api/v2/compute', '/api/v2/compute/quota', '/nope'])

@@ -48,7 +48,7 @@ export const security: readonly Guard[] = [
     name: 'key with more scopes than its maker',
     guard: 'A key never has a scope that who made it lacks (ADR 41)',
     file: 'gateway/keys/routes.ts',
-    changes: [{ in: 'keyRoutes.create', never: 'lack !== undefined' }],
+    changes: [{ in: 'keyRoutes.create', never: 'missing !== undefined' }],
     killedBy: 'test/gateway/keys/routes.test.ts',
   },
   {

@@ -107,7 +107,7 @@ t.test('an engine that answers and lists nothing is a fault of the host, logged 
   await until('a beat without the fault', () => faults().length === 0);
   t.same(
     agent.lines.filter(({ level }) => level === 'error').map(({ event }) => event),
-    ['host_fault'],
+    ['host_fault_raised'],
     'one error in all',
   );
   await agent.kill9();
