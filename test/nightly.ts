@@ -39,6 +39,7 @@ const steps: readonly Step[] = [
     program: 'faults/run.js',
     args: ['--seeds', `${day * 5 + 1}-${day * 5 + 5}`, '--mutants', 'all'],
   },
+  { name: 'mutants of the pure files by Stryker', program: 'mutants/stryker.js', args: [] },
   {
     name: 'fast tests on a machine with bad luck',
     program: 'run.js',

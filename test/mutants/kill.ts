@@ -54,16 +54,21 @@ async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined>
   }
 }
 
+/** A copy of dist/ below `place`, with what it needs, for mutants and their tests. */
+export function copyPrograms(place: string): void {
+  cpSync(join(repositoryRoot, 'dist'), join(place, 'dist'), { recursive: true });
+  // The programs that a test starts must hold the mutant.
+  rmSync(join(place, 'dist/programs'), { recursive: true, force: true });
+  for (const name of ['node_modules', 'package.json']) symlinkSync(join(repositoryRoot, name), join(place, name));
+}
+
 export async function killMutants(chosen: readonly Mutant[]): Promise<Tally> {
   const waiting = [...chosen];
   let killed = 0;
   const folder = mkdtempSync(join(tmpdir(), 'longshore-mutants-'));
   const lane = async (index: number): Promise<void> => {
     const place = join(folder, String(index));
-    cpSync(join(repositoryRoot, 'dist'), join(place, 'dist'), { recursive: true });
-    // The programs that a test starts must hold the mutant.
-    rmSync(join(place, 'dist/programs'), { recursive: true, force: true });
-    for (const name of ['node_modules', 'package.json']) symlinkSync(join(repositoryRoot, name), join(place, name));
+    copyPrograms(place);
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
       const startMs = performance.now();
       const fault = await tryOut(mutant, join(place, 'dist'));
