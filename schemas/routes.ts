@@ -137,8 +137,23 @@ export interface Route {
    * write with credentials evaluates `If-Match` and `If-None-Match` against its resource.
    */
   readonly withoutPrior?: true;
+  /** The answer names the generation of the container in `Longshore-Generation`. */
+  readonly generates?: true;
+  /**
+   * Path of what a 201 made, for `Location`, with parameters of the route's path or fields of the
+   * answer. That of a PUT is its own path.
+   */
+  readonly made?: string;
+  /** A PUT that may make something: 201 then, and else the route's success. */
+  readonly makes?: true;
   /** Keys that the body has by mistake are named in `Longshore-Warning`. */
   readonly warns?: true;
+  /**
+   * For query parameters that are unknown, or come twice and are no list. Absent: 422. `named`:
+   * they are named in `Longshore-Warning`, because the owner of the API has fixed these answers.
+   * `all`: what comes with a sign-in or a probe is not ours to judge.
+   */
+  readonly ignores?: 'named' | 'all';
   /** The body is a JSON merge patch, and may say so in its media type (RFC 7396). */
   readonly patches?: true;
   /**
@@ -214,6 +229,7 @@ const step = <Name extends string, Path extends string>(
     data: Type.Null(),
     forPeople: true,
     publicRate: true,
+    ignores: 'all',
   }) as const;
 const htmlPage = { success: 'ok', data: Type.String(), media: ['text/html; charset=utf-8'] } as const;
 
@@ -279,6 +295,7 @@ export const routes = [
     data: Type.Array(Container),
     beside: nextCursor,
     errors: ['invalid'],
+    ignores: 'named',
   },
   {
     name: 'container.overview',
@@ -309,6 +326,8 @@ export const routes = [
     errors: [...bodyErrors, 'over_quota', 'conflict'],
     tagged: true,
     withoutPrior: true,
+    generates: true,
+    made: '/api/v2/containers/:id/spec',
   },
   {
     name: 'spec.get',
@@ -338,6 +357,7 @@ export const routes = [
     beside: plan,
     errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict'],
     tagged: true,
+    generates: true,
   },
   {
     name: 'spec.patch',
@@ -355,6 +375,7 @@ export const routes = [
     errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict'],
     patches: true,
     tagged: true,
+    generates: true,
   },
   {
     name: 'container.create',
@@ -378,6 +399,9 @@ export const routes = [
     tagged: true,
     warns: true,
     withoutPrior: true,
+    generates: true,
+    made: `${compute}/:id`,
+    ignores: 'named',
   },
   {
     name: 'tenant.quota',
@@ -390,6 +414,7 @@ export const routes = [
     success: 'ok',
     data: QuotaView,
     errors: ['invalid'],
+    ignores: 'named',
   },
   {
     name: 'tenant.hosts',
@@ -466,6 +491,7 @@ export const routes = [
     data: LoginView,
     errors: [...bodyErrors, 'conflict'],
     tagged: true,
+    makes: true,
   },
   {
     name: 'registry.remove',
@@ -504,6 +530,7 @@ export const routes = [
     data: SecretView,
     errors: [...bodyErrors, 'conflict'],
     tagged: true,
+    makes: true,
   },
   {
     name: 'secret.remove',
@@ -527,6 +554,7 @@ export const routes = [
     data: Container,
     errors: ['not_found'],
     tagged: true,
+    ignores: 'named',
   },
   {
     name: 'container.update',
@@ -543,6 +571,7 @@ export const routes = [
     errors: [...bodyErrors, 'not_found', 'over_quota', 'conflict'],
     patches: true,
     tagged: true,
+    generates: true,
   },
   {
     name: 'container.delete',
@@ -554,6 +583,7 @@ export const routes = [
     success: 'accepted',
     data: Container,
     errors: ['not_found'],
+    generates: true,
   },
   {
     name: 'container.status',
@@ -591,6 +621,7 @@ export const routes = [
     data: labels.shown,
     errors: [...bodyErrors, 'not_found', 'conflict'],
     tagged: true,
+    generates: true,
   },
   {
     name: 'labels.patch',
@@ -604,6 +635,7 @@ export const routes = [
     data: labels.shown,
     errors: [...bodyErrors, 'not_found', 'conflict'],
     tagged: true,
+    generates: true,
   },
   {
     name: 'project.get',
@@ -630,6 +662,7 @@ export const routes = [
     data: ProjectView,
     errors: [...bodyErrors, 'not_found', 'conflict'],
     tagged: true,
+    generates: true,
   },
   {
     name: 'policy.get',
@@ -657,6 +690,7 @@ export const routes = [
     data: PolicyView,
     errors: [...bodyErrors, 'not_found', 'conflict'],
     tagged: true,
+    generates: true,
   },
   {
     name: 'container.secrets',
@@ -686,6 +720,7 @@ export const routes = [
     data: ContainerSecrets,
     errors: [...bodyErrors, 'not_found', 'conflict'],
     tagged: true,
+    generates: true,
   },
   {
     name: 'container.logs',
@@ -699,6 +734,7 @@ export const routes = [
     data: Type.Array(LogEntry),
     errors: ['not_found', 'invalid'],
     streams: 'resumable',
+    ignores: 'named',
   },
   {
     name: 'container.events',
@@ -831,6 +867,8 @@ export const routes = [
     data: Container,
     errors: ['not_found', 'conflict'],
     tagged: true,
+    generates: true,
+    ignores: 'named',
   },
   {
     name: 'container.stop',
@@ -843,6 +881,8 @@ export const routes = [
     data: Container,
     errors: ['not_found', 'conflict'],
     tagged: true,
+    generates: true,
+    ignores: 'named',
   },
   {
     name: 'tenant.list',
@@ -917,6 +957,7 @@ export const routes = [
     data: RevocationView,
     errors: ['forbidden', 'not_found', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
     withoutPrior: true,
+    made: `${operator}/tenants/:tenant`,
   },
   {
     name: 'container.inspect',
@@ -944,6 +985,7 @@ export const routes = [
     data: Container,
     errors: ['forbidden', 'not_found', 'conflict', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
     tagged: true,
+    generates: true,
   },
   {
     name: 'audit.find',
@@ -984,6 +1026,7 @@ export const routes = [
     errors: ['forbidden', 'conflict', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
     tagged: true,
     withoutPrior: true,
+    made: `${operator}/hosts/:key`,
   },
   {
     name: 'host.get',
@@ -1021,6 +1064,7 @@ export const routes = [
     data: HostWithToken,
     errors: ['forbidden', 'not_found'],
     tagged: true,
+    made: `${operator}/hosts/:key`,
   },
   {
     name: 'host.remove',
@@ -1085,6 +1129,7 @@ export const routes = [
     errors: [...bodyErrors, 'conflict'],
     tagged: true,
     withoutPrior: true,
+    made: `${keys}/:id`,
   },
   {
     name: 'key.remove',
@@ -1138,6 +1183,7 @@ export const routes = [
     deadlineMs: limits.keyDeadlineMs,
     tagged: true,
     withoutPrior: true,
+    made: `${forage}/peers/:id`,
   },
   {
     name: 'peer.get',
@@ -1199,6 +1245,7 @@ export const routes = [
     success: 'created',
     data: PeerTokenWithText,
     errors: ['not_found', 'conflict', ...bodyErrors],
+    made: `${forage}/peers/:peer/tokens/:id`,
   },
   {
     name: 'peer.token.remove',
@@ -1221,6 +1268,7 @@ export const routes = [
     success: 'created',
     data: P12Password,
     errors: ['not_found'],
+    made: `${forage}/peers/:peer`,
   },
   {
     name: 'artifact.config',
@@ -1234,6 +1282,7 @@ export const routes = [
     data: Type.String(),
     errors: ['not_found', 'conflict', 'invalid'],
     media: ['text/plain; charset=utf-8'],
+    ignores: 'named',
   },
   {
     name: 'artifact.qr',
@@ -1247,6 +1296,7 @@ export const routes = [
     data: Type.String(),
     errors: ['not_found', 'conflict', 'invalid'],
     media: ['image/svg+xml'],
+    ignores: 'named',
   },
   {
     name: 'artifact.profile',
@@ -1274,6 +1324,7 @@ export const routes = [
       'text/plain; charset=utf-8',
     ],
     deadlineMs: limits.keyDeadlineMs,
+    ignores: 'named',
   },
   {
     name: 'artifact.p12',
@@ -1295,6 +1346,7 @@ export const routes = [
     errors: ['not_found', 'conflict', 'invalid'],
     media: ['application/x-pkcs12'],
     deadlineMs: limits.keyDeadlineMs,
+    ignores: 'named',
   },
   {
     name: 'artifact.pac',
@@ -1308,6 +1360,7 @@ export const routes = [
     errors: [],
     media: ['application/x-ns-proxy-autoconfig'],
     conditional: true,
+    ignores: 'named',
   },
   {
     name: 'crl',
@@ -1333,6 +1386,7 @@ export const routes = [
     media: ['text/plain; version=0.0.4; charset=utf-8'],
     ownToken: 'metrics token',
     publicRate: true,
+    ignores: 'named',
   },
   {
     name: 'network.list',
@@ -1363,6 +1417,7 @@ export const routes = [
     deadlineMs: limits.keyDeadlineMs,
     tagged: true,
     withoutPrior: true,
+    made: `${operator}/networks/:name`,
   },
   {
     name: 'network.get',
@@ -1456,6 +1511,7 @@ export const routes = [
     data: Type.Array(SigningKeyView),
     errors: ['forbidden', 'conflict', 'invalid'],
     withoutPrior: true,
+    made: `${operator}/signing-keys`,
   },
   {
     name: 'jwks',
@@ -1560,6 +1616,7 @@ export const routes = [
     errors: [],
     bare: true,
     isProbe: true,
+    ignores: 'all',
   },
   {
     name: 'readyz',
@@ -1572,6 +1629,7 @@ export const routes = [
     errors: ['unavailable'],
     bare: true,
     isProbe: true,
+    ignores: 'all',
   },
 ] as const satisfies readonly Route[];
 
@@ -1618,13 +1676,14 @@ export const commonErrors = ['method_not_allowed', 'internal', 'unavailable', 't
 /** Errors that any route with credentials may answer. */
 export const authErrors = ['unauthenticated', 'forbidden', 'rate_limited'] as const;
 
-/** Whether the route evaluates `If-Match` and `If-None-Match`: every write with credentials does. */
+/** True if the route evaluates `If-Match` and `If-None-Match`: every write with credentials. */
 export const isConditional = ({ method, access }: Pick<Route, 'method' | 'access'>): boolean =>
   method !== 'GET' && access !== 'public';
 
 /** Every error that a route may answer. */
-export const errorsOf = (route: Pick<Route, 'method' | 'access' | 'errors'>): readonly ErrorCode[] => [
+export const errorsOf = (route: Pick<Route, 'method' | 'access' | 'errors' | 'ignores'>): readonly ErrorCode[] => [
   ...route.errors,
+  ...(route.ignores === undefined && !route.errors.includes('invalid') ? (['invalid'] as const) : []),
   ...(isConditional(route) ? (['precondition_failed'] as const) : []),
   ...commonErrors,
   ...(route.access === 'public' ? [] : authErrors),

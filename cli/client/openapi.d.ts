@@ -3058,6 +3058,8 @@ export interface components {
     Unauthenticated: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'WWW-Authenticate': components['headers']['Challenge'];
         [name: string]: unknown;
       };
       content: {
@@ -3068,6 +3070,9 @@ export interface components {
     Forbidden: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3078,6 +3083,9 @@ export interface components {
     MethodNotAllowed: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         Allow: components['headers']['Allow'];
         [name: string]: unknown;
       };
@@ -3089,6 +3097,9 @@ export interface components {
     Invalid: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3099,6 +3110,9 @@ export interface components {
     RateLimited: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Retry-After': components['headers']['RetryAfter'];
         [name: string]: unknown;
       };
@@ -3110,6 +3124,9 @@ export interface components {
     Internal: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3120,6 +3137,9 @@ export interface components {
     Unavailable: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Retry-After': components['headers']['RetryAfter'];
         [name: string]: unknown;
       };
@@ -3131,6 +3151,9 @@ export interface components {
     Timeout: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3141,6 +3164,9 @@ export interface components {
     BadRequest: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3151,6 +3177,9 @@ export interface components {
     ForbiddenOrOverQuota: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3161,6 +3190,9 @@ export interface components {
     Conflict: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3171,6 +3203,9 @@ export interface components {
     PreconditionFailed: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3181,6 +3216,9 @@ export interface components {
     TooLarge: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3191,6 +3229,9 @@ export interface components {
     UnsupportedMediaType: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3201,6 +3242,9 @@ export interface components {
     NotFound: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3211,6 +3255,9 @@ export interface components {
     UpgradeRequired: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         [name: string]: unknown;
       };
       content: {
@@ -3221,6 +3268,9 @@ export interface components {
     BadRequestPage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
       };
@@ -3232,6 +3282,9 @@ export interface components {
     NotFoundPage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
       };
@@ -3243,6 +3296,9 @@ export interface components {
     MethodNotAllowedPage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         Allow: components['headers']['Allow'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
@@ -3255,6 +3311,9 @@ export interface components {
     InvalidPage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
       };
@@ -3266,6 +3325,9 @@ export interface components {
     RateLimitedPage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Retry-After': components['headers']['RetryAfter'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
@@ -3278,6 +3340,9 @@ export interface components {
     InternalPage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
       };
@@ -3289,6 +3354,9 @@ export interface components {
     UnavailablePage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Retry-After': components['headers']['RetryAfter'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
@@ -3301,6 +3369,9 @@ export interface components {
     TimeoutPage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
       };
@@ -3312,6 +3383,9 @@ export interface components {
     ForbiddenPage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
       };
@@ -3323,6 +3397,9 @@ export interface components {
     ConflictPage: {
       headers: {
         'X-Request-Id': components['headers']['RequestId'];
+        'Longshore-Version': components['headers']['Version'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+        RateLimit: components['headers']['RateLimit'];
         'Set-Cookie': components['headers']['SetCookie'];
         [name: string]: unknown;
       };
@@ -3368,10 +3445,20 @@ export interface components {
     RetryAfter: number;
     /** @description The methods of this path. */
     Allow: string;
-    /** @description Names keys of the body that are ignored and look misspelt; absent if none does. */
+    /** @description Names keys of the body that are ignored and look misspelt, and query parameters that are ignored; absent if there are none. */
     Warning: string;
-    /** @description Where it goes on. */
+    /** @description Where it goes on, or what was made. */
     Location: string;
+    /** @description The release of the gateway that answers. */
+    Version: string;
+    /** @description Generation of the container after the write, for `GET /:id/wait?until=settled&generation=`; absent during an upgrade. */
+    Generation: number;
+    /** @description Requests of the tenant (`q`) in how many seconds (`w`); absent before the tenant is known. */
+    RateLimitPolicy: string;
+    /** @description Requests that have room now (`r`), and seconds until all have (`t`), as this gateway sees it. */
+    RateLimit: string;
+    /** @description `Bearer`, whatever is wrong. */
+    Challenge: string;
     /** @description Of the session, or of a step of the sign-in. */
     SetCookie: string;
     /** @description The name for the file; absent if it is shown. */
@@ -3401,6 +3488,10 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          'Longshore-Warning': components['headers']['Warning'];
           [name: string]: unknown;
         };
         content: {
@@ -3443,8 +3534,13 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           'Longshore-Warning': components['headers']['Warning'];
+          'Longshore-Generation': components['headers']['Generation'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -3487,6 +3583,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -3526,6 +3625,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -3539,7 +3641,12 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -3578,6 +3685,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -3591,6 +3701,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -3624,7 +3735,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -3678,7 +3793,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -3720,6 +3839,10 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          'Longshore-Warning': components['headers']['Warning'];
           [name: string]: unknown;
         };
         content: {
@@ -3756,6 +3879,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -3797,6 +3923,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -3837,6 +3966,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -3869,6 +4001,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -3880,6 +4015,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -3910,7 +4046,27 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['RegistryLogin'];
+          };
+        };
+      };
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          ETag: components['headers']['ETag'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -3954,6 +4110,9 @@ export interface operations {
       204: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content?: never;
@@ -3963,6 +4122,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -3982,6 +4142,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -3993,6 +4156,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4023,7 +4187,27 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Secret'];
+          };
+        };
+      };
+      /** @description Created. */
+      201: {
+        headers: {
+          'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          ETag: components['headers']['ETag'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -4067,6 +4251,9 @@ export interface operations {
       204: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content?: never;
@@ -4077,6 +4264,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4098,7 +4286,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Warning': components['headers']['Warning'];
           [name: string]: unknown;
         };
         content: {
@@ -4137,6 +4329,10 @@ export interface operations {
       202: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -4150,6 +4346,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4181,7 +4378,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -4221,6 +4422,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -4233,6 +4437,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4257,6 +4462,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -4270,6 +4478,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -4279,6 +4490,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4309,7 +4521,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -4358,7 +4574,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -4401,6 +4621,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -4414,6 +4637,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -4423,6 +4649,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4453,7 +4680,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -4496,6 +4727,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -4509,6 +4743,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -4518,6 +4755,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4548,7 +4786,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -4591,6 +4833,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -4604,6 +4849,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -4613,6 +4861,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -4643,7 +4892,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -4691,6 +4944,10 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          'Longshore-Warning': components['headers']['Warning'];
           [name: string]: unknown;
         };
         content: {
@@ -4734,6 +4991,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -4772,6 +5032,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -4819,6 +5082,9 @@ export interface operations {
       101: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content?: never;
@@ -4855,6 +5121,9 @@ export interface operations {
       101: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content?: never;
@@ -4913,6 +5182,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -4953,7 +5225,12 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Warning': components['headers']['Warning'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -4994,7 +5271,12 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Warning': components['headers']['Warning'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -5033,6 +5315,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -5076,6 +5361,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -5113,6 +5401,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -5126,6 +5417,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -5135,6 +5429,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5165,6 +5460,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -5208,6 +5506,10 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -5247,6 +5549,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -5260,6 +5565,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5291,7 +5597,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Generation': components['headers']['Generation'];
           [name: string]: unknown;
         };
         content: {
@@ -5346,6 +5656,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -5383,6 +5696,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -5419,7 +5735,11 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -5458,6 +5778,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -5471,6 +5794,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5502,6 +5826,9 @@ export interface operations {
       202: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -5547,6 +5874,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -5591,7 +5921,11 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -5605,6 +5939,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5628,6 +5963,7 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           [name: string]: unknown;
         };
         content: {
@@ -5665,6 +6001,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           [name: string]: unknown;
         };
         content: {
@@ -5698,6 +6035,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -5709,6 +6049,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5732,7 +6073,11 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -5776,6 +6121,9 @@ export interface operations {
       204: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content?: never;
@@ -5785,6 +6133,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5819,6 +6168,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -5856,6 +6208,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -5892,7 +6247,11 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -5931,6 +6290,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -5944,6 +6306,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -5970,6 +6333,9 @@ export interface operations {
       204: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content?: never;
@@ -5979,6 +6345,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6009,6 +6376,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6053,6 +6423,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6068,6 +6441,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6098,6 +6472,10 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -6143,6 +6521,9 @@ export interface operations {
       204: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content?: never;
@@ -6152,6 +6533,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6178,6 +6560,10 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -6191,6 +6577,7 @@ export interface operations {
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6217,6 +6604,10 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          'Longshore-Warning': components['headers']['Warning'];
           'Content-Disposition': components['headers']['ContentDisposition'];
           [name: string]: unknown;
         };
@@ -6256,6 +6647,10 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          'Longshore-Warning': components['headers']['Warning'];
           'Content-Disposition': components['headers']['ContentDisposition'];
           [name: string]: unknown;
         };
@@ -6295,6 +6690,10 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          'Longshore-Warning': components['headers']['Warning'];
           'Content-Disposition': components['headers']['ContentDisposition'];
           [name: string]: unknown;
         };
@@ -6337,6 +6736,10 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          'Longshore-Warning': components['headers']['Warning'];
           'Content-Disposition': components['headers']['ContentDisposition'];
           [name: string]: unknown;
         };
@@ -6375,7 +6778,11 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Warning': components['headers']['Warning'];
           [name: string]: unknown;
         };
         content: {
@@ -6386,7 +6793,11 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          'Longshore-Warning': components['headers']['Warning'];
           [name: string]: unknown;
         };
         content?: never;
@@ -6415,6 +6826,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           [name: string]: unknown;
         };
         content: {
@@ -6423,6 +6835,7 @@ export interface operations {
       };
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6442,6 +6855,8 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'Longshore-Warning': components['headers']['Warning'];
           [name: string]: unknown;
         };
         content: {
@@ -6474,6 +6889,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -6510,7 +6928,11 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -6549,6 +6971,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6562,6 +6987,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6592,6 +7018,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6637,6 +7066,9 @@ export interface operations {
       204: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content?: never;
@@ -6647,6 +7079,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6671,6 +7104,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6682,6 +7118,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6691,6 +7130,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6715,6 +7155,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6726,6 +7169,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6735,6 +7181,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6759,6 +7206,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6770,6 +7220,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6779,6 +7232,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6803,6 +7257,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6814,6 +7271,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6823,6 +7283,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6847,6 +7308,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6858,6 +7322,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6867,6 +7334,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6891,6 +7359,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6902,6 +7373,9 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -6911,6 +7385,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6930,6 +7405,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -6942,6 +7420,7 @@ export interface operations {
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       412: components['responses']['PreconditionFailed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6961,6 +7440,9 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
           [name: string]: unknown;
         };
         content: {
@@ -6972,6 +7454,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -6994,6 +7477,10 @@ export interface operations {
       201: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
+          'RateLimit-Policy': components['headers']['RateLimitPolicy'];
+          RateLimit: components['headers']['RateLimit'];
+          Location: components['headers']['Location'];
           [name: string]: unknown;
         };
         content: {
@@ -7027,6 +7514,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           [name: string]: unknown;
         };
         content: {
@@ -7034,6 +7522,7 @@ export interface operations {
         };
       };
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
@@ -7058,6 +7547,7 @@ export interface operations {
       303: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           Location: components['headers']['Location'];
           'Set-Cookie': components['headers']['SetCookie'];
           [name: string]: unknown;
@@ -7087,6 +7577,7 @@ export interface operations {
       303: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           Location: components['headers']['Location'];
           'Set-Cookie': components['headers']['SetCookie'];
           [name: string]: unknown;
@@ -7117,6 +7608,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           'Set-Cookie': components['headers']['SetCookie'];
           [name: string]: unknown;
         };
@@ -7148,6 +7640,7 @@ export interface operations {
       303: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           Location: components['headers']['Location'];
           'Set-Cookie': components['headers']['SetCookie'];
           [name: string]: unknown;
@@ -7178,6 +7671,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           'Set-Cookie': components['headers']['SetCookie'];
           [name: string]: unknown;
         };
@@ -7208,6 +7702,7 @@ export interface operations {
       303: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           Location: components['headers']['Location'];
           'Set-Cookie': components['headers']['SetCookie'];
           [name: string]: unknown;
@@ -7241,6 +7736,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           'Set-Cookie': components['headers']['SetCookie'];
           [name: string]: unknown;
         };
@@ -7271,6 +7767,7 @@ export interface operations {
       303: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           Location: components['headers']['Location'];
           'Set-Cookie': components['headers']['SetCookie'];
           [name: string]: unknown;
@@ -7303,6 +7800,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           [name: string]: unknown;
         };
         content: {
@@ -7341,6 +7839,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           [name: string]: unknown;
         };
         content: {
@@ -7379,6 +7878,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
@@ -7390,12 +7890,14 @@ export interface operations {
       304: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           ETag: components['headers']['ETag'];
           [name: string]: unknown;
         };
         content?: never;
       };
       405: components['responses']['MethodNotAllowed'];
+      422: components['responses']['Invalid'];
       500: components['responses']['Internal'];
       503: components['responses']['Unavailable'];
       504: components['responses']['Timeout'];
@@ -7414,6 +7916,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           [name: string]: unknown;
         };
         content: {
@@ -7439,6 +7942,7 @@ export interface operations {
       200: {
         headers: {
           'X-Request-Id': components['headers']['RequestId'];
+          'Longshore-Version': components['headers']['Version'];
           [name: string]: unknown;
         };
         content: {

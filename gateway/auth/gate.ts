@@ -130,7 +130,14 @@ export class Gate {
     const retryAfter = this.#options.tenantRates.take(tenant);
     if (retryAfter === 0) return undefined;
     this.#options.meters.rateLimited('tenant');
-    return { kind: 'refused', result: rateLimited(retryAfter) };
+    return { kind: 'refused', result: { ...rateLimited(retryAfter), headers: this.rateHeaders(tenant) } };
+  }
+
+  /** What answers say of the tenant's rate (draft-ietf-httpapi-ratelimit-headers). */
+  rateHeaders(tenant: TenantId): readonly string[] {
+    const { left, quota, windowS, fullS } = this.#options.tenantRates.standing(tenant);
+    const policy = `"tenant";q=${quota};w=${windowS}`;
+    return ['ratelimit-policy', policy, 'ratelimit', `"tenant";r=${left};t=${fullS}`];
   }
 
   /**

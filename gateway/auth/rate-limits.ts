@@ -69,6 +69,23 @@ export class RateLimiter {
   }
 
   /**
+   * How many requests have room now, of how many in how many seconds, and the seconds until all of
+   * them have room again. As this gateway sees it: others may have admitted more.
+   */
+  standing(key: string): {
+    readonly left: number;
+    readonly quota: number;
+    readonly windowS: number;
+    readonly fullS: number;
+  } {
+    const { perSecond, burst } = this.#rate;
+    const { tokens, common, floor } = this.#filled(key);
+    const left = Math.max(0, Math.floor(Math.min(tokens, Math.max(0, common) + floor)));
+    const secondsFor = (requests: number): number => Math.ceil(requests / perSecond);
+    return { left, quota: Math.floor(burst), windowS: Math.max(1, secondsFor(burst)), fullS: secondsFor(burst - left) };
+  }
+
+  /**
    * Charges the requests that the other gateways admitted. The debt is at most one burst, so that a
    * tenant is not limited to its local share for long.
    */

@@ -1,4 +1,5 @@
 /** From an outcome to an HTTP reply: status, headers, body. Pure. */
+import { version } from '../../lib/version.ts';
 import {
   errorBody,
   isSuccessCode,
@@ -82,6 +83,17 @@ function retryAfter({ code, body, retryAfterSeconds }: Result): readonly string[
   return ['retry-after', String(retryAfterSeconds ?? secondsIn(body) ?? defaultRetryAfterSeconds)];
 }
 
+/** The same whatever is wrong with the credentials (RFC 9110 section 15.5.2). */
+const challenge = ['www-authenticate', 'Bearer realm="longshore"'];
+
+/** Headers of every answer. */
+export const everyAnswer = (requestId: string): readonly string[] => [
+  'x-request-id',
+  requestId,
+  'longshore-version',
+  version,
+];
+
 export function replyOf(result: Result, requestId: string): Reply {
   const status = outcomeStatus[result.code];
   const empty = status === 204 || status === 303 || status === 304;
@@ -90,12 +102,11 @@ export function replyOf(result: Result, requestId: string): Reply {
     status,
     body,
     headers: [
-      'x-request-id',
-      requestId,
+      ...everyAnswer(requestId),
       ...(result.headers?.includes('cache-control') === true ? none : noStore),
       ...(empty || result.headers?.includes('content-type') === true ? none : json),
       ...retryAfter(result),
-      ...(result.head === undefined ? none : ['etag', result.head.etag]),
+      ...(result.code === 'unauthenticated' ? challenge : none),
       ...(result.headers ?? none),
     ],
   };

@@ -2,9 +2,9 @@
 import { components } from '../../schemas/components.ts';
 import { errorsOf, type Route } from '../../schemas/routes.ts';
 import { scopeText } from '../../schemas/scopes.ts';
-import { successStatus } from '../../schemas/errors.ts';
+import { successStatus, type SuccessCode } from '../../schemas/errors.ts';
 import { cookieName } from '../auth/credentials.ts';
-import { errorResponses, errorSchemas, type ErrorResponses } from './errors.ts';
+import { errorResponses, errorSchemas, rateHeaders, type ErrorResponses } from './errors.ts';
 import { parametersOf, referenceTo, sharedParameters, type Parameter } from './parameters.ts';
 import { referencesTo, type Json, type References } from './references.ts';
 
@@ -27,24 +27,46 @@ const headers = {
   RetryAfter: { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } },
   Allow: { description: 'The methods of this path.', required: true, schema: { type: 'string' } },
   Warning: {
-    description: 'Names keys of the body that are ignored and look misspelt; absent if none does.',
+    description:
+      'Names keys of the body that are ignored and look misspelt, and query parameters that are ignored; absent if there are none.',
     schema: { type: 'string' },
   },
-  Location: { description: 'Where it goes on.', required: true, schema: { type: 'string' } },
+  Location: { description: 'Where it goes on, or what was made.', required: true, schema: { type: 'string' } },
+  Version: { description: 'The release of the gateway that answers.', required: true, schema: { type: 'string' } },
+  Generation: {
+    description:
+      'Generation of the container after the write, for `GET /:id/wait?until=settled&generation=`; absent during an upgrade.',
+    schema: { type: 'integer' },
+  },
+  RateLimitPolicy: {
+    description: 'Requests of the tenant (`q`) in how many seconds (`w`); absent before the tenant is known.',
+    schema: { type: 'string' },
+  },
+  RateLimit: {
+    description: 'Requests that have room now (`r`), and seconds until all have (`t`), as this gateway sees it.',
+    schema: { type: 'string' },
+  },
+  Challenge: { description: '`Bearer`, whatever is wrong.', required: true, schema: { type: 'string' } },
   SetCookie: { description: 'Of the session, or of a step of the sign-in.', schema: { type: 'string' } },
   ContentDisposition: { description: 'The name for the file; absent if it is shown.', schema: { type: 'string' } },
 } as const satisfies Readonly<Record<string, Json>>;
 
-function successHeaders(route: Route): Json {
+function successHeaders(route: Route, code: SuccessCode): Json {
   return {
     'X-Request-Id': header('RequestId'),
+    'Longshore-Version': header('Version'),
+    ...(route.access === 'public' ? {} : rateHeaders),
     ...(route.tagged === true || route.conditional === true ? { ETag: header('ETag') } : {}),
-    ...(route.warns === true ? { 'Longshore-Warning': header('Warning') } : {}),
-    ...(route.success === 'see_other' ? { Location: header('Location') } : {}),
+    ...(route.warns === true || route.ignores === 'named' ? { 'Longshore-Warning': header('Warning') } : {}),
+    ...(route.generates === true ? { 'Longshore-Generation': header('Generation') } : {}),
+    ...(hasLocation(route, code) ? { Location: header('Location') } : {}),
     ...(route.forPeople === true ? { 'Set-Cookie': header('SetCookie') } : {}),
     ...(route.access === 'download' ? { 'Content-Disposition': header('ContentDisposition') } : {}),
   };
 }
+
+const hasLocation = ({ method, made }: Route, code: SuccessCode): boolean =>
+  code === 'see_other' || (code === 'created' && (made !== undefined || method === 'PUT'));
 
 /** What a route answers with as one of its media types. */
 const fileSchema = (route: Route, media: string): unknown =>
@@ -89,18 +111,25 @@ const isBodiless = ({ success }: Route): boolean =>
 
 const planned = (plans: Json): Json => ({
   description: 'With `dry_run=true`: what would be.',
-  headers: { 'X-Request-Id': header('RequestId') },
+  headers: { 'X-Request-Id': header('RequestId'), 'Longshore-Version': header('Version'), ...rateHeaders },
   content: { 'application/json': { schema: objectOf(plans, Object.keys(plans)) } },
 });
 
+/** Its success, and what else it may answer without an error. */
+const successesOf = (route: Route): readonly SuccessCode[] => [
+  route.success,
+  ...(route.makes === true ? (['created'] as const) : []),
+  ...(route.conditional === true ? (['not_modified'] as const) : []),
+];
+
 function successResponse(route: Route): Json {
-  const answer = { description: successWords[route.success], headers: successHeaders(route) };
-  const same = { description: successWords.not_modified, headers: successHeaders(route) };
-  return {
-    [String(successStatus[route.success])]: isBodiless(route) ? answer : { ...answer, content: contentOf(route) },
-    ...(route.conditional === true ? { [String(successStatus.not_modified)]: same } : {}),
-    ...(route.plans === undefined ? {} : { [String(successStatus.ok)]: planned(route.plans) }),
-  };
+  const responses = successesOf(route).map((code) => {
+    const answer = { description: successWords[code], headers: successHeaders(route, code) };
+    const hasContent = !isBodiless(route) && code !== 'not_modified';
+    return [String(successStatus[code]), hasContent ? { ...answer, content: contentOf(route) } : answer] as const;
+  });
+  const plan = route.plans === undefined ? [] : [[String(successStatus.ok), planned(route.plans)] as const];
+  return Object.fromEntries([...responses, ...plan]);
 }
 
 /** The scopes that open a route to a token that has scopes, as they are displayed. */

@@ -58,8 +58,13 @@ export const errorSchemas: Json = Object.fromEntries(codes.map((code) => [nameOf
 
 const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` });
 
+/** Of answers to a caller whose tenant is known. */
+export const rateHeaders = { 'RateLimit-Policy': header('RateLimitPolicy'), RateLimit: header('RateLimit') };
+
 function headersOf(status: number): Json {
-  const requestId = { 'X-Request-Id': header('RequestId') };
+  const every = { 'X-Request-Id': header('RequestId'), 'Longshore-Version': header('Version') };
+  if (status === 401) return { ...every, 'WWW-Authenticate': header('Challenge') };
+  const requestId = { ...every, ...rateHeaders };
   if (status === 429 || status === 503) return { ...requestId, 'Retry-After': header('RetryAfter') };
   if (status === 405) return { ...requestId, Allow: header('Allow') };
   return requestId;

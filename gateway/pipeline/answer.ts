@@ -10,10 +10,12 @@ import type { RequestContext } from './request.ts';
 const statusOf = ({ isUpgraded }: Exchange, handled: Handled): number =>
   outcomeStatus[handled !== 'streamed' ? handled.code : isUpgraded ? 'switching_protocols' : 'ok'];
 
-function reply({ exchange, namedRoute, requestId }: RequestContext, handled: Handled): void {
+function reply({ exchange, namedRoute, requestId, caller, server }: RequestContext, handled: Handled): void {
   if (handled === 'streamed') return;
   const shown = namedRoute?.forPeople === true && !succeeded(handled) ? errorPage(handled) : handled;
-  exchange.reply(replyOf(shown, requestId));
+  const made = replyOf(shown, requestId);
+  const rate = caller === undefined ? [] : server.gate.rateHeaders(tenantOfCaller(caller));
+  exchange.reply(rate.length === 0 ? made : { ...made, headers: [...made.headers, ...rate] });
 }
 
 function endSpan({ span, caller }: RequestContext, status: number): void {

@@ -29,7 +29,11 @@ export function paramsCanBe(params: Readonly<Record<string, string>>): boolean {
 export function check(route: AppRoute, queryText: string, body: unknown): Checked {
   const query = route.readQuery(queryText);
   const valid: Validated<unknown> = route.validateBody?.(body) ?? { ok: true, value: undefined };
-  if (query.ok && valid.ok) return { ok: true, query: query.value, body: valid.value, warning: valid.warning };
+  if (query.ok && valid.ok) {
+    const warnings = [query.warning, valid.warning].filter((text) => text !== undefined);
+    const warning = warnings.length === 0 ? undefined : warnings.join('; ');
+    return { ok: true, query: query.value, body: valid.value, warning };
+  }
   return { ok: false, faults: { ...(query.ok ? {} : query.faults), ...(valid.ok ? {} : valid.faults) } };
 }
 
@@ -57,8 +61,9 @@ export const checkParams: Step = ({ params }) => (paramsCanBe(params) ? undefine
 /** With what owners are to know of the resource, and to say of it. */
 function originOf({ route, exchange, origin }: RequestContext): Call['origin'] {
   const when = isConditional(route) ? conditionsIn(exchange.head.headers) : undefined;
-  if (when === undefined && route.tagged !== true) return origin;
-  return { ...origin, ...(when === undefined ? {} : { when }), ...(route.tagged === true ? { head: true } : {}) };
+  const isHeaded = route.tagged === true || route.generates === true;
+  if (when === undefined && !isHeaded) return origin;
+  return { ...origin, ...(when === undefined ? {} : { when }), ...(isHeaded ? { head: true } : {}) };
 }
 
 function callOf(request: RequestContext, checked: Checked): Call {

@@ -24,7 +24,10 @@ import type { AppRoute } from './app-route.ts';
 /** What the steps use, the same for all requests of a gateway. */
 export interface Server {
   readonly router: Router<AppRoute>;
-  readonly gate: Pick<Gate, 'admit' | 'limitedByFailures' | 'limitedByAddress' | 'clientOf' | 'addressOf'>;
+  readonly gate: Pick<
+    Gate,
+    'admit' | 'limitedByFailures' | 'limitedByAddress' | 'rateHeaders' | 'clientOf' | 'addressOf'
+  >;
   readonly urlTokens: Pick<UrlTokens, 'admit'>;
   readonly notes: Pick<AuditNotes, 'settle'>;
   readonly meters: Meters;

@@ -7,7 +7,7 @@ import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { AuditNotes } from '../audit/notes.ts';
 import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Handlers } from '../call.ts';
-import { failure } from '../http/respond.ts';
+import { everyAnswer, failure } from '../http/respond.ts';
 import { judgeHandshake } from './handshake.ts';
 import { Bridge, type Passed } from './bridge.ts';
 import { refusalOf } from './close.ts';
@@ -89,7 +89,7 @@ async function run(
   const { tunnel } = opening;
   const isStillGood = (): boolean => sessions.stillGood(identity);
   const bridge = new Bridge({ tunnel, framing, clock, isStillGood });
-  const socket = isStillGood() ? exchange.upgrade(framing.protocol, ['x-request-id', requestId], bridge) : undefined;
+  const socket = isStillGood() ? exchange.upgrade(framing.protocol, everyAnswer(requestId), bridge) : undefined;
   if (socket === undefined) {
     const end = { reason: 'left', message: 'the client has left' } as const;
     tunnel.end(end);

@@ -12,7 +12,7 @@ import type { Identity } from '../auth/claims.ts';
 import type { Exchange, Sink } from '../http/engine/engine.ts';
 import type { Meters } from '../metrics.ts';
 import { noPlaceFor } from '../http/refusals.ts';
-import type { Result } from '../http/respond.ts';
+import { everyAnswer, type Result } from '../http/respond.ts';
 import type { Seats, Unseated } from '../../lib/seats.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
 
@@ -143,7 +143,7 @@ export class StreamHost {
 
   async #follow({ exchange, requestId, identity, show }: FollowOptions, doorbell: Doorbell): Promise<void> {
     const { clock, log } = this.#dependencies;
-    const sink = exchange.stream({ status: 200, headers: ['x-request-id', requestId, ...sseHeaders] });
+    const sink = exchange.stream({ status: 200, headers: [...everyAnswer(requestId), ...sseHeaders] });
     const writer = new PacedWriter(sink, clock, () => exchange.aborted || this.#stopping);
     await writer.write(preamble);
     let rang = false;

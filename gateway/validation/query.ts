@@ -1,4 +1,6 @@
 /** Query parameters by the schemas of the route table. Pure. */
+import { meant } from '../../lib/validation/misspelt.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { QueryParameter, QueryValue, Route } from '../../schemas/routes.ts';
 import type { Validated } from './faults.ts';
@@ -68,18 +70,51 @@ function readParameter({ schema, form }: QueryParameter, texts: readonly [string
   }
 }
 
-/** Unknown parameters are ignored; if one that is no list comes twice, the first counts. */
-export function queryReader(route: Pick<Route, 'query'>): QueryReader {
-  const parameters = Object.entries(route.query ?? {});
+/** Any other name could not stand in a header as it is. */
+const plainName = /^[\w-]{1,40}$/;
+
+/** What is wrong, by name: the route has no such parameter, or it came twice and is no list. */
+function strangersIn(given: URLSearchParams, parameters: Readonly<Record<string, QueryParameter>>): FieldErrors {
+  const known = Object.keys(parameters);
+  const isList = (name: string): boolean => (parameters[name]?.schema as ParameterSchema).type === 'array';
+  // A query may name fields that every object inherits, such as `constructor`.
+  const faults = Object.create(null) as FieldErrors;
+  for (const name of [...new Set(given.keys())].slice(0, limits.bodyFaults)) {
+    const near = plainName.test(name) ? meant(name, known) : undefined;
+    const shown = name.slice(0, limits.faultFieldChars);
+    if (!Object.hasOwn(parameters, name))
+      faults[shown] = [`is no parameter of this route${near === undefined ? '' : `: did you mean "${near}"?`}`];
+    else if (!isList(name) && given.getAll(name).length > 1) faults[shown] = ['must be given only once'];
+  }
+  return faults;
+}
+
+/** The value of `Longshore-Warning`; undefined: nothing is wrong. */
+function warningOf(strangers: FieldErrors): string | undefined {
+  const named = Object.entries(strangers).filter(([name]) => plainName.test(name));
+  const words = named.slice(0, limits.parametersNamed).map(([name, [fault = '']]) => `"${name}" ${fault}`);
+  return words.length === 0 ? undefined : words.join('; ');
+}
+
+/**
+ * Parameters that the route does not have, or that come twice and are no list, are faults, because
+ * a filter that is overlooked makes another list. Where the owner of the API has fixed the answers
+ * they are a warning, and the first of several counts.
+ */
+export function queryReader(route: Pick<Route, 'query' | 'ignores'>): QueryReader {
+  const table = route.query ?? {};
+  const parameters = Object.entries(table);
   const fallbacks = Object.fromEntries(parameters.map(([name, { fallback }]) => [name, fallback]));
   const none: Validated<QueryValues> = { ok: true, value: fallbacks };
   const needsAny = parameters.some(([, { required }]) => required === true);
   return (query) => {
-    if ((query === '' && !needsAny) || parameters.length === 0) return none;
+    if (query === '' && !needsAny) return none;
     const given = new URLSearchParams(query);
     const values: Record<string, QueryValue | undefined> = { ...fallbacks };
-    const faults: FieldErrors = {};
+    const strangers = route.ignores === 'all' ? {} : strangersIn(given, table);
+    const faults = route.ignores === undefined ? strangers : (Object.create(null) as FieldErrors);
     for (const [name, parameter] of parameters) {
+      if (name in faults) continue;
       const [first, ...others] = given.getAll(name);
       if (first === undefined) {
         if (parameter.required === true) faults[name] = ['is required'];
@@ -89,6 +124,8 @@ export function queryReader(route: Pick<Route, 'query'>): QueryReader {
       if (read.ok) values[name] = read.value;
       else faults[name] = [read.fault];
     }
-    return Object.keys(faults).length === 0 ? { ok: true, value: values } : { ok: false, faults };
+    if (Object.keys(faults).length > 0) return { ok: false, faults };
+    const warning = route.ignores === undefined ? undefined : warningOf(strangers);
+    return { ok: true, value: values, ...(warning === undefined ? {} : { warning }) };
   };
 }

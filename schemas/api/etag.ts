@@ -28,22 +28,27 @@ export function isMet({ match, noneMatch = [] }: Conditions, etag: string | unde
 
 /** What an owner says of a resource beside the body of its answer. */
 export interface ResourceHead {
-  readonly etag: string;
+  readonly etag?: string;
+  /** Of a container: what `GET /:id/wait?generation=` waits for. */
+  readonly generation?: number;
 }
 
-const headPattern = /^\{"head":(\{[^{}]*\}),/;
+/** The next release may say more behind these. */
+const headPattern = /^\{"head":\{(?:"etag":"\\"([\da-f]{16})\\"")?,?(?:"generation":(\d{1,15}))?[^{}]*\},/;
 
 /** @param body of an answer that is an object */
-export const withHead = (body: string, head: ResourceHead): string =>
-  `{"head":${JSON.stringify(head)},${body.slice(1)}`;
+export const withHead = (body: string, { etag, generation }: ResourceHead): string =>
+  `{"head":${JSON.stringify({ etag, generation })},${body.slice(1)}`;
 
 /** The body as its client gets it, and what the owner says beside it, if it does. */
 export function splitHead(text: string): { readonly body: string; readonly head?: ResourceHead } {
-  const [whole, head] = headPattern.exec(text) ?? [];
-  if (whole === undefined || head === undefined) return { body: text };
-  const { etag } = JSON.parse(head) as Partial<ResourceHead>;
-  const body = `{${text.slice(whole.length)}`;
-  return typeof etag === 'string' ? { body, head: { etag } } : { body };
+  const [whole, tag, generation] = headPattern.exec(text) ?? [];
+  if (whole === undefined) return { body: text };
+  const head = {
+    ...(tag === undefined ? {} : { etag: `"${tag}"` }),
+    ...(generation === undefined ? {} : { generation: Number(generation) }),
+  };
+  return { body: `{${text.slice(whole.length)}`, head };
 }
 
 /** Fields that an owner writes behind the declared ones of a container. */

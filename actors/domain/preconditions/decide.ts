@@ -46,7 +46,13 @@ export const conditional = (
   { context, decided }: { readonly context: TurnContext; readonly decided: Turn },
 ): Turn => (isSuccess(decided.reply) && !mayWrite(state, ask, context) ? unmet : decided);
 
-/** With the ETag of the resource as the turn leaves it, if the ask wants that. */
+/** A container that is gone at once had one more, which nothing keeps. */
+function generationOf(before: StateRecord | undefined, after: StateRecord | undefined): number | undefined {
+  if (after?.kind === 'container') return after.generation;
+  return after?.kind === 'tombstone' && before?.kind === 'container' ? before.generation + 1 : undefined;
+}
+
+/** With ETag and generation of the resource as the turn leaves it, if the ask wants that. */
 export function headed(state: PartitionView, ask: Ask, turn: Turn): Turn {
   const { reply, changes } = turn;
   if (ask.head !== true || !isSuccess(reply) || reply.body === '') return turn;
@@ -54,6 +60,7 @@ export function headed(state: PartitionView, ask: Ask, turn: Turn): Turn {
   if (resource === undefined) return turn;
   const after = changes.records.find((record) => recordKey(record) === resource.key) ?? resource.record;
   const known = etag(after);
-  if (known === undefined) return turn;
-  return { reply: { ...reply, body: withHead(reply.body, { etag: known }) }, changes };
+  const generation = generationOf(resource.record, after);
+  const head = { ...(known === undefined ? {} : { etag: known }), ...(generation === undefined ? {} : { generation }) };
+  return { reply: { ...reply, body: withHead(reply.body, head) }, changes };
 }

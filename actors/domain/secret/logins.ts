@@ -65,7 +65,8 @@ export function put(state: PartitionView, ask: Of<'login.put'>, context: TurnCon
     sealed: ask.sealed,
     updatedAtMs: context.nowMs,
   };
-  return answer(data('ok', viewOf(ask.registry, record)), { ...noChanges, records: [record] });
+  const code = logins.has(ask.registry) ? 'ok' : 'created';
+  return answer(data(code, viewOf(ask.registry, record)), { ...noChanges, records: [record] });
 }
 
 export function remove(state: PartitionView, ask: Of<'login.remove'>, context: TurnContext): Turn {

@@ -99,7 +99,8 @@ export function put(state: PartitionView, ask: Of<'secret.put'>, context: TurnCo
     updatedAtMs: context.nowMs,
   };
   const deletes = unusedOf(tenant, name).map((old) => keys.secret(ask.tenant, name, old));
-  return answer(data('ok', viewOf(tenant, name, version, record)), { ...noChanges, records: [record], deletes });
+  const code = current === undefined ? 'created' : 'ok';
+  return answer(data(code, viewOf(tenant, name, version, record)), { ...noChanges, records: [record], deletes });
 }
 
 /** Versions that no container needs, the current one among them. */

@@ -12,6 +12,8 @@ export const http = {
   bodyValues: 8192,
   /** Faulty fields that one answer names. */
   bodyFaults: 64,
+  /** Query parameters that a warning names. */
+  parametersNamed: 8,
   /**
    * Pieces of a body: chunks, or parts as the network cuts it. 512 KiB in the smallest usual
    * segments (536 bytes) are 979 pieces.

@@ -128,10 +128,10 @@ const isFinal = (answer: UnsealAnswer | 'no answer'): boolean =>
 t.test('a host gets what its own containers use, and nothing else', async (t) => {
   const [one, two] = [await enrolled(t, h1), await enrolled(t, h2)];
   const registry = 'registry.example.com';
-  t.equal((await call('PUT', '/secrets/db', { value })).status, 200);
-  t.equal((await call('PUT', '/secrets/other', { value })).status, 200);
-  t.equal((await call('PUT', `/registries/${registry}`, { username: 'ci', password })).status, 200);
-  t.equal((await call('PUT', '/secrets/db', { value }, 'rival')).status, 200);
+  t.equal((await call('PUT', '/secrets/db', { value })).status, 201);
+  t.equal((await call('PUT', '/secrets/other', { value })).status, 201);
+  t.equal((await call('PUT', `/registries/${registry}`, { username: 'ci', password })).status, 201);
+  t.equal((await call('PUT', '/secrets/db', { value }, 'rival')).status, 201);
   const image = { registry, repository: 'web', cpu_limit: '0.1', mem_limit: '16m' };
   const { id } = await call('POST', '?start=false', { name: 'web', host_key: h1, ...image });
   const foreign = await call('POST', '', { name: 'web', host_key: h2, repository: 'web' }, 'rival');

@@ -51,8 +51,8 @@ t.test('one tenant cannot reach another', async (t) => {
   t.test('secrets and logins of the same name are others', async (t) => {
     const secret = { value: 'alices-secret' };
     const login = { username: 'alice', password: 'alices-secret' };
-    t.equal((await alice.call('PUT', `${compute}/secrets/db`, secret)).status, 200);
-    t.equal((await alice.call('PUT', `${compute}/registries/docker.io`, login)).status, 200);
+    t.equal((await alice.call('PUT', `${compute}/secrets/db`, secret)).status, 201);
+    t.equal((await alice.call('PUT', `${compute}/registries/docker.io`, login)).status, 201);
     for (const path of ['secrets', 'registries']) {
       const { text } = await mallory.call('GET', `${compute}/${path}`);
       t.equal(text, '{"data":[]}', path);
@@ -64,7 +64,7 @@ t.test('one tenant cannot reach another', async (t) => {
     const used = await mallory.call('PUT', `${compute}/${made.body.data.id}/secrets`, uses);
     t.equal(used.status, 422, 'not a secret that mallory has');
     t.match(used.body, { details: { 'env.STOLEN': [/is not a secret/] } });
-    t.equal((await mallory.call('PUT', `${compute}/secrets/db`, { value: 'mallorys' })).status, 200);
+    t.equal((await mallory.call('PUT', `${compute}/secrets/db`, { value: 'mallorys' })).status, 201);
     const { body: kept } = await alice.call('GET', `${compute}/secrets`);
     t.match(kept, { data: [{ name: 'db', version: 1, used_by: [] }] });
     t.notMatch(JSON.stringify(kept), /alices-secret/);

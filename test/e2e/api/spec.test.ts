@@ -40,6 +40,7 @@ t.test('one document for a container', async (t) => {
     });
     t.equal(made.status, 201, made.text);
     const web = made.body.data;
+    t.equal(made.headers.get('location'), specPath(web));
     t.equal((await acme.wait(web, 'running')).status, 200);
     const { body, headers } = await read(web);
     const spec = body.data;

@@ -35,3 +35,18 @@ t.test('a bucket refills at its rate, and charges leave a local share', async (t
   t.equal(slow.take('x'), 10, 'in how many seconds');
   t.equal(slow.peek('nobody'), 0);
 });
+
+t.test('a bucket says how many requests have room, and when all have', (t) => {
+  let nowMs = 0;
+  const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const limiter = new RateLimiter({ perSecond: 10, burst: 30 }, clock, { shared: true });
+  const policy = { quota: 30, windowS: 3 };
+  t.same(limiter.standing('a'), { left: 30, ...policy, fullS: 0 });
+  for (let at = 0; at < 25; at++) limiter.take('a');
+  t.same(limiter.standing('a'), { left: 5, ...policy, fullS: 3 });
+  nowMs += 1000;
+  t.same(limiter.standing('a'), { left: 15, ...policy, fullS: 2 });
+  limiter.charge('a', 1000);
+  t.match(limiter.standing('a'), { left: 3 }, 'the share that others cannot take');
+  t.end();
+});

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { version } from '../../../lib/version.ts';
 import {
   created,
   failure,
@@ -14,8 +15,15 @@ const headersOf = (result: Result): Record<string, string> => {
   const { headers } = replyOf(result, 'r');
   const pairs: Record<string, string> = {};
   for (let at = 0; at + 1 < headers.length; at += 2) pairs[headers[at] ?? ''] = headers[at + 1] ?? '';
-  return pairs;
+  const { 'longshore-version': release, ...others } = pairs;
+  if (release !== version) throw new Error('each answer names the release');
+  return others;
 };
+
+t.test('a 401 says how to authenticate', (t) => {
+  t.match(headersOf({ code: 'unauthenticated', body: '' }), { 'www-authenticate': 'Bearer realm="longshore"' });
+  t.end();
+});
 
 t.test('an outcome becomes a status, a body and its headers', (t) => {
   const usual = { 'x-request-id': 'r', 'cache-control': 'no-store', 'content-type': 'application/json' };

@@ -117,9 +117,13 @@ t.test('every name is used, and no named schema is written out a second time', (
 t.test('a create may warn, and what can be changed conditionally has an ETag', (t) => {
   const headersOf = (operationId: string, status: number): string[] =>
     Object.keys(operations.find((one) => one.operationId === operationId)?.responses[String(status)]?.headers ?? {});
-  t.same(headersOf('container_create', successStatus.created), ['X-Request-Id', 'ETag', 'Longshore-Warning']);
-  t.same(headersOf('container_get', successStatus.ok), ['X-Request-Id', 'ETag']);
-  t.same(headersOf('container_stop', successStatus.ok), ['X-Request-Id', 'ETag']);
-  t.same(headersOf('container_status', successStatus.ok), ['X-Request-Id']);
+  const every = ['X-Request-Id', 'Longshore-Version', 'RateLimit-Policy', 'RateLimit'];
+  const written = [...every, 'ETag', 'Longshore-Warning', 'Longshore-Generation'];
+  t.same(headersOf('container_create', successStatus.created), [...written, 'Location']);
+  t.same(headersOf('container_get', successStatus.ok), [...every, 'ETag', 'Longshore-Warning']);
+  t.same(headersOf('container_stop', successStatus.ok), written);
+  t.same(headersOf('container_status', successStatus.ok), every);
+  t.same(headersOf('secret_put', successStatus.created), [...every, 'ETag', 'Location']);
+  t.same(headersOf('secret_put', successStatus.ok), [...every, 'ETag']);
   t.end();
 });

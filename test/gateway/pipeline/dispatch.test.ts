@@ -44,6 +44,7 @@ function stage({
       admit: () => caller,
       limitedByFailures: () => undefined,
       limitedByAddress: () => undefined,
+      rateHeaders: () => [],
       clientOf: ({ address }) => address,
       addressOf: ({ address }) => address,
     },

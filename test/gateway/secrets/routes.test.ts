@@ -36,7 +36,7 @@ function stage(keys: Vault | undefined = vault, before: (question: Question) => 
 
 t.test('a value is sealed for its version, and leaves only sealed', async (t) => {
   const { world, put, services, types } = stage();
-  t.match(await put('db', value), { code: 'ok', body: /"version":1/ });
+  t.match(await put('db', value), { code: 'created', body: /"version":1/ });
   const record = world.state.tenant(acme).secrets.values.get('db')?.get(1);
   t.equal(vault.open({ of: 'secret', tenant: acme, name: 'db', version: 1 }, record!.sealed), value);
   t.throws(() => vault.open({ of: 'secret', tenant: acme, name: 'db', version: 2 }, record!.sealed));
@@ -87,8 +87,8 @@ t.test('of two puts at the same time, the second is sealed again for the version
 
 t.test('a login: its password is sealed, its registry has one spelling', async (t) => {
   const { world, login, services, types } = stage();
-  t.match(await login('Registry.Example:443', value), { code: 'ok', body: /"host":"registry.example"/ });
-  t.match(await login('index.docker.io', value), { code: 'ok', body: /"host":"docker.io"/ });
+  t.match(await login('Registry.Example:443', value), { code: 'created', body: /"host":"registry.example"/ });
+  t.match(await login('index.docker.io', value), { code: 'created', body: /"host":"docker.io"/ });
   const record = world.state.tenant(acme).secrets.logins.get('registry.example');
   const place = { of: 'login', tenant: acme, registry: 'registry.example', version: 1 } as const;
   t.equal(vault.open(place, record!.sealed), value);

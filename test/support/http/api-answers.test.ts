@@ -22,7 +22,8 @@ const container = {
   updated_at: '2026-01-01T00:00:00.000Z',
 };
 
-const json = { 'content-type': 'application/json', 'x-request-id': 'r' };
+const every = { 'x-request-id': 'r', 'longshore-version': '0.2.0' };
+const json = { ...every, 'content-type': 'application/json' };
 const got = (
   more: Partial<Omit<Answered, 'headers'>> & { readonly headers?: Record<string, string> } = {},
 ): Answered => {
@@ -61,14 +62,14 @@ t.test('answers as they are documented', (t) => {
       path: `/api/forage/peers/${id}`,
       status: 204,
       text: '',
-      headers: { 'x-request-id': 'r' },
+      headers: every,
     }),
     stream: got({
       path: '/api/v2/compute/events?follow=true',
       text: 'event: end',
       headers: { ...json, 'content-type': 'text/event-stream' },
     }),
-    options: got({ method: 'OPTIONS', status: 204, text: '', headers: { allow: 'GET', 'x-request-id': 'r' } }),
+    options: got({ method: 'OPTIONS', status: 204, text: '', headers: { ...every, allow: 'GET' } }),
   };
   for (const [name, answered] of Object.entries(right)) t.same(faultsOf(answered), [], name);
   t.end();

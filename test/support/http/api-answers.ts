@@ -127,6 +127,10 @@ const strangerOf = (status: number): Response => {
   return {
     headers: {
       'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+      'Longshore-Version': { $ref: '#/components/headers/Version' },
+      'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
+      RateLimit: { $ref: '#/components/headers/RateLimit' },
+      ...(status === 401 ? { 'WWW-Authenticate': { $ref: '#/components/headers/Challenge' } } : {}),
       ...(status === 405 ? { Allow: { $ref: '#/components/headers/Allow' } } : {}),
       ...(status === 429 || status === 503 ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
     },

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { decideRead, decideWrite } from '../../../../actors/domain/decide.ts';
 import type { Changes } from '../../../../actors/domain/turn.ts';
-import { earlierTag, isMet, splitHead, type Conditions } from '../../../../schemas/api/etag.ts';
+import { earlierTag, isMet, splitHead, withHead, type Conditions } from '../../../../schemas/api/etag.ts';
 import type { Ask, WriteAsk } from '../../../../schemas/wire/asks.ts';
 import { operation, specOf } from '../../support.ts';
 import { acme, apply, container, contextOf, fleetHost, fleetOf, h1, stateOf } from '../../support/records.ts';
@@ -41,8 +41,10 @@ t.test('a write counts only for what is declared as its conditions say', (t) => 
   t.not(read().head?.etag, etag);
   t.equal(patch('3', { match: [etag] }).code, 'precondition_failed');
   t.equal(patch('3', { noneMatch: ['*'] }).code, 'precondition_failed');
+  const { generation = 0 } = read().head ?? {};
   t.equal(write('container.delete', { when: { match: [etag] } }).code, 'precondition_failed');
   t.equal(write('container.delete', { id: container().id, when: { match: [etag] } }).code, 'not_found');
+  t.match(write('container.delete', { head: true }), { code: 'accepted', head: { generation: generation + 1 } });
   t.end();
 });
 
@@ -60,7 +62,7 @@ t.test('what hosts, clocks and placement change is not declared', (t) => {
     placement: { phase: 'unplaced' },
   } as const;
   done({ records: [next], deletes: [], events: [], effects: [] });
-  t.same(read().head, before.head);
+  t.same(read().head, { ...before.head, generation: generation + 1 });
   t.not(read().body, before.body);
   t.end();
 });
@@ -97,7 +99,10 @@ t.test('conditions', (t) => {
 
 t.test('a head beside a body', (t) => {
   t.same(splitHead('{"data":{"head":{"etag":"x"}}}'), { body: '{"data":{"head":{"etag":"x"}}}' });
-  t.same(splitHead('{"head":{"etag":"\\"a\\"","more":1},"data":[]}'), { body: '{"data":[]}', head: { etag: '"a"' } });
+  for (const head of [{ etag: '"0123456789abcdef"' }, { etag: '"0123456789abcdef"', generation: 7 }, { generation: 7 }])
+    t.same(splitHead(withHead('{"data":[]}', head)), { body: '{"data":[]}', head });
+  const later = '{"head":{"etag":"\\"0123456789abcdef\\"","more":1},"data":[]}';
+  t.same(splitHead(later), { body: '{"data":[]}', head: { etag: '"0123456789abcdef"' } });
   t.same(splitHead(''), { body: '' });
   t.end();
 });

@@ -5,7 +5,7 @@
 import type { Container } from '../../../../schemas/api/container.ts';
 import type { NetworkView } from '../../../../schemas/api/network.ts';
 import type { PeerView } from '../../../../schemas/api/peer.ts';
-import { isConditional, routes, type RouteName } from '../../../../schemas/routes.ts';
+import { isConditional, routes, type Route, type RouteName } from '../../../../schemas/routes.ts';
 import type { Client, Reply } from '../../support/client.ts';
 import type { Stack } from '../../support/stack.ts';
 
@@ -26,6 +26,8 @@ export interface World {
   /** A new request of the route, with what it needs. */
   request(name: WriteName): Promise<WriteRequest>;
   send(name: WriteName, request: WriteRequest, headers?: Record<string, string>): Promise<Reply>;
+  /** The path of a GET, with parameters that name what is there. */
+  pathOf(route: Route): Promise<string>;
 }
 
 export const writes = routes.filter(isConditional) as readonly WriteRoute[];
@@ -163,11 +165,24 @@ export async function worldOf(rig: Stack): Promise<World> {
     'signing_key.rotate': async () => ({ path: `${operatorArea}/signing-keys/rotate` }),
   };
 
+  const inPath = async (): Promise<Readonly<Record<string, string>>> => {
+    const { path } = await container('');
+    const { key } = (await make<{ host: { key: string } }>(operator, 'POST', `${operatorArea}/hosts`, newHost())).data
+      .host;
+    const { id } = (await make<PeerView>(acme, 'POST', `${forage}/peers`, newPeer())).data;
+    return { id: path.split('/').at(-1) ?? '', peer: id, network: shared.name, tenant, key };
+  };
+  let names: ReturnType<typeof inPath> | undefined;
+
   const rows = new Map<RouteName, WriteRoute>(writes.map((route) => [route.name, route]));
   return {
     acme,
     operator,
     request: (name) => makers[name](),
+    pathOf: async ({ path }) => {
+      const known = await (names ??= inPath());
+      return path.replaceAll(/:(\w+)/g, (_, name: string) => known[name] ?? name);
+    },
     send: (name, { path, body }, headers = {}) => {
       const { access = 'tenant', method = 'POST' } = rows.get(name) ?? {};
       return patiently(() => (access === 'operator' ? operator : acme).call(method, path, body, headers));
