@@ -395,7 +395,7 @@ export const routes = [
     maxBodyBytes: limits.bodyBytes,
     success: 'created',
     data: Container,
-    errors: ['bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'over_quota'],
+    errors: ['bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'over_quota', 'conflict'],
     tagged: true,
     warns: true,
     withoutPrior: true,
@@ -1680,11 +1680,20 @@ export const authErrors = ['unauthenticated', 'forbidden', 'rate_limited'] as co
 export const isConditional = ({ method, access }: Pick<Route, 'method' | 'access'>): boolean =>
   method !== 'GET' && access !== 'public';
 
-/** Every error that a route may answer. */
-export const errorsOf = (route: Pick<Route, 'method' | 'access' | 'errors' | 'ignores'>): readonly ErrorCode[] => [
-  ...route.errors,
-  ...(route.ignores === undefined && !route.errors.includes('invalid') ? (['invalid'] as const) : []),
-  ...(isConditional(route) ? (['precondition_failed'] as const) : []),
-  ...commonErrors,
-  ...(route.access === 'public' ? [] : authErrors),
+/** A name in the path that nothing can have is a 404, whatever the route. */
+const errorsOfPath = ({ path }: Pick<Route, 'path'>): readonly ErrorCode[] =>
+  path.includes('/:') ? ['not_found'] : [];
+
+/** Every error that a route may answer, each once. */
+export const errorsOf = (
+  route: Pick<Route, 'method' | 'path' | 'access' | 'errors' | 'ignores'>,
+): readonly ErrorCode[] => [
+  ...new Set<ErrorCode>([
+    ...route.errors,
+    ...errorsOfPath(route),
+    ...(route.ignores === undefined ? (['invalid'] as const) : []),
+    ...(isConditional(route) ? (['precondition_failed'] as const) : []),
+    ...commonErrors,
+    ...(route.access === 'public' ? [] : authErrors),
+  ]),
 ];

@@ -106,6 +106,19 @@ t.test('answers', async (t) => {
     }
   });
 
+  t.test('what is refused for a name or a key is documented', async (t) => {
+    for (const area of ['secrets', 'registries'])
+      for (const name of ['%00', '%1b', 'a%2fb'])
+        t.equal((await acme.call('PUT', `${compute}/${area}/${name}`, { value: 'x' })).status, 404, `${area} ${name}`);
+    const key = { 'idempotency-key': 'of-one-that-is-gone' };
+    const create = async () => acme.create({ name: 'gone' }, key);
+    const made = await create();
+    t.equal(made.status, 201, made.text);
+    t.equal((await acme.remove(made.body.data)).status, 202);
+    t.equal((await acme.wait(made.body.data, 'removed')).status, 200);
+    t.match(await create(), { status: 409, body: { error: 'conflict' } });
+  });
+
   t.test('the generation of a write is the one to wait for', async (t) => {
     const { path } = await world.request('container.stop');
     const one = path.replace('/stop', '');
