@@ -223,7 +223,9 @@ export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Dom
           reply.code !== 'unavailable' && type !== 'network.learn' && type !== 'peer.forgo',
     repeated: (state, { tenant, id }, context, ask) => {
       const body = bodyAgain(state, tenant, id, context);
-      return body === undefined ? undefined : headed(state, ask, answer({ code: 'ok', body })).reply.body;
+      return body === undefined
+        ? undefined
+        : headed(state, ask, answer({ code: 'ok', body, repeat: { kind: 'container', tenant, id } })).reply.body;
     },
 
     dirtyKeyOf: (ask) => ('id' in ask ? keys.container(ask.tenant, ask.id) : dirtyKeyAround(ask)),

@@ -3415,6 +3415,8 @@ export interface components {
     'query.cursor': string;
     /** @description Check, and answer what would change, as `plan`: nothing is written. */
     'query.dry_run': boolean;
+    /** @description A repeated key with the same body returns the same container for 24 hours. */
+    'header.Idempotency-Key': string;
     'path.id': string;
     /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
     'header.If-Match': string;
@@ -3519,7 +3521,7 @@ export interface operations {
       };
       header?: {
         /** @description A repeated key with the same body returns the same container for 24 hours. */
-        'Idempotency-Key'?: string;
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
       };
       path?: never;
       cookie?: never;
@@ -3612,7 +3614,10 @@ export interface operations {
         /** @description Check, and answer what would change, as `plan`: nothing is written. */
         dry_run?: components['parameters']['query.dry_run'];
       };
-      header?: never;
+      header?: {
+        /** @description A repeated key with the same body returns the same container for 24 hours. */
+        'Idempotency-Key'?: components['parameters']['header.Idempotency-Key'];
+      };
       path?: never;
       cookie?: never;
     };

@@ -27,8 +27,11 @@ type OfSecret = 'secret.put' | 'secret.remove';
 const ofSecret = (call: CallOf<OfSecret>): Fields => ({ tenant: tenantOf(call), secret: call.params.secret });
 type OfRegistry = 'registry.put' | 'registry.remove';
 const ofRegistry = (call: CallOf<OfRegistry>): Fields => ({ tenant: tenantOf(call), registry: call.params.registry });
-type OfContainer = 'container.stop' | 'container.delete' | 'container.update' | 'container.secrets.put';
+type OfContainer =
+  'container.stop' | 'container.delete' | 'container.update' | 'container.secrets.put' | 'spec.put' | 'spec.patch';
 const ofContainer = (call: CallOf<OfContainer>): Fields => ({ tenant: tenantOf(call), container: call.params.id });
+/** As a document gives it. */
+const desiredIn = (desired: unknown): Fields => (typeof desired === 'string' ? { desired } : {});
 const ofHost = (host: HostKey): Fields => ({ host });
 
 /** Only the changes that decide whether the peer may connect. */
@@ -101,6 +104,18 @@ export const securityEventKinds: { readonly [R in RouteName]?: Kind<CallOf<R>> }
   'container.update': {
     event: 'container_changed',
     fields: (call) => ({ ...ofContainer(call), changed: Object.keys(call.body) }),
+  },
+  // The whole document, or a patch of it: both may stop the container, or take a secret from it.
+  'spec.put': {
+    event: 'container_spec_replaced',
+    fields: (call) => (call.query.dry_run ? undefined : { ...ofContainer(call), ...desiredIn(call.body.desired) }),
+  },
+  'spec.patch': {
+    event: 'container_spec_patched',
+    fields: (call) =>
+      call.query.dry_run
+        ? undefined
+        : { ...ofContainer(call), changed: Object.keys(call.body), ...desiredIn(call.body['desired']) },
   },
   'container.operate': {
     event: 'container_operated',

@@ -52,7 +52,7 @@ export const parametersOf = (route: Route): Parameter[] => [
   ...inPath(route),
   ...inQuery(route),
   ...(route.streams === 'resumable' ? [resume] : []),
-  ...(route.name === 'container.create' ? [idempotency] : []),
+  ...(route.name === 'container.create' || route.name === 'spec.create' ? [idempotency] : []),
   ...conditionsOf(route),
 ];
 

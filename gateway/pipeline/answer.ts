@@ -14,7 +14,9 @@ function reply({ exchange, namedRoute, requestId, caller, server }: RequestConte
   if (handled === 'streamed') return;
   const shown = namedRoute?.forPeople === true && !succeeded(handled) ? errorPage(handled) : handled;
   const made = replyOf(shown, requestId);
-  const rate = caller === undefined ? [] : server.gate.rateHeaders(tenantOfCaller(caller));
+  // A token that is refused learns nothing of a tenant.
+  const isKnown = caller !== undefined && handled.code !== 'unauthenticated';
+  const rate = isKnown ? server.gate.rateHeaders(tenantOfCaller(caller)) : [];
   exchange.reply(rate.length === 0 ? made : { ...made, headers: [...made.headers, ...rate] });
 }
 

@@ -2,7 +2,7 @@
  * What an answer says in its headers of what it is about: the ETag and the generation of the
  * resource, where it is, and what the client should know of its request. Pure.
  */
-import type { Handled } from '../call.ts';
+import { succeeded, type Handled } from '../call.ts';
 import { isKnown } from '../http/conditional.ts';
 import type { Result } from '../http/respond.ts';
 import type { AppRoute } from './app-route.ts';
@@ -38,7 +38,7 @@ export function described(request: RequestContext, handled: Handled, warning: st
     ...(handled.headers ?? []),
     ...headersOf(route, handled),
     ...(location === undefined ? [] : ['location', location]),
-    ...(warning === undefined ? [] : ['longshore-warning', warning]),
+    ...(warning === undefined || !succeeded(handled) ? [] : ['longshore-warning', warning]),
   ];
   const { etag } = handled.head ?? {};
   const isSame = route.conditional === true && etag !== undefined && isKnown(exchange.head.headers.ifNoneMatch, etag);

@@ -264,7 +264,14 @@ export function createCarryOut(parts: StepParts): (seen: Seen, step: Step) => Pr
     if (step.kind === 'start' && step.again && outcome.kind === 'done') metrics.restart();
     const why = 'why' in outcome ? { reason: outcome.why.reason, message: outcome.why.message } : {};
     const detail = 'detail' in outcome ? { detail: outcome.detail.slice(0, engineDetailChars) } : {};
-    log.info('step_taken', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail, ...cause?.fields });
+    log.info('step_taken', {
+      container: id,
+      step: step.kind,
+      result: outcome.kind,
+      ...why,
+      ...detail,
+      ...cause?.fields,
+    });
     const attributes = { 'longshore.result': outcome.kind, 'longshore.reason': why.reason };
     span?.end({ attributes, isError: 'why' in outcome || outcome.kind === 'outage' });
   };

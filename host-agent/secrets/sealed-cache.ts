@@ -38,7 +38,11 @@ export const sealedFileName = (key: SealedKey): string => {
   return createHash('sha256').update(JSON.stringify(of)).digest('hex');
 };
 
-export async function openSealedCache(stateDir: string, log: Log, mostBytes: number = sealedCacheBytes): Promise<SealedCache> {
+export async function openSealedCache(
+  stateDir: string,
+  log: Log,
+  mostBytes: number = sealedCacheBytes,
+): Promise<SealedCache> {
   const folder = join(stateDir, 'boxes');
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) =>
     log.warn('sealed_values_unwritable', { error }),

@@ -8,7 +8,7 @@ import type { Ask, WriteAsk } from '../../../schemas/wire/asks.ts';
 import { containerJson } from '../container/view.ts';
 import { recordKey, type StateRecord } from '../records.ts';
 import type { PartitionView } from '../state.ts';
-import { isSuccess, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { isSuccess, refuse, type SuccessReply, type Turn, type TurnContext } from '../turn.ts';
 import { etagOfRecord, resourceOf } from './resources.ts';
 
 const unmet = refuse(
@@ -52,11 +52,15 @@ function generationOf(before: StateRecord | undefined, after: StateRecord | unde
   return after?.kind === 'tombstone' && before?.kind === 'container' ? before.generation + 1 : undefined;
 }
 
+/** A create that is repeated by its key answers the container that it made the first time. */
+const answered = (ask: Ask, { repeat }: SuccessReply): Ask =>
+  repeat?.kind === 'container' && 'id' in ask ? { ...ask, id: repeat.id } : ask;
+
 /** With ETag and generation of the resource as the turn leaves it, if the ask wants that. */
 export function headed(state: PartitionView, ask: Ask, turn: Turn): Turn {
   const { reply, changes } = turn;
   if (ask.head !== true || !isSuccess(reply) || reply.body === '') return turn;
-  const resource = resourceOf(state, ask);
+  const resource = resourceOf(state, answered(ask, reply));
   if (resource === undefined) return turn;
   const after = changes.records.find((record) => recordKey(record) === resource.key) ?? resource.record;
   const known = etag(after);

@@ -53,7 +53,9 @@ async function greets(port: number, signal: AbortSignal): Promise<boolean> {
 export interface ProxyOptions {
   /** Changes of the sample, besides. */
   readonly changes?: readonly (readonly [from: string, to: string])[];
-  /** Certificate and key; then it runs as systemd runs it, and SIGUSR2 reloads it. Absent: no TLS. */
+  /**
+   * Certificate and key; then it runs as systemd runs it, and SIGUSR2 reloads it. Absent: no TLS.
+   */
   readonly certificateFile?: string;
 }
 

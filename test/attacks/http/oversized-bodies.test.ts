@@ -137,6 +137,9 @@ t.test('every body that a route takes has a bound, and only few are large', (t) 
   t.same(
     large.map(({ name, access }) => `${access} ${name}`),
     [
+      'tenant spec.create',
+      'tenant spec.put',
+      'tenant spec.patch',
       'tenant container.create',
       'tenant secret.put',
       'tenant container.update',

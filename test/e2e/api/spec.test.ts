@@ -88,6 +88,17 @@ t.test('one document for a container', async (t) => {
     await acme.remove(web);
   });
 
+  await t.test('two creates with one Idempotency-Key make one container', async (t) => {
+    const key = { 'idempotency-key': 'one' };
+    const send = (more: object) =>
+      acme.call<{ data: Container }>('POST', containers, { name: 'once', desired: 'stopped', ...more }, key);
+    const [one, two] = [await send({}), await send({})];
+    t.same([one.status, two.status, two.body.data.id], [201, 201, one.body.data.id]);
+    t.equal(two.headers.get('location'), specPath(one.body.data));
+    t.match(await send({ process: { user: '7' } }), { status: 422, body: { details: { idempotency_key: [/./] } } });
+    await acme.remove(one.body.data);
+  });
+
   await t.test('refuses what it cannot do, at its place', async (t) => {
     const refused = async (body: object, details: object): Promise<void> =>
       void t.match(await create({ name: 'odd', ...body }), { status: 422, body: { details } }, JSON.stringify(body));

@@ -115,9 +115,11 @@ t.test('usage', async (t) => {
 
   await t.test('another tenant sees none of it, and a wrong question all of its faults', async (t) => {
     const mallory = await rig.client(rig.tenant('mallory'));
-    for (const query of ['', `?tenant=${rig.tenant('acme')}`, '?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z']) {
+    for (const query of ['', '?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z']) {
       t.match(await usage(mallory, query), { data: { total: { container_seconds: 0 }, containers: [] } });
     }
+    const asAcme = await mallory.call('GET', `${usagePath}?tenant=${rig.tenant('acme')}`);
+    t.match(asAcme, { status: 422, body: { details: { tenant: [/./] } } });
     const wrong = await acme.call<{ details: object }>('GET', `${usagePath}?from=yesterday&to=2026-13-01T00:00:00Z`);
     t.equal(wrong.status, 422);
     t.same(Object.keys(wrong.body.details), ['from', 'to']);

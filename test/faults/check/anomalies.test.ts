@@ -238,7 +238,12 @@ const table: readonly { readonly what: string; readonly history: History; readon
     history: story(
       made,
       [20, 30, patch('good'), of(tagged('good'))],
-      [40, 50, { kind: 'patch', id: 'c1', change: { cpuMillis: 1 }, read: first }, of(tagged('good'))],
+      [
+        40,
+        50,
+        { kind: 'patch', id: 'c1', change: { cpuMillis: 1 }, read: { version: first, desired: 'running' } },
+        of(tagged('good')),
+      ],
     ),
     rules: ['not linearizable'],
   },
@@ -247,7 +252,7 @@ const table: readonly { readonly what: string; readonly history: History; readon
     history: story(made, [
       20,
       30,
-      { kind: 'patch', id: 'c1', change: { tag: 'good' }, read: first },
+      { kind: 'patch', id: 'c1', change: { tag: 'good' }, read: { version: first, desired: 'running' } },
       refused('precondition_failed'),
     ]),
     rules: ['not linearizable'],

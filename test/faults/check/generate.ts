@@ -6,6 +6,7 @@
 import type { Random } from '../../actors/support/random.ts';
 import {
   isSameVersion,
+  type Declared,
   type History,
   type Operation,
   type Request,
@@ -114,7 +115,8 @@ class Tenant {
   }
 
   #patch(kept: Kept, { change, read }: Extract<Request, { kind: 'patch' }>): Result {
-    if (read !== null && !isSameVersion(read, kept.version)) return { kind: 'refused', code: 'precondition_failed' };
+    const isAsRead = read === null || (isSameVersion(read.version, kept.version) && read.desired === kept.desired);
+    if (!isAsRead) return { kind: 'refused', code: 'precondition_failed' };
     const version = { ...kept.version, ...change };
     if (isSameVersion(version, kept.version)) return ok(view(kept, false));
     const previous = kept.previous ?? kept.version;
@@ -127,8 +129,9 @@ class Tenant {
   }
 
   /** What a client may have read. */
-  declared(id: string): Version | null {
-    return this.#kept.find((one) => one.id === id)?.version ?? null;
+  declared(id: string): Declared | null {
+    const kept = this.#kept.find((one) => one.id === id);
+    return kept === undefined || kept.desired === 'removed' ? null : { version: kept.version, desired: kept.desired };
   }
 
   /** A host confirms a removal or ends an update, or the platform moves a container. */

@@ -13,6 +13,12 @@ export interface Version {
   readonly memBytes: number;
 }
 
+/** What an ETag stands for. `desired` is null where the answer with the ETag did not say it. */
+export interface Declared {
+  readonly version: Version;
+  readonly desired: 'running' | 'stopped' | null;
+}
+
 /** How far the newest update is. */
 export type UpdateSeen = 'none' | 'under way' | 'done' | 'rolled back';
 
@@ -65,10 +71,9 @@ export type Request =
       readonly id: string;
       readonly change: Partial<Version>;
       /**
-       * Its ETag is sent as `If-Match`: only a container that is declared so is changed. ETags
-       * stand for the host too, so a history has them only where hosts keep their containers.
+       * Its ETag is sent as `If-Match`: only a container that is declared so is changed.
        */
-      readonly read: Version | null;
+      readonly read: Declared | null;
     }
   /** `GET /:id` or `GET /:id/status`. */
   | { readonly kind: 'get'; readonly id: string }

@@ -3,7 +3,15 @@
  * Three things happen without a request: a host confirms that a container is gone, the platform
  * places one, and an update ends. They are steps of their own, taken when an answer needs them.
  */
-import { isSameVersion, type Operation, type Quota, type Seen, type Terms, type Version } from './history.ts';
+import {
+  isSameVersion,
+  type Declared,
+  type Operation,
+  type Quota,
+  type Seen,
+  type Terms,
+  type Version,
+} from './history.ts';
 
 export interface Holding {
   readonly name: string;
@@ -106,7 +114,7 @@ export type WriteAction =
       readonly key: string | null;
     }
   | { readonly kind: 'start' | 'stop' | 'delete'; readonly id: string }
-  | { readonly kind: 'patch'; readonly id: string; readonly change: Partial<Version>; readonly read: Version | null };
+  | { readonly kind: 'patch'; readonly id: string; readonly change: Partial<Version>; readonly read: Declared | null };
 
 export type Sight =
   | { readonly kind: 'there'; readonly container: Seen }
@@ -119,7 +127,7 @@ export type Sight =
   | { readonly kind: 'over quota'; readonly version: Version }
   | { readonly kind: 'over quota by change'; readonly id: string; readonly change: Partial<Version> }
   /** It is declared otherwise than the client had read. */
-  | { readonly kind: 'declared otherwise'; readonly id: string; readonly read: Version };
+  | { readonly kind: 'declared otherwise'; readonly id: string; readonly read: Declared };
 
 type Range = { readonly [Bound in 'least' | 'most']: Quota['usage'] };
 
@@ -185,6 +193,13 @@ export function after(state: TenantState, action: WriteAction, terms: Terms): re
 const over = (holding: Holding): Holding =>
   holding.fallbacks.length === 0 ? holding : { ...holding, fallbacks: [], update: 'done' };
 
+const mayBeAsRead = ({ version, desired }: Holding, read: Declared): boolean =>
+  isSameVersion(version, read.version) && (read.desired ?? desired) === desired;
+
+/** Certainly. */
+const isAsRead = ({ version, desired }: Holding, read: Declared): boolean =>
+  isSameVersion(version, read.version) && read.desired === desired;
+
 function afterPatch(
   state: TenantState,
   { id, change, read }: Extract<WriteAction, { kind: 'patch' }>,
@@ -192,7 +207,7 @@ function afterPatch(
 ): readonly TenantState[] {
   const holding = state.containers.get(id);
   if (holding === undefined || holding.desired === 'removed') return [];
-  if (read !== null && !isSameVersion(holding.version, read)) return [];
+  if (read !== null && !mayBeAsRead(holding, read)) return [];
   const version = { ...holding.version, ...change };
   if (isSameVersion(version, holding.version)) return [state];
   const [{ least }, own] = [usageOf(state), amountsOf(holding)];
@@ -334,7 +349,7 @@ export function matches(state: TenantState, sight: Sight, caps: Quota['caps']): 
     }
     case 'declared otherwise': {
       const holding = containers.get(sight.id);
-      return holding !== undefined && holding.desired !== 'removed' && !isSameVersion(holding.version, sight.read);
+      return holding !== undefined && holding.desired !== 'removed' && !isAsRead(holding, sight.read);
     }
   }
 }

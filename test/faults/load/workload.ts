@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events';
 import { sleep } from '../../../lib/time/backoff.ts';
 import type { Random } from '../../actors/support/random.ts';
-import type { Operation, Request, Result, Version } from '../check/history.ts';
+import type { Declared, Operation, Request, Result } from '../check/history.ts';
 import { createHttpClient, type Heard, type HttpClient } from './client.ts';
 import { callOf, resultOf, sizes } from './requests.ts';
 import { exactTenants, goodTags, homeOf, quietTenants, tagsOf, tenants } from './tenants.ts';
@@ -64,8 +64,12 @@ interface Starts {
 /** The declaration that an answer showed, for `If-Match`. */
 interface Read {
   readonly etag: string;
-  readonly version: Version;
+  readonly declared: Declared;
 }
+
+/** What an answer to the request leaves of the container; null: it does not say. */
+const desiredAfter = ({ kind }: Request): Declared['desired'] =>
+  kind === 'start' ? 'running' : kind === 'stop' ? 'stopped' : null;
 
 interface Known {
   readonly ids: string[];
@@ -124,11 +128,12 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
   };
 
   /** Remembers what was read of a container, with its ETag. */
-  const noteRead = ({ read }: Worker, heard: Heard, result: Result): void => {
+  const noteRead = ({ read }: Worker, request: Request, heard: Heard, result: Result): void => {
     if (heard.kind !== 'answer' || heard.etag === undefined) return;
     if (result.kind !== 'ok' || result.told.of !== 'container') return;
     const { id, version, host } = result.told.container;
-    if (version !== null && host !== null) read.set(id, { etag: heard.etag, version });
+    if (version !== null && host !== null)
+      read.set(id, { etag: heard.etag, declared: { version, desired: desiredAfter(request) } });
   };
 
   const perform = async (worker: Worker, request: Request, etag?: string): Promise<Result> => {
@@ -155,7 +160,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     }
     const result = resultOf(request, heard, tenant);
     settle?.(result);
-    noteRead(worker, heard, result);
+    noteRead(worker, request, heard, result);
     const answeredMs = heard.kind === 'answer' ? performance.now() : null;
     operations.push({ process, tenant, request, requestId, invokedMs, answeredMs, result });
     if (heard.kind === 'broken' || heard.status >= 500) {
@@ -208,7 +213,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     const { random, tenant } = worker;
     const change = { tag: random.pick(tagsOf(tenant)), ...(random.once(3) ? random.pick(sizes) : {}) };
     const read = random.once(2) ? worker.read.get(id) : undefined;
-    await perform(worker, { kind: 'patch', id, change, read: read?.version ?? null }, read?.etag);
+    await perform(worker, { kind: 'patch', id, change, read: read?.declared ?? null }, read?.etag);
   };
 
   const step = async (worker: Worker): Promise<void> => {

@@ -45,6 +45,7 @@ t.test('an enrolment names its host, and a text that is no join token names none
 /** Writes that a restore undoes without opening anything again, and why. */
 const safelyUndone: { readonly [R in RouteName]?: string } = {
   'container.create': 'hosts keep the container as an orphan',
+  'spec.create': 'hosts keep the container as an orphan',
   'container.start': 'it is stopped again',
   'labels.put': 'a label opens nothing',
   'labels.patch': 'a label opens nothing',
@@ -91,6 +92,11 @@ t.test('what operators and tenants take away is in the list, without values', (t
       { ...own, changed: ['env'] },
     ],
     [callOf('container.secrets.put', { params: { id } }), 'container_secrets_changed', own],
+    [
+      callOf('spec.patch', { params: { id }, body: { desired: 'stopped', env: { A: 'secret' } } }),
+      'container_spec_patched',
+      { ...own, changed: ['desired', 'env'], desired: 'stopped' },
+    ],
     [
       callOf('container.operate', { params: inTenant, body: { config_files: [] } }),
       'container_operated',

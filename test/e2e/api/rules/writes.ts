@@ -45,6 +45,9 @@ async function patiently<T>(call: () => Promise<Reply<T>>): Promise<Reply<T>> {
   }
 }
 
+/** Of all worlds of this process, which share a stack: pools of networks may not overlap. */
+let networks = 0;
+
 export async function worldOf(rig: Stack): Promise<World> {
   const tenant = rig.tenant('writes');
   const acme = await rig.client(tenant);
@@ -84,8 +87,8 @@ export async function worldOf(rig: Stack): Promise<World> {
   };
   const newHost = () => ({ key: fresh('h'), region: 'elsewhere' });
   const newNetwork = () => {
-    const name = `n${++count}${tenant}`.replaceAll(/[^a-z0-9]/g, '').slice(0, 12);
-    return { name, ...network, ipv4_pool: `10.${100 + (count % 100)}.0.0/24` };
+    const name = `n${++networks}`;
+    return { name, ...network, ipv4_pool: `10.${100 + (networks >> 8)}.${networks & 255}.0/24` };
   };
   const networkOf = (): ReturnType<typeof make<NetworkView>> =>
     make<NetworkView>(operator, 'POST', `${operatorArea}/networks`, newNetwork());

@@ -35,7 +35,7 @@ t.test(
       () => `one that runs, not ${statusesOn(first).join()} and ${statusesOn(second).join()}`,
       () => statusesOn(first)[0] === 'exited' && statusesOn(second)[0] === 'running',
     );
-    t.same(errors(original), [['host_fault', 'cloned_state']], 'logged once, by the agent that stopped');
+    t.same(errors(original), [['host_fault_raised', 'cloned_state']], 'logged once, by the agent that stopped');
     t.same(errors(clone), []);
     const hellos = controlPlane.hellos().length;
     const beats = controlPlane.beats().length;

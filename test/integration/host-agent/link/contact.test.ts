@@ -62,13 +62,13 @@ t.test('an agent that restarts while it is cut off stops its containers by the o
   t.equal(status(), 'running', 'an agent that ends and starts again stops nothing');
   time.pass(limits.firstContactMs + 1);
   await becomes('exited');
-  t.match(await logged(second, 'isolated'), { level: 'warn' });
+  t.match(await logged(second, 'host_isolated'), { level: 'warn' });
 
   await second.stop();
   const third = await start();
   await logged(third, 'control_plane_awaited');
   time.pass(limits.firstContactMs);
-  await logged(third, 'isolated');
+  await logged(third, 'host_isolated');
   t.same([status(), starts()], ['exited', 1], 'an agent that starts after the deadline starts nothing');
   await controlPlane.comeBack();
   await becomes('running');
@@ -107,7 +107,7 @@ t.test('after a boot, nothing starts before the control plane has answered', asy
   const second = await start(time);
   await logged(second, 'control_plane_awaited');
   time.pass(limits.firstContactMs);
-  await logged(second, 'isolated');
+  await logged(second, 'host_isolated');
   t.same([status(), starts()], ['exited', 1]);
   await controlPlane.comeBack();
   await becomes('running');
