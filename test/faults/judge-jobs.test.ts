@@ -4,9 +4,10 @@ import type { Run } from './engine/programs.ts';
 import { runFaults, statusFaults } from './judge-jobs.ts';
 
 const job = { id: 'j1', mayRun: new Map([['a', 1]]), wasStarted: true, wasStopped: false };
-const run = (tag: string, by: 'itself' | 'hand' | 'agent', exitCode: number): Run => ({
+const run = (tag: string, by: 'itself' | 'hand' | 'agent', exitCode: number, wasAsked = by === 'agent'): Run => ({
   container: 'j1',
   tag,
+  wasAsked,
   end: { by, exitCode },
 });
 const saying = (status: 'stopped' | 'failed' | 'pending' | 'running', more: object = {}) => ({
@@ -19,7 +20,8 @@ const saying = (status: 'stopped' | 'failed' | 'pending' | 'running', more: obje
 const completed = saying('stopped', { reason: 'completed', exit_code: 0 });
 const exited = (exit_code: number, message = `exited with code ${exit_code}`) =>
   saying('failed', { reason: 'exited', exit_code, message });
-const stopped = exited(0, 'stopped before its end; its policy "never" lets it run once');
+const stopped = exited(143, 'stopped before its end; its policy "never" lets it run once');
+const unclear = exited(0, 'ended with exit code 0 while its host stopped it, so nobody knows whether it was done');
 const nobodyKnows = exited(137, 'removed from its host by hand, so nobody knows whether it has ended');
 
 t.test('a version that ran too often', (t) => {
@@ -40,14 +42,17 @@ t.test('a status that says how the last run ended', (t) => {
   t.notOk(isHonest(completed, run('b', 'agent', 0)), 'a stop by the platform is not its end');
   t.notOk(isHonest(completed, run('b', 'agent', 0), asked), 'nor one that the tenant asked for');
   t.notOk(isHonest(completed, undefined), 'it never ran');
-  t.notOk(isHonest(completed, { container: 'j1', tag: 'b', end: undefined }), 'it runs');
+  t.notOk(isHonest(completed, { container: 'j1', tag: 'b', wasAsked: false, end: undefined }), 'it runs');
 
   t.ok(isHonest(exited(3), run('b', 'itself', 3)));
   t.notOk(isHonest(exited(3), run('b', 'itself', 0)));
   t.notOk(isHonest(exited(1), run('b', 'itself', 3)), 'another code');
 
-  t.ok(isHonest(stopped, run('b', 'agent', 0)));
+  t.ok(isHonest(stopped, run('b', 'agent', 143)));
   t.notOk(isHonest(stopped, run('b', 'itself', 0)));
+  t.ok(isHonest(unclear, run('b', 'agent', 0)));
+  t.ok(isHonest(unclear, run('b', 'itself', 0, true)), 'it ended by itself while it was being stopped');
+  t.notOk(isHonest(unclear, run('b', 'itself', 0)), 'nobody asked it to stop');
   t.ok(isHonest(nobodyKnows, run('b', 'hand', 137)));
   t.ok(isHonest(exited(137), run('b', 'hand', 137)), 'the agent saw its end');
 

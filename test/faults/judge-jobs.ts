@@ -27,12 +27,16 @@ export function runFaults({ id, mayRun }: Job, runs: readonly Run[]): string[] {
   });
 }
 
+const isUnknown = (message: Status['message']): boolean => message?.includes('nobody knows') === true;
+
 /** Whether the status is what may be said of the last of these runs. */
 function isHonest({ status, reason, message, exit_code: code }: Status, job: Job, last: Run | undefined): boolean {
   const isAtRest = status === 'stopped' && reason === null;
   if (last === undefined) return !job.wasStarted || job.wasStopped ? isAtRest || status === 'pending' : false;
   if (last.end === undefined) return false;
   const { by, exitCode } = last.end;
+  // It may have ended by itself meanwhile.
+  if (last.wasAsked && exitCode === 0 && code === 0 && status === 'failed') return isUnknown(message);
   if (job.wasStopped && isAtRest) return true;
   switch (by) {
     case 'itself':
@@ -40,7 +44,7 @@ function isHonest({ status, reason, message, exit_code: code }: Status, job: Job
         ? status === 'stopped' && reason === 'completed' && code === 0
         : status === 'failed' && reason === 'exited' && code === exitCode;
     case 'hand':
-      return status === 'failed' && (code === exitCode || message?.includes('nobody knows') === true);
+      return status === 'failed' && (code === exitCode || isUnknown(message));
     case 'agent':
       return status === 'failed' && message?.startsWith('stopped before its end') === true;
   }

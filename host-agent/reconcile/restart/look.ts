@@ -170,7 +170,15 @@ const afterOnlyRun = (restart: RestartState): RestartState =>
   restart.hasBegun && !isGivenUp(restart.attempt) ? atEnd(restart, removedOnce) : restart;
 
 const startAgain = 'its policy "never" lets it run once: start it if it should run again';
-const stoppedOnce: Why = { reason: 'exited', message: `stopped before its end; ${startAgain}`, exitCode: null };
+/** A program that is asked to stop may end by itself meanwhile: its exit code 0 proves neither. */
+const stoppedOnce = (exitCode: number): Why => ({
+  reason: 'exited',
+  message:
+    exitCode === 0
+      ? `ended with exit code 0 while its host stopped it, so nobody knows whether it was done; ${startAgain}`
+      : `stopped before its end; ${startAgain}`,
+  exitCode,
+});
 const removedOnce: Why = {
   reason: 'exited',
   message: `removed from its host by hand, so nobody knows whether it has ended; ${startAgain}`,
@@ -185,7 +193,7 @@ const isStopOfAgent = ({ stopped, ending }: RestartState, run: RunId): boolean =
 function endOf(before: RestartState, run: RunId, exit: Exit, { restart }: Policy): Why | undefined {
   // A start that failed was no run.
   if (restart === 'always' || exit.error !== '') return undefined;
-  if (isStopOfAgent(before, run)) return restart === 'never' ? { ...stoppedOnce, exitCode: exit.exitCode } : undefined;
+  if (isStopOfAgent(before, run)) return restart === 'never' ? stoppedOnce(exit.exitCode) : undefined;
   const { ending } = before;
   const isOwnEnd = ending?.run !== run;
   if (isOwnEnd && exit.exitCode === 0 && !exit.oomKilled) {

@@ -97,9 +97,10 @@ export async function startTroubledEngine(
     if (trouble !== undefined) troubles += 1;
     const { container } = call;
     const isStopped = call.path.endsWith('/stop') && container?.state.status === 'running';
-    if (isStopped && (trouble === undefined || trouble === 'cut_after')) {
-      programs.asked(container);
-      await pause(stopMaxMs);
+    if (isStopped) {
+      const hears = trouble === undefined || trouble === 'cut_after';
+      programs.asked(container, hears);
+      if (hears) await pause(stopMaxMs);
     }
     return trouble;
   };

@@ -22,6 +22,8 @@ export interface Series {
 export interface Run {
   readonly container: string;
   readonly tag: string;
+  /** Whether the agent asked for its stop, also in a call that failed. */
+  wasAsked: boolean;
   /** Undefined: it still runs. */
   end: RunEnd | undefined;
 }
@@ -36,8 +38,8 @@ export interface Programs {
   readonly series: readonly Series[];
   /** In the order of their starts. */
   readonly runs: readonly Run[];
-  /** The agent asks a container to stop, which then writes what it has left. */
-  asked(made: SimulatedContainer): void;
+  /** The agent asks a container to stop. One that hears it writes what it has left. */
+  asked(made: SimulatedContainer, hears: boolean): void;
   /** Ends a container that runs, otherwise than by the agent. */
   end(made: SimulatedContainer, exitCode: number, by: 'itself' | 'hand'): void;
   /** Whether they write between their starts and their ends. */
@@ -92,7 +94,7 @@ export function startPrograms(
 
   const started = (made: SimulatedContainer): void => {
     const tag = tagOf(made);
-    const run: Run = { container: made.labels[ours.container] ?? '', tag, end: undefined };
+    const run: Run = { container: made.labels[ours.container] ?? '', tag, wasAsked: false, end: undefined };
     runs.push(run);
     running.set(made.id, run);
     write(made, 1);
@@ -125,7 +127,11 @@ export function startPrograms(
       return [...series.values()];
     },
     runs,
-    asked: (made) => write(made, 1),
+    asked: (made, hears) => {
+      const run = running.get(made.id);
+      if (run !== undefined) run.wasAsked = true;
+      if (hears) write(made, 1);
+    },
     end,
     setTalking: (isOn) => {
       isTalking = isOn;

@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { createApi } from '../../../dev/api.ts';
+import { toolHere } from '../../../dev/fetch/tools.ts';
 import { startNatsCluster, type NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { describeExit, freePort, type Exit } from '../../../dev/process/process.ts';
 import type { Program, ProgramName } from '../../../dev/stack/programs.ts';
@@ -96,6 +97,12 @@ const programOf: Readonly<Record<ProgramPlace, ProgramName>> = {
   h1: 'host-agent',
 };
 
+/**
+ * Go's collector lets a small heap grow to a multiple of what is in use before it collects. Above
+ * this bound it collects at once, so that a server which grows holds more.
+ */
+const natsHeap = '64MiB';
+
 export async function startWorld(scope: Scope, options: WorldOptions): Promise<World> {
   const { folder, random } = options;
   const wire = options.hasNamespaces ? await layWire(scope, join(folder, 'machines')) : undefined;
@@ -119,7 +126,12 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
       ...entered(name),
     })),
   );
-  const nats = await startNatsCluster({ dir: join(folder, 'nats'), places: natsPlaces });
+  const tool = await toolHere('nats-server');
+  const nats = await startNatsCluster({
+    dir: join(folder, 'nats'),
+    places: natsPlaces,
+    tool: { ...tool, env: { ...tool.env, GOMEMLIMIT: natsHeap } },
+  });
   scope.teardown(() => nats.stop());
 
   const issuer = await prepareTokenIssuer(join(folder, 'tokens'), () => Date.now() - tokenBackdateMs);

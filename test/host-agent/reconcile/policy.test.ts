@@ -172,6 +172,9 @@ t.test('a stop by the agent is no end of the program, also after a restart of th
       const after = look(restart, running(policy), clean);
       t.match(after, { attempt: { phase }, failures: 0, restarts: 0 }, policy);
       t.equal(after.why?.reason, policy === 'never' ? 'exited' : undefined, policy);
+      if (policy !== 'never') continue;
+      t.match(after.why?.message, /ended with exit code 0 while its host stopped it, so nobody knows/);
+      t.match(look(restart, running(policy), down({ exitCode: 143 })).why?.message, /^stopped before its end/);
     }
     t.match(withoutGone(noted, []), { stopped: [] });
     t.match(look(noted, running(policy), { ...up, run: 'd1:2' }), { attempt: { phase: 'clear' } });
