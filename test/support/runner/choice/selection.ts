@@ -38,7 +38,7 @@ export function select(all: readonly string[], { kinds, names, changed }: Wish, 
 }
 
 /** How many commits one after the other run each file that takes turns once. */
-export const turns = 4;
+export const turns = 6;
 
 /** Without those of the files whose turn comes with another commit. Each turn takes as long. */
 export function whoseTurnItIs(files: readonly string[], turn = partOfCommit(turns), durations = readDurations()) {
