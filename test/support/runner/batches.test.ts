@@ -28,6 +28,22 @@ t.test('what a file has started ends before the next one, and a failed file spoi
   t.same(passed, ['a.mjs', 'b.mjs', 'd.mjs']);
 });
 
+t.test('tests run side by side in the file that asks for it, and in no later one', async (t) => {
+  const both = (most: number): string => `
+    for (const name of ['one', 'other']) {
+      t.test(name, async (t) => {
+        globalThis.most = Math.max(globalThis.most, (globalThis.open += 1));
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        globalThis.open -= 1;
+      });
+    }
+    t.test('at most', async (t) => t.equal(globalThis.most, ${most}));\n`;
+  const begin = "import t from 'tap';\nglobalThis.open = globalThis.most = 0;\n";
+  const files = { 'a.mjs': `${begin}t.jobs = 2;${both(2)}`, 'b.mjs': `${begin}${both(1)}` };
+  const { passed, failures } = await runFiles(t, runBatches, files, { processes: one });
+  t.same(passed, ['a.mjs', 'b.mjs'], JSON.stringify(failures));
+});
+
 t.test('a file that hangs is killed at its deadline, and the remaining files run', async (t) => {
   const files = {
     'waits.mjs': test('setTimeout(() => {}, 1e6); await new Promise(() => {})'),
