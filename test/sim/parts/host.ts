@@ -143,6 +143,8 @@ class Agent {
 
   async run(): Promise<void> {
     const { key } = this.#options;
+    // What was moved away while it was down is a stranger, of which no desired set tells.
+    this.#workload.evaluate('any');
     this.#connection.subscribe(subjects.desiredOfHost(key), {
       callback: (_, { subject }) => {
         if (this.#due !== 'all') this.#due.add(Number(subject.split('.')[2]));
