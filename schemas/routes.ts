@@ -20,7 +20,7 @@ import {
 } from './api/container.ts';
 import { ApiDocument, Health } from './components.ts';
 import type { ErrorCode, SuccessCode } from './errors.ts';
-import { Event } from './api/event.ts';
+import { Event, eventTypes } from './api/event.ts';
 import { HostDetail } from './api/drain.ts';
 import {
   EnrolBody,
@@ -260,7 +260,28 @@ const auditQuery = {
   limit: integer(1, limits.auditMax, limits.auditDefault, 'Lines in a page; there may be fewer before the end.'),
   cursor,
 } satisfies Record<string, QueryParameter>;
+/** Query parameters of what a stream has kept, in pages. */
+const pastQuery = {
+  since: { schema: Type.String(), description: 'Only what is of this time or later, RFC 3339.' },
+  until: { schema: Type.String(), description: 'Only what is of an earlier time, RFC 3339.' },
+  order: {
+    schema: Type.Enum(['desc', 'asc']),
+    description:
+      'Goes back from the newest (`desc`), or on from the oldest (`asc`), and lists in this order. Without it a page goes back, and lists the oldest first.',
+  },
+  cursor,
+} satisfies Record<string, QueryParameter>;
 const follow = flag('Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes.');
+const eventsQuery = {
+  limit: integer(1, limits.eventsMax, limits.eventsDefault, 'Events in a page; there may be fewer before the end.'),
+  type: {
+    schema: Type.Array(Type.Enum([...eventTypes]), { maxItems: eventTypes.length }),
+    description:
+      'Only events of this type. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent.',
+  },
+  ...pastQuery,
+  follow,
+} satisfies Record<string, QueryParameter>;
 const force = flag('Remove the host even if containers may run on it: it stays fenced until they have stopped.');
 const dead = flag(
   'With `force`: you confirm that nothing runs on the host any more; its containers are placed elsewhere at once.',
@@ -460,9 +481,10 @@ export const routes = [
     access: 'tenant',
     scopes: readers,
     summary: 'List the events of the caller’s containers, oldest first. They are kept for seven days.',
-    query: { limit: integer(1, limits.eventsMax, limits.eventsDefault, 'How many of the newest.'), follow },
+    query: eventsQuery,
     success: 'ok',
     data: Type.Array(Event),
+    beside: nextCursor,
     errors: ['invalid'],
     streams: 'resumable',
   },
@@ -728,10 +750,20 @@ export const routes = [
     path: `${compute}/:id/logs`,
     access: 'tenant',
     scopes: readers,
-    summary: 'List the newest log lines, oldest first.',
-    query: { limit: integer(1, limits.logsMax, limits.logsDefault, 'How many of the newest.'), follow },
+    summary: 'List the newest log lines, oldest first; with a cursor, or a time, those of the seven days before.',
+    query: {
+      limit: integer(1, limits.logsMax, limits.logsDefault, 'Lines in a page; there may be fewer before the end.'),
+      contains: {
+        schema: Type.String({ maxLength: limits.logFilterChars }),
+        description:
+          'Only lines with this text in them. A page may then be short or empty: the list ends where `next_cursor` is absent.',
+      },
+      ...pastQuery,
+      follow,
+    },
     success: 'ok',
     data: Type.Array(LogEntry),
+    beside: nextCursor,
     errors: ['not_found', 'invalid'],
     streams: 'resumable',
     ignores: 'named',
@@ -743,9 +775,10 @@ export const routes = [
     access: 'tenant',
     scopes: readers,
     summary: 'List the events of a container, oldest first.',
-    query: { limit: integer(1, limits.eventsMax, limits.eventsDefault, 'How many of the newest.'), follow },
+    query: eventsQuery,
     success: 'ok',
     data: Type.Array(Event),
+    beside: nextCursor,
     errors: ['not_found', 'invalid'],
     streams: 'resumable',
   },

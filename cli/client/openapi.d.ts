@@ -403,7 +403,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * List the newest log lines, oldest first.
+     * List the newest log lines, oldest first; with a cursor, or a time, those of the seven days before.
      * @description Scope: read, deploy, operator; or a token without any scope.
      */
     get: operations['container_logs'];
@@ -3420,6 +3420,33 @@ export interface components {
     'path.id': string;
     /** @description ETags: 412 unless the resource has one of them; `*`: unless there is one. */
     'header.If-Match': string;
+    /** @description Only events of this type. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+    'query.type': (
+      | 'created'
+      | 'start_requested'
+      | 'stop_requested'
+      | 'delete_requested'
+      | 'operator_changed'
+      | 'update_requested'
+      | 'updated'
+      | 'update_failed'
+      | 'policy_changed'
+      | 'labels_changed'
+      | 'project_changed'
+      | 'secrets_changed'
+      | 'secret_changed'
+      | 'registry_changed'
+      | 'placed'
+      | 'unplaced'
+      | 'status'
+      | 'status_unknown'
+      | 'status_known'
+      | 'removed'
+    )[];
+    /** @description Only what is of this time or later, RFC 3339. */
+    'query.since': string;
+    /** @description Goes back from the newest (`desc`), or on from the oldest (`asc`), and lists in this order. Without it a page goes back, and lists the oldest first. */
+    'query.order': 'desc' | 'asc';
     /** @description With `follow=true`: the `id` of the last frame that was received. */
     'header.Last-Event-ID': string;
     'path.registry': string;
@@ -3954,8 +3981,18 @@ export interface operations {
   event_list: {
     parameters: {
       query?: {
-        /** @description How many of the newest. */
+        /** @description Events in a page; there may be fewer before the end. */
         limit?: number;
+        /** @description Only events of this type. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+        type?: components['parameters']['query.type'];
+        /** @description Only what is of this time or later, RFC 3339. */
+        since?: components['parameters']['query.since'];
+        /** @description Only what is of an earlier time, RFC 3339. */
+        until?: string;
+        /** @description Goes back from the newest (`desc`), or on from the oldest (`asc`), and lists in this order. Without it a page goes back, and lists the oldest first. */
+        order?: components['parameters']['query.order'];
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
         /** @description Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes. */
         follow?: boolean;
       };
@@ -3980,6 +4017,7 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['Event'][];
+            next_cursor?: string;
           };
           'text/event-stream': string;
         };
@@ -4932,8 +4970,18 @@ export interface operations {
   container_logs: {
     parameters: {
       query?: {
-        /** @description How many of the newest. */
+        /** @description Lines in a page; there may be fewer before the end. */
         limit?: number;
+        /** @description Only lines with this text in them. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+        contains?: string;
+        /** @description Only what is of this time or later, RFC 3339. */
+        since?: components['parameters']['query.since'];
+        /** @description Only what is of an earlier time, RFC 3339. */
+        until?: string;
+        /** @description Goes back from the newest (`desc`), or on from the oldest (`asc`), and lists in this order. Without it a page goes back, and lists the oldest first. */
+        order?: components['parameters']['query.order'];
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
         /** @description Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes. */
         follow?: boolean;
       };
@@ -4961,6 +5009,7 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['LogEntry'][];
+            next_cursor?: string;
           };
           'text/event-stream': string;
         };
@@ -4979,8 +5028,18 @@ export interface operations {
   container_events: {
     parameters: {
       query?: {
-        /** @description How many of the newest. */
+        /** @description Events in a page; there may be fewer before the end. */
         limit?: number;
+        /** @description Only events of this type. May be repeated; any of them will do. A page may then be short or empty: the list ends where `next_cursor` is absent. */
+        type?: components['parameters']['query.type'];
+        /** @description Only what is of this time or later, RFC 3339. */
+        since?: components['parameters']['query.since'];
+        /** @description Only what is of an earlier time, RFC 3339. */
+        until?: string;
+        /** @description Goes back from the newest (`desc`), or on from the oldest (`asc`), and lists in this order. Without it a page goes back, and lists the oldest first. */
+        order?: components['parameters']['query.order'];
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: components['parameters']['query.cursor'];
         /** @description Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes. */
         follow?: boolean;
       };
@@ -5007,6 +5066,7 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['Event'][];
+            next_cursor?: string;
           };
           'text/event-stream': string;
         };

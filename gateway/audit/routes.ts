@@ -1,6 +1,6 @@
 /** `GET /audit`: what was written, refused and opened, newest first; of a tenant, or of all. */
 import { seenBy, type AuditLine } from '../../schemas/api/audit/line.ts';
-import { decodeAuditCursor, encodeAuditCursor, type AuditCursor } from '../../schemas/api/cursor.ts';
+import { decodePastCursor, encodePastCursor, type PastCursor } from '../../schemas/api/cursor.ts';
 import { compareEvents } from '../../schemas/api/event.ts';
 import { errorStatus, type FieldErrors } from '../../schemas/errors.ts';
 import type { TenantId } from '../../schemas/ids.ts';
@@ -11,14 +11,16 @@ import type { AskOwner } from '../../lib/rpc/partition-client.ts';
 import { succeeded, tenantOf, type CallOf, type Handled, type HandlerOf, type Handlers } from '../call.ts';
 import { pageResult, wrongCursor } from '../http/pages.ts';
 import { invalid, type Result } from '../http/respond.ts';
+import { pageOf, type PastRange, type Placed } from '../streams/past.ts';
 import { AskError, readNow } from '../streams/requests.ts';
 import { meant } from '../../lib/validation/misspelt.ts';
 import { forms } from '../../lib/validation/words.ts';
 import { parseTimestamp } from '../validation/timestamp.ts';
 import { actions } from './cause.ts';
-import type { AuditFound, AuditRange, AuditReader, PlacedLine } from './reader.ts';
+import type { AuditReader } from './reader.ts';
 
 type AuditCall = CallOf<'audit.list' | 'audit.find'>;
+type Range = PastRange<AuditLine>;
 
 interface Times {
   readonly fromMs: number | undefined;
@@ -57,33 +59,12 @@ const isWanted =
   };
 
 /** Whether a line of one partition is older than the last that was given. */
-const isOlder = (cursor: AuditCursor | undefined, { id }: AuditLine): boolean =>
+const isOlder = (cursor: PastCursor | undefined, { id }: AuditLine): boolean =>
   cursor === undefined || cursor.id === '' || compareEvents(id, cursor.id) < 0;
 
 /** Whether a line lies before the last that was given, in a stream of many partitions. */
-const liesBefore = (cursor: AuditCursor | undefined, { seq, line }: PlacedLine): boolean =>
-  cursor?.seq === undefined || seq === undefined || seq < cursor.seq || isOlder(cursor, line);
-
-export interface AuditPage {
-  readonly lines: readonly AuditLine[];
-  readonly next: AuditCursor | undefined;
-}
-
-/** Lines newest first, each once, as a page. Pure. */
-export function pageOf(
-  placed: readonly PlacedLine[],
-  { next }: Pick<AuditFound, 'next'>,
-  { cursor, limit }: { readonly cursor: AuditCursor | undefined; readonly limit: number },
-): AuditPage {
-  const seen = new Set<string>();
-  const unique = placed.filter(({ line: { id } }) => !seen.has(id) && seen.add(id));
-  const given = unique.slice(0, limit);
-  const lines = given.map(({ line }) => line);
-  const last = given.at(-1);
-  const id = last?.line.id ?? cursor?.id ?? '';
-  if (unique.length > limit) return { lines, next: { seq: last?.seq, id } };
-  return { lines, next: next === undefined ? undefined : { seq: next, id } };
-}
+const liesBefore = (cursor: PastCursor | undefined, { at, item }: Placed<AuditLine>): boolean =>
+  cursor?.at === undefined || at === undefined || at < cursor.at || isOlder(cursor, item);
 
 export interface AuditRoutesOptions {
   readonly ask: AskOwner;
@@ -93,14 +74,19 @@ export interface AuditRoutesOptions {
 
 export function auditRoutes(options: AuditRoutesOptions) {
   /** Newest first: those that the stream may not show yet. */
-  const recentOf = async (call: AuditCall, tenant: TenantId, range: AuditRange): Promise<readonly PlacedLine[]> => {
-    const found: PlacedLine[] = [];
-    for (let before = range.cursor?.id || null; ;) {
+  const recentOf = async (
+    call: AuditCall,
+    tenant: TenantId,
+    range: Range,
+    cursor: PastCursor | undefined,
+  ): Promise<readonly Placed<AuditLine>[]> => {
+    const found: Placed<AuditLine>[] = [];
+    for (let before = cursor?.id || null; ;) {
       const question = { type: 'audit.recent', tenant, before, limit: range.wanted, ...call.origin } as const;
       const outcome = await options.ask('read', question, call.deadlineMs);
       if (!succeeded(outcome)) throw new AskError(outcome);
       const { lines, more } = decodeAnswer('audit.recent', outcome.body).data;
-      const page = lines.map((line) => ({ line, seq: undefined })).reverse();
+      const page = lines.map((item) => ({ item, at: undefined })).reverse();
       found.push(...page.filter(range.matches));
       before = lines[0]?.id ?? null;
       if (!more || before === null || found.length >= range.wanted) return found;
@@ -108,32 +94,34 @@ export function auditRoutes(options: AuditRoutesOptions) {
   };
 
   /** Asks the owner first, then reads the stream: see streams/events.ts. */
-  const ofTenant = async (call: AuditCall, tenant: TenantId, range: AuditRange): Promise<AuditPage> => {
-    const recent = await recentOf(call, tenant, range);
+  const ofTenant = async (call: AuditCall, tenant: TenantId, range: Range, cursor: PastCursor | undefined) => {
+    const recent = await recentOf(call, tenant, range, cursor);
     const found = await options.audit.find(range);
-    const all = [...found.lines, ...recent].sort((one, other) => compareEvents(other.line.id, one.line.id));
-    return pageOf(all, found, { cursor: range.cursor, limit: range.wanted - 1 });
+    const all = [...found.items, ...recent].sort((one, other) => compareEvents(other.item.id, one.item.id));
+    return pageOf(all, found, { cursor, limit: range.wanted - 1 });
   };
 
-  const ofAll = async (range: AuditRange): Promise<AuditPage> => {
+  const ofAll = async (range: Range, cursor: PastCursor | undefined) => {
     const found = await options.audit.find(range);
-    return pageOf(found.lines, found, { cursor: range.cursor, limit: range.wanted - 1 });
+    return pageOf(found.items, found, { cursor, limit: range.wanted - 1 });
   };
 
   const list = async (call: AuditCall, tenant: TenantId | undefined, shown: (line: AuditLine) => AuditLine) => {
     const { cursor: text, limit } = call.query;
     const times = timesOf(call.query);
     if ('faults' in times) return invalid(times.faults);
-    const cursor = text === undefined ? undefined : decodeAuditCursor(text);
+    const cursor = text === undefined ? undefined : decodePastCursor(text);
     if (text !== undefined && cursor === undefined) return wrongCursor;
     const wanted = isWanted(call.query, times);
-    const matches = (placed: PlacedLine): boolean =>
-      wanted(placed.line) && (tenant === undefined ? liesBefore(cursor, placed) : isOlder(cursor, placed.line));
+    const matches = (placed: Placed<AuditLine>): boolean =>
+      wanted(placed.item) && (tenant === undefined ? liesBefore(cursor, placed) : isOlder(cursor, placed.item));
     const subject = tenant === undefined ? subjects.allAudit : subjects.auditOfTenant(tenant);
-    const range: AuditRange = { subject, ...times, cursor, matches, wanted: limit + 1 };
+    const range: Range = { subject, order: 'desc', ...times, at: cursor?.at, matches, wanted: limit + 1 };
     return readNow(options, call, async (): Promise<Result> => {
-      const { lines, next } = await (tenant === undefined ? ofAll(range) : ofTenant(call, tenant, range));
-      return pageResult(lines.map(shown), next === undefined ? undefined : encodeAuditCursor(next));
+      const { items, next } = await (tenant === undefined
+        ? ofAll(range, cursor)
+        : ofTenant(call, tenant, range, cursor));
+      return pageResult(items.map(shown), next === undefined ? undefined : encodePastCursor(next));
     });
   };
 

@@ -1,5 +1,6 @@
 /** `GET /:id/events` and `GET /events`: the newest events, or a stream of them. */
-import { eventSeenBy, type Event } from '../../schemas/api/event.ts';
+import { decodePastCursor, encodePastCursor, type PastCursor } from '../../schemas/api/cursor.ts';
+import { compareEvents, eventSeenBy, type Event } from '../../schemas/api/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { RecentAsk } from '../../schemas/wire/asks.ts';
@@ -19,16 +20,19 @@ import {
   type EventPosition,
   type EventReader,
   type FrameId,
+  type NewestEvents,
   type Recent,
 } from './events.ts';
 import type { Showing, StreamHost } from './host.ts';
 import { FollowedMetadata, metadataOf } from '../compute/metadata.ts';
-import { ok } from '../http/respond.ts';
-import { AskError, follow, readNow, traceOf, wantsAnswer } from './requests.ts';
+import { pageResult, wrongCursor } from '../http/pages.ts';
+import { invalid, type Result } from '../http/respond.ts';
+import { pageOf, type PastPage, type PastRange, type Placed } from './past.ts';
+import { AskError, follow, pastOf, readNow, traceOf, wantsAnswer, type Past } from './requests.ts';
 
 export interface EventRoutesOptions {
   readonly ask: AskOwner;
-  readonly events: Pick<EventReader, 'newest' | 'after' | 'positionAfter'>;
+  readonly events: Pick<EventReader, 'newest' | 'past' | 'after' | 'positionAfter'>;
   readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -62,7 +66,7 @@ class EventSource {
   }
 
   /** Asks the owner first, then reads the stream: see streams/events.ts. */
-  async newest(kind: LaneKind, limit: number, deadlineMs: number): Promise<EventPage> {
+  async newest(kind: LaneKind, limit: number, deadlineMs: number): Promise<NewestEvents> {
     const recent = await this.#newestRecent(kind, limit, deadlineMs);
     return withRecent(await this.#options.events.newest(this.subject(), limit), recent, limit);
   }
@@ -83,14 +87,65 @@ class EventSource {
     return recentOf(data);
   }
 
-  async #newestRecent(kind: LaneKind, limit: number, deadlineMs: number): Promise<readonly Event[]> {
+  /** A page of the past. Asks the owner first. */
+  async past(wish: EventWish, deadlineMs: number): Promise<PastPage<Event>> {
+    const { order, sinceMs: fromMs, untilMs: toMs, types, cursor, limit } = wish;
+    const given = cursor?.id ?? '';
+    const isOfPage = (event: Event): boolean => {
+      const ms = Date.parse(event.ts);
+      const direction = given === '' ? 1 : compareEvents(event.id, given) * (order === 'asc' ? 1 : -1);
+      if (direction <= 0 || ms < (fromMs ?? -Infinity) || ms >= (toMs ?? Infinity)) return false;
+      return types === undefined || types.includes(eventSeenBy(tenantOf(this.#call), event).type);
+    };
+    const matches = ({ item }: Placed<Event>): boolean => isOfPage(item);
+    const recent = await this.#recentBeside(wish, deadlineMs);
+    const range: PastRange<Event> = {
+      ...{ subject: this.subject(), order, fromMs, toMs, at: cursor?.at, matches },
+      wanted: limit + 1,
+    };
+    const found = await this.#options.events.past(range);
+    // What only the owner has comes after all of the stream.
+    const end = order === 'asc' ? (found.items.at(-1)?.at ?? cursor?.at) : undefined;
+    const beside = order === 'asc' && found.next !== undefined ? [] : recent.events.filter(isOfPage);
+    const all = [...found.items, ...beside.map((item) => ({ item, at: end }))];
+    const sign = order === 'asc' ? 1 : -1;
+    all.sort((one, other) => sign * compareEvents(one.item.id, other.item.id));
+    const page = pageOf(all, found, { cursor, limit });
+    const last = page.items.at(-1);
+    const isCut = recent.more && page.next === undefined && last !== undefined;
+    return isCut ? { ...page, next: { at: end, id: last.id } } : page;
+  }
+
+  /** The events that the stream may not have yet, as far as a page can reach. */
+  async #recentBeside(
+    { order, cursor, limit }: EventWish,
+    deadlineMs: number,
+  ): Promise<Pick<Recent, 'events' | 'more'>> {
+    const given = cursor?.id ?? '';
+    if (order === 'asc') return this.recent('read', { after: given }, limits.eventsMax, deadlineMs);
+    return { events: await this.#newestRecent('read', limit, deadlineMs, given === '' ? null : given), more: false };
+  }
+
+  async #newestRecent(
+    kind: LaneKind,
+    limit: number,
+    deadlineMs: number,
+    before: string | null = null,
+  ): Promise<readonly Event[]> {
     let events: readonly Event[] = [];
     for (;;) {
-      const page = await this.recent(kind, { before: events[0]?.id ?? null }, limit - events.length, deadlineMs);
+      const page = await this.recent(kind, { before: events[0]?.id ?? before }, limit - events.length, deadlineMs);
       events = [...page.events, ...events];
       if (!page.more || page.events.length === 0 || events.length >= limit) return events;
     }
   }
+}
+
+interface EventWish extends Omit<Past, 'isReversed'> {
+  /** Undefined: all. */
+  readonly types: readonly string[] | undefined;
+  readonly cursor: PastCursor | undefined;
+  readonly limit: number;
 }
 
 /**
@@ -159,13 +214,29 @@ async function eventsOf(
   call: CallOf<'container.events' | 'event.list'>,
   container: ContainerId | null,
 ): Promise<Handled> {
-  const { limit } = call.query;
+  const { limit, type: types, cursor: text } = call.query;
   const source = new EventSource(options, call, container);
+  const past = pastOf(call, { type: types });
+  if (past !== undefined && 'faults' in past) return invalid(past.faults);
+  const list = async (events: readonly Event[], next: PastCursor | undefined): Promise<Result> => {
+    const shown = await source.shown(events, 'read', call.deadlineMs);
+    return pageResult(shown, next === undefined ? undefined : encodePastCursor(next));
+  };
+  if (past !== undefined) {
+    const cursor = text === undefined ? undefined : decodePastCursor(text);
+    if (text !== undefined && cursor === undefined) return wrongCursor;
+    return readNow(options, call, async () => {
+      const { items, next } = await source.past({ ...past, types, cursor, limit }, call.deadlineMs);
+      return list(past.isReversed ? items.toReversed() : items, next);
+    });
+  }
   if (wantsAnswer(call)) {
     return readNow(options, call, async () => {
-      const { events } = await source.newest('read', limit, call.deadlineMs);
-      const shown = events.map(({ event }) => event);
-      return ok(await source.shown(shown, 'read', call.deadlineMs));
+      const { events, older } = await source.newest('read', limit, call.deadlineMs);
+      return list(
+        events.map(({ event }) => event),
+        older,
+      );
     });
   }
   const follower = new EventFollower(options, source, call, limit);

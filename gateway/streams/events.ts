@@ -17,6 +17,9 @@ import { compareEvents, EventBody, placeOfEvent, type Event } from '../../schema
 import type { RecentEvents } from '../../schemas/wire/answers.ts';
 import { authorsHeader, EventAuthors } from '../../schemas/records/event-authors.ts';
 import { limits } from '../../schemas/limits.ts';
+import { minutes } from '../../schemas/limits/units.ts';
+import type { PastCursor } from '../../schemas/api/cursor.ts';
+import { PastReader, type PastFound, type PastRange } from './past.ts';
 import { SubjectReader } from './subject-reader.ts';
 import { TailReader } from './tails.ts';
 
@@ -52,6 +55,11 @@ export interface EventPage {
   readonly events: readonly PlacedEvent[];
   readonly position: EventPosition;
   readonly more: boolean;
+}
+
+export interface NewestEvents extends EventPage {
+  /** Where the page of older events begins; undefined: there are none. */
+  readonly older: PastCursor | undefined;
 }
 
 /** What `Last-Event-ID` holds: where to read, and which event was sent last. */
@@ -109,10 +117,21 @@ export const recentOf = ({ events, by, more, last }: RecentEvents): Recent => ({
 });
 
 /** A page of the newest events, with those that only the owner has. Pure. */
-export function withRecent(page: EventPage, recent: readonly Event[], limit: number): EventPage {
-  const { next } = page.position;
-  const events = newestEvents([...page.events, ...placedAt(recent, next - 1)], limit);
-  return { ...page, events, position: positionAt(next, events) };
+export function withRecent(
+  { events: stored, position: { next }, isWhole }: NewestStored,
+  recent: readonly Event[],
+  limit: number,
+): NewestEvents {
+  const all = newestEvents([...stored, ...placedAt(recent, next - 1)], Infinity);
+  const events = all.slice(-limit);
+  const [oldest] = events;
+  const hasOlder = !isWhole || events.length < all.length;
+  return {
+    events,
+    position: positionAt(next, events),
+    more: false,
+    older: hasOlder && oldest !== undefined ? { at: next - 1, id: oldest.event.id } : undefined,
+  };
 }
 
 /**
@@ -126,7 +145,19 @@ export function followedBy(page: EventPage, recent: Pick<Recent, 'events' | 'mor
   return { events: [...page.events, ...beyond.events], position: beyond.position, more: recent.more };
 }
 
+/** The newest events that the stream has. */
+export interface NewestStored extends EventPage {
+  /** Whether the stream has no older ones. */
+  readonly isWhole: boolean;
+}
+
+/** Messages of a subject that a page looks at. */
+const pageMessages = 2048;
+/** The clock of an owner may be so far ahead of that of the NATS servers. */
+const ownerAheadMs = 5 * minutes;
+
 export class EventReader {
+  readonly #past: PastReader<Event>;
   readonly #reader: SubjectReader;
   readonly #onMalformed: () => void;
   readonly #tails: TailReader<PlacedEvent>;
@@ -134,6 +165,12 @@ export class EventReader {
   constructor(nc: Promise<NatsConnection>, clock: Clock, onMalformed: () => void) {
     this.#reader = new SubjectReader(nc, 'events', clock);
     this.#onMalformed = onMalformed;
+    this.#past = new PastReader(this.#reader, {
+      itemsOf: (message) => this.#place(message).map(({ event }) => event),
+      aheadMs: ownerAheadMs,
+      late: { timeOf: ({ ts }) => Date.parse(ts) },
+      pageMessages,
+    });
     this.#tails = new TailReader(this.#reader, clock, {
       newestIn: (messages) => this.#placeAll(messages),
       newestOf: newestEvents,
@@ -142,10 +179,15 @@ export class EventReader {
     });
   }
 
-  /** The newest events of a subject, oldest first, and where a follower continues. */
-  async newest(subject: string, limit: number): Promise<EventPage> {
-    const { items: events, next } = await this.#tails.newest(subject, limit);
-    return { events, position: positionAt(next, events), more: false };
+  /** The newest events of a subject, oldest first. */
+  async newest(subject: string, limit: number): Promise<NewestStored> {
+    const { items: events, next, isWhole } = await this.#tails.newest(subject, limit);
+    return { events, position: positionAt(next, events), more: false, isWhole };
+  }
+
+  /** A part of the past. */
+  past(range: PastRange<Event>): Promise<PastFound<Event>> {
+    return this.#past.find(range);
   }
 
   /** Where a follower continues that was last given the event of this frame. */

@@ -5,15 +5,18 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { tenantOf, type CallOf, type HandlerOf } from '../call.ts';
-import type { Result } from '../http/respond.ts';
+import { decodeLogCursor, encodeLogCursor } from '../../schemas/api/cursor.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import { pageResult, wrongCursor } from '../http/pages.ts';
+import { invalid, type Result } from '../http/respond.ts';
 import type { Showing, StreamHost } from './host.ts';
-import type { LogPage, LogPosition, LogReader } from './logs.ts';
-import { follow, readNow, traceOf, wantsAnswer } from './requests.ts';
+import type { LogPage, LogPosition, LogReader, NewestLines } from './logs.ts';
+import { follow, pastOf, readNow, traceOf, wantsAnswer, type Past } from './requests.ts';
 import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 
 export interface LogRouteOptions {
   readonly ask: AskOwner;
-  readonly logs: Pick<LogReader, 'newest' | 'after' | 'positionAfter'>;
+  readonly logs: Pick<LogReader, 'newest' | 'past' | 'after' | 'positionAfter'>;
   readonly streams: Pick<StreamHost, 'withPlace' | 'follow'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -75,18 +78,36 @@ class LogFollower {
   }
 }
 
-const listOf = ({ lines }: LogPage): Result => ({
-  code: 'ok',
-  body: `{"data":[${lines.map(({ json }) => json).join(',')}]}`,
-});
+function listOf({ lines, older }: NewestLines): Result {
+  const next = older === undefined ? '' : `,"next_cursor":"${encodeLogCursor(older)}"`;
+  return { code: 'ok', body: `{"data":[${lines.map(({ json }) => json).join(',')}]${next}}` };
+}
+
+async function pageOf(
+  { logs }: LogRouteOptions,
+  call: CallOf<'container.logs'>,
+  history: readonly HostKey[],
+  { isReversed, ...past }: Past,
+): Promise<Result> {
+  const { cursor: text, contains, limit } = call.query;
+  const after = text === undefined ? undefined : decodeLogCursor(text);
+  if (text !== undefined && after === undefined) return wrongCursor;
+  const wish = { ...past, contains, after, limit };
+  const { entries, next } = await logs.past(tenantOf(call), call.params.id, history, wish);
+  const listed = isReversed ? entries.toReversed() : entries;
+  return pageResult(listed, next === undefined ? undefined : encodeLogCursor(next));
+}
 
 export const logHandler =
   (options: LogRouteOptions): HandlerOf<'container.logs'> =>
   async (call) => {
+    const past = pastOf(call, { contains: call.query.contains });
+    if (past !== undefined && 'faults' in past) return invalid(past.faults);
     const traced = await traceOf(options, call, 'read', call.deadlineMs);
     if (!traced.ok) return traced.outcome;
     const { history } = traced.trace;
     const [tenant, id, limit] = [tenantOf(call), call.params.id, call.query.limit];
+    if (past !== undefined) return readNow(options, call, () => pageOf(options, call, history, past));
     if (wantsAnswer(call)) {
       return readNow(options, call, async () => listOf(await options.logs.newest(tenant, id, history, limit)));
     }

@@ -14,8 +14,11 @@ const decodeLines = decoder(LogBlock.properties.lines);
 
 const lineOf = (entry: LogEntry): LogLine => ({ seq: entry.seq, json: JSON.stringify(entry) });
 
+/** All entries of a block. @throws DecodeError */
+export const entriesOf = (block: Uint8Array): readonly LogEntry[] => decodeBlock(block).lines;
+
 /** All lines of a block. @throws DecodeError */
-export const linesOf = (block: Uint8Array): LogLine[] => decodeBlock(block).lines.map(lineOf);
+export const linesOf = (block: Uint8Array): LogLine[] => entriesOf(block).map(lineOf);
 
 /**
  * The last lines of a block, at least `count` of them if it has as many. Lines before these are not

@@ -8,9 +8,13 @@ import type { Clock } from '../../lib/time/clock.ts';
 import { DecodeError } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
+import type { LogEntry } from '../../schemas/api/log.ts';
 import { limits } from '../../schemas/limits.ts';
+import { minutes } from '../../schemas/limits/units.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import { bySeq, lastLinesOf, linesOf, newestOf, type LogLine } from './log-lines.ts';
+import { bySeq, entriesOf, lastLinesOf, linesOf, newestOf, type LogLine } from './log-lines.ts';
+import { acrossHosts, isWished, timesOf, type LogPastPage, type LogWish } from './log-pages.ts';
+import { PastReader } from './past.ts';
 import { SubjectReader } from './subject-reader.ts';
 import { TailReader } from './tails.ts';
 
@@ -28,6 +32,11 @@ export interface LogPage {
   readonly lines: readonly LogLine[];
   readonly position: LogPosition;
   readonly more: boolean;
+}
+
+export interface NewestLines extends LogPage {
+  /** The number of the oldest, if there are older ones. */
+  readonly older: number | undefined;
 }
 
 /** The lines of one host's blocks after the last one given, in the order of the stream. */
@@ -49,7 +58,7 @@ export function linesAbove(
 }
 
 /** No lines from a malformed block. */
-function readable(lines: () => readonly LogLine[], onMalformed: () => void): readonly LogLine[] {
+function readable<T>(lines: () => readonly T[], onMalformed: () => void): readonly T[] {
   try {
     return lines();
   } catch (error) {
@@ -70,10 +79,16 @@ export function newestIn(messages: readonly ReadMessage[], limit: number, onMalf
   return lines;
 }
 
+/** Blocks of one host that a page looks at, each of up to 64 KiB. */
+const pageBlocks = 256;
+/** The clock of a host may be so far ahead of that of the NATS servers. */
+const hostAheadMs = 1 * minutes;
+
 export class LogReader {
   readonly #reader: SubjectReader;
   readonly #onMalformed: () => void;
   readonly #tails: TailReader<LogLine>;
+  readonly #past: PastReader<LogEntry>;
 
   constructor(nc: Promise<NatsConnection>, clock: Clock, onMalformed: () => void) {
     this.#reader = new SubjectReader(nc, 'logs', clock);
@@ -83,23 +98,44 @@ export class LogReader {
       bytesOf: ({ json }) => json.length + limits.tailItemBytes,
       most: limits.logsMax,
     });
+    this.#past = new PastReader(this.#reader, {
+      itemsOf: ({ data }) => readable(() => entriesOf(data), onMalformed),
+      aheadMs: hostAheadMs,
+      late: { timeOf: ({ seq }) => seq / 1000 },
+      pageMessages: pageBlocks,
+    });
     this.#onMalformed = onMalformed;
   }
 
+  /** A page of the past. */
+  async past(tenant: TenantId, id: ContainerId, history: readonly HostKey[], wish: LogWish): Promise<LogPastPage> {
+    const isOfPage = isWished(wish);
+    const range = { order: wish.order, ...timesOf(wish), at: undefined, wanted: wish.limit + 1 };
+    const ofHosts = history.map((host) =>
+      this.#past.find({
+        ...range,
+        subject: subjects.hostLog(host, tenant, id),
+        matches: ({ item }) => isOfPage(item),
+      }),
+    );
+    return acrossHosts(await Promise.all(ofHosts), wish);
+  }
+
   /** The newest lines, and where a follower continues. */
-  async newest(tenant: TenantId, id: ContainerId, history: readonly HostKey[], limit: number): Promise<LogPage> {
+  async newest(tenant: TenantId, id: ContainerId, history: readonly HostKey[], limit: number): Promise<NewestLines> {
     const ofHosts = history.map(async (host) => {
-      const { items: lines, next } = await this.#tails.newest(subjects.hostLog(host, tenant, id), limit);
-      return { host, lines, at: { next, lastSeq: lines.at(-1)?.seq ?? -1 } };
+      const { items: lines, next, isWhole } = await this.#tails.newest(subjects.hostLog(host, tenant, id), limit);
+      return { host, lines, isWhole, at: { next, lastSeq: lines.at(-1)?.seq ?? -1 } };
     });
     const tails = await Promise.all(ofHosts);
+    const all = tails.flatMap(({ lines }) => lines);
+    const lines = newestOf(all, limit);
+    const hasOlder = lines.length < all.length || tails.some(({ isWhole }) => !isWhole);
     return {
-      lines: newestOf(
-        tails.flatMap(({ lines }) => lines),
-        limit,
-      ),
+      lines,
       position: new Map(tails.map(({ host, at }) => [host, at])),
       more: false,
+      older: hasOlder ? lines[0]?.seq : undefined,
     };
   }
 

@@ -1,11 +1,15 @@
 /** What the handlers of logs, events and waits share. */
+import { forms } from '../../lib/validation/words.ts';
+import type { FieldErrors } from '../../schemas/errors.ts';
 import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 import type { Log } from '../../lib/log.ts';
 import type { AskOwner, LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import { succeeded, tenantOf, type Call, type CallOf, type Handled } from '../call.ts';
 import { failure, type Result } from '../http/respond.ts';
+import { parseTimestamp } from '../validation/timestamp.ts';
 import type { Bell, Guest, Showing, StreamHost } from './host.ts';
+import type { Order } from './past.ts';
 
 /** The owner refused or failed; its outcome is the answer to the request. */
 export class AskError extends Error {
@@ -45,6 +49,41 @@ export async function traceOf(
 /** Whether the request wants an answer now, not a stream. */
 export const wantsAnswer = ({ query, exchange }: CallOf<TracedRoute | 'event.list' | 'container.stats'>): boolean =>
   !query.follow || exchange.head.method === 'HEAD';
+
+type PastCall = CallOf<TracedRoute | 'event.list'>;
+
+/** A part of the past, in the order in which it is read. */
+export interface Past {
+  readonly order: Order;
+  /** Lists in the other order than that in which it reads. */
+  readonly isReversed: boolean;
+  /** Times in milliseconds. */
+  readonly sinceMs: number | undefined;
+  readonly untilMs: number | undefined;
+}
+
+/**
+ * What a list is about.
+ * @param filters the filters of this route, by their names
+ * @returns undefined: the newest, of every kind
+ */
+export function pastOf(
+  { query }: PastCall,
+  filters: Readonly<Record<string, unknown>>,
+): Past | { readonly faults: FieldErrors } | undefined {
+  const { since, until, order, cursor, follow } = query;
+  const given = Object.entries({ ...filters, since, until, order, cursor }).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return undefined;
+  if (follow) return { faults: Object.fromEntries(given.map(([name]) => [name, ['can not be used with `follow`']])) };
+  const [sinceMs, untilMs] = [since, until].map((text) => (text === undefined ? undefined : parseTimestamp(text)));
+  const faults: FieldErrors = {};
+  if (since !== undefined && sinceMs === undefined) faults['since'] = [forms.time];
+  if (until !== undefined && untilMs === undefined) faults['until'] = [forms.time];
+  if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
+    faults['since'] = ['must be before `until`'];
+  if (Object.keys(faults).length > 0) return { faults };
+  return { order: order ?? 'desc', isReversed: order === undefined, sinceMs, untilMs };
+}
 
 /** A list read from a stream; 503 while the stream's server or an owner is away. */
 export async function readNow(

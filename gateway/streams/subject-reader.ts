@@ -65,7 +65,12 @@ export class SubjectReader {
 
   /** The position of the oldest message, or infinite. */
   async firstOf(subject: string): Promise<number> {
-    return (await this.#batch(subject, { seq: 1 }, 1)).messages[0]?.sequence ?? Infinity;
+    return (await this.firstFrom(subject, 1))?.sequence ?? Infinity;
+  }
+
+  /** The first message from a position on. */
+  async firstFrom(subject: string, seq: number): Promise<ReadMessage | undefined> {
+    return (await this.#batch(subject, { seq }, 1)).messages[0];
   }
 
   /** The position of the first message that was stored at this time or later, or infinite. */

@@ -38,14 +38,17 @@ function readTexts(
   form?: string,
 ): Read {
   if (texts.length > maxItems) return { ok: false, fault: `must come at most ${maxItems} times` };
-  const wrong = texts.map((text) => readText(items, text, form)).find((read) => !read.ok);
+  const wrong = texts.map((text) => readOne(items, text, form)).find((read) => !read.ok);
   return wrong ?? { ok: true, value: texts };
 }
 
 function readParameter({ schema, form }: QueryParameter, texts: readonly [string, ...string[]]): Read {
   // Safe: the table has schemas of this part alone.
   const known = schema as ParameterSchema;
-  const [text] = texts;
+  return known.type === 'array' ? readTexts(known, texts, form) : readOne(known, texts[0], form);
+}
+
+function readOne(known: ParameterSchema, text: string, form?: string): Read {
   const { minimum = -Infinity, maximum = Infinity } = known;
   if (known.enum !== undefined) {
     return known.enum.includes(text)
@@ -63,8 +66,6 @@ function readParameter({ schema, form }: QueryParameter, texts: readonly [string
       return text === 'true' || text === 'false'
         ? { ok: true, value: text === 'true' }
         : { ok: false, fault: 'must be true or false' };
-    case 'array':
-      return readTexts(known, texts, form);
     default:
       return readText(known, text, form);
   }

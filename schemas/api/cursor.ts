@@ -95,20 +95,29 @@ export function decodePlaceCursor(text: string): PlaceCursor | undefined {
   return isPlace && insertedAtMs !== undefined ? { partition, from: { tenant, insertedAtMs, id } } : undefined;
 }
 
-/** End of a page of the audit. */
-export interface AuditCursor {
-  /** The newest position of the stream that may have older lines; undefined: any. */
-  readonly seq: number | undefined;
-  /** The last line that was given; empty: none was. */
+/** End of a page of a stream's past. */
+export interface PastCursor {
+  /** The position of the stream where the next page begins; undefined: any. */
+  readonly at: number | undefined;
+  /** The last item that was given; empty: none was. */
   readonly id: string;
 }
 
-export const encodeAuditCursor = ({ seq, id }: AuditCursor): string => encode(seq ?? '', id);
+export const encodePastCursor = ({ at, id }: PastCursor): string => encode(at ?? '', id);
 
 /** Undefined: the text is not a cursor of this API. */
-export function decodeAuditCursor(text: string): AuditCursor | undefined {
+export function decodePastCursor(text: string): PastCursor | undefined {
   const [first, id] = decode(text, 2);
-  const seq = numberIn(first);
-  const isLine = id !== undefined && /^(?:\d{1,6}-\d{1,15}-\d{1,6})?$/.test(id);
-  return isLine && (first === '' || seq !== undefined) ? { seq, id } : undefined;
+  const at = numberIn(first);
+  const isItem = id !== undefined && /^(?:\d{1,6}-\d{1,15}-\d{1,6})?$/.test(id);
+  return isItem && (first === '' || at !== undefined) ? { at, id } : undefined;
+}
+
+/** The cursor of log lines: the number of the last line that was looked at. */
+export const encodeLogCursor = (seq: number): string => encode(seq);
+
+/** Undefined: the text is not a cursor of this API. */
+export function decodeLogCursor(text: string): number | undefined {
+  const [seq] = decode(text, 1);
+  return seq !== undefined && /^\d{1,16}$/.test(seq) ? Number(seq) : undefined;
 }

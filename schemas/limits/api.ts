@@ -34,6 +34,7 @@ export const api = {
   operatorAsks: 32,
   logsDefault: 50,
   logsMax: 500,
+  logFilterChars: 256,
   eventsDefault: 100,
   eventsMax: 500,
   /** Characters of the name, and of the registry and repository of the image (docs/api). */

@@ -2,10 +2,11 @@ import t from 'tap';
 import type { Handled } from '../../../gateway/call.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
 import { eventRoutes } from '../../../gateway/streams/event-handlers.ts';
-import type { EventPage } from '../../../gateway/streams/events.ts';
+import type { NewestStored } from '../../../gateway/streams/events.ts';
+import type { PastFound, PastRange } from '../../../gateway/streams/past.ts';
 import type { Question } from '../../../lib/rpc/partition-client.ts';
 import type { Author } from '../../../schemas/api/audit/line.ts';
-import type { Event } from '../../../schemas/api/event.ts';
+import type { Event, EventType } from '../../../schemas/api/event.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
@@ -20,12 +21,21 @@ const placed = (name: string, by: Author | null = null) => ({ seq: 1, event: { .
 const recent = (names: readonly string[], more = false) =>
   okData({ events: names.map(event), by: names.map(() => null), more, last: 1e9 });
 
+const noPast = {
+  since: undefined as string | undefined,
+  until: undefined as string | undefined,
+  order: undefined as 'asc' | 'desc' | undefined,
+  cursor: undefined as string | undefined,
+  type: undefined as EventType[] | undefined,
+};
+
 /** A stream with one event, and an owner that knows no more; a test changes what they tell. */
 function stage() {
   const position = { next: 2, given: '0-1-0' };
   const told = {
     owner: (_question: Question): AnswerOf => recent([]),
-    page: (): EventPage => ({ events: [placed('0-1-0')], position, more: false }),
+    page: (): NewestStored => ({ events: [placed('0-1-0')], position, more: false, isWhole: true }),
+    past: (_range: PastRange<Event>): PastFound<Event> => ({ items: [], next: undefined, edge: undefined }),
     positionAfter: () => position,
   };
   const steps: unknown[] = [];
@@ -40,6 +50,7 @@ function stage() {
       log: recordingLog(),
       events: {
         newest: async (subject) => (steps.push(['newest', subject]), Promise.resolve(told.page())),
+        past: async (range) => Promise.resolve(told.past(range)),
         after: async (_subject, from) => (steps.push(['after', from]), Promise.resolve(told.page())),
         positionAfter: async (_subject, frame) => (
           steps.push(['position', frame]),
@@ -62,10 +73,14 @@ function stage() {
     }),
   );
   const ofTenant = (follow: boolean, limit = 10, head: Partial<RequestHead> = {}) =>
-    handlers['event.list'](callOf('event.list', { query: { follow, limit }, exchange: exchangeOf(head) }));
+    handlers['event.list'](callOf('event.list', { query: { ...noPast, follow, limit }, exchange: exchangeOf(head) }));
+  const ofPast = (query: { [K in keyof typeof noPast]?: (typeof noPast)[K] } & { readonly limit?: number }) =>
+    handlers['event.list'](callOf('event.list', { query: { ...noPast, follow: false, limit: 10, ...query } }));
   const ofContainer = () =>
-    handlers['container.events'](callOf('container.events', { params: { id }, query: { follow: false, limit: 10 } }));
-  return { told, steps, ofTenant, ofContainer, asked: services.asked, labels, ...byHand };
+    handlers['container.events'](
+      callOf('container.events', { params: { id }, query: { ...noPast, follow: false, limit: 10 } }),
+    );
+  return { told, steps, ofTenant, ofPast, ofContainer, asked: services.asked, labels, ...byHand };
 }
 
 const bodyOf = ({ body }: { readonly body: unknown }): string =>
@@ -110,6 +125,7 @@ t.test('events say who caused them, without the address of an operator', async (
     events: [placed('0-1-0', own), placed('0-1-1', operator), placed('0-1-2')],
     position: { next: 2, given: '0-1-2' },
     more: false,
+    isWhole: true,
   });
   const events = ['0-2-0', '0-2-1', '0-2-2', '0-2-3'].map(event);
   told.owner = () => okData({ events, by: [operator, null, own], more: false, last: 1e9 });
@@ -151,7 +167,7 @@ t.test('a follower continues behind what it was given', async (t) => {
   await ofTenant(true);
   t.match(await show(), { frames: [{ id: '1.0-1-0', event: 'event' }], more: false, ended: false });
   told.owner = () => recent(['0-1-0', '0-2-0'], true);
-  told.page = () => ({ events: [], position: { next: 2, given: '0-1-0' }, more: false });
+  told.page = () => ({ events: [], position: { next: 2, given: '0-1-0' }, more: false, isWhole: true });
   t.match(await show(), { frames: [{ id: '1.0-2-0' }], more: true });
   await show();
   const after = (given: string) => [
@@ -190,14 +206,55 @@ t.test('a follower asks for the labels of a container once, and again after they
   await ofTenant(true);
   for (const names of pages) {
     const events = names.map((name) => placed(name));
-    told.page = () => ({ events, position: { next: 2, given: names.at(-1) ?? null }, more: false });
+    told.page = () => ({ events, position: { next: 2, given: names.at(-1) ?? null }, more: false, isWhole: true });
     const { frames } = await show();
     shown.push(...frames.map(({ data }) => JSON.parse(data) as Event));
   }
   t.same(labels, [[id]]);
   t.ok(shown.length >= 4 && shown.every((one) => one.labels?.['team'] === 'a'));
   const changed = { ...placed('0-4-0').event, type: 'policy_changed', message: 'labels_changed' } as const;
-  told.page = () => ({ events: [{ seq: 1, event: changed }], position: { next: 2, given: '0-4-0' }, more: false });
+  told.page = () => ({
+    events: [{ seq: 1, event: changed }],
+    position: { next: 2, given: '0-4-0' },
+    more: false,
+    isWhole: true,
+  });
   t.match(JSON.parse((await show()).frames[0]?.data ?? ''), { type: 'labels_changed', message: null });
   t.same(labels, [[id], [id]]);
+});
+
+t.test('a page of the past has what only the owner knows, where it belongs', async (t) => {
+  const { told, ofPast } = stage();
+  const ranges: PastRange<Event>[] = [];
+  const of = (...names: readonly string[]) => names.map((name) => ({ item: placed(name).event, at: 1 }));
+  told.owner = () => recent(['0-2-0', '0-3-0']);
+  told.past = (range) => {
+    ranges.push(range);
+    const found = of('0-1-0', '0-2-0').filter(range.matches);
+    return { items: range.order === 'asc' ? found : found.toReversed(), next: undefined, edge: undefined };
+  };
+  const page = async (query: Parameters<typeof ofPast>[0]) => {
+    const answer = await ofPast(query);
+    const { next_cursor: cursor } = JSON.parse(String((answer as { body: string }).body)) as { next_cursor?: string };
+    return { ids: idsIn(answer), cursor };
+  };
+  t.same((await page({ order: 'asc' })).ids, ['0-1-0', '0-2-0', '0-3-0']);
+  t.same((await page({ order: 'desc' })).ids, ['0-3-0', '0-2-0', '0-1-0']);
+  t.same((await page({ since: '2020-01-01T00:00:00Z' })).ids, ['0-1-0', '0-2-0', '0-3-0'], 'oldest first');
+  t.same((await page({ until: '2020-01-01T00:00:00Z' })).ids, []);
+  t.same((await page({ type: ['created'] })).ids, []);
+  for (const order of ['asc', 'desc'] as const) {
+    const ids: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const next = await page({ order, limit: 1, cursor });
+      ids.push(...next.ids);
+      cursor = next.cursor;
+    } while (cursor !== undefined);
+    t.same(ids, order === 'asc' ? ['0-1-0', '0-2-0', '0-3-0'] : ['0-3-0', '0-2-0', '0-1-0'], order);
+  }
+  told.past = () => ({ items: of('0-1-0'), next: 9, edge: undefined });
+  t.same((await page({ order: 'asc' })).ids, ['0-1-0'], 'the stream has more before what only the owner has');
+  t.match(await ofPast({ cursor: 'x' }), { code: 'invalid' });
+  t.equal(ranges[0]?.subject, subjects.eventsOfTenant(acme));
 });

@@ -18,7 +18,7 @@ const place = (id: string): PlacedEvent => ({
 const ids = ({ events }: { readonly events: readonly PlacedEvent[] }): string[] => events.map(({ event }) => event.id);
 const first = unseen(['0-1-0', '0-1-1', '0-1-0', 'x', '0-2-0'].map(place), beginning);
 const known = ['0-2-0', '0-3-0', '0-10-0'].map((id) => place(id).event);
-const page = { events: first.events, position: { next: 8, given: '0-2-0' }, more: false };
+const page = { events: first.events, position: { next: 8, given: '0-2-0' }, more: false, isWhole: true };
 
 t.test('an event that is published twice is given once', (t) => {
   t.same(ids(first), ['0-1-0', '0-1-1', '0-2-0']);
@@ -28,6 +28,9 @@ t.test('an event that is published twice is given once', (t) => {
 
 t.test('the owner’s events follow those of the stream, each once', (t) => {
   t.same(ids(withRecent(page, known, 3)), ['0-2-0', '0-3-0', '0-10-0']);
+  t.same(withRecent(page, known, 3).older, { at: 7, id: '0-2-0' }, 'the page before');
+  t.equal(withRecent(page, known, 5).older, undefined, 'all are given');
+  t.same(withRecent({ ...page, isWhole: false }, known, 5).older, { at: 7, id: '0-1-0' });
   t.same(withRecent(page, known, 3).position, { next: 8, given: '0-10-0' });
   t.same(withRecent({ ...page, events: [], position: beginning }, [], 3).position, beginning);
   const beyond = followedBy(page, { events: known, more: true });

@@ -2,10 +2,11 @@ import t from 'tap';
 import type { CallOf } from '../../../gateway/call.ts';
 import type { RequestHead } from '../../../gateway/http/engine/engine.ts';
 import { logHandler } from '../../../gateway/streams/log-handler.ts';
-import type { LogPage, LogPosition } from '../../../gateway/streams/logs.ts';
+import type { NewestLines, LogPosition } from '../../../gateway/streams/logs.ts';
 import type { LogEntry } from '../../../schemas/api/log.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
+import type { LogPastPage } from '../../../gateway/streams/log-pages.ts';
 import { callOf, exchangeOf, servicesWith } from '../calls.ts';
 import { okData, recordingLog, refusal } from '../support.ts';
 import { streamsByHand } from './looks.ts';
@@ -16,11 +17,20 @@ const line = (seq: number): LogEntry => ({ ts: '2026-01-01T00:00:00.000Z', strea
 const lineAs = (seq: number) => ({ seq, json: JSON.stringify(line(seq)) });
 const at = (host: HostKey, next: number): LogPosition => new Map([[host, { next, lastSeq: next }]]);
 
+const noPast = {
+  since: undefined as string | undefined,
+  until: undefined as string | undefined,
+  order: undefined as 'asc' | 'desc' | undefined,
+  cursor: undefined as string | undefined,
+  contains: undefined as string | undefined,
+};
+
 /** A container on `h1` with one line; a test changes what its owner and the stream tell. */
 function stage() {
   const told = {
     trace: () => okData({ history: [h1], gone: false }),
-    page: (): LogPage => ({ lines: [lineAs(1)], position: at(h1, 2), more: false }),
+    page: (): NewestLines => ({ lines: [lineAs(1)], position: at(h1, 2), more: false, older: undefined }),
+    past: (): LogPastPage => ({ entries: [line(2), line(1)], next: undefined }),
     nowMs: 0,
   };
   const reads: unknown[] = [];
@@ -35,15 +45,16 @@ function stage() {
     log,
     logs: {
       newest: read('newest'),
+      past: async (_tenant, _id, _history, wish) => (reads.push(['past', wish]), Promise.resolve(told.past())),
       after: read('after'),
       positionAfter: async (_tenant, _id, _history, seq) => (reads.push(['position', seq]), Promise.resolve(at(h1, 7))),
     },
     streams: byHand.streams,
   });
-  const handle = (follow: boolean, head: Partial<RequestHead> = {}) => {
+  const handle = (follow: boolean, head: Partial<RequestHead> = {}, query: Partial<typeof noPast> = {}) => {
     const call: CallOf<'container.logs'> = callOf('container.logs', {
       params: { id },
-      query: { follow, limit: 5 },
+      query: { ...noPast, ...query, follow, limit: 5 },
       exchange: exchangeOf(head),
     });
     return logHandler(services)(call);
@@ -75,7 +86,7 @@ t.test('a follower gets the newest lines, then those after its position on each 
   t.equal(await handle(true), 'streamed');
   t.match(await show(), { frames: [{ id: '1', event: 'log', data: JSON.stringify(line(1)) }], ended: false });
   told.trace = () => okData({ history: [h2], gone: false });
-  told.page = () => ({ lines: [], position: at(h2, 4), more: true });
+  told.page = () => ({ lines: [], position: at(h2, 4), more: true, older: undefined });
   t.match(await show(), { frames: [], more: true, ended: false });
   await show();
   // The position on h1 is kept: the container may return to it.
@@ -111,7 +122,7 @@ t.test('`Last-Event-ID` is looked up once; a text of another form is as none', a
 
 t.test('a stream ends when the container is gone, and quiet for as long as an agent drains', async (t) => {
   const { told, handle, show } = stage();
-  const quiet: LogPage = { lines: [], position: new Map(), more: false };
+  const quiet: NewestLines = { lines: [], position: new Map(), more: false, older: undefined };
   await handle(true);
   told.nowMs = 10 * limits.logDrainMs;
   told.page = () => quiet;
@@ -136,4 +147,26 @@ t.test('a stream ends when the owner has forgotten the container, not while it i
   await t.rejects(show(), { message: 'trace: timeout' });
   told.trace = () => refusal('not_found');
   t.match(await show(), { frames: [], ended: true });
+});
+
+t.test('a page of the past, in the order that is asked for', async (t) => {
+  const { told, reads, handle, log } = stage();
+  const asked = { since: '2026-01-01T00:00:00Z', contains: 'error' };
+  t.match(await handle(false, {}, asked), { code: 'ok', body: JSON.stringify({ data: [line(1), line(2)] }) });
+  t.match(reads, [['past', { order: 'desc', sinceMs: Date.parse(asked.since), contains: 'error', limit: 5 }]]);
+  told.past = () => ({ entries: [line(2)], next: 2 });
+  const page = await handle(false, {}, { order: 'desc' });
+  const { data, next_cursor: cursor } = JSON.parse(String((page as { body: string }).body)) as {
+    data: unknown;
+    next_cursor: string;
+  };
+  t.same(data, [line(2)]);
+  await handle(false, {}, { order: 'asc', cursor });
+  t.match(reads.at(-1), ['past', { order: 'asc', after: 2 }]);
+  const faults = async (query: Partial<typeof noPast>, follow = false) => (await handle(follow, {}, query)) as object;
+  t.match(await faults({ cursor: '!' }), { code: 'invalid' });
+  t.match(JSON.stringify(await faults({ since: 'now' })), /since.*RFC 3339/);
+  t.match(JSON.stringify(await faults({ since: asked.since, until: asked.since })), /must be before `until`/);
+  t.match(JSON.stringify(await faults({ order: 'asc' }, true)), /order.*can not be used with `follow`/);
+  t.same(log.events, []);
 });

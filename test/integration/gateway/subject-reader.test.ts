@@ -7,6 +7,7 @@ import t from 'tap';
 import { v7 as uuidv7 } from 'uuid';
 import { EventReader } from '../../../gateway/streams/events.ts';
 import { LogReader } from '../../../gateway/streams/logs.ts';
+import type { LogWish } from '../../../gateway/streams/log-pages.ts';
 import { newestOf, type LogLine } from '../../../gateway/streams/log-lines.ts';
 import { systemClock } from '../../../lib/time/clock.ts';
 import { readLast, readStream } from '../../../lib/nats/direct-reads.ts';
@@ -236,4 +237,85 @@ t.test('the newest events of a tenant, whose containers each have a subject', as
     'what came since',
   );
   t.same((await events.after(subjects.eventsOfTenant(tenant), later.position)).events, []);
+});
+
+t.test('the past in pages: all lines of all hosts, by their times, each once', async (t) => {
+  const id = newId();
+  const [first, second] = [host, 'h2' as HostKey];
+  const startMs = Date.now() - 3_600_000;
+  /** A block of a host, with a line for each minute. */
+  const block = (on: HostKey, minutes: readonly number[]): [string, string] => [
+    subjects.hostLog(on, acme, id),
+    JSON.stringify({
+      v: 1,
+      lines: minutes.map((minute) => ({
+        ts: new Date(startMs + minute * 60_000).toISOString(),
+        stream: 'stdout',
+        line: `minute ${minute}`,
+        seq: (startMs + minute * 60_000) * 1000,
+      })),
+    } satisfies LogBlock),
+  ];
+  const noise = (): [string, string][] => Array.from({ length: 700 }, () => blocksOf(newId())(1));
+  const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, at) => from + at);
+  // The first host was cut off from minute 10 on; its lines up to minute 20 come last.
+  await publish([block(first, range(0, 5)), ...noise(), block(first, range(5, 10))]);
+  for (const minute of range(20, 40)) await publish([block(second, [minute]), ...noise().slice(0, 30)]);
+  await publish([...noise(), block(first, range(10, 20)), block(first, range(10, 20))]);
+
+  const pages = async (wish: Partial<LogWish>): Promise<{ minutes: number[]; pages: number }> => {
+    const minutes: number[] = [];
+    const asked: LogWish = {
+      ...{ order: 'desc', sinceMs: undefined, untilMs: undefined, contains: undefined, limit: 7 },
+      ...{ after: undefined, ...wish },
+    };
+    for (let count = 1, after: number | undefined; count < 50; count++) {
+      const page = await logs.past(acme, id, [first, second], { ...asked, after });
+      minutes.push(...page.entries.map(({ line }) => Number(line.slice('minute '.length))));
+      after = page.next;
+      if (after === undefined) return { minutes, pages: count };
+    }
+    throw new Error('the pages do not end');
+  };
+  const all = range(0, 40);
+  t.same((await pages({ order: 'asc' })).minutes, all);
+  t.same((await pages({})).minutes, all.toReversed());
+  const between = { sinceMs: startMs + 8 * 60_000, untilMs: startMs + 25 * 60_000 };
+  t.same(await pages({ ...between, order: 'asc', limit: 100 }), { minutes: range(8, 25), pages: 1 });
+  t.same(await pages({ ...between, limit: 100 }), { minutes: range(8, 25).toReversed(), pages: 1 });
+  t.same((await pages({ contains: '5' })).minutes, [35, 25, 15, 5]);
+  t.same((await pages({ untilMs: startMs })).minutes, []);
+  const { lines, older } = await logs.newest(acme, id, [first, second], 7);
+  const before = await logs.past(acme, id, [first, second], {
+    ...{ order: 'desc', sinceMs: undefined, untilMs: undefined, contains: undefined, limit: 7 },
+    after: older,
+  });
+  t.same(
+    [...lines.map(({ seq }) => seq).toReversed(), ...before.entries.map(({ seq }) => seq)],
+    range(26, 40)
+      .toReversed()
+      .map((minute) => (startMs + minute * 60_000) * 1000),
+    'the page before the newest',
+  );
+});
+
+t.test('the events of a tenant in pages, in both directions', async (t) => {
+  const tenant = 'past' as TenantId;
+  const ids = Array.from({ length: 40 }, newId);
+  const names = ids.flatMap((_, entry) => [`0-${entry}-0`, `0-${entry}-1`]);
+  await publish(
+    ids.map((id, entry): [string, string] => [
+      subjects.event(tenant, id),
+      JSON.stringify([statusEvent(`0-${entry}-0`, id), statusEvent(`0-${entry}-1`, id)]),
+    ]),
+  );
+  for (const order of ['asc', 'desc'] as const) {
+    const found = await events.past({
+      ...{ subject: subjects.eventsOfTenant(tenant), order, fromMs: undefined, toMs: undefined, at: undefined },
+      ...{ matches: () => true, wanted: 1000 },
+    });
+    const got = found.items.map(({ item }) => item.id);
+    t.same(got, order === 'asc' ? names : names.toReversed());
+    t.equal(found.next, undefined);
+  }
 });

@@ -29,8 +29,8 @@ const rows = [
     { partition: 3, from: { tenant: 'acme', insertedAtMs: 0, id: '' } },
     cursors.decodePlaceCursor,
   ],
-  ['.', next('', ''), { seq: undefined, id: '' }, cursors.decodeAuditCursor],
-  ['7.0-12-3', next('7', '0-12-3'), { seq: 7, id: '0-12-3' }, cursors.decodeAuditCursor],
+  ['.', next('', ''), { at: undefined, id: '' }, cursors.decodePastCursor],
+  ['7.0-12-3', next('7', '0-12-3'), { at: 7, id: '0-12-3' }, cursors.decodePastCursor],
 ] as const;
 
 t.test('cursors of the last release and of the next one are read', (t) => {
@@ -47,7 +47,7 @@ t.test('this release writes what the last one reads', (t) => {
   t.equal(cursors.encodePlaceCursor({ partition: 7, from: null }), base64url('7'));
   const from = { tenant, insertedAtMs: 5, id: '' } as const;
   t.equal(cursors.encodePlaceCursor({ partition: 7, from }), base64url(`7.${tenant}.5.`));
-  t.equal(cursors.encodeAuditCursor({ seq: undefined, id: '0-1-2' }), base64url('.0-1-2'));
+  t.equal(cursors.encodePastCursor({ at: undefined, id: '0-1-2' }), base64url('.0-1-2'));
   t.end();
 });
 
@@ -56,7 +56,12 @@ t.test('everything else is no cursor', (t) => {
   const later = base64url(JSON.stringify({ v: 2, key: ['a'] }));
   const malformed = [next(1), next(null), next('a.b', 'x'), base64url('{"v":1}'), base64url('{"v":1,"key":"a"}')];
   for (const text of [...texts, later, ...malformed, 'x'.repeat(403)])
-    for (const decode of [cursors.decodeCursor, cursors.decodePlaceCursor, cursors.decodeAuditCursor])
+    for (const decode of [
+      cursors.decodeCursor,
+      cursors.decodePlaceCursor,
+      cursors.decodePastCursor,
+      cursors.decodeLogCursor,
+    ])
       t.equal(decode(text), undefined, text);
   for (const text of [...texts, later, base64url('{"v":1}'), next(1)]) t.equal(decodeKey(text), undefined, text);
   t.end();

@@ -1,0 +1,67 @@
+/**
+ * Pages of a container's lines, out of what was found on each host where it ran. Pure.
+ *
+ * The lines of one host are in order; those of several are not, because a host that was cut off
+ * sends its lines later. So a page ends where the host of which least was looked at ends: beyond
+ * that, it may have lines between those of the others.
+ */
+import type { LogEntry } from '../../schemas/api/log.ts';
+import type { Order, PastFound } from './past.ts';
+
+export interface LogWish {
+  readonly order: Order;
+  /** Times in milliseconds; lines of `untilMs` are not wanted. */
+  readonly sinceMs: number | undefined;
+  readonly untilMs: number | undefined;
+  /** Text that a line must have in it. */
+  readonly contains: string | undefined;
+  /** The number of the last line that was looked at; undefined: none was. */
+  readonly after: number | undefined;
+  readonly limit: number;
+}
+
+export interface LogPastPage {
+  readonly entries: readonly LogEntry[];
+  /** What `after` is for the next page; undefined: there is none. */
+  readonly next: number | undefined;
+}
+
+/** Microseconds of a line's number in a millisecond. */
+const perMs = 1000;
+
+/** Which lines are of the page or a later one. */
+export function isWished({ order, sinceMs, untilMs, contains, after }: LogWish): (entry: LogEntry) => boolean {
+  return ({ seq, line }) =>
+    (after === undefined || (order === 'asc' ? seq > after : seq < after)) &&
+    (sinceMs === undefined || seq >= sinceMs * perMs) &&
+    (untilMs === undefined || seq < untilMs * perMs) &&
+    (contains === undefined || line.includes(contains));
+}
+
+/** The times, in milliseconds, between which the rest of the wished lines lie. */
+export function timesOf({ order, sinceMs, untilMs, after }: LogWish) {
+  const afterMs = after === undefined ? undefined : Math.floor(after / perMs);
+  return order === 'asc'
+    ? { fromMs: afterMs ?? sinceMs, toMs: untilMs }
+    : { fromMs: sinceMs, toMs: afterMs === undefined ? untilMs : afterMs + 1 };
+}
+
+/** @param found of each host, by the wish's order and times */
+export function acrossHosts(
+  found: readonly PastFound<LogEntry>[],
+  { order, after, limit }: Pick<LogWish, 'order' | 'after' | 'limit'>,
+): LogPastPage {
+  const sign = order === 'asc' ? 1 : -1;
+  const all = found
+    .flatMap(({ items }) => items.map(({ item }) => item))
+    .sort((one, other) => sign * (one.seq - other.seq))
+    .filter(({ seq }, at, sorted) => seq !== sorted[at - 1]?.seq);
+  const unfinished = found.filter(({ next }) => next !== undefined);
+  const ends = unfinished.flatMap(({ edge }) => (edge === undefined ? [] : [sign * edge.seq]));
+  const end = ends.length === 0 ? undefined : sign * Math.min(...ends);
+  const sure = end === undefined ? all : all.filter(({ seq }) => sign * (seq - end) <= 0);
+  const entries = sure.slice(0, limit);
+  if (entries.length === all.length && unfinished.length === 0) return { entries, next: undefined };
+  const last = entries.at(-1)?.seq;
+  return { entries, next: (entries.length < sure.length ? last : (end ?? last)) ?? after };
+}

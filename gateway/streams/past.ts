@@ -1,0 +1,222 @@
+/**
+ * The past of a stream, in pages. A subject cannot be read backwards, so a page that begins with
+ * the newest looks at windows of the stream, one before the other; where they have little of the
+ * subject, they grow.
+ */
+import { createPlaces } from '../../lib/places.ts';
+import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
+import type { PastCursor } from '../../schemas/api/cursor.ts';
+import type { SubjectReader } from './subject-reader.ts';
+
+/** Pages that are read at a time. */
+const readsAtOnce = 8;
+/** Positions of the stream that a page looks at first; then more and more. */
+const firstWindow = 256;
+/** How far apart the positions are between which a time lies. */
+const boundaryWidth = 16;
+/** How much a window grows, and how many messages of the subject are many for one. */
+const growth = 8;
+const many = 512;
+const few = 32;
+
+/** `asc`: the oldest first. */
+export type Order = 'asc' | 'desc';
+
+/** An item of a message, and the message's position in the stream; undefined: not there yet. */
+export interface Placed<T> {
+  readonly item: T;
+  readonly at: number | undefined;
+}
+
+/** How what lies in a stream is read, and how far its times are from those of its storage. */
+export interface PastKind<T> {
+  itemsOf(message: ReadMessage): readonly T[];
+  /** An item may be stored so long before its own time: clocks differ. */
+  readonly aheadMs: number;
+  /**
+   * An item is stored by then, however long the stream was away; or, where the items of a subject
+   * are in the order of their times, the time of an item.
+   */
+  readonly late: { readonly byMs: number } | { readonly timeOf: (item: T) => number };
+  /** Messages that a page looks at, at most: filters may match few of them. */
+  readonly pageMessages: number;
+}
+
+export interface PastRange<T> {
+  readonly subject: string;
+  readonly order: Order;
+  /** Times in milliseconds; what is of `toMs` is not in the range. */
+  readonly fromMs: number | undefined;
+  readonly toMs: number | undefined;
+  /** The first position to look at; undefined: where the range begins. */
+  readonly at: number | undefined;
+  readonly matches: (placed: Placed<T>) => boolean;
+  /** How many items are wanted. */
+  readonly wanted: number;
+}
+
+export interface PastFound<T> {
+  /** In the order of the range, as they lie in the stream; all that match up to `next`. */
+  readonly items: readonly Placed<T>[];
+  /** The first position that was not looked at; undefined: there is none. */
+  readonly next: number | undefined;
+  /** The item that was looked at last, whether it matches or not. */
+  readonly edge: T | undefined;
+}
+
+export class PastReader<T> {
+  readonly #reader: SubjectReader;
+  readonly #kind: PastKind<T>;
+  readonly #places = createPlaces(readsAtOnce);
+
+  constructor(reader: SubjectReader, kind: PastKind<T>) {
+    this.#reader = reader;
+    this.#kind = kind;
+  }
+
+  /** More items than wanted where the last message that was looked at has more. */
+  find(range: PastRange<T>): Promise<PastFound<T>> {
+    return this.#places.run(async () => {
+      const [floor, ceiling] = await Promise.all([this.#floorOf(range), this.#ceilingOf(range)]);
+      return range.order === 'asc' ? this.#onward(range, floor, ceiling) : this.#backward(range, floor, ceiling);
+    });
+  }
+
+  async #onward(range: PastRange<T>, floor: number, ceiling: number): Promise<PastFound<T>> {
+    const { subject, wanted } = range;
+    const items: Placed<T>[] = [];
+    let edge: T | undefined;
+    let seq = floor;
+    for (let looked = 0; seq < ceiling && items.length < wanted && looked < this.#kind.pageMessages;) {
+      const { messages, pending } = await this.#reader.page(subject, seq);
+      for (const message of messages) {
+        if (message.sequence >= ceiling) break;
+        const all = this.#placed(message);
+        items.push(...all.filter(range.matches));
+        edge = all.at(-1)?.item ?? edge;
+      }
+      const last = messages.at(-1);
+      if (pending === 0 || last === undefined) return { items, next: undefined, edge };
+      looked += messages.length;
+      seq = last.sequence + 1;
+    }
+    return { items, next: seq < ceiling ? seq : undefined, edge };
+  }
+
+  async #backward(range: PastRange<T>, floor: number, ceiling: number): Promise<PastFound<T>> {
+    const { subject, wanted } = range;
+    let items: readonly Placed<T>[] = [];
+    let edge: T | undefined;
+    let high = ceiling;
+    let width: number = firstWindow;
+    let above = ceiling <= floor ? 0 : await this.#reader.countFrom(subject, ceiling);
+    for (let looked = 0; high > floor && items.length < wanted && looked < this.#kind.pageMessages;) {
+      const low = Math.max(floor, high - width);
+      const from = await this.#reader.countFrom(subject, low);
+      const inside = from - above;
+      if (inside > many && high - low > firstWindow) {
+        width = Math.max(firstWindow, Math.floor((high - low) / growth));
+        continue;
+      }
+      if (inside > 0) {
+        const found = await this.#window(range, low, high);
+        items = [...items, ...found.items];
+        edge = found.edge ?? edge;
+      }
+      looked += Math.max(inside, 1);
+      above = from;
+      high = low;
+      if (inside < few) width *= growth;
+    }
+    return { items, next: high > floor ? high - 1 : undefined, edge };
+  }
+
+  async #window(range: PastRange<T>, low: number, high: number): Promise<Pick<PastFound<T>, 'items' | 'edge'>> {
+    const items: Placed<T>[] = [];
+    let edge: T | undefined;
+    for (let seq = low; seq < high;) {
+      const { messages, pending } = await this.#reader.page(range.subject, seq);
+      for (const message of messages) {
+        if (message.sequence >= high) break;
+        const all = this.#placed(message);
+        items.push(...all.filter(range.matches));
+        edge ??= all[0]?.item;
+      }
+      const last = messages.at(-1);
+      if (pending === 0 || last === undefined) break;
+      seq = last.sequence + 1;
+    }
+    return { items: items.reverse(), edge };
+  }
+
+  /** The first position that may have an item of the range. */
+  async #floorOf({ subject, order, fromMs, at }: PastRange<T>): Promise<number> {
+    if (order === 'asc' && at !== undefined) return at;
+    if (fromMs === undefined) return this.#reader.firstOf(subject);
+    const { late } = this.#kind;
+    if ('byMs' in late) return this.#reader.firstSince(subject, fromMs - this.#kind.aheadMs);
+    return (await this.#boundary(subject, fromMs, late)).low;
+  }
+
+  /** The first position that certainly has none. */
+  async #ceilingOf({ subject, order, toMs, at }: PastRange<T>): Promise<number> {
+    if (order === 'desc' && at !== undefined) return at + 1;
+    const end = ((await this.#reader.last(subject))?.sequence ?? 0) + 1;
+    if (toMs === undefined) return end;
+    const { late } = this.#kind;
+    if ('byMs' in late) return Math.min(end, await this.#reader.firstSince(subject, toMs + late.byMs));
+    return Math.min(end, (await this.#boundary(subject, toMs, late)).high);
+  }
+
+  /**
+   * Where the first item of this time or later is: between two positions that are close to each
+   * other, however late it was stored.
+   */
+  async #boundary(subject: string, ms: number, { timeOf }: { readonly timeOf: (item: T) => number }) {
+    let low = await this.#reader.firstSince(subject, ms - this.#kind.aheadMs);
+    if (low === Infinity) return { low, high: low };
+    const isEarlier = async (seq: number): Promise<boolean> => {
+      const message = await this.#reader.firstFrom(subject, seq);
+      if (message === undefined) return false;
+      const [item] = this.#kind.itemsOf(message);
+      return item === undefined || timeOf(item) < ms;
+    };
+    let width = boundaryWidth;
+    while (await isEarlier(low + width)) {
+      low += width;
+      width *= growth;
+    }
+    let high = low + width;
+    while (high - low > boundaryWidth) {
+      const middle = Math.floor((low + high) / 2);
+      if (await isEarlier(middle)) low = middle;
+      else high = middle;
+    }
+    return { low, high };
+  }
+
+  #placed(message: ReadMessage): readonly Placed<T>[] {
+    return this.#kind.itemsOf(message).map((item) => ({ item, at: message.sequence }));
+  }
+}
+
+export interface PastPage<T> {
+  readonly items: readonly T[];
+  readonly next: PastCursor | undefined;
+}
+
+/** Items in their order, each once, as a page. Pure. */
+export function pageOf<T extends { readonly id: string }>(
+  placed: readonly Placed<T>[],
+  { next }: Pick<PastFound<T>, 'next'>,
+  { cursor, limit }: { readonly cursor: PastCursor | undefined; readonly limit: number },
+): PastPage<T> {
+  const seen = new Set<string>();
+  const unique = placed.filter(({ item: { id } }) => !seen.has(id) && seen.add(id));
+  const given = unique.slice(0, limit);
+  const items = given.map(({ item }) => item);
+  const last = given.at(-1);
+  const id = last?.item.id ?? cursor?.id ?? '';
+  if (unique.length > limit) return { items, next: { at: last?.at, id } };
+  return { items, next: next === undefined ? undefined : { at: next, id } };
+}
