@@ -72,9 +72,16 @@ const endOf = (frame: Frame): string | undefined =>
 export async function* follow<Item>(
   open: Open,
   signal: AbortSignal,
-  pause: (ms: number, signal: AbortSignal) => Promise<void> = sleep,
+  {
+    after,
+    pause = sleep,
+  }: {
+    /** The stream begins behind the frame of this id. */
+    readonly after?: string | undefined;
+    readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+  } = {},
 ): AsyncGenerator<Item, void> {
-  let lastId: string | undefined;
+  let lastId = after;
   for (let attempt = 0; ; attempt++) {
     let failure = new ConnectionError('the server', new Error('it ends the stream again and again'));
     try {

@@ -31,7 +31,7 @@ export interface WaitOptions {
   readonly stable: number;
 }
 
-const spanMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const spanMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** `Date` takes 30 February for 2 March. */
 function isDay(text: string): boolean {
@@ -44,7 +44,7 @@ const timeIn =
   (direction: -1 | 1) =>
   (nowMs: () => number) =>
   (text: string): string => {
-    const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];
+    const [, count, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
     if (count !== undefined)
       return new Date(nowMs() + direction * Number(count) * spanMs[unit as keyof typeof spanMs]).toISOString();
     const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];

@@ -42,7 +42,7 @@ async function following(t: Test, ...script: readonly [Reaction, ...Reaction[]])
         signal,
       }),
     abort.signal,
-    () => Promise.resolve(),
+    { pause: () => Promise.resolve() },
   );
   return { asked, lines, leave: () => abort.abort() };
 }

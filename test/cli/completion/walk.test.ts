@@ -30,7 +30,8 @@ t.test('what has a name', (t) => {
   const kinds: readonly (readonly [line: string, kind: string | undefined])[] = [
     ['logs ', 'container'],
     ['logs -n 5 w', 'container'],
-    ['logs web w', undefined],
+    ['inspect web w', undefined],
+    ['logs web w', 'container'],
     ['rm web w', 'container'],
     ['secret set ', 'secret'],
     ['secret rm d', 'secret'],

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { amountText } from '../../../cli/tenant/containers.ts';
-import { sampleLine } from '../../../cli/tenant/streams.ts';
+import { sampleLine } from '../../../cli/tenant/stats.ts';
 
 t.test('amounts of a quota: bytes as people read them', (t) => {
   t.equal(amountText('mem_bytes', 64 * 1024 ** 2), '64 MiB');

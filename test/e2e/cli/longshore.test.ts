@@ -160,6 +160,20 @@ t.test('the command line', async (t) => {
       };
     const followed = await longshore(['logs', '-f', 'web'], { watch: after(4) });
     t.match(followed, { code: 130, err: '' });
+    const linesOf = (text: string): string[] => text.split('\n').slice(0, -1);
+    const all = linesOf(await ok(['logs', 'web', '-n', 'all']));
+    t.match(all, [/Ahoy/]);
+    t.same(linesOf(await ok(['logs', 'web', '--tail', '1'])).length, 1);
+    t.same(linesOf(await ok(['logs', 'web', '--since', '1h', '--grep', 'Ahoy'])), [
+      all.find((line) => /Ahoy/.test(line)),
+    ]);
+    t.equal(await ok(['logs', 'web', '--until', '1h']), '');
+    t.match(linesOf(await ok(['logs', 'web', 'web', '-n', '1'])), [/^web \| /, /^web \| /]);
+    t.match(await ok(['events', 'web', '-n', '1', '--type', 'created']), /web created/);
+    const grepped = await longshore(['logs', '-f', 'web', '--grep', 'line', '-n', '2'], { watch: after(3) });
+    t.match(grepped, { code: 130, err: '' });
+    t.ok(linesOf(grepped.out).every((line) => line.includes('line ')));
+    t.match(await longshore(['logs', '-f', 'web', '--until', '1h']), { code: 2, err: /leave out --until/ });
     const watched = await longshore(['stats', '-f', 'web', '--json'], { watch: after(2) });
     t.match(JSON.parse(watched.out.split('\n')[0] ?? ''), { pids: Number });
     const streams = await longshore(['exec', 'web', 'sh', '-c', 'echo out; echo err >&2; exit 7']);
@@ -225,7 +239,13 @@ t.test('the command line', async (t) => {
     t.match(await longshore(['host', 'cordon', 'h1'], { env: operator }), { code: 0, out: 'h1\n' });
     t.match(await longshore(['host', 'uncordon', 'h1'], { env: operator }), { code: 0 });
     t.match(await longshore(['host', 'join-token', 'h2'], { env: operator }), { code: 0, out: /\S{20,}\n/ });
+    const { id } = (await json<{ container: { id: string } }>('inspect', 'web')).container;
     await ok(['rm', 'web']);
+    await ok(['wait', id, 'removed']);
+    t.match(await longshore(['logs', 'web']), { code: 0, out: /Ahoy/, err: /web was removed at .*; its id was / });
+    t.match(await ok(['logs', id]), /Ahoy/);
+    t.match(await ok(['events', id]), / removed/);
+    t.match(await longshore(['events', 'nobody']), { code: 1, err: /there is no container "nobody"/ });
     t.match(await longshore(['logout'], { env: { LONGSHORE_TOKEN: token } }), { code: 0, err: /: unset it/ });
     t.match(await longshore(['ps']), { code: 1, err: /no server is known/ });
   });

@@ -1,0 +1,83 @@
+/** `stats`. */
+import type { Command } from 'commander';
+import { limits } from '../../schemas/limits.ts';
+import { dataOf, type Schemas } from '../client/api.ts';
+import { follow } from '../client/follow.ts';
+import { action, type Context, type Terminal } from '../context.ts';
+import { WrongUsage } from '../terminal/errors.ts';
+import { bytesText, tableOf } from '../terminal/table.ts';
+import { memoryText } from './containers.ts';
+import { containersOf, findContainer } from './find.ts';
+
+type Stats = Schemas['ContainerStats'];
+
+const columns = ['name', 'cpu', 'memory', 'received', 'sent', 'pids'];
+const cells = (
+  name: string,
+  { cpu_millis, mem_bytes, mem_limit, net_rx_bytes, net_tx_bytes, pids }: Stats,
+): string[] => [
+  name,
+  `${(cpu_millis / 1000).toFixed(3)}`,
+  memoryText(mem_bytes, mem_limit),
+  net_rx_bytes === null ? '-' : bytesText(net_rx_bytes),
+  net_tx_bytes === null ? '-' : bytesText(net_tx_bytes),
+  pids === null ? '-' : String(pids),
+];
+
+/** As wide as a sample usually is: the lines to come are not known. */
+const sampleWidths = [24, 6, 21, 9, 9];
+export const sampleLine = (cells: readonly string[]): string =>
+  cells.map((cell, at) => cell.padEnd(sampleWidths[at] ?? 0)).join('  ');
+
+async function stats(context: Context, names: readonly string[], options: { readonly follow?: true }): Promise<void> {
+  const { api, terminal, isJson, show } = context;
+  const isOfAll = names.length === 0;
+  const chosen = isOfAll
+    ? (await containersOf(context)).filter(({ status }) => status === 'running')
+    : await Promise.all(names.map((name) => findContainer(context, name)));
+  const [only, ...others] = chosen;
+  if (options.follow === true && only !== undefined && others.length === 0) {
+    const samples = follow<Stats>(
+      (_header, signal) =>
+        api.GET('/api/v2/compute/{id}/stats', {
+          params: { path: { id: only.id }, query: { follow: true } },
+          parseAs: 'stream',
+          signal,
+        }),
+      terminal.signal,
+    );
+    if (!isJson)
+      terminal.stdout.write(`${sampleLine(['TIME', ...columns.slice(1).map((name) => name.toUpperCase())])}\n`);
+    for await (const sample of samples) {
+      terminal.stdout.write(`${isJson ? JSON.stringify(sample) : sampleLine(cells(sample.at, sample))}\n`);
+    }
+    return;
+  }
+  if (options.follow === true) throw new WrongUsage('--follow shows one container: name it');
+  const rows: (Stats & { readonly name: string })[] = [];
+  for (let at = 0; at < chosen.length; at += limits.cliParallel) {
+    const some = chosen.slice(at, at + limits.cliParallel).map(async ({ id, name }) => {
+      const asked = dataOf(api.GET('/api/v2/compute/{id}/stats', { params: { path: { id } } }));
+      // Of all of them, one may have ended since the list.
+      const sample = await (isOfAll ? asked.catch(() => undefined) : asked);
+      if (sample !== undefined) rows.push({ name, ...sample });
+    });
+    await Promise.all(some);
+  }
+  show(
+    rows,
+    tableOf(
+      columns,
+      rows.map((row) => cells(row.name, row)),
+      'No container runs.',
+    ),
+  );
+}
+
+export function addStats(program: Command, terminal: Terminal): void {
+  program
+    .command('stats [container...]')
+    .description('Show the CPU, memory, network and processes in use')
+    .option('-f, --follow', 'Show new numbers every second, of one container')
+    .action(action<[string[], { follow?: true }]>(terminal, stats));
+}
